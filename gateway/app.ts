@@ -8,14 +8,14 @@ import { createReloadMeter } from './observability/reload-metrics.ts'
 import type { ShutdownOptions } from './server/shutdown.ts'
 import { createPolicyReloader } from './snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
-import type { ReloadAsker, ReloadReport } from './snapshot/reload/reload-report.ts'
+import type { ReloadReport, ReloadTrigger } from './snapshot/reload/reload-report.ts'
 import { startReloading } from './snapshot/reload/watch-folders.ts'
 
 export type Gateway = {
   readonly url: string
   readonly managementUrl: string
   /** Reloads the policies. Invalid policies change nothing. Never rejects. */
-  reload(asker: ReloadAsker): Promise<ReloadReport>
+  reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /**
    * Shuts down gracefully: not ready first, then no new connections after the drain delay, then the requests in flight
    * finish, then everything closes.
@@ -32,7 +32,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const policies = options.policies ?? (await readPolicySources(config))
   const serving = await createGatewayRuntime({ ...options, policies })
   const reloader = createPolicyReloader({
-    inForce: { sources: policies, routes: serving.policies.inForce().routes.length },
+    active: { sources: policies, routes: serving.policies.active().routes.length },
     read: () => readPolicySources(config),
     apply: async (sources) => ({ outcome: await serving.policies.apply(sources) }),
     meter: createReloadMeter(serving.registry),
@@ -47,7 +47,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       checks: () => [reloader.check(), ...serving.checks()],
       endpoints: policyEndpoints({
         reload: reloader.reload,
-        describe: async () => describePolicies(serving.policies.inForce(), config),
+        describe: async () => describePolicies(serving.policies.active(), config),
       }),
       logger,
     })
@@ -64,7 +64,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       },
     }
   } catch (error) {
-    await serving.close({ how: 'now' })
+    await serving.close({ how: 'immediate' })
     throw error
   }
 }

@@ -42,7 +42,7 @@ export type GatewayRuntime = {
   readonly url: string
   readonly registry: Registry
   /** The active policies, and the way to replace them. */
-  readonly policies: Pick<PolicyHolder, 'apply' | 'inForce'>
+  readonly policies: Pick<PolicyHolder, 'apply' | 'active'>
   checks(): readonly ReadinessCheck[]
   close(options?: ShutdownOptions): Promise<void>
 }
@@ -175,7 +175,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     () => failures.close(),
     () => channels.close(),
   ]
-  const close = async (how: ShutdownOptions = { how: 'accepting' }): Promise<void> => {
+  const close = async (how: ShutdownOptions = { how: 'graceful' }): Promise<void> => {
     drain.abort()
     await shutdown(how, {
       drain: config.drain,
@@ -195,7 +195,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     ])
     await channels.open(revocationListener({ tokenValidator: validator, sessions, metrics }))
     const url = await listen(server, config)
-    const { hash, routes } = policies.inForce()
+    const { hash, routes } = policies.active()
     logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')
     return {
       url,
@@ -210,7 +210,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       close,
     }
   } catch (error) {
-    await close({ how: 'now' })
+    await close({ how: 'immediate' })
     throw error
   }
 }

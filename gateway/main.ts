@@ -41,13 +41,10 @@ try {
 
   function run(gateway: Gateway): void {
     surviveExceptions(logger)
-    onTermination(
-      (reason) => gateway.close({ how: shutdownMode(reason) === 'graceful' ? 'accepting' : 'now' }),
-      {
-        logger,
-        graceMs: config.drain.graceMs + LAST_RESORT_MS,
-      },
-    )
+    onTermination((reason) => gateway.close({ how: shutdownMode(reason) }), {
+      logger,
+      graceMs: config.drain.graceMs + LAST_RESORT_MS,
+    })
     process.on('SIGHUP', () => void gateway.reload('signal'))
     process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
   }

@@ -25,7 +25,7 @@ export const reload: Row = {
       config,
       logger: createLogger({ level: 'silent', service: 'bench' }),
     })
-    cleanup.add(() => gateway.close({ how: 'now' }))
+    cleanup.add(() => gateway.close({ how: 'immediate' }))
     const measured: Reload[] = []
     for (let round = 1; round <= rounds + 1; round++) {
       writePolicies(folder, round)

@@ -1,10 +1,10 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { ManagementAnswer, ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
-import type { ReloadAsker, ReloadReport } from '../snapshot/reload/reload-report.ts'
+import type { ReloadReport, ReloadTrigger } from '../snapshot/reload/reload-report.ts'
 
 export function policyEndpoints(policies: {
-  readonly reload: (asker: ReloadAsker) => Promise<ReloadReport>
+  readonly reload: (trigger: ReloadTrigger) => Promise<ReloadReport>
   /** The active policies, as JSON; undefined: no worker can reply now. */
   readonly describe: () => Promise<string | undefined>
 }): readonly ManagementEndpoint[] {
@@ -19,7 +19,7 @@ export function policyEndpoints(policies: {
       path: '/policies',
       async answer() {
         const body = await policies.describe()
-        return body === undefined ? { status: 503, body: NOBODY } : { status: 200, body }
+        return body === undefined ? { status: 503, body: NO_WORKER } : { status: 200, body }
       },
     },
     {
@@ -30,7 +30,7 @@ export function policyEndpoints(policies: {
   ]
 }
 
-const NOBODY = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }
+const NO_WORKER = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }
 
 /**
  * Returns the response to `POST /reload`: 200 when the policies on the disk are now active, 422 when they are invalid.

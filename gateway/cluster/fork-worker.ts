@@ -7,7 +7,7 @@ import type {
   FromWorker,
   MetricsJson,
   ToWorker,
-  WorkerBeginning,
+  WorkerInit,
   WorkerPolicies,
   WorkerState,
 } from './worker-messages.ts'
@@ -33,16 +33,16 @@ export type WorkerProcess = {
 /** How a worker ended: its exit code, or the signal that killed it. */
 export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
 
-type Answer = Extract<FromWorker, { readonly question: number }>
+type WorkerReply = Extract<FromWorker, { readonly requestId: number }>
 
-const ANSWER_WITHIN_MS = 1_000
+const REPLY_TIMEOUT_MS = 1_000
 /** A busy worker needs some time to check thousands of routes between its requests. */
-const APPLY_WITHIN_MS = 10_000
+const APPLY_TIMEOUT_MS = 10_000
 
 /** Starts a worker: another process of this program, which shares the listening port `port`. */
 export function forkWorker(
   port: number,
-  beginning: WorkerBeginning,
+  initial: WorkerInit,
   onReplace: (worker: WorkerProcess, reason: string) => void,
 ): WorkerProcess {
   // A checkout runs the TypeScript sources; the installed package contains compiled files.
@@ -51,10 +51,10 @@ export function forkWorker(
   cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
   const forked = cluster.fork({ SCOPEGATE_LISTEN__PORT: port })
   closeLostConnections(forked.process)
-  const begin: ToWorker = { kind: 'begin', ...beginning }
+  const begin: ToWorker = { kind: 'begin', ...initial }
   forked.send(begin, () => undefined)
-  const waiting = new Map<number, (answer: Answer | undefined) => void>()
-  let questions = 0
+  const waiting = new Map<number, (answer: WorkerReply | undefined) => void>()
+  let requests = 0
   let lastMetrics: MetricsJson = []
   let policies: WorkerPolicies | undefined
 
@@ -71,20 +71,20 @@ export function forkWorker(
     ended.then(() => resolve(undefined))
   })
 
-  function asked<K extends Answer['kind']>(
-    toMessage: (question: number) => ToWorker,
+  function request<K extends WorkerReply['kind']>(
+    toMessage: (requestId: number) => ToWorker,
     withinMs: number,
-  ): Promise<Extract<Answer, { readonly kind: K }> | undefined> {
-    const question = ++questions
+  ): Promise<Extract<WorkerReply, { readonly kind: K }> | undefined> {
+    const requestId = ++requests
     return new Promise((resolve) => {
-      const answer = (given: Answer | undefined): void => {
+      const settle = (given: WorkerReply | undefined): void => {
         clearTimeout(timer)
-        waiting.delete(question)
-        resolve(given as Extract<Answer, { readonly kind: K }> | undefined)
+        waiting.delete(requestId)
+        resolve(given as Extract<WorkerReply, { readonly kind: K }> | undefined)
       }
-      const timer = setTimeout(answer, withinMs, undefined)
-      waiting.set(question, answer)
-      worker.send(toMessage(question))
+      const timer = setTimeout(settle, withinMs, undefined)
+      waiting.set(requestId, settle)
+      worker.send(toMessage(requestId))
     })
   }
 
@@ -99,16 +99,16 @@ export function forkWorker(
       return policies
     },
     async ask() {
-      const answer = await asked<'state'>((question) => ({ kind: 'ask', question }), ANSWER_WITHIN_MS)
+      const answer = await request<'state'>((requestId) => ({ kind: 'ask', requestId }), REPLY_TIMEOUT_MS)
       return answer?.state
     },
     async apply(sources) {
-      const toMessage = (question: number): ToWorker => ({ kind: 'apply', question, sources })
-      return (await asked<'applied'>(toMessage, APPLY_WITHIN_MS))?.outcome
+      const toMessage = (requestId: number): ToWorker => ({ kind: 'apply', requestId, sources })
+      return (await request<'applied'>(toMessage, APPLY_TIMEOUT_MS))?.outcome
     },
     async describe() {
-      const toMessage = (question: number): ToWorker => ({ kind: 'describe', question })
-      return (await asked<'described'>(toMessage, ANSWER_WITHIN_MS))?.policies
+      const toMessage = (requestId: number): ToWorker => ({ kind: 'describe', requestId })
+      return (await request<'described'>(toMessage, REPLY_TIMEOUT_MS))?.policies
     },
     send(message) {
       if (forked.isConnected()) forked.send(message, () => undefined)
@@ -122,7 +122,7 @@ export function forkWorker(
     if (message.kind === 'state') lastMetrics = message.state.metrics
     if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
       policies = { ...policies, hash: message.outcome.hash, routes: message.outcome.routes }
-    if ('question' in message) waiting.get(message.question)?.(message)
+    if ('requestId' in message) waiting.get(message.requestId)?.(message)
   })
   return worker
 }
@@ -142,19 +142,19 @@ type Handle = { close(): void }
  * undocumented internals of node:cluster. If they change, this function does nothing.
  */
 function closeLostConnections(worker: ChildProcess): void {
-  const onTheirWay = new Map<number, Handle>()
+  const inTransit = new Map<number, Handle>()
   const send = worker.send.bind(worker) as (...args: readonly unknown[]) => boolean
   worker.send = (...args: readonly unknown[]) => {
     const [message, handle] = args as [ClusterMessage, Handle | undefined]
     if (message.cmd === 'NODE_CLUSTER' && message.act === 'newconn' && handle && message.seq !== undefined)
-      onTheirWay.set(message.seq, handle)
+      inTransit.set(message.seq, handle)
     return send(...args)
   }
   worker.on('internalMessage', (message: ClusterMessage) => {
-    if (message.ack !== undefined) onTheirWay.delete(message.ack)
+    if (message.ack !== undefined) inTransit.delete(message.ack)
   })
   worker.once('exit', () => {
-    for (const handle of onTheirWay.values()) handle.close()
-    onTheirWay.clear()
+    for (const handle of inTransit.values()) handle.close()
+    inTransit.clear()
   })
 }

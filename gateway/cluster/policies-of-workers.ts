@@ -14,7 +14,7 @@ import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
 /** The policies of all workers. The supervisor reads them once; each worker validates and activates them. */
-export type PoliciesOfWorkers = Pick<PolicyReloader, 'reload' | 'check' | 'inForce'> & {
+export type PoliciesOfWorkers = Pick<PolicyReloader, 'reload' | 'check' | 'active'> & {
   /** Updates a worker that has started to serve. The policies may have changed during its start. */
   joined(worker: WorkerProcess): void
   /** Follows a rolling restart, after which all workers use new configuration and policies. */
@@ -33,42 +33,42 @@ export function openPoliciesOfWorkers(options: {
   readonly logger: Logger
 }): PoliciesOfWorkers {
   const { serving, logger } = options
-  let { places } = options.first
+  let { locations } = options.first
   const reloader = createPolicyReloader({
     ...options,
-    inForce: { sources: options.sources, routes: options.first.routes },
-    read: () => readPolicySources(places),
+    active: { sources: options.sources, routes: options.first.routes },
+    read: () => readPolicySources(locations),
     apply: (sources) => applyToWorkers(serving(), sources),
   })
   let stop = start()
 
   function start(): () => void {
-    const reload = async (asker: 'watch'): Promise<void> => {
-      await reloader.reload(asker)
+    const reload = async (trigger: 'watch'): Promise<void> => {
+      await reloader.reload(trigger)
       // Repeats the update for a worker that was too busy to reply in time.
       serving().forEach(joined)
     }
-    return startReloading(reload, { ...places, logger })
+    return startReloading(reload, { ...locations, logger })
   }
 
   /** Does not wait for the reply. A worker that already has these policies changes nothing. */
   function joined(worker: WorkerProcess): void {
-    const { inForce } = reloader
-    if (worker.policies !== undefined && worker.policies.hash !== inForce.hash) void worker.apply(inForce)
+    const { active } = reloader
+    if (worker.policies !== undefined && worker.policies.hash !== active.hash) void worker.apply(active)
   }
 
   return {
     reload: reloader.reload,
     check: reloader.check,
-    get inForce() {
-      return reloader.inForce
+    get active() {
+      return reloader.active
     },
     joined,
     async rolled() {
       const [worker] = serving()
       if (worker?.policies === undefined) return
       stop()
-      places = worker.policies.places
+      locations = worker.policies.locations
       stop = start()
       await reloader.reload('roll')
     },

@@ -13,8 +13,8 @@ import type { FromWorker, ToWorker } from './worker-messages.ts'
  * @throws {BootError} like `createGatewayRuntime()`.
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
-  const beginning = await awaitMessage('begin')
-  const serving = await createGatewayRuntime({ ...options, ...beginning })
+  const initial = await awaitMessage('begin')
+  const serving = await createGatewayRuntime({ ...options, ...initial })
   const { config } = options
   let stopping = false
 
@@ -35,23 +35,23 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     if (message.kind === 'stop') await stop(message.how)
     if (message.kind === 'apply') {
       const outcome = await serving.policies.apply(message.sources)
-      sendMessage({ kind: 'applied', question: message.question, outcome })
+      sendMessage({ kind: 'applied', requestId: message.requestId, outcome })
     }
     if (message.kind === 'describe') {
-      const policies = describePolicies(serving.policies.inForce(), config)
-      sendMessage({ kind: 'described', question: message.question, policies })
+      const policies = describePolicies(serving.policies.active(), config)
+      sendMessage({ kind: 'described', requestId: message.requestId, policies })
     }
     if (message.kind !== 'ask') return
     const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }
-    sendMessage({ kind: 'state', question: message.question, state })
+    sendMessage({ kind: 'state', requestId: message.requestId, state })
   })
   process.on('SIGINT', () => undefined)
   process.on('SIGHUP', () => undefined)
   process.on('SIGTERM', () => sendMessage({ kind: 'replace', reason: 'SIGTERM' }))
-  const { hash, routes } = serving.policies.inForce()
+  const { hash, routes } = serving.policies.active()
   const { policiesDir, scopesFile, presetsFile, policyReload } = config
-  const places = { policiesDir, scopesFile, presetsFile, policyReload }
-  sendMessage({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, places } })
+  const locations = { policiesDir, scopesFile, presetsFile, policyReload }
+  sendMessage({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, locations } })
   return (reason) => sendMessage({ kind: 'replace', reason })
 }
 

@@ -38,14 +38,14 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const own = createOwnMetrics(logger, () => pool.serving.length)
   const sources = await readPolicySources(config)
   let policies: PoliciesOfWorkers | undefined
-  let departed: MetricsJson = []
+  let exitedMetrics: MetricsJson = []
   let countsKept: Promise<void> = Promise.resolve()
   let draining = false
   const pool = new WorkerPool({
     workers: config.workers,
     fork(onReplace, reason) {
       // A restarted worker gets the active policies of the others, even if the files on the disk have changed.
-      const shared = reason === 'roll' ? undefined : (policies?.inForce ?? sources)
+      const shared = reason === 'roll' ? undefined : (policies?.active ?? sources)
       const worker = forkWorker(port, { assertionKey, policies: shared }, onReplace)
       worker.ready.then(() => {
         if (reason !== 'roll') policies?.joined(worker)
@@ -55,18 +55,18 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     logger,
     graceMs: config.drain.graceMs,
     onStarted: (reason) => own.started.inc({ reason }),
-    onGone: (metrics) => {
+    onExit: (metrics) => {
       countsKept = countsKept.then(async () => {
-        departed = await keepCounts([departed, metrics])
+        exitedMetrics = await keepCounts([exitedMetrics, metrics])
       })
     },
   })
 
   async function metrics(): Promise<Registry> {
-    await Promise.all([...pool.living].map((worker) => worker.ask()))
+    await Promise.all([...pool.running].map((worker) => worker.ask()))
     await countsKept
-    const living = [...pool.living].map((worker) => worker.lastMetrics)
-    return addMetrics([...living, departed, await metricsOf(own.registry)])
+    const running = [...pool.running].map((worker) => worker.lastMetrics)
+    return addMetrics([...running, exitedMetrics, await metricsOf(own.registry)])
   }
 
   async function checks(): Promise<readonly ReadinessCheck[]> {
@@ -88,7 +88,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
 
   const url = await pool.start()
   if (typeof url !== 'string') return url
-  const first = [...pool.living].find((worker) => worker.policies !== undefined)?.policies
+  const first = [...pool.running].find((worker) => worker.policies !== undefined)?.policies
   if (first === undefined) throw new Error('a worker is ready but has not reported its policies')
   const opened = openPoliciesOfWorkers({
     sources,
@@ -123,7 +123,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         await pool.roll()
         await opened.rolled()
       },
-      async close({ how } = { how: 'accepting' }) {
+      async close({ how } = { how: 'graceful' }) {
         draining = true
         opened.close()
         await pool.stop(how)
@@ -132,7 +132,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     }
   } catch (error) {
     opened.close()
-    await pool.stop('now')
+    await pool.stop('immediate')
     throw error
   }
 }

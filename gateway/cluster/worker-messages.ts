@@ -13,11 +13,11 @@ export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly
 export type WorkerPolicies = {
   readonly hash: string
   readonly routes: number
-  readonly places: PolicyLocations & { readonly policyReload: 'watch' | 'manual' }
+  readonly locations: PolicyLocations & { readonly policyReload: 'watch' | 'manual' }
 }
 
 /** Content of the first message to a worker. */
-export type WorkerBeginning = {
+export type WorkerInit = {
   /** PEM of the key that all workers sign assertions with; undefined: the key file contains it. */
   readonly assertionKey: string | undefined
   /** Active policies of the other workers; undefined: the worker reads the policies of its own configuration. */
@@ -25,22 +25,22 @@ export type WorkerBeginning = {
 }
 
 export type ToWorker =
-  | ({ readonly kind: 'begin' } & WorkerBeginning)
-  | { readonly kind: 'apply'; readonly question: number; readonly sources: PolicySources }
-  | { readonly kind: 'describe'; readonly question: number }
-  | { readonly kind: 'ask'; readonly question: number }
+  | ({ readonly kind: 'begin' } & WorkerInit)
+  | { readonly kind: 'apply'; readonly requestId: number; readonly sources: PolicySources }
+  | { readonly kind: 'describe'; readonly requestId: number }
+  | { readonly kind: 'ask'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /** Reply to `leaving`: all connections in transit have arrived at the worker and were given back. */
   | { readonly kind: 'leave' }
 
 export type FromWorker =
   | { readonly kind: 'ready'; readonly url: string; readonly policies: WorkerPolicies }
-  | { readonly kind: 'applied'; readonly question: number; readonly outcome: ApplyOutcome }
+  | { readonly kind: 'applied'; readonly requestId: number; readonly outcome: ApplyOutcome }
   /** The worker's policies, in the format of `GET /policies`. */
-  | { readonly kind: 'described'; readonly question: number; readonly policies: string }
+  | { readonly kind: 'described'; readonly requestId: number; readonly policies: string }
   /** Requests a successor, because of a defect or a signal. The worker serves requests until it is replaced. */
   | { readonly kind: 'replace'; readonly reason: string }
-  | { readonly kind: 'state'; readonly question: number; readonly state: WorkerState }
+  | { readonly kind: 'state'; readonly requestId: number; readonly state: WorkerState }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'farewell'; readonly metrics: MetricsJson }

@@ -13,16 +13,16 @@ type WorkerPoolOptions = {
   /** A worker that is still running after this time is killed when it was asked to stop. Milliseconds. */
   readonly graceMs: number
   readonly onStarted: (reason: StartReason) => void
-  readonly onGone: (metrics: MetricsJson) => void
+  readonly onExit: (metrics: MetricsJson) => void
 }
 
 /** Reason for the start of a worker: initial start, crash, rolling restart, or a request of its predecessor. */
 type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
 /** A worker that has served for this time counts as stable: after a crash it is restarted immediately. Milliseconds. */
-const SOUND_AFTER_MS = 2_000
+const STABLE_AFTER_MS = 2_000
 /** After this many consecutive crashes, a restarted worker is used only when it is stable. */
-const DOUBTFUL_FAILURES = 3
+const UNSTABLE_FAILURES = 3
 /** Additional time after the grace period, before a worker that hangs is killed. Milliseconds. */
 const KILL_AFTER_GRACE_MS = 3_000
 
@@ -39,9 +39,9 @@ type Slot = {
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #slots: readonly Slot[]
-  readonly #living = new Set<WorkerProcess>()
-  #turn: Promise<void> = Promise.resolve()
-  #rollWaits = false
+  readonly #running = new Set<WorkerProcess>()
+  #queue: Promise<void> = Promise.resolve()
+  #rollQueued = false
   #stopping = false
 
   constructor(options: WorkerPoolOptions) {
@@ -77,8 +77,8 @@ export class WorkerPool {
   }
 
   /** All running workers, including those that are stopping. */
-  get living(): ReadonlySet<WorkerProcess> {
-    return this.#living
+  get running(): ReadonlySet<WorkerProcess> {
+    return this.#running
   }
 
   /** The workers that accept requests, without restarted ones that are not stable yet. */
@@ -86,17 +86,17 @@ export class WorkerPool {
     const nowMs = performance.now()
     return this.#slots.flatMap(({ worker, readySinceMs, failures }) => {
       if (worker === undefined || readySinceMs === undefined) return []
-      const isSound = failures < DOUBTFUL_FAILURES || nowMs - readySinceMs >= SOUND_AFTER_MS
-      return isSound ? [worker] : []
+      const isStable = failures < UNSTABLE_FAILURES || nowMs - readySinceMs >= STABLE_AFTER_MS
+      return isStable ? [worker] : []
     })
   }
 
   /** Replaces all workers, one after another. Each worker is stopped after its successor serves requests. */
   roll(): Promise<void> {
-    if (this.#rollWaits) return this.#turn
-    this.#rollWaits = true
+    if (this.#rollQueued) return this.#queue
+    this.#rollQueued = true
     return this.#runExclusively(async () => {
-      this.#rollWaits = false
+      this.#rollQueued = false
       for (const slot of this.#slots) if (!(await this.#replace(slot, 'roll'))) return
       this.#options.logger.info({ event: 'workers_replaced' }, 'all workers were replaced')
     })
@@ -105,14 +105,14 @@ export class WorkerPool {
   async stop(how: ShutdownOptions['how']): Promise<void> {
     this.#stopping = true
     for (const slot of this.#slots) clearTimeout(slot.restart)
-    await Promise.all([...this.#living].map((worker) => this.#end(worker, how)))
+    await Promise.all([...this.#running].map((worker) => this.#stopWorker(worker, how)))
   }
 
   #runExclusively(work: () => Promise<unknown>): Promise<void> {
-    this.#turn = this.#turn.then(async () => {
+    this.#queue = this.#queue.then(async () => {
       if (!this.#stopping) await work()
     })
-    return this.#turn
+    return this.#queue
   }
 
   async #replace(slot: Slot, reason: StartReason): Promise<boolean> {
@@ -132,7 +132,7 @@ export class WorkerPool {
     slot.failures = 0
     slot.worker = successor
     this.#adopt(slot, successor)
-    if (old !== undefined) await this.#end(old, 'retiring')
+    if (old !== undefined) await this.#stopWorker(old, 'handoff')
     return true
   }
 
@@ -150,7 +150,7 @@ export class WorkerPool {
     slot.worker = undefined
     slot.readySinceMs = undefined
     if (this.#stopping) return
-    if (livedMs >= SOUND_AFTER_MS) slot.failures = 0
+    if (livedMs >= STABLE_AFTER_MS) slot.failures = 0
     const delayMs = restartDelayMs(slot.failures)
     slot.failures += 1
     this.#options.logger.error(
@@ -169,32 +169,32 @@ export class WorkerPool {
   }
 
   #fork(reason: StartReason): WorkerProcess {
-    const { fork, logger, onStarted, onGone } = this.#options
+    const { fork, logger, onStarted, onExit } = this.#options
     const worker = fork((asking, why) => {
       logger.warn({ event: 'worker_leaves', pid: asking.pid, reason: why }, 'a worker requests a successor')
       const slot = this.#slots.find((one) => one.worker === asking)
       if (slot !== undefined)
         this.#runExclusively(async () => slot.worker === asking && this.#replace(slot, 'replace'))
     }, reason)
-    this.#living.add(worker)
+    this.#running.add(worker)
     onStarted(reason)
     worker.ended.then(() => {
-      this.#living.delete(worker)
-      onGone(worker.lastMetrics)
+      this.#running.delete(worker)
+      onExit(worker.lastMetrics)
     })
     return worker
   }
 
-  async #end(worker: WorkerProcess, how: ShutdownOptions['how']): Promise<void> {
+  async #stopWorker(worker: WorkerProcess, how: ShutdownOptions['how']): Promise<void> {
     worker.send({ kind: 'stop', how })
-    const late = setTimeout(() => worker.kill(), this.#options.graceMs + KILL_AFTER_GRACE_MS)
+    const killTimer = setTimeout(() => worker.kill(), this.#options.graceMs + KILL_AFTER_GRACE_MS)
     await worker.ended
-    clearTimeout(late)
+    clearTimeout(killTimer)
   }
 }
 
 const FIRST_MS = 100
-const MOST_MS = 10_000
+const MAX_MS = 10_000
 
 /**
  * Returns the delay before a crashed worker is restarted: 0 after the first crash, then doubled each time.
@@ -202,5 +202,5 @@ const MOST_MS = 10_000
  * @param failures number of consecutive crashes soon after the start.
  */
 export function restartDelayMs(failures: number): number {
-  return failures === 0 ? 0 : Math.min(MOST_MS, FIRST_MS * 2 ** (failures - 1))
+  return failures === 0 ? 0 : Math.min(MAX_MS, FIRST_MS * 2 ** (failures - 1))
 }

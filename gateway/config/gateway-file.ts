@@ -15,7 +15,7 @@ import { OverloadFile } from './overload-file.ts'
 import { ResourceSchema } from './resource-schema.ts'
 
 /** Upper limit of `workers`, far above any useful number. */
-const MOST_WORKERS = 256
+const MAX_WORKERS = 256
 
 export const GatewayFile = Type.Object(
   {
@@ -72,7 +72,7 @@ export const GatewayFile = Type.Object(
       ),
     ),
     workers: Type.Optional(
-      Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MOST_WORKERS })], {
+      Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MAX_WORKERS })], {
         description: 'number of worker processes, or auto for one per CPU',
       }),
     ),

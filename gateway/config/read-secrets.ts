@@ -38,7 +38,7 @@ function readClientSecret(file: string, index: number): string {
 }
 
 /** Minimum length of the secret in characters. A guessed secret would allow nonces to be created in advance. */
-const SHORTEST = 32
+const MIN_LENGTH = 32
 
 /**
  * Reads the secret for DPoP nonces and trims white space. Every worker and replica needs the same secret, so the
@@ -53,7 +53,7 @@ export function readNonceSecret(dpop: GatewayFile['dpop']): string | undefined {
   const read = readTextFile(dpop.nonceSecretFile, { shownAs, letter: 'C' })
   if ('problem' in read) throw fail(shownAs, read.problem.message)
   const secret = read.text.trim()
-  if (secret.length < SHORTEST) throw fail(shownAs, `it must have at least ${SHORTEST} characters`)
+  if (secret.length < MIN_LENGTH) throw fail(shownAs, `it must have at least ${MIN_LENGTH} characters`)
   return secret
 }
 

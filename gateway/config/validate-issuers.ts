@@ -20,11 +20,11 @@ export function findUnusableIssuers(file: GatewayFile, placeOf: LocationOf): rea
     const before = file.issuers.slice(0, index)
     return [
       ...findDuplicate(entry, before),
-      ...findUnaskable(entry),
+      ...findMissingValidation(entry),
       ...findUnsafeAlgorithms(entry),
       ...findUnsafeKeys(entry, file.baseUrl),
-      ...findBadTimes(entry),
-      ...findIdleAuthority(entry),
+      ...findInvalidTimes(entry),
+      ...findUnusedCa(entry),
     ].map(([code, key, message, hint]) =>
       diagnostic(code, `issuers[${index}]${key}: ${message}`, placeOf(['issuers', index, ...toPath(key)]), {
         hint,
@@ -45,7 +45,7 @@ function findDuplicate({ issuer }: IssuerEntry, before: readonly IssuerEntry[]):
   return [['C330', '.issuer', `"${issuer}" is already defined in issuers[${first}]`, hint]]
 }
 
-function findUnaskable({ jwt, introspection, revocations }: IssuerEntry): readonly Problem[] {
+function findMissingValidation({ jwt, introspection, revocations }: IssuerEntry): readonly Problem[] {
   if (introspection?.signed === true && jwt === undefined)
     return [
       [
@@ -125,13 +125,7 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
 }
 
 /** Reports a `caFile` unless every connection to the issuer uses TLS. */
-function findIdleAuthority({
-  caFile,
-  issuer,
-  jwt,
-  introspection,
-  revocations,
-}: IssuerEntry): readonly Problem[] {
+function findUnusedCa({ caFile, issuer, jwt, introspection, revocations }: IssuerEntry): readonly Problem[] {
   const metadata = jwt === undefined || jwt.keys?.file !== undefined ? undefined : (jwt.keys?.uri ?? issuer)
   const addresses = [metadata, introspection?.endpoint, revocations].filter((one) => one !== undefined)
   if (caFile === undefined || (addresses.length > 0 && addresses.every((one) => /^https:/i.test(one))))
@@ -143,15 +137,15 @@ function findIdleAuthority({
 }
 
 /** Shortest time between two fetches of keys, regardless of the configuration. */
-const SHORTEST_MS = 1_000
-const MOST_TOLERANCE_MS = 60_000
+const MIN_FETCH_INTERVAL_MS = 1_000
+const MAX_TOLERANCE_MS = 60_000
 
-function findBadTimes({ jwt }: IssuerEntry): readonly Problem[] {
+function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
   if (jwt === undefined) return []
   const times = { ...DEFAULTS.jwt, ...jwt }
   const problems: Problem[] = []
   const tolerance = milliseconds(times.clockTolerance)
-  if (tolerance > MOST_TOLERANCE_MS || tolerance % 1_000 !== 0)
+  if (tolerance > MAX_TOLERANCE_MS || tolerance % 1_000 !== 0)
     problems.push([
       'C337',
       '.jwt.clockTolerance',
@@ -159,7 +153,7 @@ function findBadTimes({ jwt }: IssuerEntry): readonly Problem[] {
       'remove it to use 60s, and synchronize the clocks',
     ])
   for (const name of ['refresh', 'cooldown'] as const)
-    if (milliseconds(times[name]) < SHORTEST_MS)
+    if (milliseconds(times[name]) < MIN_FETCH_INTERVAL_MS)
       problems.push([
         'C338',
         `.jwt.${name}`,
@@ -183,19 +177,19 @@ function findBadTimes({ jwt }: IssuerEntry): readonly Problem[] {
 export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   return file.issuers.flatMap(({ jwt, securityEvents }, index) => {
     if (securityEvents === undefined) return []
-    const say = (message: string, hint: string): readonly Diagnostic[] => [
+    const report = (message: string, hint: string): readonly Diagnostic[] => [
       diagnostic('C346', `issuers[${index}].securityEvents: ${message}`, wholeFile(shownAs), { hint }),
     ]
     if (jwt === undefined)
-      return say('the gateway has no keys to verify events', 'add jwt, with or without keys')
+      return report('the gateway has no keys to verify events', 'add jwt, with or without keys')
     const subject = jwt.claims?.subject ?? DEFAULTS.jwtClaims.subject
     if (subject !== 'sub')
-      return say(
+      return report(
         `events identify subjects by sub, but its tokens by ${subject}`,
         'remove claims.subject or securityEvents',
       )
     if ((file.workers ?? 1) !== 1 && file.redis === undefined)
-      return say('an event would reach only one of several workers', 'set redis.url, or set workers to 1')
+      return report('an event would reach only one of several workers', 'set redis.url, or set workers to 1')
     return []
   })
 }

@@ -13,14 +13,14 @@ import { toResources } from './to-resources.ts'
 export function findUnusableResources(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const resources = file.resources ?? []
   const issuers = file.issuers.map(({ issuer }) => issuer)
-  const say = (code: string, key: string, message: string, hint: string): Diagnostic =>
+  const report = (code: string, key: string, message: string, hint: string): Diagnostic =>
     diagnostic(code, `resources${key}: ${message}`, wholeFile(shownAs), { hint })
   return resources.flatMap(({ path, issuers: named = [] }, index) => {
     const found: Diagnostic[] = []
     const first = resources.findIndex((other) => other.path === path)
     if (first !== index)
       found.push(
-        say(
+        report(
           'C340',
           `[${index}].path`,
           `${path} is already defined in resources[${first}]`,
@@ -30,7 +30,7 @@ export function findUnusableResources(file: GatewayFile, shownAs: string): reado
     const reserved = reservedPath(path)
     if (reserved !== undefined)
       found.push(
-        say(
+        report(
           'C341',
           `[${index}].path`,
           `${path} is reserved for Scopegate (${reserved})`,
@@ -41,7 +41,7 @@ export function findUnusableResources(file: GatewayFile, shownAs: string): reado
       if (issuers.includes(issuer)) continue
       const near = suggest(issuer, issuers)
       found.push(
-        say(
+        report(
           'C342',
           `[${index}].issuers[${at}]`,
           `"${issuer}" is not an issuer in this file`,
@@ -71,9 +71,9 @@ export function findUnissuedResources(
   if (file.authorizationServer === undefined) return []
   return (file.resources ?? [])
     .filter(({ path, issuers }) => {
-      const isItsOwn =
+      const isBundled =
         issuers?.includes(file.baseUrl) ?? file.issuers.some(({ issuer }) => issuer === file.baseUrl)
-      return path !== '/' && isItsOwn && !issued.includes(path)
+      return path !== '/' && isBundled && !issued.includes(path)
     })
     .map(({ path }) =>
       diagnostic(

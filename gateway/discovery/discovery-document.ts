@@ -12,7 +12,7 @@ export type Representation = {
 export type OwnDocument = (accept: string | undefined) => Representation
 
 /** Creates a document lazily, on its first request. It never changes afterwards. */
-export function writtenOnDemand(write: () => Representation): OwnDocument {
+export function createLazily(write: () => Representation): OwnDocument {
   let written: Representation | undefined
   return () => {
     written ??= write()

@@ -39,22 +39,22 @@ const REFRESH_MS = 300_000
  * It is refreshed in the background.
  */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
-  const describing = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
+  const describedUpstreams = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
   let known: ReadonlyMap<string, OpenapiSource> = new Map()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
   async function refresh(): Promise<void> {
     clearTimeout(timer)
-    const answers = await Promise.all(describing.map(ask))
+    const answers = await Promise.all(describedUpstreams.map(tryFetch))
     if (closed) return
-    const heard = answers.filter((answer) => answer !== undefined)
-    if (heard.length > 0) known = new Map([...known, ...heard.map((one) => [one.upstream, one] as const)])
-    timer = setTimeout(refresh, heard.length === answers.length ? REFRESH_MS : RETRY_MS)
+    const fetched = answers.filter((answer) => answer !== undefined)
+    if (fetched.length > 0) known = new Map([...known, ...fetched.map((one) => [one.upstream, one] as const)])
+    timer = setTimeout(refresh, fetched.length === answers.length ? REFRESH_MS : RETRY_MS)
     timer.unref()
   }
 
-  async function ask(upstream: Upstream): Promise<OpenapiSource | undefined> {
+  async function tryFetch(upstream: Upstream): Promise<OpenapiSource | undefined> {
     try {
       return { upstream: upstream.name, document: await fetchDocument(upstream) }
     } catch (error) {

@@ -4,7 +4,7 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import { authWalkthroughDocument } from './auth-md.ts'
-import { type OwnDocument, representation, writtenOnDemand } from './discovery-document.ts'
+import { createLazily, type OwnDocument, representation } from './discovery-document.ts'
 
 /** Creates the documents that depend only on configuration and policies. */
 export function staticDocuments(
@@ -16,7 +16,7 @@ export function staticDocuments(
   return {
     landing: landingDocument(config),
     apiCatalog: apiCatalogDocument(config),
-    authWalkthrough: writtenOnDemand(() =>
+    authWalkthrough: createLazily(() =>
       authWalkthroughDocument({
         baseUrl,
         name,

@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 
 /**
- * State of one key. `backAtMs` is the time at which the full allowance is restored. Milliseconds of the monotonic
+ * State of one key. `fullAtMs` is the time at which the full allowance is restored. Milliseconds of the monotonic
  * clock.
  */
-type Account = { backAtMs: number }
+type Account = { fullAtMs: number }
 
 /** Fraction of an interval by which a request may come early. Rounding errors must not cost a request. */
 const SLACK = 0.01
@@ -17,50 +17,50 @@ const SLACK = 0.01
  */
 export class LocalLimiter {
   readonly #maxEntries: number
-  #made: LRUCache<string, Account> | undefined
+  #created: LRUCache<string, Account> | undefined
 
   constructor(options: { readonly maxEntries: number }) {
     this.#maxEntries = options.maxEntries
   }
 
   get size(): number {
-    return this.#made?.size ?? 0
+    return this.#created?.size ?? 0
   }
 
   /** Creates the cache on first use. The allocation takes about 10 ms, which would delay the start. */
   get #accounts(): LRUCache<string, Account> {
-    this.#made ??= new LRUCache({ max: this.#maxEntries })
-    return this.#made
+    this.#created ??= new LRUCache({ max: this.#maxEntries })
+    return this.#created
   }
 
   /** Counts a request. A request above the limit is not counted. */
   take(limit: RateLimit, key: string, nowMs: number): RateLimitState {
     const account = this.#accounts.get(key)
-    const usedMs = account === undefined ? 0 : Math.max(0, account.backAtMs - nowMs)
-    const refused = refusal(limit, usedMs)
-    if (refused !== undefined) return refused
+    const usedMs = account === undefined ? 0 : Math.max(0, account.fullAtMs - nowMs)
+    const denied = denial(limit, usedMs)
+    if (denied !== undefined) return denied
     const resetMs = usedMs + limit.intervalMs
-    if (account === undefined) this.#accounts.set(key, { backAtMs: nowMs + resetMs })
-    else account.backAtMs = nowMs + resetMs
+    if (account === undefined) this.#accounts.set(key, { fullAtMs: nowMs + resetMs })
+    else account.fullAtMs = nowMs + resetMs
     return allowance(limit, resetMs)
   }
 
   /** Returns the refusal that a request would get now; `undefined` if it would be allowed. Counts nothing. */
-  refusalOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
+  denialOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
     const account = this.#accounts.get(key)
-    return account === undefined ? undefined : refusal(limit, account.backAtMs - nowMs)
+    return account === undefined ? undefined : denial(limit, account.fullAtMs - nowMs)
   }
 
   /** Merges a state that was counted elsewhere, so that local counting continues from it. */
-  note(key: string, resetMs: number, nowMs: number): void {
-    const backAtMs = nowMs + resetMs
+  merge(key: string, resetMs: number, nowMs: number): void {
+    const fullAtMs = nowMs + resetMs
     const account = this.#accounts.get(key)
-    if (account === undefined) this.#accounts.set(key, { backAtMs })
-    else if (account.backAtMs < backAtMs) account.backAtMs = backAtMs
+    if (account === undefined) this.#accounts.set(key, { fullAtMs })
+    else if (account.fullAtMs < fullAtMs) account.fullAtMs = fullAtMs
   }
 }
 
-function refusal(limit: RateLimit, usedMs: number): RateLimitState | undefined {
+function denial(limit: RateLimit, usedMs: number): RateLimitState | undefined {
   const retryAfterMs = usedMs + limit.intervalMs - limit.perMs
   if (retryAfterMs <= limit.intervalMs * SLACK) return undefined
   return { allowed: false, remaining: 0, resetMs: usedMs, retryAfterMs }

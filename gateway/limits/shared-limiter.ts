@@ -78,7 +78,7 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
     shared.succeeded()
     const [allowed, resetUs, retryAfterUs] = answer
     const resetMs = resetUs / 1_000
-    local.note(key, resetMs, tickMs())
+    local.merge(key, resetMs, tickMs())
     if (allowed === 1) return allowance(limit, resetMs)
     return { allowed: false, remaining: 0, resetMs, retryAfterMs: retryAfterUs / 1_000 }
   }
@@ -86,7 +86,7 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
   return {
     take(limit, key) {
       const nowMs = tickMs()
-      const known = local.refusalOf(limit, key, nowMs)
+      const known = local.denialOf(limit, key, nowMs)
       if (known !== undefined) return known
       const reason = shared.unavailableReason()
       return reason === undefined ? ask(limit, key) : fallBack(reason, limit, key)
@@ -100,10 +100,10 @@ async function run(
   limit: RateLimit,
 ): Promise<readonly [number, number, number]> {
   const redisKey = KEY_PREFIX + hash('sha256', key, 'base64url').slice(0, KEY_HASH_CHARACTERS)
-  return readAnswer(await redis.takeFromLimit(redisKey, limit.intervalMs * 1_000, limit.perMs * 1_000))
+  return parseReply(await redis.takeFromLimit(redisKey, limit.intervalMs * 1_000, limit.perMs * 1_000))
 }
 
-function readAnswer(answer: unknown): readonly [number, number, number] {
+function parseReply(answer: unknown): readonly [number, number, number] {
   if (!Array.isArray(answer) || answer.length !== 3) throw new Error('unexpected reply from Redis')
   return [Number(answer[0]), Number(answer[1]), Number(answer[2])]
 }

@@ -10,7 +10,7 @@ const MAX_WAITING = 100
 /** The waiting responses of a connection, in order, without the current one. */
 const waiting = new WeakMap<Socket, ServerResponse[]>()
 /** Connections that the gateway no longer reads. */
-const full = new WeakSet<Socket>()
+const stopped = new WeakSet<Socket>()
 
 /**
  * Starts a request after all earlier requests on its connection have a response: of two writes, the second must not
@@ -34,20 +34,20 @@ export function serializePipelined(
     startOnOpen()
     return
   }
-  const line = waiting.get(socket) ?? []
-  if (line.length >= MAX_WAITING) {
+  const queue = waiting.get(socket) ?? []
+  if (queue.length >= MAX_WAITING) {
     // The gateway drops this request and stops reading the connection.
-    if (!full.has(socket)) {
-      full.add(socket)
+    if (!stopped.has(socket)) {
+      stopped.add(socket)
       stopReading(socket)
       response.once('socket', (own: Socket) => own.destroySoon())
     }
     return
   }
-  line.push(response)
-  waiting.set(socket, line)
+  queue.push(response)
+  waiting.set(socket, queue)
   response.once('socket', () => {
-    line.shift()
+    queue.shift()
     // Node is still assigning the socket to the response at this point.
     process.nextTick(startOnOpen)
   })

@@ -42,7 +42,7 @@ const TIMEOUT_CHECK_MS = 500
 /** Time for a client to close its side after the gateway has closed its own. Milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000
 
-const ended = new WeakSet<Socket>()
+const closing = new WeakSet<Socket>()
 
 /**
  * Creates the public server. Fastify manages listening, dropped connections and shutdown. Requests bypass Fastify's
@@ -54,7 +54,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     schemaController: NO_SCHEMA_COMPILERS,
     forceCloseConnections: false, // platform/net/graceful-close.ts closes them
     serverFactory: () => createHttpServer(options),
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
+    clientErrorHandler: (error, socket) => respondToClientError(error, socket, options),
   })
 }
 
@@ -102,7 +102,7 @@ function createHttpServer(options: ServerOptions): Server {
 }
 
 /** Handles input that is not a valid request, too slow or too large. */
-function answerClientError(error: ClientError, socket: Socket, options: ServerOptions) {
+function respondToClientError(error: ClientError, socket: Socket, options: ServerOptions) {
   const isHead = isHeadRequest(error)
   switch (error.code) {
     case 'ECONNRESET':
@@ -145,13 +145,13 @@ function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
 /** Writes a response without a response object and closes the connection, because its next bytes cannot be trusted. */
 function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHead = false): void {
   // A failed parser fails again for every further byte.
-  if (ended.has(socket)) return
+  if (closing.has(socket)) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
   if (!socket.writable) {
     socket.destroy()
     return
   }
-  ended.add(socket)
+  closing.add(socket)
   // Requests that were received completely get their responses before the connection closes for the invalid input.
   const answering = current?.req.complete === true && !current.writableEnded ? current : undefined
   const last = lastCompleteWaiting(socket) ?? answering

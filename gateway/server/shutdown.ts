@@ -6,12 +6,12 @@ import type { WebsocketSessions } from '../upstreams/websocket/sessions.ts'
 
 export type ShutdownOptions = {
   /**
-   * - `accepting`: accept connections during the drain delay, until load balancers have noticed the shutdown.
-   * - `retiring`: another worker listens on the same port, so stop accepting immediately. Close an open connection
+   * - `graceful`: accept connections during the drain delay, until load balancers have noticed the shutdown.
+   * - `handoff`: another worker listens on the same port, so stop accepting immediately. Close an open connection
    *   after it was idle for the drain delay, so that its client can use it once more.
-   * - `now`: shut down without a delay.
+   * - `immediate`: shut down without a delay.
    */
-  readonly how: 'accepting' | 'retiring' | 'now'
+  readonly how: 'graceful' | 'handoff' | 'immediate'
 }
 
 /**
@@ -33,10 +33,10 @@ export async function shutdown(
   const { delayMs, graceMs } = serving.drain
   const startedMs = performance.now()
   connections.announce()
-  if (how === 'accepting') await wait(delayMs)
+  if (how === 'graceful') await wait(delayMs)
   const leftMs = (): number => Math.max(0, graceMs - (performance.now() - startedMs))
   const left = new AbortController()
-  const streamsOver = wait(how === 'now' ? 0 : streamGraceMs(leftMs()), undefined, {
+  const streamsOver = wait(how === 'immediate' ? 0 : streamGraceMs(leftMs()), undefined, {
     signal: left.signal,
   }).then(
     () => {
@@ -48,7 +48,7 @@ export async function shutdown(
   )
   const cut = await connections.finish({
     graceMs: leftMs(),
-    ...(how === 'retiring' ? { quietMs: delayMs } : {}),
+    ...(how === 'handoff' ? { quietMs: delayMs } : {}),
   })
   if (cut > 0)
     logger.warn(

@@ -6,7 +6,7 @@ import { metadataAliases } from '../../policy-engine/match/authorization-server-
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import { assertionKeysDocument } from '../discovery/assertion-keys.ts'
-import { writtenOnDemand } from '../discovery/discovery-document.ts'
+import { createLazily } from '../discovery/discovery-document.ts'
 import { createOpenapiDocuments } from '../discovery/openapi-document.ts'
 import { protectedResourceDocument } from '../discovery/protected-resource.ts'
 import { staticDocuments } from '../discovery/static-documents.ts'
@@ -70,7 +70,7 @@ export function createSnapshotFactory(
     const snapshot: Snapshot = yield* buildSnapshot({
       policyRoutes: routes,
       policyHash: hash,
-      tellsPolicy: config.debug.policyHeader,
+      exposesPolicyHash: config.debug.policyHeader,
       upstreams,
       authorizationServer: config.authorizationServer?.upstream,
       authorizationServerAliases: config.compat.resourcePathAliases
@@ -87,7 +87,7 @@ export function createSnapshotFactory(
       },
       resources,
       resourceDocument: (resource) =>
-        writtenOnDemand(() =>
+        createLazily(() =>
           protectedResourceDocument({ resource, resources, routes, catalogue, seesCertificates }),
         ),
       implication: readImplication(catalogue),

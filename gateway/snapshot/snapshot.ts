@@ -34,7 +34,7 @@ const POLICY_HEADER = 'x-scopegate-policy'
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
   readonly policyHash: string
-  readonly tellsPolicy: boolean
+  readonly exposesPolicyHash: boolean
   readonly upstreams: ReadonlyMap<string, Upstream>
   /** Name of the bundled authorization server among the upstreams. */
   readonly authorizationServer: string | undefined
@@ -74,7 +74,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
   return Object.freeze({
     routes: Object.freeze(routes),
     policyHash: options.policyHash,
-    policyHeaders: Object.freeze(options.tellsPolicy ? [POLICY_HEADER, shortHash(options)] : []),
+    policyHeaders: Object.freeze(options.exposesPolicyHash ? [POLICY_HEADER, shortHash(options)] : []),
     hasWebsockets: options.policyRoutes.some((route) => route.websocket),
     routesAt: table.routesAt,
     match: table.match,

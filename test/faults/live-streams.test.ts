@@ -37,7 +37,7 @@ t.test('a drain ends when its last stream ends', async (t) => {
 
 t.test('Ctrl+C at a terminal ends the gateway without waiting for streams', async (t) => {
   const streams = await startStreams(t, 3_600_000)
-  await streams.under.gateway.close({ how: 'now' })
+  await streams.under.gateway.close({ how: 'immediate' })
   for (const { closed } of streams.websockets) t.match(await closed, { code: 1001 })
 })
 

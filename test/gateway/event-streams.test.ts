@@ -115,7 +115,7 @@ t.test('a gateway shutdown ends streams cleanly, so that clients reconnect elsew
   const clients = await Promise.all(Array.from({ length: 10 }, () => openRaw(under, '/pub/events')))
   for (const socket of sockets) socket.write(chunk('data: one\n\n'))
   await until('all', async () => clients.every(({ text }) => text().includes('data: one')))
-  await under.gateway.close({ how: 'now' })
+  await under.gateway.close({ how: 'immediate' })
   for (const { ended, text } of clients) {
     await ended
     t.match(text(), /data: one\n\n\r\n0\r\n\r\n$/)

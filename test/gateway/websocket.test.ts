@@ -460,7 +460,7 @@ t.test('the number of sessions is limited', async (t) => {
 t.test('a shutdown without a drain closes every session with 1001', async (t) => {
   const under = await start(t)
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(under, '/live/open')))
-  await under.gateway.close({ how: 'now' })
+  await under.gateway.close({ how: 'immediate' })
   for (const { closed } of clients) t.same(await closed, { code: 1001, reason: 'going away' })
   await until('the upstream gets the Close frames', async () => under.live.closes.length === clients.length)
   t.ok(under.live.closes.every((code) => code === 1001))
@@ -514,7 +514,7 @@ t.test('a session that opens while the gateway drains is closed with 1001', asyn
   const held = holdHandshakes(under)
   const opening = open(under, '/live/open')
   const late = await until('the handshake', async () => held[0])
-  const closing = under.gateway.close({ how: 'now' })
+  const closing = under.gateway.close({ how: 'immediate' })
   t.match(await first.closed, { code: 1001 }, 'the gateway drains')
   grant(late)
   t.match(await (await opening).closed, { code: 1001, reason: 'going away' })

@@ -67,7 +67,7 @@ t.test('an outage of the issuer writes some lines, not a line for each request',
   const counted = [...metrics.matchAll(/^scopegate_introspections_total\{.*result="(\w+)"\} (\d+)$/gm)]
     .filter(([, result]) => result !== 'answered')
     .reduce((sum, [, , count]) => sum + Number(count), 0)
-  await under.gateway.close({ how: 'now' })
+  await under.gateway.close({ how: 'immediate' })
   t.ok(counted >= REQUESTS)
   t.equal(failuresIn(lines('introspection_failed')), counted, 'the end of an interval logs the count')
   t.notMatch(under.logText(), /"stack"/)
@@ -96,7 +96,7 @@ t.test('an outage of an upstream writes some lines, not a line for each request'
   t.equal(lines('upstream_failed').length, 1)
   await until('every access line', async () => lines('access').length === REQUESTS)
   t.equal(lines('access').filter((line) => line['error.code'] === 'ERR_UPSTREAM_RESET').length, broken)
-  await under.gateway.close({ how: 'now' })
+  await under.gateway.close({ how: 'immediate' })
   t.equal(failuresIn(lines('upstream_failed')), broken)
   t.notMatch(under.logText(), /"stack"/)
 })

@@ -264,7 +264,7 @@ t.test('a restart without the issuer uses the key cache on disk', async (t) => {
   })
   const [file = ''] = readdirSync(dataDir)
   t.equal(statSync(join(dataDir, file)).mode & 0o777, 0o600)
-  await first.gateway.close({ how: 'now' })
+  await first.gateway.close({ how: 'immediate' })
   await issuer.stop()
   await t.test('the second gateway uses the same key cache', async (t) => {
     const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)], dataDir)

@@ -48,7 +48,7 @@ export class OverloadMonitor {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), READ_EVERY_MS).unref()
+    this.#timer = setInterval(() => this.measure(), READ_EVERY_MS).unref()
   }
 
   close(): void {
@@ -77,7 +77,7 @@ export class OverloadMonitor {
     return { name: 'event_loop', ok, ...(ok ? {} : { detail: `event loop delay up to ${ms} ms` }) }
   }
 
-  look(): void {
+  measure(): void {
     const { limits, read, collectGarbage } = this.#options
     const before = this.#level
     const reading = read()

@@ -25,15 +25,15 @@ export function createPressureReader(options: {
 }): PressureReader {
   // A histogram misses the first iteration after its reset. Two histograms alternate, so each is reset at every second
   // reading.
-  const delays = [aHistogram(), aHistogram()] as const
-  let looks = 0
+  const delays = [createHistogram(), createHistogram()] as const
+  let readings = 0
   const heap = watchHeap(options.tickMs)
   const limitBytes = containerLimit() / options.processes
 
   return {
     read() {
-      const histogram = delays[looks % 2 === 0 ? 0 : 1]
-      looks += 1
+      const histogram = delays[readings % 2 === 0 ? 0 : 1]
+      readings += 1
       const reading = {
         heap: heap.ratio(),
         memory: process.memoryUsage.rss() / limitBytes,
@@ -50,7 +50,7 @@ export function createPressureReader(options: {
   }
 }
 
-function aHistogram(): ReturnType<typeof monitorEventLoopDelay> {
+function createHistogram(): ReturnType<typeof monitorEventLoopDelay> {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
   return histogram

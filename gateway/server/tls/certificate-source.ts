@@ -12,12 +12,12 @@ export type CertificateSource = {
   /** Calls `listener` with each certificate that replaces the current one. */
   onChange(listener: (certificate: ServerCertificate) => void): void
   /** Checks the files now. A timer calls it regularly. */
-  look(): Promise<void>
+  check(): Promise<void>
   close(): void
 }
 
 /** Maximum delay until a renewed certificate is active. Milliseconds. */
-const LOOK_EVERY_MS = 5_000
+const CHECK_EVERY_MS = 5_000
 
 /**
  * Opens a certificate and reloads it when the content of its files changes, in whatever way they are written. Invalid
@@ -36,11 +36,11 @@ export function openCertificateSource(options: {
   let current = readCertificate(files, nowMs())
   let lastProblem: string | undefined
   let expiryLogged = false
-  logger.info({ event: 'tls_certificate', ...shown(current) }, 'TLS certificate loaded')
+  logger.info({ event: 'tls_certificate', ...logFields(current) }, 'TLS certificate loaded')
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     logExpiry()
-    const [cert, key] = await Promise.all([readOr(files.certFile), readOr(files.keyFile)])
+    const [cert, key] = await Promise.all([readOrError(files.certFile), readOrError(files.keyFile)])
     if (cert instanceof Error) return logProblem({ file: 'certFile', fault: codeOf(cert) })
     if (key instanceof Error) return logProblem({ file: 'keyFile', fault: codeOf(key) })
     const parsed = parseCertificate({ cert, key }, nowMs())
@@ -55,7 +55,7 @@ export function openCertificateSource(options: {
     expiryLogged = false
     for (const listener of listeners) listener(parsed)
     onReload('success')
-    logger.info({ event: 'tls_certificate', ...shown(parsed) }, 'TLS certificate reloaded')
+    logger.info({ event: 'tls_certificate', ...logFields(parsed) }, 'TLS certificate reloaded')
   }
 
   /** Logs each problem once, for as long as it lasts. */
@@ -73,7 +73,13 @@ export function openCertificateSource(options: {
     lastProblem = text
     onReload('failure')
     logger.error(
-      { event: 'tls_certificate_unusable', file: files[file], reason: fault, cure, in_force: shown(current) },
+      {
+        event: 'tls_certificate_unusable',
+        file: files[file],
+        reason: fault,
+        cure,
+        in_force: logFields(current),
+      },
       'the new TLS certificate is not usable: the active one stays',
     )
   }
@@ -82,30 +88,30 @@ export function openCertificateSource(options: {
     if (expiryLogged || current.expiresAtMs > nowMs()) return
     expiryLogged = true
     logger.error(
-      { event: 'tls_certificate_expired', ...shown(current) },
+      { event: 'tls_certificate_expired', ...logFields(current) },
       'the active TLS certificate has expired: clients reject it',
     )
   }
 
   // Keeps one read at a time, for a file system that hangs.
-  let looking = false
+  let checking = false
   const timer = setInterval(async () => {
-    if (looking) return
-    looking = true
-    await look()
-    looking = false
-  }, LOOK_EVERY_MS).unref()
+    if (checking) return
+    checking = true
+    await check()
+    checking = false
+  }, CHECK_EVERY_MS).unref()
   return {
     get current() {
       return current
     },
     onChange: (listener) => void listeners.push(listener),
-    look,
+    check,
     close: () => clearInterval(timer),
   }
 }
 
-function readOr(file: string): Promise<string | Error> {
+function readOrError(file: string): Promise<string | Error> {
   return readFile(file, 'utf8').catch((error: Error) => error)
 }
 
@@ -113,7 +119,7 @@ function codeOf(error: Error): string {
   return `the file cannot be read (${'code' in error ? String(error.code) : 'unknown error'})`
 }
 
-function shown({ names, fingerprint, expiresAtMs }: ServerCertificate) {
+function logFields({ names, fingerprint, expiresAtMs }: ServerCertificate) {
   return { names, fingerprint, expires_at: new Date(expiresAtMs).toISOString() }
 }
 

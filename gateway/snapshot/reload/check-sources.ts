@@ -24,13 +24,13 @@ export type CheckedPolicies = {
 }
 
 /** Invalid policies and their diagnostics, which include at least one error. */
-export type BrokenPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
+export type InvalidPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
 
 /** Validates all sources together. One error makes all of them invalid. Pure. */
 export function* checkSources(
   sources: PolicySources,
   { config, resources }: { readonly config: GatewayConfig; readonly resources: Resources },
-): Steps<CheckedPolicies | BrokenPolicies> {
+): Steps<CheckedPolicies | InvalidPolicies> {
   const { hash } = sources
   const { found, attempt } = collectProblems()
   const { scopesFile, presetsFile } = config

@@ -4,7 +4,7 @@ import { runSliced, runSync, type Steps } from '../../../platform/diagnostics/ru
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { Snapshot } from '../route.ts'
-import type { BrokenPolicies, CheckedPolicies } from './check-sources.ts'
+import type { CheckedPolicies, InvalidPolicies } from './check-sources.ts'
 
 /** The outcome of applying policies. Plain data, because workers send it to the supervisor. */
 export type ApplyOutcome =
@@ -27,7 +27,7 @@ export type ActivePolicies = {
 export type PolicyHolder = {
   /** Called once per request. */
   current(): Snapshot
-  inForce(): ActivePolicies
+  active(): ActivePolicies
   /**
    * Validates and compiles the policies in slices between requests, then replaces the snapshot in one step. Invalid
    * policies change nothing. Calls run one after another.
@@ -36,7 +36,7 @@ export type PolicyHolder = {
 }
 
 export type PolicyHolderOptions = {
-  readonly check: (sources: PolicySources) => Steps<CheckedPolicies | BrokenPolicies>
+  readonly check: (sources: PolicySources) => Steps<CheckedPolicies | InvalidPolicies>
   readonly compile: (policies: CheckedPolicies) => Steps<Snapshot>
   /** Called after each change of the active policies, the first ones included. */
   readonly onApplied: (policies: CheckedPolicies) => void
@@ -66,7 +66,7 @@ export function openPolicyHolder(
 
   return {
     current: () => snapshot,
-    inForce: () => ({
+    active: () => ({
       hash: policies.hash,
       routes: policies.routes,
       implication: readImplication(policies.catalogue),

@@ -8,14 +8,14 @@ import type { ApplyOutcome } from './policy-holder.ts'
 import {
   describeLocation,
   logReload,
-  type ReloadAsker,
   type ReloadReport,
+  type ReloadTrigger,
   type WorkerReload,
 } from './reload-report.ts'
 
 export type PolicyReloaderOptions = {
   /** The policies that the process started with. */
-  readonly inForce: { readonly sources: PolicySources; readonly routes: number }
+  readonly active: { readonly sources: PolicySources; readonly routes: number }
   readonly read: () => Promise<PolicySources>
   /** Activates policies in this process or in every worker. */
   readonly apply: (sources: PolicySources) => Promise<AppliedEverywhere>
@@ -36,16 +36,16 @@ export type PolicyReloader = {
    * Reads the files that are on the disk after this call. All calls during a running reload share the next one. Never
    * rejects.
    */
-  reload(asker: ReloadAsker): Promise<ReloadReport>
+  reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /** The active policies, which new workers start with. */
-  readonly inForce: PolicySources
+  readonly active: PolicySources
   /** Check for `/readyz?verbose`. It never makes the gateway not ready. */
   check(): ReadinessCheck
 }
 
 const SETTLE_MS = 200
 /** Maximum number of reads while the files keep changing. After that the last version is used. */
-const MOST_LOOKS = 25
+const MAX_READS = 25
 
 /**
  * Creates the reloader. The active policies stay until valid ones replace them. Errors of invalid policies are logged
@@ -53,22 +53,22 @@ const MOST_LOOKS = 25
  */
 export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
-  let { sources: inForce, routes } = options.inForce
+  let { sources: active, routes } = options.active
   let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
   let running: Promise<ReloadReport> | undefined
   let next: Promise<ReloadReport> | undefined
 
-  async function run(asker: ReloadAsker): Promise<ReloadReport> {
+  async function run(trigger: ReloadTrigger): Promise<ReloadReport> {
     const startedMs = performance.now()
-    const previous = inForce.hash
-    const unasked = asker === 'watch'
-    let sources = unasked ? await readSettled() : await read()
+    const previous = active.hash
+    const isAutomatic = trigger === 'watch'
+    let sources = isAutomatic ? await readSettled() : await read()
     const known = sources.hash === broken?.hash
     let applied: AppliedEverywhere
-    if (unasked && known) applied = { outcome: { result: 'broken', ...broken } as ApplyOutcome }
-    else if (unasked && sources.hash === previous) applied = { outcome: unchanged() }
+    if (isAutomatic && known) applied = { outcome: { result: 'broken', ...broken } as ApplyOutcome }
+    else if (isAutomatic && sources.hash === previous) applied = { outcome: unchanged() }
     else applied = await apply(sources)
-    if (applied.outcome.result === 'broken' && !unasked && !known) {
+    if (applied.outcome.result === 'broken' && !isAutomatic && !known) {
       // Reads again before it reports errors, because the files may be partly written.
       const again = await readSettled()
       if (again.hash !== sources.hash) {
@@ -90,27 +90,27 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       if (outcome.result === 'applied') meter.reloaded('success')
       else if (restored) meter.restored()
       broken = undefined
-      inForce = sources
+      active = sources
       routes = outcome.routes
     }
     const report: ReloadReport = {
       result: outcome.result,
-      hash: inForce.hash,
+      hash: active.hash,
       previousHash: outcome.result === 'applied' ? previous : undefined,
       routes,
       durationMs: Math.round(performance.now() - startedMs),
       diagnostics: outcome.result === 'broken' ? outcome.problems : outcome.warnings,
       workers,
     }
-    logReload(logger, report, { asker, known, restored, brokenHash: outcome.hash })
+    logReload(logger, report, { trigger, known, restored, invalidHash: outcome.hash })
     return report
   }
 
   /** Reads until two consecutive reads return the same content, so that writers have finished. */
   async function readSettled(): Promise<PolicySources> {
     let sources = await read()
-    for (let looks = 0; looks < MOST_LOOKS; looks++) {
-      if (sources.hash === inForce.hash || sources.hash === broken?.hash) return sources
+    for (let looks = 0; looks < MAX_READS; looks++) {
+      if (sources.hash === active.hash || sources.hash === broken?.hash) return sources
       await wait(settleMs)
       const again = await read()
       if (again.hash === sources.hash) return again
@@ -120,13 +120,13 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   }
 
   function unchanged(): ApplyOutcome {
-    return { result: 'unchanged', hash: inForce.hash, routes, warnings: [] }
+    return { result: 'unchanged', hash: active.hash, routes, warnings: [] }
   }
 
   /** Keeps the reloader working after an exception. */
-  async function runSafely(asker: ReloadAsker): Promise<ReloadReport> {
+  async function runSafely(trigger: ReloadTrigger): Promise<ReloadReport> {
     try {
-      return await run(asker)
+      return await run(trigger)
     } catch (error) {
       meter.reloaded('failure')
       logger.error(
@@ -135,7 +135,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       )
       return {
         result: 'broken',
-        hash: inForce.hash,
+        hash: active.hash,
         previousHash: undefined,
         routes,
         durationMs: 0,
@@ -145,8 +145,8 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     }
   }
 
-  function start(asker: ReloadAsker): Promise<ReloadReport> {
-    const started = runSafely(asker).finally(() => {
+  function start(trigger: ReloadTrigger): Promise<ReloadReport> {
+    const started = runSafely(trigger).finally(() => {
       if (running === started) running = undefined
     })
     running = started
@@ -154,19 +154,19 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   }
 
   return {
-    reload(asker) {
-      if (running === undefined) return start(asker)
+    reload(trigger) {
+      if (running === undefined) return start(trigger)
       next ??= running.then(() => {
         next = undefined
-        return start(asker)
+        return start(trigger)
       })
       return next
     },
-    get inForce() {
-      return inForce
+    get active() {
+      return active
     },
     check() {
-      const detail = `${routes} routes, ${inForce.hash.slice(0, 12)}`
+      const detail = `${routes} routes, ${active.hash.slice(0, 12)}`
       const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
       if (first === undefined) return { name: 'policies', ok: true, detail }
       const what = `error[${first.code}]: ${first.message}`

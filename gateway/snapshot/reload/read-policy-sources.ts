@@ -25,7 +25,7 @@ export type PolicyLocations = {
 }
 
 /** Maximum number of volume swaps during one read. After that the last read counts, even if it is mixed. */
-const MOST_SWAPS = 20
+const MAX_SWAPS = 20
 /** Kubernetes symlink to the folder with the current contents of a volume. */
 const DATA_LINK = '..data'
 
@@ -33,8 +33,8 @@ const DATA_LINK = '..data'
  * Reads all policies, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never
  * rejects: the result states which file or folder is unreadable.
  */
-export async function readPolicySources(places: PolicyLocations): Promise<PolicySources> {
-  const { policiesDir, scopesFile, presetsFile } = places
+export async function readPolicySources(locations: PolicyLocations): Promise<PolicySources> {
+  const { policiesDir, scopesFile, presetsFile } = locations
   const [{ folder, files }, scopes, presets] = await Promise.all([
     readVolume(policiesDir),
     scopesFile === undefined ? undefined : readTextSourceAsync(scopesFile),
@@ -79,7 +79,7 @@ async function readPinned(dir: string, read: (listing: Listing) => Promise<Volum
     const listing = await listFolder(dir, pinned)
     const volume =
       typeof listing === 'string' ? { folder: { code: listing }, files: [] } : await read(listing)
-    if (swaps === MOST_SWAPS || (await pinnedFolder(dir)) === pinned) return volume
+    if (swaps === MAX_SWAPS || (await pinnedFolder(dir)) === pinned) return volume
   }
 }
 

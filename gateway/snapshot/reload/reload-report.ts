@@ -4,7 +4,7 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 
 /** Trigger of a reload: the file watch, SIGHUP, `POST /reload`, or a rolling restart of the workers. */
-export type ReloadAsker = 'watch' | 'signal' | 'endpoint' | 'roll'
+export type ReloadTrigger = 'watch' | 'signal' | 'endpoint' | 'roll'
 
 /** The result of a reload in one worker. */
 export type WorkerReload = {
@@ -30,10 +30,10 @@ export type ReloadReport = {
 
 /** Facts about a reload that its report does not contain. */
 type Circumstances = {
-  readonly asker: ReloadAsker
+  readonly trigger: ReloadTrigger
   /** The same invalid policies were logged before. */
   readonly known: boolean
-  readonly brokenHash: string
+  readonly invalidHash: string
   /** The previous policies on the disk were invalid. */
   readonly restored: boolean
 }
@@ -46,13 +46,13 @@ type Circumstances = {
  */
 export function logReload(logger: Logger, report: ReloadReport, circumstances: Circumstances): void {
   const { hash, previousHash, routes, durationMs, diagnostics } = report
-  const { asker, known, restored, brokenHash } = circumstances
+  const { trigger, known, restored, invalidHash } = circumstances
   switch (report.result) {
     case 'applied':
       logger.info(
         {
           event: 'policy_reloaded',
-          asked_by: asker,
+          asked_by: trigger,
           policy_hash: hash,
           previous_policy_hash: previousHash,
           routes,
@@ -64,25 +64,25 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
     case 'unchanged':
       if (restored)
         logger.info(
-          { event: 'policy_restored', asked_by: asker, policy_hash: hash },
+          { event: 'policy_restored', asked_by: trigger, policy_hash: hash },
           'the policies on disk are valid again and equal the active ones',
         )
-      else if (asker === 'signal' || asker === 'endpoint')
+      else if (trigger === 'signal' || trigger === 'endpoint')
         logger.info(
-          { event: 'policy_unchanged', asked_by: asker, policy_hash: hash },
+          { event: 'policy_unchanged', asked_by: trigger, policy_hash: hash },
           'the policies on disk equal the active ones',
         )
       return
     case 'broken': {
-      if (known && asker !== 'signal' && asker !== 'endpoint') return
+      if (known && trigger !== 'signal' && trigger !== 'endpoint') return
       const errors = diagnostics.filter(({ severity }) => severity === 'error')
       const [first] = errors
       logger.error(
         {
           event: 'policy_reload_failed',
-          asked_by: asker,
+          asked_by: trigger,
           policy_hash: hash,
-          broken_policy_hash: brokenHash,
+          broken_policy_hash: invalidHash,
           errors: errors.length,
           ...(known ? {} : { diagnostics: formatDiagnostics(errors) }),
         },

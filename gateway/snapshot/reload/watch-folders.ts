@@ -21,7 +21,7 @@ export type FolderWatchOptions = {
     listener: WatchListener<string>,
   ) => FSWatcher
   readonly quietMs?: number
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
   readonly missingEveryMs?: number
 }
 
@@ -30,7 +30,7 @@ const QUIET_MS = 200
 /** Maximum delay of a check in a folder that changes all the time. Milliseconds. */
 const LONGEST_WAIT_MS = 2_000
 /** Interval of regular checks, because some file systems do not report changes. Milliseconds. */
-const LOOK_EVERY_MS = 30_000
+const CHECK_EVERY_MS = 30_000
 /** Interval of checks for a deleted folder. Milliseconds. */
 const MISSING_EVERY_MS = 1_000
 
@@ -41,14 +41,14 @@ type Watched = { readonly watcher: FSWatcher; readonly identity: string }
  * only the regular checks remain, and the log says so once. A deleted folder is watched again when it returns.
  */
 export function watchFolders(options: FolderWatchOptions): FolderWatch {
-  const { onChange, logger, quietMs = QUIET_MS, lookEveryMs = LOOK_EVERY_MS } = options
+  const { onChange, logger, quietMs = QUIET_MS, checkEveryMs = CHECK_EVERY_MS } = options
   const watched = new Map<string, Watched>()
   let quiet: NodeJS.Timeout | undefined
   let touchedSinceMs: number | undefined
   let missing: NodeJS.Timeout | undefined
   let failureLogged = false
   let closed = false
-  let looking: Promise<void> = Promise.resolve()
+  let checking: Promise<void> = Promise.resolve()
 
   function touched(): void {
     if (closed) return
@@ -56,13 +56,13 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     touchedSinceMs ??= nowMs
     clearTimeout(quiet)
     const leftMs = Math.max(0, touchedSinceMs + LONGEST_WAIT_MS - nowMs)
-    quiet = setTimeout(look, Math.min(quietMs, leftMs)).unref()
+    quiet = setTimeout(check, Math.min(quietMs, leftMs)).unref()
   }
 
-  function look(): void {
+  function check(): void {
     touchedSinceMs = undefined
     clearTimeout(quiet)
-    looking = looking.then(async () => {
+    checking = checking.then(async () => {
       if (closed) return
       await updateWatches()
       await onChange()
@@ -80,7 +80,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     const found = await Promise.all([...dirs].map(watchFolder))
     clearTimeout(missing)
     if (closed || found.every((one) => one)) return
-    missing = setTimeout(look, options.missingEveryMs ?? MISSING_EVERY_MS).unref()
+    missing = setTimeout(check, options.missingEveryMs ?? MISSING_EVERY_MS).unref()
   }
 
   async function watchFolder(dir: string): Promise<boolean> {
@@ -109,13 +109,13 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     if (failureLogged || errorCode(error) === 'ENOENT') return
     failureLogged = true
     logger.warn(
-      { event: 'policy_watch_unavailable', reason: errorCode(error), look_every_ms: lookEveryMs },
+      { event: 'policy_watch_unavailable', reason: errorCode(error), look_every_ms: checkEveryMs },
       'the system does not report file changes: the gateway checks the files at intervals',
     )
   }
 
-  const timer = setInterval(look, lookEveryMs).unref()
-  look()
+  const timer = setInterval(check, checkEveryMs).unref()
+  check()
   return {
     close() {
       closed = true
@@ -143,7 +143,7 @@ async function identityOf(dir: string): Promise<string | undefined> {
  * @returns a function that stops the watch.
  */
 export function startReloading(
-  reload: (asker: 'watch') => Promise<unknown>,
+  reload: (trigger: 'watch') => Promise<unknown>,
   options: PolicyLocations & { readonly policyReload: 'watch' | 'manual' } & Pick<
       FolderWatchOptions,
       'logger' | 'watch'

@@ -35,7 +35,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
     collectGarbage: () => undefined,
     logger: LOGGER,
   })
-  monitor.look()
+  monitor.measure()
   const metrics = createMetrics({
     version: '1.2.3',
     logger: LOGGER,

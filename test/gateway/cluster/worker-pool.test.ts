@@ -32,7 +32,7 @@ function aPool(workers: number) {
       },
     ),
     onStarted: (reason) => reasons.push(reason),
-    onGone: () => undefined,
+    onExit: () => undefined,
     fork: (onReplace) => {
       replace = onReplace
       const ready = Promise.withResolvers<string | undefined>()
@@ -92,11 +92,11 @@ t.test(
     third.become(URL)
     ;(await fork(4)).become(URL)
     await rolled
-    t.strictSame(forked[0]?.told, [{ kind: 'stop', how: 'retiring' }])
-    t.strictSame(forked[1]?.told, [{ kind: 'stop', how: 'retiring' }])
+    t.strictSame(forked[0]?.told, [{ kind: 'stop', how: 'handoff' }])
+    t.strictSame(forked[1]?.told, [{ kind: 'stop', how: 'handoff' }])
     t.strictSame(pool.serving, [forked[2], forked[3]])
     t.strictSame(reasons, ['start', 'start', 'roll', 'roll'])
-    await pool.stop('now')
+    await pool.stop('immediate')
   },
 )
 
@@ -111,7 +111,7 @@ t.test('a rolling restart stops when a new worker fails to start, and the old wo
   await rolled
   t.equal(forked.length, 3)
   t.strictSame(pool.serving, [forked[0], forked[1]])
-  await pool.stop('now')
+  await pool.stop('immediate')
 })
 
 t.test('a worker that requests replacement is replaced, unless it already exited', async (t) => {
@@ -127,7 +127,7 @@ t.test('a worker that requests replacement is replaced, unless it already exited
   await first.ended
   await until('the second has its place', async () => pool.serving[0] === second)
   askToReplace(first)
-  await pool.stop('now')
+  await pool.stop('immediate')
   t.equal(forked.length, 2)
 })
 
@@ -149,7 +149,7 @@ t.test('a worker that crashes repeatedly does not count as ready', async (t) => 
   ;(await fork(4)).become(URL)
   t.equal(pool.serving.length, 0, 'the worker is up, but not yet considered stable')
   t.strictSame(reasons, ['start', 'crash', 'crash', 'crash'])
-  await pool.stop('now')
+  await pool.stop('immediate')
 })
 
 t.test('each event of the pool has exactly these fields in the log', async (t) => {
@@ -170,7 +170,7 @@ t.test('each event of the pool has exactly these fields in the log', async (t) =
   const third = pool.serving[0] as FakeWorker
   third.end(CRASH)
   await fork(5)
-  await pool.stop('now')
+  await pool.stop('immediate')
 
   const common = { service: 'gateway' }
   const crash = { ...common, level: 'error', event: 'worker_crashed', msg: 'a worker exited unexpectedly' }
@@ -201,7 +201,7 @@ t.test('each event of the pool has exactly these fields in the log', async (t) =
   await begun
   only.end({ code: 7, signal: undefined })
   await other.fork(2)
-  await other.pool.stop('now')
+  await other.pool.stop('immediate')
   t.strictSame(other.lines, [{ ...crash, pid: 1, exit_code: 7, restart_ms: 0 }])
 })
 

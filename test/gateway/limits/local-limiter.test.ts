@@ -13,9 +13,9 @@ const aLimit = (rule: Partial<RateLimitRule> = {}) =>
 t.test('take() rejects a request above the limit without a charge and returns the wait time', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 10 })
   const limit = aLimit()
-  const verdicts = Array.from({ length: 8 }, () => limiter.take(limit, 'a', 1_000))
+  const states = Array.from({ length: 8 }, () => limiter.take(limit, 'a', 1_000))
   t.strictSame(
-    verdicts.map((one) => [one.allowed, one.remaining]),
+    states.map((one) => [one.allowed, one.remaining]),
     [
       [true, 4],
       [true, 3],
@@ -27,7 +27,7 @@ t.test('take() rejects a request above the limit without a charge and returns th
       [false, 0],
     ],
   )
-  t.match(verdicts[7], { retryAfterMs: 12_000, resetMs: 60_000 })
+  t.match(states[7], { retryAfterMs: 12_000, resetMs: 60_000 })
   t.equal(limiter.take(limit, 'a', 1_000 + 11_000).allowed, false, 'one second too early')
   t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, true, 'after the returned wait time')
   t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, false)
@@ -100,12 +100,12 @@ t.test('a million callers use no more memory than the limiter is allowed', async
 t.test('note() applies the count of another limiter until it expires', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 10 })
   const limit = aLimit()
-  limiter.note('a', 48_000, 0)
+  limiter.merge('a', 48_000, 0)
   t.equal(limiter.take(limit, 'a', 0).remaining, 0)
-  limiter.note('a', 12_000, 0)
-  t.match(limiter.refusalOf(limit, 'a', 0), { allowed: false, retryAfterMs: 12_000 })
-  t.equal(limiter.refusalOf(limit, 'a', 12_000), undefined)
-  t.equal(limiter.refusalOf(limit, 'unknown', 0), undefined)
+  limiter.merge('a', 12_000, 0)
+  t.match(limiter.denialOf(limit, 'a', 0), { allowed: false, retryAfterMs: 12_000 })
+  t.equal(limiter.denialOf(limit, 'a', 12_000), undefined)
+  t.equal(limiter.denialOf(limit, 'unknown', 0), undefined)
 })
 
 t.test('the fields follow the draft', async (t) => {

@@ -59,16 +59,16 @@ t.test('processes that share a Redis enforce one limit together under concurrenc
   const one = await aLimiter(t, url)
   const two = await aLimiter(t, url)
   const limit = aLimit({ requests: 50 })
-  const verdicts = await Promise.all(
+  const states = await Promise.all(
     Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? one : two).limiter.take(limit, 'a')),
   )
-  t.equal(verdicts.filter((verdict) => verdict.allowed).length, 50)
+  t.equal(states.filter((verdict) => verdict.allowed).length, 50)
   t.strictSame(
-    new Set(verdicts.filter((verdict) => verdict.allowed).map((verdict) => verdict.remaining)).size,
+    new Set(states.filter((verdict) => verdict.allowed).map((verdict) => verdict.remaining)).size,
     50,
     'each process got a different remainder',
   )
-  for (const verdict of verdicts.filter((one) => !one.allowed))
+  for (const verdict of states.filter((one) => !one.allowed))
     t.ok(verdict.retryAfterMs > 0 && verdict.retryAfterMs <= 72_000)
   t.strictSame([one.fallbacks, two.fallbacks], [{}, {}])
 })
@@ -146,10 +146,10 @@ t.test('when Redis fails counting continues locally, and returns to Redis afterw
   const limit = aLimit()
   for (const remaining of [4, 3, 2]) t.match(await limiter.take(limit, 'a'), { allowed: true, remaining })
   await redis.stop()
-  const verdicts = []
-  for (let i = 0; i < 4; i++) verdicts.push(await limiter.take(limit, 'a'))
+  const states = []
+  for (let i = 0; i < 4; i++) states.push(await limiter.take(limit, 'a'))
   t.strictSame(
-    verdicts.map((one) => one.allowed),
+    states.map((one) => one.allowed),
     [true, true, false, false],
     'five in total: open, but bounded',
   )

@@ -21,7 +21,7 @@ function someMetrics() {
     collectGarbage: () => undefined,
     logger,
   })
-  monitor.look()
+  monitor.measure()
   const metrics = createMetrics({
     version: '1.2.3',
     logger,

@@ -18,7 +18,7 @@ function overloadMetrics(loopMs: number) {
     collectGarbage: () => undefined,
     logger: createLogger({ level: 'silent', service: 'test' }, { write: () => undefined }),
   })
-  monitor.look()
+  monitor.measure()
   const registry = new Registry()
   return { registry, count: addOverloadMetrics(registry, monitor) }
 }

@@ -28,7 +28,7 @@ function aMonitor() {
   })
   const look = (times: number, reading: Partial<PressureReading>): void => {
     state.reading = { ...CALM, ...reading }
-    for (let time = 0; time < times; time++) monitor.look()
+    for (let time = 0; time < times; time++) monitor.measure()
   }
   return { monitor, state, look }
 }

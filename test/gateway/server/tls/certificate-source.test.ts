@@ -21,14 +21,14 @@ function open(t: Test, files: { certFile: string; keyFile: string }, clock = { n
     onReload: (result) => reloads.push(result),
   })
   t.teardown(() => source.close())
-  const inForce: string[] = []
-  source.onChange((certificate) => inForce.push(certificate.names))
+  const active: string[] = []
+  source.onChange((certificate) => active.push(certificate.names))
   const events = (event: string) =>
     text
       .split('\n')
       .filter((line) => line.includes(`"event":"${event}"`))
       .map((line) => JSON.parse(line))
-  return { source, reloads, inForce, events, log: () => text }
+  return { source, reloads, active, events, log: () => text }
 }
 
 t.test('openCertificateSource() rejects unusable files at the start', async (t) => {
@@ -45,12 +45,12 @@ t.test('openCertificateSource() rejects unusable files at the start', async (t) 
 
 t.test('a swapped Secret becomes active with its chain', async (t) => {
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
-  const { source, reloads, inForce, events } = open(t, files)
-  await source.look()
-  t.same(inForce, [], 'no change, no event')
+  const { source, reloads, active, events } = open(t, files)
+  await source.check()
+  t.same(active, [], 'no change, no event')
   swap(aCertificate({ names: ['two.test'] }))
-  await source.look()
-  t.same(inForce, ['DNS:two.test'])
+  await source.check()
+  t.same(active, ['DNS:two.test'])
   t.equal(source.current.names, 'DNS:two.test')
   t.same(reloads, ['success'])
   t.match(events('tls_certificate'), [
@@ -61,12 +61,12 @@ t.test('a swapped Secret becomes active with its chain', async (t) => {
 
 t.test('unusable files keep the active certificate, are reported once, and can be repaired', async (t) => {
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
-  const { source, reloads, inForce, events, log } = open(t, files)
+  const { source, reloads, active, events, log } = open(t, files)
   const next = aCertificate({ names: ['two.test'] })
 
   writeFileSync(files.certFile, next.cert)
-  await source.look()
-  await source.look()
+  await source.check()
+  await source.check()
   t.match(events('tls_certificate_unusable'), [
     {
       level: 'error',
@@ -77,16 +77,16 @@ t.test('unusable files keep the active certificate, are reported once, and can b
     },
   ])
   writeFileSync(files.keyFile, next.key)
-  await source.look()
-  t.same(inForce, ['DNS:two.test'], 'the second of two files arrived')
+  await source.check()
+  t.same(active, ['DNS:two.test'], 'the second of two files arrived')
 
   swap(aCertificate({ names: ['old.test'], untilMs: Date.now() - HOUR_MS }))
-  await source.look()
+  await source.check()
   t.match(events('tls_certificate_unusable').at(-1), { reason: /expired/ })
   rmSync(files.keyFile)
-  await source.look()
+  await source.check()
   t.match(events('tls_certificate_unusable').at(-1), { file: files.keyFile, reason: /ENOENT/ })
-  t.same(inForce, ['DNS:two.test'])
+  t.same(active, ['DNS:two.test'])
   t.equal(source.current.names, 'DNS:two.test')
   t.same(reloads, ['failure', 'success', 'failure', 'failure'])
   t.notMatch(log(), next.key.split('\n')[1] ?? 'no key', 'no key is logged')
@@ -95,13 +95,13 @@ t.test('unusable files keep the active certificate, are reported once, and can b
 t.test('a certificate that is not yet valid becomes active when it is valid', async (t) => {
   const clock = { nowMs: Date.now() }
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate())
-  const { source, inForce } = open(t, files, clock)
+  const { source, active } = open(t, files, clock)
   swap(aCertificate({ names: ['two.test'], fromMs: clock.nowMs + HOUR_MS }))
-  await source.look()
-  t.same(inForce, [])
+  await source.check()
+  t.same(active, [])
   clock.nowMs += HOUR_MS
-  await source.look()
-  t.same(inForce, ['DNS:two.test'])
+  await source.check()
+  t.same(active, ['DNS:two.test'])
 })
 
 t.test('a certificate that expires stays active, and the log reports the expiry once', async (t) => {
@@ -112,11 +112,11 @@ t.test('a certificate that expires stays active, and the log reports the expiry 
   )
   const { source, reloads, events } = open(t, files, clock)
   clock.nowMs += 2 * HOUR_MS
-  await source.look()
-  await source.look()
+  await source.check()
+  await source.check()
   t.match(events('tls_certificate_expired'), [{ level: 'error', names: 'DNS:one.test' }])
   t.same(reloads, [])
   swap(aCertificate({ names: ['two.test'] }))
-  await source.look()
+  await source.check()
   t.equal(source.current.names, 'DNS:two.test')
 })

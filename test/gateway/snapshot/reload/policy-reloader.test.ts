@@ -20,7 +20,7 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
   const lines: Record<string, unknown>[] = []
   let disk = 'good-0'
   const reloader = createPolicyReloader({
-    inForce: { sources: sourcesOf('good-0'), routes: 1 },
+    active: { sources: sourcesOf('good-0'), routes: 1 },
     async read() {
       counts.reads += 1
       return sourcesOf(options.read?.() ?? disk)
@@ -84,7 +84,7 @@ t.test('a watch waits for two equal reads and checks no content twice', async (t
   await reloader.reload('watch')
   t.match(counts, { success: 1, failure: 1, restored: 1 })
   t.match(reloader.check(), { detail: '2 routes, good-1' })
-  t.equal(reloader.inForce.hash, 'good-1')
+  t.equal(reloader.active.hash, 'good-1')
 })
 
 t.test('on a disk that changes constantly, the watch uses its last read', async (t) => {

@@ -42,7 +42,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
     },
     logger: createLogger({ level: 'info', service: 'test' }, { write: (line) => lines.push(line) }),
     quietMs: 20,
-    lookEveryMs: NEVER_MS,
+    checkEveryMs: NEVER_MS,
     missingEveryMs: 20,
     ...options,
   })
@@ -108,7 +108,7 @@ t.test(
 
     const link = join(parent, 'link')
     symlinkSync('one', link)
-    const linked = start(t, link, { lookEveryMs: 50 })
+    const linked = start(t, link, { checkEveryMs: 50 })
     await until('it is watched', async () => linked.counts.watches === 1)
     symlinkSync('two', join(parent, 'link2'))
     await linked.more('turned', 'watches', () => renameSync(join(parent, 'link2'), link))
@@ -119,7 +119,7 @@ t.test(
 t.test('without a file system watch the folder is polled, and the log reports this once', async (t) => {
   const dir = t.testdir()
   const fails = start(t, dir, {
-    lookEveryMs: 20,
+    checkEveryMs: 20,
     watch: () => {
       throw Object.assign(new Error('no space left for watches'), { code: 'ENOSPC' })
     },
@@ -134,7 +134,7 @@ t.test('without a file system watch the folder is polled, and the log reports th
 
   const broken = new EventEmitter() as FSWatcher
   broken.close = () => undefined
-  const breaks = start(t, dir, { lookEveryMs: 20, watch: () => broken })
+  const breaks = start(t, dir, { checkEveryMs: 20, watch: () => broken })
   await until('the first look', async () => breaks.counts.looks > 0)
   broken.emit('error', Object.assign(new Error('it broke'), { code: 'EIO' }))
   await breaks.more('another look', 'looks', () => undefined)
@@ -143,7 +143,7 @@ t.test('without a file system watch the folder is polled, and the log reports th
 
 t.test('a closed watch reports nothing', async (t) => {
   const dir = t.testdir()
-  const closed = start(t, dir, { lookEveryMs: 20 })
+  const closed = start(t, dir, { checkEveryMs: 20 })
   const open = start(t, dir)
   await until('both are watched', async () => closed.counts.watches + open.counts.watches === 2)
   closed.watch.close()
