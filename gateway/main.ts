@@ -24,9 +24,7 @@ try {
     logConfigWarnings(logger, warnings)
     if (config.workers === 1) {
       run(await startGateway(options))
-      process.on('SIGUSR2', () =>
-        logger.warn({ event: 'no_workers' }, 'workers is 1: there is no worker to replace'),
-      )
+      process.on('SIGUSR2', () => logger.warn({ event: 'no_workers' }, 'workers is 1: nothing to replace'))
     } else {
       const gateway = await supervise(options)
       if ('url' in gateway) {

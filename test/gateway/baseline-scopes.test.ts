@@ -28,7 +28,7 @@ async function startWith(t: Test, resources: GatewayConfig['resources']) {
   return async (path = '') => (await send(gateway.url + WELL_KNOWN + path)).json
 }
 
-t.test('G5: the metadata lists only the read scopes that routes of the resource need', async (t) => {
+t.test('the metadata lists only the read scopes that routes of the resource need', async (t) => {
   const metadata = await startWith(t, [{ path: '/mcp' }])
   t.same((await metadata())['scopes_supported'], ['courses:read', 'members:read'])
   t.same((await metadata('/mcp'))['scopes_supported'], ['posts:read'])
@@ -43,7 +43,7 @@ t.test('`scopes` of a resource sets its list, in its order', async (t) => {
   t.same((await metadata('/mcp'))['scopes_supported'], ['posts:write'])
 })
 
-t.test('G5, RFC 9728 section 3.2: the metadata omits an empty list', async (t) => {
+t.test('RFC 9728 section 3.2: the metadata omits an empty list', async (t) => {
   const metadata = await startWith(t, [
     { path: '/', scopes: [] },
     { path: '/mcp', scopes: [] },

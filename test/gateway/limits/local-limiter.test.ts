@@ -97,7 +97,7 @@ t.test('a million callers use no more memory than the limiter is allowed', async
   t.equal(limiter.size, 1_000)
 })
 
-t.test('note() applies the count of another limiter until it expires', async (t) => {
+t.test('merge() applies the count of another limiter until it expires', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 10 })
   const limit = aLimit()
   limiter.merge('a', 48_000, 0)

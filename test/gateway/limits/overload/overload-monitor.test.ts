@@ -70,7 +70,7 @@ t.test(
 )
 
 t.test(
-  'OverloadMonitor is not ready while turns stay over one second late, but tolerates a single late turn',
+  'OverloadMonitor is not ready while the event loop is over one second late, but tolerates a single delay',
   async (t) => {
     const { monitor, look } = aMonitor()
     look(2, { longestTurnMs: 1_500 })
