@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { DrainSchema } from '../platform/config/drain-schema.ts'
-import { ListenAddress } from '../platform/config/listen-address.ts'
-import { ManagementAddress } from '../platform/config/management-address.ts'
+import { ListenAddress, ManagementAddress } from '../platform/config/listen-address.ts'
 import {
   ByteSizeText,
   DurationText,

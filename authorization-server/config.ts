@@ -1,12 +1,11 @@
 import { join } from 'node:path'
 import type { Static } from 'typebox'
-import { parseScope } from '../oauth/scope.ts'
-import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import { parseScope, type ScopeCatalogue } from '../oauth/scope.ts'
 import { DRAIN_DEFAULTS, type DrainConfig } from '../platform/config/drain-schema.ts'
-import type { ManagementAddress } from '../platform/config/management-address.ts'
+import type { ManagementAddress } from '../platform/config/listen-address.ts'
 import { readConfig } from '../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
-import { ConfigError } from '../platform/diagnostics/config-error.ts'
+import { ConfigError } from '../platform/diagnostics/boot-error.ts'
 import {
   type Diagnostic,
   diagnostic,
@@ -15,8 +14,7 @@ import {
   wholeFile,
 } from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
-import { parseByteSize } from '../platform/diagnostics/schema/byte-size.ts'
-import { parseDurationMs } from '../platform/diagnostics/schema/duration.ts'
+import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/value-formats.ts'
 import { AuthorizationServerFile } from './authorization-server-file.ts'
 
 /** A client that the operator configured, with fixed callbacks. Source: docs/interface.md section 5.4. */

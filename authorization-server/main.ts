@@ -1,5 +1,5 @@
 import { findConfigDir } from '../platform/config/config-dir.ts'
-import { logConfigWarnings } from '../platform/config/log-config-warnings.ts'
+import { logConfigWarnings } from '../platform/config/read-config.ts'
 import { createLogger } from '../platform/logging/logger.ts'
 import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'

@@ -1,4 +1,4 @@
-import type { CorsRule } from '../policy-engine/load/cors-rule.ts'
+import type { CorsRule } from '../policy-engine/load/policy-route.ts'
 
 export function describeCorsList(list: readonly string[] | undefined): string {
   if (list === undefined) return 'all'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
-import type { ScopeCatalogue } from '../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../oauth/scope.ts'
 import { readConfig } from '../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
 import { collectProblems } from '../platform/diagnostics/collect-problems.ts'

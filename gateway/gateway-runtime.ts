@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import { ConfigError } from '../platform/diagnostics/config-error.ts'
+import { ConfigError } from '../platform/diagnostics/boot-error.ts'
 import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { createFailureLog, type FailureLog } from '../platform/logging/failure-log.ts'
 import { type Logger, writeLines } from '../platform/logging/logger.ts'

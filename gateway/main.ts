@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { findConfigDir } from '../platform/config/config-dir.ts'
-import { logConfigWarnings } from '../platform/config/log-config-warnings.ts'
+import { logConfigWarnings } from '../platform/config/read-config.ts'
 import { createLogger } from '../platform/logging/logger.ts'
 import { disablePretenuring } from '../platform/process/disable-pretenuring.ts'
 import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'

@@ -17,3 +17,54 @@ export function parseScope(scope: string): readonly string[] | undefined {
 export function formatScope(tokens: Iterable<string>): string {
   return [...tokens].join(' ')
 }
+
+/** Entry of `config/scopes.yaml`. */
+export type ScopeDescription = {
+  /** Scope token, e.g. `courses:read`. */
+  readonly name: string
+  /** One line for users. The consent page and `auth.md` show it. */
+  readonly description: string
+  /** Heading above the scope on the consent page, e.g. `Courses`. */
+  readonly group: string
+  /** `identity`: data about the user. `read`: read access. `write`: changes. */
+  readonly sensitivity: 'identity' | 'read' | 'write'
+  readonly implies?: readonly string[]
+}
+
+/** All scopes by name, in the order of the file. Metadata, consent page, auth.md and openapi.json use them. */
+export type ScopeCatalogue = ReadonlyMap<string, ScopeDescription>
+
+/**
+ * Maps each scope to the scopes that grant it. The first one is the scope itself.
+ * A scope without an entry is granted only by itself.
+ */
+export type ScopeImplication = ReadonlyMap<string, readonly string[]>
+
+export const NO_IMPLICATION: ScopeImplication = new Map()
+
+/**
+ * Inverts the `implies` relation of a catalogue.
+ * The result includes indirect implications, so a scope check does not follow chains of `implies`.
+ */
+export function readImplication(catalogue: ScopeCatalogue): ScopeImplication {
+  const grantedBy = new Map<string, string[]>()
+  for (const name of catalogue.keys())
+    for (const implied of impliedBy(name, catalogue)) {
+      const grants = grantedBy.get(implied) ?? [implied]
+      grants.push(name)
+      grantedBy.set(implied, grants)
+    }
+  return grantedBy
+}
+
+/** Returns all scopes that a scope implies directly or indirectly, without the scope itself. Terminates on cycles. */
+export function impliedBy(name: string, catalogue: ScopeCatalogue): ReadonlySet<string> {
+  const implied = new Set<string>()
+  const open = [...(catalogue.get(name)?.implies ?? [])]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next === name || implied.has(next)) continue
+    implied.add(next)
+    open.push(...(catalogue.get(next)?.implies ?? []))
+  }
+  return implied
+}

@@ -1,5 +1,4 @@
-import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope-catalogue.ts'
-import { impliedBy } from '../../oauth/scope-implication.ts'
+import { impliedBy, type ScopeCatalogue, type ScopeDescription } from '../../oauth/scope.ts'
 
 /** A scope on the consent page, with the descriptions of the scopes that it implies. */
 export type ScopeChoice = ScopeDescription & { readonly comesWith: readonly string[] }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'

@@ -9,7 +9,7 @@ import {
 } from 'oidc-provider'
 import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { checkTarget } from './check-target.ts'

@@ -1,6 +1,5 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider'
-import { parseScope } from '../../oauth/scope.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { parseScope, type ScopeCatalogue } from '../../oauth/scope.ts'
 
 type Rule = (ctx: KoaContextWithOIDC, value: string | undefined) => void
 

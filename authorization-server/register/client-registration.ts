@@ -1,5 +1,4 @@
-import { parseScope } from '../../oauth/scope.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import { parseScope, type ScopeCatalogue } from '../../oauth/scope.ts'
 import { isLoopbackRedirect } from './loopback-redirect.ts'
 
 /** The stored metadata of a client. Source: RFC 7591 section 2. */

@@ -5,7 +5,7 @@ import { TokenCache } from '../../gateway/tokens/cache/token-cache.ts'
 import { createTokenValidator } from '../../gateway/tokens/cache/token-validator.ts'
 import { readIntrospection } from '../../gateway/tokens/introspection/read-introspection.ts'
 import type { Issuer } from '../../gateway/tokens/issuer.ts'
-import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
+import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 
 /** Heap size of a cached token, and the estimate of the cache, in bytes. */
 export type RememberedToken = { readonly heapBytes: number; readonly estimatedBytes: number }

@@ -1,5 +1,5 @@
 import { Document } from 'yaml'
-import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope.ts'
 import { isMap, own, valueAt } from './plain-data.ts'
 import type { Operation } from './read-operations.ts'
 

@@ -1,5 +1,5 @@
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { isMap, own, type PlainMap } from './plain-data.ts'
 import { EXTENSION, type Operation } from './read-operations.ts'
 import { nameRoutes } from './route-names.ts'

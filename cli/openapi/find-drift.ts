@@ -1,4 +1,4 @@
-import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import type { ScopeImplication } from '../../oauth/scope.ts'
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { CompiledPolicies, CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'

@@ -1,4 +1,4 @@
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { isMap, own, valueAt } from './plain-data.ts'
 
 /** A value and its path after all references are resolved, or the reason for a failure. */

@@ -1,4 +1,4 @@
-import type { YamlRange } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlRange } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 
 /** Offsets of the members of an object or a list: key start, key end, value start and value end. */
 export type MemberOffsets = ReadonlyMap<

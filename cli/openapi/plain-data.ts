@@ -1,4 +1,4 @@
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 
 /** A JSON object with unvalidated values. */
 export type PlainMap = Readonly<Record<string, unknown>>

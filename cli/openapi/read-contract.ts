@@ -4,7 +4,7 @@ import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import { createLocationFinder } from '../../platform/diagnostics/yaml/source-location.ts'
 import { readTextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { parseYaml, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath, YamlRange } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath, YamlRange } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type ParsedJson, parseJsonText } from './json-syntax.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024 // the largest descriptions of public APIs have about 12 MB

@@ -1,6 +1,6 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { parseMount } from '../../policy-engine/load/mount.ts'
 import { followReference } from './follow-reference.ts'
 import { isMap, own, type PlainMap } from './plain-data.ts'

@@ -1,4 +1,4 @@
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { isMap, own } from './plain-data.ts'
 
 /** The common path prefix of all servers in a list, without a trailing slash, or the reason for its absence. */

@@ -1,8 +1,5 @@
-import { formatByteSize } from '../../platform/diagnostics/schema/byte-size.ts'
-import { formatDuration } from '../../platform/diagnostics/schema/duration.ts'
-import type { Condition, Operand } from '../../policy-engine/load/condition.ts'
-import type { HeaderChanges } from '../../policy-engine/load/header-rules.ts'
-import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { formatByteSize, formatDuration } from '../../platform/diagnostics/schema/value-formats.ts'
+import type { Condition, HeaderChanges, Operand, PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { PlainMap } from './plain-data.ts'
 
 /**

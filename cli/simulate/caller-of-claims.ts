@@ -5,7 +5,7 @@ import { readTokenClaims } from '../../gateway/tokens/jwt/read-token-claims.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { type ClaimNames, readNamedClaims } from '../../policy-engine/decide/named-claims.ts'
 import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
-import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
+import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 
 /** Claims of a token, with the names of RFC 7662 and RFC 9068. */
 export type Claims = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 import type { ExplainedCondition } from '../../policy-engine/decide/explain-decision.ts'
-import type { Operand } from '../../policy-engine/load/condition.ts'
+import type { Operand } from '../../policy-engine/load/policy-route.ts'
 
 /** Describes the operands of a condition, e.g. `school_id "s1" equals header x-school-id "s1"`. */
 export function describeComparison({ condition, claim, operands }: ExplainedCondition): string {

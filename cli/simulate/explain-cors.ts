@@ -1,7 +1,6 @@
 import type { Decision, DecisionRequest } from '../../policy-engine/decide/decide.ts'
 import { readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
-import type { CorsRule } from '../../policy-engine/load/cors-rule.ts'
-import { allowsOrigin } from '../../policy-engine/load/cors-rule.ts'
+import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
 
 export type ExplainedCors = {
   readonly isPreflight: boolean

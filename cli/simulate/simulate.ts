@@ -12,8 +12,7 @@ import {
 } from '../../policy-engine/decide/decide.ts'
 import type { Refusal, TokenFault } from '../../policy-engine/decide/refusal.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
-import type { Resource } from '../../policy-engine/match/resource.ts'
-import type { Resources } from '../../policy-engine/match/resources.ts'
+import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
 export type SimulatedRequest = {

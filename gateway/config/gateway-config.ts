@@ -1,6 +1,6 @@
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { DrainConfig } from '../../platform/config/drain-schema.ts'
-import type { ManagementAddress } from '../../platform/config/management-address.ts'
+import type { ManagementAddress } from '../../platform/config/listen-address.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'

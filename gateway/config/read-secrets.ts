@@ -1,4 +1,4 @@
-import { ConfigError } from '../../platform/diagnostics/config-error.ts'
+import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'

@@ -1,5 +1,4 @@
-import { parseByteSize } from '../../platform/diagnostics/schema/byte-size.ts'
-import { parseDurationMs } from '../../platform/diagnostics/schema/duration.ts'
+import { parseByteSize, parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
 
 // The schema has already validated both formats, so parsing cannot fail.
 

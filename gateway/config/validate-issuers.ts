@@ -1,7 +1,7 @@
 import type { LocationOf } from '../../platform/config/read-config.ts'
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { ALGORITHMS } from '../tokens/jwt/algorithms.ts'
 import { isProtectedAddress } from '../tokens/jwt/is-protected-address.ts'
 import { DEFAULTS } from './defaults.ts'

@@ -1,6 +1,6 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import { neededScopes } from '../../policy-engine/decide/needed-scopes.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { neededScopes } from '../../policy-engine/decide/scope-check.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import { adoptComponents, type JsonObject, readObject } from './openapi-components.ts'

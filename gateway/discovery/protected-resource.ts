@@ -1,8 +1,7 @@
 import { protectedResourceMetadata } from '../../oauth/metadata.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import type { Resource } from '../../policy-engine/match/resource.ts'
-import type { Resources } from '../../policy-engine/match/resources.ts'
+import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { type Representation, representation } from './discovery-document.ts'
 
 export type ProtectedResourceOptions = {

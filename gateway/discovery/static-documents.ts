@@ -1,5 +1,5 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'

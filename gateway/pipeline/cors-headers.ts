@@ -1,5 +1,5 @@
 import { type PreflightDecision, readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
-import { allowsOrigin, type CorsRule } from '../../policy-engine/load/cors-rule.ts'
+import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
 import type { RequestContext } from './request-context.ts'
 
 /**

@@ -1,5 +1,4 @@
-import type { ProofFault } from '../../policy-engine/decide/proof-fault.ts'
-import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { ProofFault, TokenFault } from '../../policy-engine/decide/refusal.ts'
 
 /** Returns an error description for the client, with the next step where there is one. */
 export function describeTokenFault(

@@ -1,4 +1,4 @@
-import type { Resource } from '../../policy-engine/match/resource.ts'
+import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observability/access-log.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { nominatedHeaders } from '../../policy-engine/match/nominated-headers.ts'
-import { isOwnHeader } from '../../policy-engine/match/own-headers.ts'
+import { nominatedHeaders } from '../../policy-engine/match/clean-headers.ts'
+import { isOwnHeader } from '../../policy-engine/match/header-kind.ts'
 import { corsOf } from './cors-headers.ts'
 import type { ForwardableContext } from './request-context.ts'
 

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { parseCidr } from '../../platform/diagnostics/schema/cidr.ts'
+import { parseCidr } from '../../platform/diagnostics/schema/value-formats.ts'
 
 /** The one header that the gateway reads from trusted proxies. A client could set any other one. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'

@@ -1,4 +1,4 @@
-import { readImplication } from '../../oauth/scope-implication.ts'
+import { readImplication } from '../../oauth/scope.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'

@@ -1,4 +1,4 @@
-import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import type { ScopeImplication } from '../../oauth/scope.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import { bodyLimitOf } from '../../policy-engine/decide/check-limits.ts'
 import { claimNamesOf, compileRoute } from '../../policy-engine/decide/compile-policies.ts'
@@ -9,8 +9,7 @@ import {
   AUTHORIZATION_SERVER_PATHS,
   type AuthorizationServerPath,
 } from '../../policy-engine/match/authorization-server-routes.ts'
-import type { Resource } from '../../policy-engine/match/resource.ts'
-import type { Resources } from '../../policy-engine/match/resources.ts'
+import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
 import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
 import type { OwnDocument } from '../discovery/discovery-document.ts'

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { Confirmation } from '../../policy-engine/decide/confirmation.ts'
 import type { NamedClaims } from '../../policy-engine/decide/named-claims.ts'
-import type { GrantedScopes } from '../../policy-engine/decide/scope-sets.ts'
+import type { GrantedScopes } from '../../policy-engine/decide/scope-check.ts'
 
 /**
  * Claims of a token, from a JWT or an introspection response. Values of type `unknown` are not validated; the others

@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { type Diagnostic, diagnostic, wholeFile } from '../diagnostics/diagnostic.ts'
 import { suggest } from '../diagnostics/schema/suggest.ts'
 import { errorCode } from '../diagnostics/yaml/text-source.ts'
-import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../diagnostics/yaml/yaml-locations.ts'
 
 /** The part of a JSON Schema that overrides read. */
 type Schema = {

@@ -1,9 +1,37 @@
 import Type from 'typebox'
 import { PortNumber } from '../diagnostics/schema/value-schemas.ts'
 
-export const LISTEN_KEYS = {
+const LISTEN_KEYS = {
   host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
   port: PortNumber('port to listen on; 0 asks the system for a free one'),
 }
 
 export const ListenAddress = (description: string) => Type.Object(LISTEN_KEYS, { description })
+
+const HostName = Type.String({
+  description: 'a host name that it accepts',
+  maxLength: 253,
+  pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
+  'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
+})
+
+/** Listen address and host names of a service's management port. */
+export const ManagementAddress = Type.Object(
+  {
+    ...LISTEN_KEYS,
+    names: Type.Optional(
+      Type.Array(HostName, {
+        description: 'accepted host names besides its addresses and localhost',
+        maxItems: 100,
+        uniqueItems: true,
+      }),
+    ),
+  },
+  { description: 'where /livez, /readyz and /metrics listen' },
+)
+/** A management port. It accepts requests for `names`, its addresses and `localhost`. */
+export type ManagementAddress = {
+  readonly host: string
+  readonly port: number
+  readonly names?: readonly string[] | undefined
+}

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
-import { ConfigError } from '../diagnostics/config-error.ts'
+import { ConfigError } from '../diagnostics/boot-error.ts'
 import {
   type Diagnostic,
   diagnostic,
@@ -12,7 +12,8 @@ import {
 import { displayPath } from '../diagnostics/display-path.ts'
 import { compileValidator } from '../diagnostics/schema/compile-validator.ts'
 import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../diagnostics/yaml/yaml-locations.ts'
+import type { Logger } from '../logging/logger.ts'
 import { type Override, readOverrides } from './environment-overrides.ts'
 
 /** Returns the source location of a value: in the file, or in the environment. */
@@ -91,7 +92,7 @@ function withVariable(one: Diagnostic): Diagnostic {
     : { ...one, message: `${variable}: ${one.message}` }
 }
 
-export type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults }
+type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults }
 
 /** Adds the defaults of absent keys. Returns any value other than a map unchanged, and the schema reports it. */
 function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unknown {
@@ -169,4 +170,13 @@ function schemaOf(key: string, schema: PathSchema): PathSchema {
 function freezeDeep(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) freezeDeep(inner)
   return Object.freeze(value)
+}
+
+/** Logs each configuration warning with its code, source location and hint. */
+export function logConfigWarnings(logger: Logger, warnings: readonly Diagnostic[]): void {
+  for (const { code, place, message, hint } of warnings)
+    logger.warn(
+      { event: 'config_warning', diagnostic: code, place },
+      hint === undefined ? message : `${message}; ${hint}`,
+    )
 }

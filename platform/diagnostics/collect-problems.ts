@@ -1,8 +1,8 @@
-import { ConfigError } from './config-error.ts'
-import type { Diagnostic } from './diagnostic.ts'
+import { ConfigError } from './boot-error.ts'
+import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
 
 /** Problems of several files, collected in one run. */
-export type Problems = {
+type Problems = {
   readonly found: Diagnostic[]
   /**
    * Runs `read` and records its diagnostics, so that one invalid file does not hide problems in the next.
@@ -26,4 +26,22 @@ export function collectProblems(): Problems {
       }
     },
   }
+}
+
+/** Maximum number of diagnostics per code and file. In a hostile file, each line could cause one. */
+export const MAX_PER_CODE = 50
+
+/** Keeps the first diagnostics of each code and file, and reports the number of the others. */
+export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
+  if (diagnostics.length <= MAX_PER_CODE) return diagnostics
+  return [...Map.groupBy(diagnostics, ({ code, place }) => `${code} ${place.file}`).values()].flatMap(
+    (all) => {
+      const [first] = all
+      // The line with the number would replace only one diagnostic, so that diagnostic is shown instead.
+      if (first === undefined || all.length <= MAX_PER_CODE + 1) return all
+      const message = `this file has ${all.length - MAX_PER_CODE} more problems with this code`
+      const more = diagnostic(first.code, message, wholeFile(first.place.file), { severity: first.severity })
+      return [...all.slice(0, MAX_PER_CODE), more]
+    },
+  )
 }

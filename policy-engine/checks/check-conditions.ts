@@ -1,7 +1,7 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
 import { readOperand } from '../load/read-operand.ts'
 import { parsePathTemplate } from '../match/path-template.ts'

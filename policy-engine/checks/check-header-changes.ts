@@ -1,6 +1,6 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 import { explainUnusable } from './check-header-matches.ts'
 

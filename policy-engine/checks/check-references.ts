@@ -1,8 +1,8 @@
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import type { Presets } from '../format/presets.ts'
 
 /** Names that policies may refer to. undefined: references of this kind are not checked. */

@@ -1,7 +1,6 @@
-import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import type { HeaderValue } from '../load/header-rules.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
+import type { HeaderValue } from '../load/policy-route.ts'
 import type { RouteKey } from '../load/route-keys.ts'
-import { HeaderSets } from '../match/header-sets.ts'
 import { shapeOf } from '../match/path-template.ts'
 
 /**
@@ -40,7 +39,7 @@ export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[
 }
 
 function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
-  const what = `${methods.join(', ')} ${claim.path}${headersInWords(claim.headers)}`
+  const what = `${methods.join(', ')} ${claim.path}${formatHeaders(claim.headers)}`
   const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
   return diagnostic('P301', `routes ${other.name} and ${claim.name} both match ${what}${same}`, claim.place, {
     hint: 'give each method and path to one route',
@@ -49,14 +48,14 @@ function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]):
 }
 
 function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
-  const both = headersInWords(union(claim.headers, other.headers))
+  const both = formatHeaders(union(claim.headers, other.headers))
   return diagnostic(
     'P310',
     `a ${methods.join(' or ')} ${claim.path}${both} would match both ${other.name} and ${claim.name}`,
     claim.place,
     {
       hint: 'add all headers of one route to the other, or use different values of the same header',
-      related: [{ message: `${other.name} matches${headersInWords(other.headers)}`, place: other.place }],
+      related: [{ message: `${other.name} matches${formatHeaders(other.headers)}`, place: other.place }],
     },
   )
 }
@@ -65,7 +64,7 @@ function union(one: readonly HeaderValue[], other: readonly HeaderValue[]): read
   return [...one, ...other.filter(({ name }) => !one.some((has) => has.name === name))]
 }
 
-function headersInWords(headers: readonly HeaderValue[]): string {
+function formatHeaders(headers: readonly HeaderValue[]): string {
   return headers.length === 0
     ? ''
     : ` with ${headers.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
@@ -87,4 +86,76 @@ function caseConflict(claim: RouteKey, other: RouteKey): Diagnostic {
 function byPlace({ place: a }: RouteKey, { place: b }: RouteKey): number {
   if (a.file !== b.file) return a.file < b.file ? -1 : 1
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
+}
+
+type Claimant = { readonly headers: readonly HeaderValue[] }
+
+/**
+ * Conflicting route. `same`: it requires the same headers.
+ * `crossing`: one request can satisfy the headers of both routes.
+ */
+type HeaderConflict<T> = { readonly kind: 'same' | 'crossing'; readonly other: T }
+
+/**
+ * Required headers of the routes of one method and path.
+ * Two routes do not conflict if they require different values of one header.
+ * They also do not conflict if one route requires all headers of the other route and more.
+ */
+class HeaderSets<T extends Claimant> {
+  readonly #layers = new Map<string, { readonly names: ReadonlySet<string>; readonly claims: T[] }>()
+  readonly #taken = new Map<string, T>()
+
+  /** Adds a route. @returns its first conflict. */
+  add(claim: T): HeaderConflict<T> | undefined {
+    const { headers } = claim
+    const values = headers.map(({ name, value }) => `${name}: ${value}`).join('\n')
+    const same = this.#taken.get(values)
+    if (same !== undefined) return { kind: 'same', other: same }
+    const other = this.#findCrossing(headers)
+    this.#taken.set(values, claim)
+    const key = headers.map(({ name }) => name).join()
+    const layer = this.#layers.get(key)
+    if (layer === undefined)
+      this.#layers.set(key, { names: new Set(headers.map(({ name }) => name)), claims: [claim] })
+    else layer.claims.push(claim)
+    return other === undefined ? undefined : { kind: 'crossing', other }
+  }
+
+  #findCrossing(headers: readonly HeaderValue[]): T | undefined {
+    const own = new Map(headers.map(({ name, value }) => [name, value]))
+    for (const { names, claims } of this.#layers.values()) {
+      const shared = headers.filter(({ name }) => names.has(name)).length
+      if (shared === names.size || shared === own.size) continue
+      const found = claims.find((claim) =>
+        claim.headers.every(({ name, value }) => !own.has(name) || own.get(name) === value),
+      )
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
+
+export type Named = { readonly name: string; readonly place: SourceLocation }
+
+/** Finds duplicate names. Codes: P303 policies, P304 routes of one file. */
+export function findDuplicateNames(
+  code: 'P303' | 'P304',
+  what: string,
+  all: readonly Named[],
+): readonly Diagnostic[] {
+  const first = new Map<string, SourceLocation>()
+  return all.flatMap(({ name, place }) => {
+    const earlier = first.get(name)
+    if (earlier === undefined) {
+      first.set(name, place)
+      return []
+    }
+    const related = [{ message: 'the first definition', place: earlier }]
+    return [
+      diagnostic(code, `${what} ${JSON.stringify(name)} is defined twice`, place, {
+        hint: 'rename one',
+        related,
+      }),
+    ]
+  })
 }

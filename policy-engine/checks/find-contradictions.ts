@@ -1,9 +1,9 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { compileGlob } from '../decide/compile-condition.ts'
 import { NO_PRESETS, type Presets } from '../format/presets.ts'
 import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
 import { readOperand } from '../load/read-operand.ts'
-import { compileGlob } from '../match/glob.ts'
 import { rawConditions } from './check-conditions.ts'
 
 type Raw = Readonly<Record<string, unknown>>

@@ -1,10 +1,9 @@
 import { type Diagnostic, diagnostic, type Severity } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
 import { readOperand } from '../load/read-operand.ts'
 import { rawConditions } from './check-conditions.ts'
-import { detectPattern } from './detect-pattern.ts'
 
 type Problem = { readonly text: string; readonly hint: string; readonly severity?: Severity }
 type Found = Problem & { readonly at: YamlPath }
@@ -175,4 +174,30 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : {}
+}
+
+type DetectedPattern = 'template' | 'regular expression' | 'wildcard'
+
+/** `${x}`, `{{x}}`, `{x}`, or a whole text such as `$http_x_school`. */
+const TEMPLATE = /\$\{|\{\{|\{[A-Za-z_][\w.-]*\}|^\$[A-Za-z_][\w.]*$/
+/** `/x/`, `^x`, `[a-z]`, `(a|b)`, `.+`, `\d+`, `\.`, or `.*` at the beginning. */
+const EXPRESSION = /^\/[^/]+\/$|^\^.|\[\^?\w-\w|\([^()|]*\|[^()]*\)|\.\+|\\[dDwWsS][+*{]|\\\.|^\.\*/
+const DELIMITED = /^\/(.+)\/[gimsuy]{0,6}$/
+const SIGNS = /[\\^|()[\]+*?]/
+/** Other checks report longer texts. Characters. */
+const MAX_LENGTH = 1024
+
+/**
+ * Detects texts that look like a template, a regular expression or a wildcard. Pure. Runs in linear time.
+ * Backslashes and slashes alone do not count: `CORP\dana` is an account, and `/staff/editors` is a group.
+ * @returns undefined for plain text.
+ */
+export function detectPattern(text: string): DetectedPattern | undefined {
+  if (text.length > MAX_LENGTH) return undefined
+  if (TEMPLATE.test(text)) return 'template'
+  const [, between = ''] = DELIMITED.exec(text) ?? []
+  const isExpression =
+    EXPRESSION.test(text) || SIGNS.test(between) || (text.endsWith('$') && SIGNS.test(text))
+  if (isExpression) return 'regular expression'
+  return text.includes('*') ? 'wildcard' : undefined
 }

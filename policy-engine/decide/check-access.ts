@@ -1,11 +1,10 @@
 import type { AnonymousRule, EnforceRule } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { RequestValues } from '../match/request-values.ts'
-import type { Resource } from '../match/resource.ts'
+import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
-import { checkConfirmation } from './check-confirmation.ts'
 import type { CompiledCondition } from './compile-condition.ts'
-import { NO_POSSESSION_PROOF, type PossessionProof } from './possession-proof.ts'
+import { checkConfirmation, NO_POSSESSION_PROOF, type PossessionProof } from './confirmation.ts'
 import type { Refusal, TokenFault } from './refusal.ts'
 import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 

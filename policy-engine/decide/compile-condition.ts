@@ -1,5 +1,4 @@
-import type { Condition, Literal, Operand } from '../load/condition.ts'
-import { compileGlob } from '../match/glob.ts'
+import type { Condition, Literal, Operand } from '../load/policy-route.ts'
 import { type RequestValues, readRequestValue } from '../match/request-values.ts'
 import type { ClaimValue, NamedClaims } from './named-claims.ts'
 
@@ -68,4 +67,27 @@ function resolve(operand: Operand, request: RequestValues): Literal | undefined 
 function hasMember(claimed: ClaimValue | undefined, test: (member: Literal) => boolean): boolean {
   if (claimed === undefined) return false
   return typeof claimed === 'object' ? claimed.some(test) : test(claimed)
+}
+
+/**
+ * Compiles a glob. `*` matches any number of characters, including zero. All other characters match literally.
+ * Globs do not have an escape character.
+ * Cost of a match: one search for each piece between two `*`, from left to right.
+ */
+export function compileGlob(pattern: string): (text: string) => boolean {
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return (text) => text === pattern
+  return (text) => {
+    if (text.length < first.length + last.length) return false
+    if (!text.startsWith(first) || !text.endsWith(last)) return false
+    const end = text.length - last.length
+    let at = first.length
+    for (const piece of rest) {
+      const found = text.indexOf(piece, at)
+      if (found === -1 || found + piece.length > end) return false
+      at = found + piece.length
+    }
+    return at <= end
+  }
 }

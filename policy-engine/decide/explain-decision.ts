@@ -1,5 +1,5 @@
-import type { Condition, Literal } from '../load/condition.ts'
-import { matchesTemplate } from '../match/matches-template.ts'
+import type { Condition, Literal } from '../load/policy-route.ts'
+import { matchesTemplate } from '../match/path-template.ts'
 import type { Caller } from './caller.ts'
 import { checkToken, missingScopes, requestValues } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'

@@ -1,5 +1,5 @@
-import type { HeaderChanges, HeaderRules, HeaderValue } from '../load/header-rules.ts'
-import { foldHeaderName } from '../match/fold-header-name.ts'
+import type { HeaderChanges, HeaderRules, HeaderValue } from '../load/policy-route.ts'
+import { foldHeaderName } from '../match/header-kind.ts'
 
 export type HeaderEdit = {
   readonly drops: (lowerName: string) => boolean

@@ -47,7 +47,7 @@ export function readNamedClaims(claims: ReadonlyMap<string, unknown>, names: Cla
 }
 
 /** Returns whether all claims were read. */
-export function knowsClaims(claims: NamedClaims, names: ClaimNames): boolean {
+export function hasClaims(claims: NamedClaims, names: ClaimNames): boolean {
   return names.every((name) => claims.has(name))
 }
 

@@ -1,5 +1,4 @@
-import { allowsHeader, allowsOrigin } from '../load/cors-rule.ts'
-import type { PolicyRoute } from '../load/policy-route.ts'
+import { allowsHeader, allowsOrigin, type PolicyRoute } from '../load/policy-route.ts'
 import type { HeaderSource } from '../match/find-header.ts'
 
 /** Request that a browser announces in a CORS preflight. */

@@ -1,6 +1,6 @@
-import type { ScopeImplication } from '../../oauth/scope-implication.ts'
+import { LRUCache } from 'lru-cache'
+import { formatScope, NO_IMPLICATION, parseScope, type ScopeImplication } from '../../oauth/scope.ts'
 import type { ScopeRule } from '../load/policy-route.ts'
-import { neededScopes } from './needed-scopes.ts'
 
 /** Required scope, and all scopes that grant it. The first one is the scope itself. */
 export type ScopeNeed = { readonly scope: string; readonly grantedBy: readonly string[] }
@@ -28,4 +28,47 @@ export function compileScopeCheck(
     advertised: rule.advertise ?? rule.any[0],
     needed: neededScopes(rule, implication),
   })
+}
+
+export type GrantedScopes = { readonly set: ReadonlySet<string>; readonly text: string }
+
+/** Maximum number of cached scope strings. */
+const SHARED_STRINGS = 1_000
+
+/**
+ * Creates a parser that caches its results, so that tokens with the same scopes share one set.
+ * Most tokens of one client have the same scopes.
+ * @returns a function that returns undefined if a string violates RFC 6749 section 3.3.
+ */
+export function createScopeSets(): (scope: string) => GrantedScopes | undefined {
+  const shared = new LRUCache<string, GrantedScopes>({ max: SHARED_STRINGS })
+  return (scope) => {
+    const known = shared.get(scope)
+    if (known !== undefined) return known
+    const tokens = parseScope(scope)
+    if (tokens === undefined) return undefined
+    const granted = { set: new Set(tokens), text: formatScope(tokens) }
+    shared.set(scope, granted)
+    return granted
+  }
+}
+
+const NONE: readonly string[] = []
+
+/**
+ * Returns the scopes that a challenge advertises, in policy order and without duplicates.
+ * These are all scopes of `all`, and `advertise` or else the first scope of `any`.
+ * Omits scopes that another advertised scope implies.
+ */
+export function neededScopes(
+  rule: ScopeRule | undefined,
+  implication: ScopeImplication = NO_IMPLICATION,
+): readonly string[] {
+  if (rule === undefined) return NONE
+  const isGivenBy = (scope: string, others: readonly string[]) =>
+    others.some((other) => other !== scope && implication.get(scope)?.includes(other) === true)
+  const all = rule.all.filter((scope) => !isGivenBy(scope, rule.all))
+  const advertised = rule.advertise ?? rule.any[0]
+  const isSatisfied = rule.any.some((scope) => all.includes(scope) || isGivenBy(scope, all))
+  return advertised === undefined || isSatisfied ? all : [...all, advertised]
 }

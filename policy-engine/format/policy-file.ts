@@ -2,9 +2,9 @@ import Type from 'typebox'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import type { Violation } from '../../platform/diagnostics/schema/describe-schema-error.ts'
 import { Extends, Mount, Name, open } from './common-schemas.ts'
+import { explainOrigin } from './cors-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
-import { explainOrigin } from './explain-origin.ts'
-import { PolicyTestEntry } from './policy-test-entry.ts'
+import { PolicyTestEntry } from './policy-test-file.ts'
 import { RouteEntry } from './route-entry.ts'
 
 /**

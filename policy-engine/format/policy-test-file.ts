@@ -1,7 +1,80 @@
 import Type from 'typebox'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import { Name, open } from './common-schemas.ts'
-import { PolicyTestEntry } from './policy-test-entry.ts'
+import { HeaderValues } from './header-schemas.ts'
+
+const TestedRequest = Type.Object(
+  {
+    method: Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], {
+      description: 'The method of the request.',
+    }),
+    path: Type.String({
+      description: 'The path that clients send, with the mount and an optional query.',
+      pattern: '^/[\\x21-\\x7e]*$',
+      maxLength: 8192,
+      'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',
+    }),
+    headers: Type.Optional(
+      HeaderValues('The headers of the request. Use `token` in place of Authorization.', 'Its value.'),
+    ),
+  },
+  { ...open, description: 'The request.' },
+)
+
+const Expectation = Type.Object(
+  {
+    decision: Type.Enum(['allow', 'deny', 'challenge'], {
+      description:
+        'allow: the gateway forwards the request. challenge: 401 that tells how to get a token. deny: any other refusal.',
+    }),
+    as: Type.Optional(
+      Type.Enum(['token', 'anonymous'], { description: 'The identity of an allowed request.' }),
+    ),
+    status: Type.Optional(
+      Type.Integer({ description: 'The status of a refusal.', minimum: 400, maximum: 599 }),
+    ),
+    error: Type.Optional(
+      Type.String({ description: 'The member `error` of its body, e.g. insufficient_scope.', minLength: 1 }),
+    ),
+    missing: Type.Optional(
+      Type.Array(Type.String({ description: 'A scope of config/scopes.yaml.', minLength: 1 }), {
+        description: 'The scopes that the token lacks, in the order of the policy.',
+      }),
+    ),
+    route: Type.Optional(
+      Type.String({ description: 'The route that matches the request, e.g. get-course.', minLength: 1 }),
+    ),
+    upstreamPath: Type.Optional(
+      Type.String({ description: 'The path of the request to the upstream.', minLength: 1 }),
+    ),
+  },
+  { ...open, description: 'The expected decision. The test checks only the listed keys.' },
+)
+
+export const PolicyTestEntry = Type.Object(
+  {
+    it: Type.String({
+      description: 'The statement of the test, e.g. refuses a write with only the read scope.',
+      minLength: 1,
+      maxLength: 256,
+    }),
+    request: TestedRequest,
+    token: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            'The claims of the token. Without this key, the test sends no token. { } is a token without scopes.',
+        },
+      ),
+    ),
+    expect: Expectation,
+  },
+  { ...open, description: 'One test.' },
+)
+
+export type PolicyTestEntry = Type.Static<typeof PolicyTestEntry>
 
 /** Schema of `<name>_test.yaml`. The source of the loader, of the types and of the JSON Schema for editors. */
 export const PolicyTestFileSchema = Type.Object(

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ConfigError } from '../../platform/diagnostics/config-error.ts'
+import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
 import { hasErrors } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import type { ScopeCatalogue } from '../../oauth/scope-catalogue.ts'
-import { capPerCode } from '../../platform/diagnostics/cap-per-code.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { capPerCode } from '../../platform/diagnostics/collect-problems.ts'
 import {
   type Diagnostic,
+  diagnostic,
   hasErrors,
   type SourceLocation,
   sortDiagnostics,
@@ -16,25 +17,19 @@ import { checkConditions } from '../checks/check-conditions.ts'
 import { checkCors } from '../checks/check-cors.ts'
 import { checkHeaderChanges } from '../checks/check-header-changes.ts'
 import { checkHeaderMatches } from '../checks/check-header-matches.ts'
-import { checkInternalPaths } from '../checks/check-internal-paths.ts'
-import { checkMounts } from '../checks/check-mounts.ts'
 import { checkReferences } from '../checks/check-references.ts'
-import { checkRewrites } from '../checks/check-rewrites.ts'
-import { checkWebsockets } from '../checks/check-websockets.ts'
-import { findConflicts } from '../checks/find-conflicts.ts'
+import { checkInternalPaths, checkMounts, checkRewrites, checkWebsockets } from '../checks/check-routes.ts'
+import { findImplicitAnonymous } from '../checks/exposed-routes.ts'
+import { findConflicts, findDuplicateNames, type Named } from '../checks/find-conflicts.ts'
 import { findContradictions } from '../checks/find-contradictions.ts'
-import { findDuplicateNames, type Named } from '../checks/find-duplicate-names.ts'
-import { findImplicitAnonymous } from '../checks/find-implicit-anonymous.ts'
 import { findLiteralPatterns } from '../checks/find-literal-patterns.ts'
 import { checkPolicyFile, type PolicyFile } from '../format/policy-file.ts'
 import type { PolicyTest } from '../format/policy-test.ts'
 import { NO_PRESETS, type Presets } from '../format/presets.ts'
-import { findManifest } from './find-manifest.ts'
 import { findPolicyFiles } from './find-policy-files.ts'
-import { loadPolicyTests } from './load-policy-tests.ts'
+import { loadPolicyTests, readPolicyTests } from './load-policy-tests.ts'
 import type { PolicyRoute } from './policy-route.ts'
 import { type PolicySources, readFolder } from './policy-sources.ts'
-import { readPolicyTests } from './read-policy-tests.ts'
 import { type RouteKey, readRouteKeys } from './route-keys.ts'
 import { toPolicyRoutes } from './to-policy-routes.ts'
 
@@ -52,7 +47,7 @@ export type LoadedPolicies = {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-export type LoadPoliciesOptions = {
+type LoadPoliciesOptions = {
   readonly dir: string
   /** Content of the folder, if the caller has read it already. Default: `loadPolicies()` reads the folder. */
   readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
@@ -202,4 +197,23 @@ function routeNames(document: YamlDocument): readonly Named[] {
       ? [{ name: route.name, place: document.placeOf(['routes', index, 'name']) }]
       : [],
   )
+}
+
+/**
+ * Detects a Kubernetes manifest in place of a policy. Otherwise each of its keys would cause a separate diagnostic.
+ * Code: P102.
+ */
+function findManifest(document: YamlDocument): Diagnostic | undefined {
+  const { apiVersion, kind, metadata } = (document.value ?? {}) as Readonly<Record<string, unknown>>
+  const isManifest =
+    typeof kind === 'string' &&
+    kind !== 'Policy' &&
+    typeof apiVersion === 'string' &&
+    !apiVersion.startsWith('scopegate/') &&
+    typeof metadata === 'object'
+  if (!isManifest) return undefined
+  const message = `this is a Kubernetes ${kind}, not a policy`
+  return diagnostic('P102', message, document.placeOf(['kind']), {
+    hint: 'use the policy itself: the text of one key in its data',
+  })
 }

@@ -4,8 +4,7 @@ import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import { readYamlFile, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { PolicyTest } from '../format/policy-test.ts'
-import { checkPolicyTestFile, type PolicyTestFile } from '../format/policy-test-file.ts'
-import { readPolicyTests } from './read-policy-tests.ts'
+import { checkPolicyTestFile, type PolicyTestEntry, type PolicyTestFile } from '../format/policy-test-file.ts'
 
 /**
  * Loads separate test files, which refer to a policy by name. Reads small files synchronously.
@@ -42,4 +41,33 @@ function check(document: YamlDocument, policies: readonly string[]): readonly Di
     { hint },
   )
   return [...shape, unknown]
+}
+
+/** Converts the validated tests of a file to frozen tests. Header names are in lower case. */
+export function readPolicyTests(
+  entries: readonly PolicyTestEntry[] | undefined,
+  options: { readonly policy: string; readonly document: YamlDocument },
+): readonly PolicyTest[] {
+  const { policy, document } = options
+  return (entries ?? []).map(({ it, request, token, expect }, index) => {
+    const { file, line, column } = document.placeOf(['tests', index])
+    const headers: Record<string, string> = Object.create(null)
+    for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
+    return Object.freeze({
+      it,
+      policy,
+      request: Object.freeze({ method: request.method, path: request.path, headers: Object.freeze(headers) }),
+      token: token === undefined ? undefined : Object.freeze({ ...token }),
+      expect: toExpectation(expect),
+      source: Object.freeze({ file, line: line ?? 1, column: column ?? 1 }),
+      placeOf: (what) =>
+        document.placeOf(['tests', index, ...(what === 'token' ? [what] : ['expect', what])]),
+    })
+  })
+}
+
+/** Drops keys that start with `x-`, which authors may use freely. */
+function toExpectation(expect: PolicyTestEntry['expect']): PolicyTest['expect'] {
+  const { decision, as, status, error, missing, route, upstreamPath } = expect
+  return Object.freeze({ decision, as, status, error, missing, route, upstreamPath })
 }

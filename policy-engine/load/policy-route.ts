@@ -1,8 +1,5 @@
 import type { RateLimitRule } from '../format/rate-limit.ts'
 import type { RetryRule } from '../format/retry-rule.ts'
-import type { Condition } from './condition.ts'
-import type { CorsRule } from './cors-rule.ts'
-import type { HeaderRules, HeaderValue } from './header-rules.ts'
 
 /** Required scopes: all scopes of `all`, and at least one scope of `any` unless `any` is empty. */
 export type ScopeRule = {
@@ -19,7 +16,7 @@ export type AnonymousRule = 'allow' | 'challenge' | 'deny'
  * Identity information for the upstream. `none`: only the plain identity headers. `assertion`: also a signed JWT.
  * `forward`: also the `Authorization` header of the caller.
  */
-export type UpstreamAuth = 'none' | 'assertion' | 'forward'
+type UpstreamAuth = 'none' | 'assertion' | 'forward'
 
 /** `report` (audit-only): the gateway logs and counts denials of the policy, and forwards the request. */
 export type EnforceRule = 'on' | 'report'
@@ -67,3 +64,73 @@ export type PolicyRoute = {
   /** Location of the first key of the route. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
 }
+
+/** Literal value in a policy. Comparisons do not convert types: 1 is not "1". */
+export type Literal = string | number | boolean
+
+/** Reference to a request value: `{path.x}`, `{header.x}` (in lower case) or `{query.x}`. The value is always text. */
+export type RequestValue = { readonly from: 'path' | 'header' | 'query'; readonly name: string }
+
+/** Value that a claim is compared with. Plain data that JSON can represent. */
+export type Operand = Literal | RequestValue
+
+/** Test of a claim. A list claim passes `equals`, `in` and `matches` if one of its members passes. */
+export type ConditionTest =
+  | { readonly equals: Operand }
+  | { readonly in: readonly Operand[] }
+  /** Glob: `*` matches any number of characters. All other characters match literally. */
+  | { readonly matches: string }
+  | { readonly exists: boolean }
+
+export type Condition = {
+  /** Claim name or, if it starts with `/`, the JSON pointer (RFC 6901) to a nested claim. */
+  readonly claim: string
+  readonly test: ConditionTest
+  readonly source: { readonly file: string; readonly line: number; readonly column: number }
+}
+
+/** Limits on the pages of other origins that may call a route from a browser. undefined: no limit. */
+export type CorsRule = {
+  readonly origins?: readonly string[]
+  /** GET includes HEAD. */
+  readonly methods?: readonly string[]
+  /** Names of request headers in lower case. */
+  readonly headers?: readonly string[]
+}
+
+export function allowsMethod(rule: CorsRule | undefined, method: string): boolean {
+  const methods = rule?.methods
+  return methods === undefined || methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
+}
+
+/** Returns whether a page of `origin` may call the route with `method`. */
+export function allowsOrigin(
+  rule: CorsRule | undefined,
+  origin: string | undefined,
+  method: string,
+): boolean {
+  const origins = rule?.origins
+  return (
+    (origins === undefined || (origin !== undefined && origins.includes(origin))) &&
+    allowsMethod(rule, method)
+  )
+}
+
+/** Returns whether a page may set a request header. `name` is in lower case. */
+export function allowsHeader(rule: CorsRule | undefined, name: string): boolean {
+  return rule?.headers === undefined || rule.headers.includes(name)
+}
+
+/** Header name in lower case, and one value. */
+export type HeaderValue = { readonly name: string; readonly value: string }
+
+/** Changes to headers. Order: `remove`, then `set` (replaces existing values), then `add` (keeps existing values). */
+export type HeaderChanges = {
+  readonly set: readonly HeaderValue[]
+  readonly add: readonly HeaderValue[]
+  /** Names in lower case. */
+  readonly remove: readonly string[]
+}
+
+/** The `headers` of a policy: changes to requests for the upstream, and to its responses. */
+export type HeaderRules = { readonly request: HeaderChanges; readonly response: HeaderChanges }

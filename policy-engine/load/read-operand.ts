@@ -1,4 +1,4 @@
-import type { Operand, RequestValue } from './condition.ts'
+import type { Operand, RequestValue } from './policy-route.ts'
 
 export type OperandProblem = { readonly problem: string; readonly hint: string }
 

@@ -1,10 +1,10 @@
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
 import { findReservedPath } from '../match/reserved-paths.ts'
-import type { HeaderValue } from './header-rules.ts'
 import { prefixOf } from './mount.ts'
+import type { HeaderValue } from './policy-route.ts'
 
 /** Methods, path and headers that identify a route, and their location. */
 export type RouteKey = {

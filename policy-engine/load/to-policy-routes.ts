@@ -1,15 +1,25 @@
-import { parseByteSize } from '../../platform/diagnostics/schema/byte-size.ts'
-import { parseDurationMs } from '../../platform/diagnostics/schema/duration.ts'
+import { parseByteSize, parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { ConditionEntry } from '../format/condition-entry.ts'
+import type { CorsEntry } from '../format/cors-entry.ts'
+import type { HeaderRulesEntry } from '../format/header-schemas.ts'
 import type { PolicyFile } from '../format/policy-file.ts'
 import type { Presets } from '../format/presets.ts'
 import type { RateLimitRule } from '../format/rate-limit.ts'
 import type { RetryRule } from '../format/retry-rule.ts'
 import { parseMount } from './mount.ts'
-import type { PolicyRoute, ScopeRule } from './policy-route.ts'
-import { toConditions } from './to-conditions.ts'
-import { toCorsRule } from './to-cors-rule.ts'
-import { toHeaderRules, toHeaderValues } from './to-header-rules.ts'
+import type {
+  Condition,
+  ConditionTest,
+  CorsRule,
+  HeaderChanges,
+  HeaderRules,
+  HeaderValue,
+  Operand,
+  PolicyRoute,
+  ScopeRule,
+} from './policy-route.ts'
+import { readOperand } from './read-operand.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
 /** Settings of a route, merged with the defaults of its policy and with its preset. */
@@ -83,5 +93,70 @@ function toScopeRule(route: RouteEntry): ScopeRule | undefined {
     all: Object.freeze([...(all ?? [])]),
     any: Object.freeze([...(any ?? [])]),
     ...(advertise === undefined ? {} : { advertise }),
+  })
+}
+
+const NONE: readonly Condition[] = Object.freeze([])
+
+/** Converts the validated `when` of a route to conditions. Frozen. */
+function toConditions(
+  when: readonly ConditionEntry[] | undefined,
+  options: { readonly index: number; readonly document: YamlDocument },
+): readonly Condition[] {
+  if (when === undefined) return NONE
+  return Object.freeze(
+    when.map((entry, position) => {
+      const { file, line, column } = options.document.placeOf(['routes', options.index, 'when', position])
+      const source = Object.freeze({ file, line: line ?? 1, column: column ?? 1 })
+      return Object.freeze({ claim: entry.claim, test: Object.freeze(toTest(entry)), source })
+    }),
+  )
+}
+
+function toTest(entry: ConditionEntry): ConditionTest {
+  if (entry.equals !== undefined) return { equals: toOperand(entry.equals) }
+  if (entry.in !== undefined) return { in: Object.freeze(entry.in.map(toOperand)) }
+  if (entry.matches !== undefined) return { matches: entry.matches }
+  return { exists: entry.exists ?? true }
+}
+
+function toOperand(written: string | number | boolean): Operand {
+  const operand = readOperand(written)
+  if (typeof operand !== 'object') return operand
+  if ('problem' in operand) throw new Error(operand.problem)
+  return Object.freeze(operand)
+}
+
+/** Converts the validated `cors` of a policy to a frozen rule. Returns undefined if it has no limit. */
+function toCorsRule(entry: CorsEntry | undefined): CorsRule | undefined {
+  const origins = entry?.origins?.includes('*') === true ? undefined : entry?.origins
+  const { methods, headers } = entry ?? {}
+  if (origins === undefined && methods === undefined && headers === undefined) return undefined
+  return Object.freeze({
+    ...(origins === undefined ? {} : { origins: Object.freeze([...origins]) }),
+    ...(methods === undefined ? {} : { methods: Object.freeze([...methods]) }),
+    ...(headers === undefined ? {} : { headers: Object.freeze(headers.map((name) => name.toLowerCase())) }),
+  })
+}
+
+/** Converts the validated `headers` of a policy to frozen rules. Header names are in lower case. */
+function toHeaderRules(headers: HeaderRulesEntry | undefined): HeaderRules | undefined {
+  if (headers === undefined) return undefined
+  return Object.freeze({ request: toChanges(headers.request), response: toChanges(headers.response) })
+}
+
+/** Returns the values sorted by name, with names in lower case, so that equal requirements have equal results. */
+function toHeaderValues(values: Readonly<Record<string, string>> | undefined): readonly HeaderValue[] {
+  const pairs = Object.entries(values ?? {}).map(([name, value]) =>
+    Object.freeze({ name: name.toLowerCase(), value }),
+  )
+  return Object.freeze(pairs.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
+}
+
+function toChanges(changes: HeaderRulesEntry['request']): HeaderChanges {
+  return Object.freeze({
+    set: toHeaderValues(changes?.set),
+    add: toHeaderValues(changes?.add),
+    remove: Object.freeze((changes?.remove ?? []).map((name) => name.toLowerCase()).toSorted()),
   })
 }

@@ -1,5 +1,5 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { Resource } from './resource.ts'
+import type { Resource } from './resources.ts'
 
 /** A route to the bundled authorization server, before it is bound to an upstream. */
 export type AuthorizationServerPath = {

@@ -41,7 +41,7 @@ export function canonicalTarget(target: string, rules: TargetRules): CanonicalTa
     return malformed('The query contains a character that must be percent-encoded.')
   if (PLAIN_PATH.test(path)) return { path, query }
 
-  const canonical = path.includes('%') ? normaliseEncoding(path) : undefined
+  const canonical = path.includes('%') ? normalizeEncoding(path) : undefined
   if (canonical !== undefined && ENCODED_PATH.test(canonical)) return { path: canonical, query }
   return malformed(
     'The path is ambiguous. Remove dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments and broken encoding.',
@@ -59,7 +59,7 @@ function otherForm(target: string, rules: TargetRules): CanonicalTarget | Refusa
 }
 
 /** @returns undefined for broken encoding, for an encoded slash, backslash or control byte, and for invalid UTF-8. */
-function normaliseEncoding(path: string): string | undefined {
+function normalizeEncoding(path: string): string | undefined {
   let broken = false
   const normal = path.replace(ENCODED_BYTE, (encoded, hex: string | undefined) => {
     if (hex === undefined || !HEX_PAIR.test(hex)) {

@@ -1,7 +1,6 @@
 import type { Refusal } from '../decide/refusal.ts'
 import { findHeader, type HeaderSource } from './find-header.ts'
 import { headerKind } from './header-kind.ts'
-import { nominatedHeaders } from './nominated-headers.ts'
 
 /** The headers of a request after stage 1: headers to forward, and values that the gateway uses. */
 export type CleanHeaders = {
@@ -136,4 +135,17 @@ function withoutNominated(headers: string[], nominated: ReadonlySet<string>): st
 
 function malformed(detail: string): Refusal {
   return { refused: 'request_malformed', detail }
+}
+
+const NOTHING: ReadonlySet<string> = new Set()
+
+/**
+ * Returns the header names that a `Connection` value nominates as specific to this connection.
+ * Source: RFC 9110 section 7.6.1.
+ */
+export function nominatedHeaders(connection: string | undefined): ReadonlySet<string> {
+  if (connection === undefined) return NOTHING
+  const lower = connection.toLowerCase()
+  if (lower === 'keep-alive' || lower === 'close') return NOTHING
+  return new Set(lower.split(',').map((token) => token.trim()))
 }

@@ -1,4 +1,4 @@
-import { foldHeaderName } from './fold-header-name.ts'
+import { foldHeaderName } from './header-kind.ts'
 
 /** Result for a header that occurs more than once or in another spelling. Its value is ambiguous. */
 export const UNCLEAR = Symbol('unclear')

@@ -1,4 +1,4 @@
-import type { HeaderValue } from '../load/header-rules.ts'
+import type { HeaderValue } from '../load/policy-route.ts'
 import { type HeaderSource, UNCLEAR } from './find-header.ts'
 
 /**

@@ -1,6 +1,8 @@
-import { foldHeaderName } from './fold-header-name.ts'
 import { MANAGED_HEADERS } from './managed-headers.ts'
-import { OWN_PREFIXES } from './own-headers.ts'
+
+/** Prefixes of headers that only the gateway may send, to upstreams and to clients. */
+const OWN_PREFIXES = ['x-auth-', 'x-scopegate-'] as const
+const REQUEST_ID = 'x-request-id'
 
 /**
  * Handling of a request header by its name.
@@ -8,7 +10,7 @@ import { OWN_PREFIXES } from './own-headers.ts'
  * - `managed`: dropped, only the gateway may send it to an upstream
  * - the others: read by the gateway
  */
-export type HeaderKind =
+type HeaderKind =
   | 'hop'
   | 'managed'
   | 'connection'
@@ -73,4 +75,26 @@ export function headerKind(lowerName: string): HeaderKind | undefined {
   if (folded !== lowerName && KINDS.has(folded)) return 'managed'
   const prefixes = MANAGED_PREFIXES.get(prefixGroup(folded))
   return prefixes?.some((prefix) => folded.startsWith(prefix)) ? 'managed' : undefined
+}
+
+/**
+ * Returns whether only the gateway may send a response header with this name, in any spelling.
+ * @param lowerName in lower case.
+ */
+export function isOwnHeader(lowerName: string): boolean {
+  if (lowerName.charCodeAt(0) !== LETTER_X) return false
+  const folded = foldHeaderName(lowerName)
+  return folded === REQUEST_ID || OWN_PREFIXES.some((prefix) => folded.startsWith(prefix))
+}
+
+const SEPARATOR = /[^a-z0-9-]/
+const SEPARATORS = /[^a-z0-9-]/g
+
+/**
+ * Replaces every character other than a letter, a digit or `-` with `-`, as CGI and WSGI servers do.
+ * They read `x_auth_subject` as `X-Auth-Subject`. Some of them also fold `x!auth!subject`.
+ * @param lowerName in lower case.
+ */
+export function foldHeaderName(lowerName: string): string {
+  return SEPARATOR.test(lowerName) ? lowerName.replace(SEPARATORS, '-') : lowerName
 }

@@ -1,4 +1,4 @@
-import type { RequestValue } from '../load/condition.ts'
+import type { RequestValue } from '../load/policy-route.ts'
 import { type HeaderSource, UNCLEAR } from './find-header.ts'
 
 export type RequestValues = HeaderSource & {

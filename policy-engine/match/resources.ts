@@ -1,7 +1,6 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataPath } from '../../oauth/metadata.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
-import type { Resource } from './resource.ts'
 
 /** Configuration of a resource. For missing fields, the values of the whole API apply. */
 export type ResourceSettings = {
@@ -99,4 +98,33 @@ function fits({ segments, below }: PathTemplate, path: readonly string[]): 'alwa
     else if (own.literal !== literal) return 'never'
   }
   return sure ? 'always' : 'sometimes'
+}
+
+/**
+ * Protected resource: the whole API, or a part of it with its own identifier.
+ * Metadata, challenges and token checks all use this object.
+ */
+export type Resource = {
+  /** RFC 8707 section 2: base URL and path, without a trailing slash. */
+  readonly identifier: string
+  /** Empty for the base URL. */
+  readonly path: string
+  readonly name: string
+  /**
+   * Issuers whose tokens are valid here, in the order in which the gateway queries them.
+   * Frozen, because the array object is the key of a set of issuers.
+   */
+  readonly issuers: readonly string[]
+  /** Scopes in the metadata. undefined: the read scopes that the routes require. */
+  readonly baselineScopes: readonly string[] | undefined
+  readonly documentation: string
+  /** URLs of the data usage policy and of the terms of service. undefined: absent from the metadata. */
+  readonly policy: string | undefined
+  readonly terms: string | undefined
+  /** Path of its metadata. RFC 9728 section 3.1. */
+  readonly metadataPath: string
+  /** URL of its metadata. RFC 9728 section 5.1. */
+  readonly metadataUrl: string
+  /** Token endpoint for refresh requests, if all tokens come from one issuer with a known endpoint. */
+  readonly tokenEndpoint: string | undefined
 }

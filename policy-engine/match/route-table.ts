@@ -1,6 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import { runSync, type Steps } from '../../platform/diagnostics/run-sliced.ts'
-import type { HeaderValue } from '../load/header-rules.ts'
+import type { HeaderValue } from '../load/policy-route.ts'
 import type { HeaderSource } from './find-header.ts'
 import {
   type Candidate,

@@ -1,5 +1,4 @@
-import type { ProofFault } from '../../policy-engine/decide/proof-fault.ts'
-import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { ProofFault, TokenFault } from '../../policy-engine/decide/refusal.ts'
 import { aProof, type ProofKey } from '../fixtures/dpop-proof.ts'
 import { macJws, part } from '../fixtures/jws.ts'
 

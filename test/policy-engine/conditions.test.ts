@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compileCondition } from '../../policy-engine/decide/compile-condition.ts'
+import { compileCondition, compileGlob } from '../../policy-engine/decide/compile-condition.ts'
 import { readNamedClaims } from '../../policy-engine/decide/named-claims.ts'
-import type { ConditionTest } from '../../policy-engine/load/condition.ts'
 import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
+import type { ConditionTest } from '../../policy-engine/load/policy-route.ts'
 import { readOperand } from '../../policy-engine/load/read-operand.ts'
 import { findHeader } from '../../policy-engine/match/find-header.ts'
-import { compileGlob } from '../../policy-engine/match/glob.ts'
 
 const SOURCE = { file: 'a.policy.yaml', line: 1, column: 1 }
 

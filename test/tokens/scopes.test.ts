@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { NO_IMPLICATION } from '../../oauth/scope-implication.ts'
+import { NO_IMPLICATION } from '../../oauth/scope.ts'
 import { checkAccess } from '../../policy-engine/decide/check-access.ts'
-import { compileScopeCheck } from '../../policy-engine/decide/scope-check.ts'
-import { createScopeSets } from '../../policy-engine/decide/scope-sets.ts'
+import { compileScopeCheck, createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 import { aCaller } from '../fixtures/a-caller.ts'
 
 // Class 52: the gateway splits a scope string at single spaces and compares each scope exactly.

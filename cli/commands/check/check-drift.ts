@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { readImplication } from '../../../oauth/scope-implication.ts'
+import { readImplication } from '../../../oauth/scope.ts'
 import {
   type Diagnostic,
   hasErrors,

@@ -1,7 +1,6 @@
 import { type Diagnostic, sortDiagnostics } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
-import { noteAnonymousRoutes } from '../../../policy-engine/checks/note-anonymous-routes.ts'
-import { noteAuditOnlyRoutes } from '../../../policy-engine/checks/note-audit-only-routes.ts'
+import { noteAnonymousRoutes, noteAuditOnlyRoutes } from '../../../policy-engine/checks/exposed-routes.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { type CheckReport, measure } from './report.ts'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { AuthorizationServerFile } from '../../../authorization-server/authorization-server-file.ts'
 import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
 import { readConfig } from '../../../platform/config/read-config.ts'
-import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
+import { ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 
 /** Prefix of a variable's name in the location of a diagnostic. */
 const PLACE = /^environment variable /

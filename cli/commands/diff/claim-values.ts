@@ -1,4 +1,4 @@
-import type { Condition, Literal } from '../../../policy-engine/load/condition.ts'
+import type { Condition, Literal } from '../../../policy-engine/load/policy-route.ts'
 
 /** A text that policies are not expected to contain. It represents all values that the conditions do not name. */
 export const ELSEWHERE = '\u2603'

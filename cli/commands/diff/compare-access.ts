@@ -1,5 +1,5 @@
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
-import type { Resource } from '../../../policy-engine/match/resource.ts'
+import type { Resource } from '../../../policy-engine/match/resources.ts'
 import { compareConditions, type Met, type Overlap } from './compare-conditions.ts'
 import { compareScopes, SAME, type Shift } from './compare-scopes.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'

@@ -1,7 +1,7 @@
 import type { CompiledCondition } from '../../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import type { ClaimValue } from '../../../policy-engine/decide/named-claims.ts'
-import type { RequestValue } from '../../../policy-engine/load/condition.ts'
+import type { RequestValue } from '../../../policy-engine/load/policy-route.ts'
 import type { RequestValues } from '../../../policy-engine/match/request-values.ts'
 import { ELSEWHERE, tellingValues } from './claim-values.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'

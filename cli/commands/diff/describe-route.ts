@@ -1,9 +1,12 @@
-import { formatByteSize } from '../../../platform/diagnostics/schema/byte-size.ts'
-import { formatDuration } from '../../../platform/diagnostics/schema/duration.ts'
+import { formatByteSize, formatDuration } from '../../../platform/diagnostics/schema/value-formats.ts'
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-check.ts'
-import type { Condition, Operand } from '../../../policy-engine/load/condition.ts'
-import type { HeaderChanges, HeaderRules } from '../../../policy-engine/load/header-rules.ts'
+import type {
+  Condition,
+  HeaderChanges,
+  HeaderRules,
+  Operand,
+} from '../../../policy-engine/load/policy-route.ts'
 
 /** Formats scopes: `all: a, b; any: c, d`. `withImplied` adds the scopes that imply each scope. */
 export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {

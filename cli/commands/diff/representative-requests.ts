@@ -1,4 +1,4 @@
-import type { HeaderValue } from '../../../policy-engine/load/header-rules.ts'
+import type { HeaderValue } from '../../../policy-engine/load/policy-route.ts'
 import { type PathTemplate, parsePathTemplate } from '../../../policy-engine/match/path-template.ts'
 import { intersectTemplates } from './intersect-templates.ts'
 import { freshSegments, representativePaths } from './representative-paths.ts'

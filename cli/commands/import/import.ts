@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
-import type { ScopeCatalogue, ScopeDescription } from '../../../oauth/scope-catalogue.ts'
-import { capPerCode } from '../../../platform/diagnostics/cap-per-code.ts'
+import type { ScopeCatalogue, ScopeDescription } from '../../../oauth/scope.ts'
+import { capPerCode } from '../../../platform/diagnostics/collect-problems.ts'
 import {
   type Diagnostic,
   diagnostic,

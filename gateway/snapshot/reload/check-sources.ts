@@ -1,10 +1,12 @@
-import type { ScopeCatalogue } from '../../../oauth/scope-catalogue.ts'
+import type { ScopeCatalogue } from '../../../oauth/scope.ts'
 import { readScopeCatalogue } from '../../../platform/config/read-scope-catalogue.ts'
 import { collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
 import { type Diagnostic, hasErrors } from '../../../platform/diagnostics/diagnostic.ts'
 import type { Steps } from '../../../platform/diagnostics/run-sliced.ts'
-import { findEmptyResources } from '../../../policy-engine/checks/find-empty-resources.ts'
-import { findUnknownBaselineScopes } from '../../../policy-engine/checks/find-unknown-baseline-scopes.ts'
+import {
+  findEmptyResources,
+  findUnknownBaselineScopes,
+} from '../../../policy-engine/checks/check-resources.ts'
 import { readPresets } from '../../../policy-engine/format/presets.ts'
 import { authorizationServersAmong } from '../../../policy-engine/load/authorization-servers.ts'
 import { loadPoliciesSliced } from '../../../policy-engine/load/load-policies.ts'

@@ -1,4 +1,4 @@
-import { readImplication, type ScopeImplication } from '../../../oauth/scope-implication.ts'
+import { readImplication, type ScopeImplication } from '../../../oauth/scope.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { runSliced, runSync, type Steps } from '../../../platform/diagnostics/run-sliced.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ProofFault } from '../../../policy-engine/decide/proof-fault.ts'
+import type { ProofFault } from '../../../policy-engine/decide/refusal.ts'
 import { isSigned } from './is-signed.ts'
 import { readProof } from './read-dpop-proof.ts'
 

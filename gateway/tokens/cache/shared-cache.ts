@@ -1,7 +1,7 @@
 import { createSeals, type Seal } from '../../../platform/redis/sealed-value.ts'
 import type { SharedRedis, UnavailableReason } from '../../../platform/redis/shared-redis.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import { type ClaimNames, knowsClaims, type NamedClaims } from '../../../policy-engine/decide/named-claims.ts'
+import { type ClaimNames, hasClaims, type NamedClaims } from '../../../policy-engine/decide/named-claims.ts'
 import type { IntrospectionResult } from './introspection-result.ts'
 import { ageOf, readSharedEntry, type SharedEntry, writeSharedEntry } from './shared-entry.ts'
 import type { TokenStatus } from './token-status.ts'
@@ -87,7 +87,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
       return { result: 'bad' }
     const ageMs = ageOf(kept, { nowMs: nowMs(), remainingMs })
     if (ageMs >= Math.min(kept.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
-    if (!knowsClaims(kept.claims, names)) return { result: 'stale' }
+    if (!hasClaims(kept.claims, names)) return { result: 'stale' }
     const status = options.read(kept.response, kept.claims)
     if (!status.active) return { result: 'stale' }
     if (await options.isRevoked(status.caller)) return { result: 'revoked' }

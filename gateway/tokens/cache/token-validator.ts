@@ -4,7 +4,7 @@ import {
   type ClaimNames,
   type ClaimSelection,
   EMPTY_CLAIM_SELECTION,
-  knowsClaims,
+  hasClaims,
 } from '../../../policy-engine/decide/named-claims.ts'
 import type { Issuer } from '../issuer.ts'
 import { resolveIssuer, type TokenCheck } from '../resolve-issuer.ts'
@@ -61,7 +61,7 @@ type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 const REVOKED: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
 function isEnough(status: TokenStatus, needed: ClaimNames): boolean {
-  return needed.length === 0 || !status.active || knowsClaims(status.caller.claims, needed)
+  return needed.length === 0 || !status.active || hasClaims(status.caller.claims, needed)
 }
 
 /** Creates a validator that caches token statuses. Concurrent lookups of one token share one call to the issuer. */

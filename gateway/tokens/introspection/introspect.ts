@@ -6,7 +6,7 @@ import {
   NO_NAMES,
   readNamedClaims,
 } from '../../../policy-engine/decide/named-claims.ts'
-import { createScopeSets } from '../../../policy-engine/decide/scope-sets.ts'
+import { createScopeSets } from '../../../policy-engine/decide/scope-check.ts'
 import type { IntrospectionResult } from '../cache/introspection-result.ts'
 import { createSharedCache, type SharedLookupResult } from '../cache/shared-cache.ts'
 import type { TokenStatus } from '../cache/token-status.ts'

@@ -1,6 +1,6 @@
 import { readConfirmation } from '../../../policy-engine/decide/confirmation.ts'
 import { type NamedClaims, NO_CLAIMS } from '../../../policy-engine/decide/named-claims.ts'
-import type { GrantedScopes } from '../../../policy-engine/decide/scope-sets.ts'
+import type { GrantedScopes } from '../../../policy-engine/decide/scope-check.ts'
 import type { TokenStatus } from '../cache/token-status.ts'
 import { isHeaderSafe, makeCaller } from '../make-caller.ts'
 import { IntrospectionError } from './introspection-error.ts'

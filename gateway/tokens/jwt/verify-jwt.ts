@@ -1,6 +1,6 @@
 import { type ClaimNames, NO_NAMES } from '../../../policy-engine/decide/named-claims.ts'
 import type { TokenFault } from '../../../policy-engine/decide/refusal.ts'
-import type { GrantedScopes } from '../../../policy-engine/decide/scope-sets.ts'
+import type { GrantedScopes } from '../../../policy-engine/decide/scope-check.ts'
 import type { TokenStatus } from '../cache/token-status.ts'
 import type { CompactJwt } from './compact-jwt.ts'
 import { isAccessToken } from './is-access-token.ts'

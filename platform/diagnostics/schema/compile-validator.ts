@@ -1,12 +1,12 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
-import { capPerCode } from '../cap-per-code.ts'
+import { capPerCode } from '../collect-problems.ts'
 import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
 import type { CodeLetter } from '../yaml/read-text-file.ts'
-import type { YamlPath } from '../yaml/yaml-places.ts'
-import { parseCidr } from './cidr.ts'
+import type { YamlPath } from '../yaml/yaml-locations.ts'
 import { describeSchemaError, type Explanation, quoted, type Violation } from './describe-schema-error.ts'
 import { suggest } from './suggest.ts'
+import { parseCidr } from './value-formats.ts'
 
 /** Returns the source of a value: a location in a file, or an environment variable. */
 export type LocationOf = (path: YamlPath, part: 'key' | 'value') => SourceLocation

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { YamlPath } from '../yaml/yaml-places.ts'
+import type { YamlPath } from '../yaml/yaml-locations.ts'
 import { suggest } from './suggest.ts'
 import { suggestChoice, suggestKind, suggestText } from './suggest-form.ts'
 
@@ -36,13 +36,13 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
     case 'required':
       return {
         number: '103',
-        message: `the key "${params['missingProperty']}" is missing ${path.length === 0 ? 'in this file' : `in ${pathText(path)}`}`,
+        message: `the key "${params['missingProperty']}" is missing ${path.length === 0 ? 'in this file' : `in ${formatPath(path)}`}`,
         hint: describeMissing(error),
       }
     case 'type':
       return {
         number: '104',
-        message: `${pathText(path)} must be ${is ?? kindWords(error.schema)}, not ${kindOf(value)}`,
+        message: `${formatPath(path)} must be ${is ?? describeTypes(error.schema)}, not ${describeType(value)}`,
         hint: secret
           ? undefined
           : is === undefined
@@ -57,31 +57,31 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
         hint: secret ? undefined : suggestText(value, params['pattern']),
       }
     case 'uniqueItems':
-      return { number: '106', message: `${pathText(path)} contains this twice`, hint: 'keep one' }
+      return { number: '106', message: `${formatPath(path)} contains this twice`, hint: 'keep one' }
     case 'minItems':
     case 'minProperties':
     case 'minLength':
-      return { number: '106', message: `${pathText(path)} is empty` }
+      return { number: '106', message: `${formatPath(path)} is empty` }
     case 'oneOf': {
       const keys = (error.schema as readonly { readonly required: readonly string[] }[]).flatMap(
         ({ required }) => required,
       )
       return {
         number: '106',
-        message: `${pathText(path)} must have exactly one of ${keys.join(', ')}`,
+        message: `${formatPath(path)} must have exactly one of ${keys.join(', ')}`,
       }
     }
     case 'minimum':
-      return { number: '106', message: `${pathText(path)} must be at least ${params['limit']}` }
+      return { number: '106', message: `${formatPath(path)} must be at least ${params['limit']}` }
     case 'maximum':
-      return { number: '106', message: `${pathText(path)} must be at most ${params['limit']}` }
+      return { number: '106', message: `${formatPath(path)} must be at most ${params['limit']}` }
     case 'maxLength':
-      return { number: '106', message: `${pathText(path)} has more than ${params['limit']} characters` }
+      return { number: '106', message: `${formatPath(path)} has more than ${params['limit']} characters` }
     case 'maxItems':
     case 'maxProperties':
-      return { number: '106', message: `${pathText(path)} has more than ${params['limit']} entries` }
+      return { number: '106', message: `${formatPath(path)} has more than ${params['limit']} entries` }
     default:
-      return { number: '106', message: `${pathText(path)} ${error.message ?? 'is not valid'}` }
+      return { number: '106', message: `${formatPath(path)} ${error.message ?? 'is not valid'}` }
   }
 }
 
@@ -117,7 +117,7 @@ export function quoted(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text
 }
 
-function pathText(path: YamlPath): string {
+function formatPath(path: YamlPath): string {
   if (path.length === 0) return 'the file'
   return path
     .map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`))
@@ -125,7 +125,7 @@ function pathText(path: YamlPath): string {
     .replace(/^\./, '')
 }
 
-function kindWords(types: unknown): string {
+function describeTypes(types: unknown): string {
   const words: Record<string, string> = {
     object: 'a map of keys',
     array: 'a list',
@@ -140,7 +140,7 @@ function kindWords(types: unknown): string {
     .join(' or ')
 }
 
-function kindOf(value: unknown): string {
+function describeType(value: unknown): string {
   if (value === null || value === undefined) return 'empty'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a map of keys'

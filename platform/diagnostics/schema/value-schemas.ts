@@ -1,6 +1,5 @@
 import Type from 'typebox'
-import { BYTE_SIZE_PATTERN } from './byte-size.ts'
-import { DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './duration.ts'
+import { BYTE_SIZE_PATTERN, DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './value-formats.ts'
 
 /** A duration as text. Convert it with `parseDurationMs`. */
 export const DurationText = (description: string) =>

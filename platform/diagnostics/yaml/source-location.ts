@@ -1,5 +1,5 @@
 import type { SourceLocation } from '../diagnostic.ts'
-import type { YamlRange } from './yaml-places.ts'
+import type { YamlRange } from './yaml-locations.ts'
 
 type Found = Pick<SourceLocation, 'line' | 'column' | 'length' | 'text'>
 

@@ -1,9 +1,12 @@
 import { type Document, isAlias, isMap, isScalar, visit, type YAMLMap } from 'yaml'
-import { keyText, type YamlRange } from './yaml-places.ts'
+import { MAX_PER_CODE } from '../collect-problems.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
+import type { CodeLetter } from './read-text-file.ts'
+import { keyText, type YamlRange } from './yaml-locations.ts'
 import { typographicQuotes } from './yaml-quotes.ts'
 
 /** A YAML feature that the gateway rejects, and the text to write instead. */
-export type UnsupportedYaml = {
+type UnsupportedYaml = {
   readonly number: '015' | '016' | '019'
   readonly message: string
   readonly hint: string
@@ -127,4 +130,37 @@ function checkKeys(map: YAMLMap, numberKeys: boolean): readonly UnsupportedYaml[
 function toRange(range: readonly number[] | null | undefined): YamlRange {
   const start = range?.[0] ?? 0
   return [start, Math.max(start + 1, range?.[1] ?? 0)]
+}
+
+/**
+ * Finds invisible characters that change the meaning of a file: control characters (004), and indentation with spaces
+ * other than U+0020 (011).
+ */
+export function findUnreadable(
+  text: string,
+  letter: CodeLetter,
+  at: (range: YamlRange) => SourceLocation,
+): readonly Diagnostic[] {
+  const control = /(?![\t\n\r])\p{Cc}|\r(?!\n)/u.exec(text)
+  if (control !== null) {
+    const place = at([control.index, control.index + 1])
+    if (control[0] === '\r' && !text.includes('\n'))
+      return [
+        diagnostic(`${letter}004`, 'the lines end with CR only', place, { hint: 'save it with LF or CRLF' }),
+      ]
+    const message = `the control character ${nameOf(control[0])} is not allowed`
+    return [diagnostic(`${letter}004`, message, place, { hint: 'remove it' })]
+  }
+  const found: Diagnostic[] = []
+  for (const one of text.matchAll(/(?<=(?:^|\n)[ \t]*)[\u00a0\u2000-\u200b\u202f\u205f\u3000]+/gu)) {
+    const message = `this line is indented with a nonstandard space (${nameOf(one[0])})`
+    const place = at([one.index, one.index + one[0].length])
+    found.push(diagnostic(`${letter}011`, message, place, { hint: 'use spaces' }))
+    if (found.length === MAX_PER_CODE) break
+  }
+  return found
+}
+
+function nameOf(character: string): string {
+  return `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
 }

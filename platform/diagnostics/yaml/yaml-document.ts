@@ -1,13 +1,12 @@
 import { Composer, type Document, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml'
-import { MAX_PER_CODE } from '../cap-per-code.ts'
+import { MAX_PER_CODE } from '../collect-problems.ts'
 import { type Diagnostic, diagnostic, type SourceLocation, wholeFile } from '../diagnostic.ts'
 import { runSync, type Steps } from '../run-sliced.ts'
 import { type CodeLetter, readTextFile } from './read-text-file.ts'
 import { createLocationFinder } from './source-location.ts'
 import type { TextSource } from './text-source.ts'
-import { findUnreadable } from './unreadable-characters.ts'
-import { findUnsupportedYaml } from './unsupported-yaml.ts'
-import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-places.ts'
+import { findUnreadable, findUnsupportedYaml } from './unsupported-yaml.ts'
+import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-locations.ts'
 import { explainYamlError } from './yaml-syntax.ts'
 
 /** A YAML file as plain data, with the source location of each value. */

@@ -8,7 +8,7 @@ import {
   type SyntaxProblem,
   wordsOf,
 } from './yaml-problem.ts'
-import { lateQuote, needsQuotes } from './yaml-quotes.ts'
+import { needsQuotes, unclosedQuotedKey } from './yaml-quotes.ts'
 
 /** Explains text at the position of a key: a missing space, an extra colon, or an indentation that is too deep. */
 export function notAKey(text: string, position: number, message: string): SyntaxProblem {
@@ -17,7 +17,7 @@ export function notAKey(text: string, position: number, message: string): Syntax
   if (forgotten !== undefined) return forgotten
   if (message.startsWith('A block sequence')) return misaligned(text, position)
   const rest = text.slice(position, line.end)
-  if (/^["']/.test(rest) && !closesInLine(rest)) return lateQuote(text, position)
+  if (/^["']/.test(rest) && !closesInLine(rest)) return unclosedQuotedKey(text, position)
   if (rest.includes(': '))
     return needsQuotes(text, position, 'a value that holds ": " needs quotes', line.end)
   // Only indentation and dashes precede the position, so this line should be the key.

@@ -48,7 +48,7 @@ export function unclosedQuote(text: string, position: number, mark: '"' | "'"): 
 }
 
 /** Explains a quoted key that continues in the lines below. A quoted key has to end in its own line. */
-export function lateQuote(text: string, position: number): SyntaxProblem {
+export function unclosedQuotedKey(text: string, position: number): SyntaxProblem {
   const line = lineAt(text, position)
   const mark = text.charAt(position)
   const length = line.end - position

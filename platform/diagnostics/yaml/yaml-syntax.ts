@@ -1,5 +1,4 @@
 import type { YAMLError } from 'yaml'
-import { closesNoOther, closesNothing, missingComma, tooDeep, unclosedBracket } from './yaml-brackets.ts'
 import { missingColon, missingSpace } from './yaml-colons.ts'
 import { indentedStart, misaligned, notAKey } from './yaml-indentation.ts'
 import { lineAt, problem, type SyntaxProblem } from './yaml-problem.ts'
@@ -18,7 +17,7 @@ export function explainYamlError(error: YAMLError, text: string): SyntaxProblem 
     case 'KEY_OVER_1024_CHARS':
       return problem('010', 'a key must be at most 1024 characters', 'shorten it', position)
     case 'RESOURCE_EXHAUSTION':
-      return tooDeep(text, position)
+      return excessiveNesting(text, position)
     case 'BAD_SCALAR_START':
       return needsQuotes(text, position, `a value cannot start with ${character}`)
     case 'BAD_ALIAS':
@@ -36,7 +35,9 @@ export function explainYamlError(error: YAMLError, text: string): SyntaxProblem 
     }
     case 'BAD_INDENT':
       if (!message.startsWith('Flow')) return misaligned(text, position)
-      return closesNoOther(text, position) ? closesNothing(text, position) : unclosedBracket(text, position)
+      return isUnmatchedBracket(text, position)
+        ? unmatchedBracket(text, position)
+        : unclosedBracket(text, position)
     case 'BLOCK_IN_FLOW':
       return missingComma(position)
     case 'MISSING_CHAR':
@@ -74,7 +75,7 @@ function explainUnexpected(message: string, text: string, position: number): Syn
       needsQuotes(text, position, `inside { } or [ ], a value that holds ${character} needs quotes`)
     )
   if (/Unexpected flow-(map|seq)-end/.test(message))
-    return missingSpace(text, line) ?? closesNothing(text, position)
+    return missingSpace(text, line) ?? unmatchedBracket(text, position)
   if (message.includes(', in flow'))
     return problem('010', 'there is no value before this comma', 'remove it', position, 1, ' ')
   if (message.startsWith('Unexpected block-seq-ind'))
@@ -117,4 +118,69 @@ function isInBrackets(text: string, position: number): boolean {
 
 function other(message: string, position: number): SyntaxProblem {
   return problem('010', `this is not valid YAML: ${message}`, undefined, position)
+}
+
+const OPENS: Readonly<Record<string, string>> = { ']': '[', '}': '{' }
+const CLOSES: Readonly<Record<string, string>> = { '[': ']', '{': '}' }
+
+const DEEPEST = 100
+
+/** Explains an unclosed bracket: its closing bracket is missing or of the wrong kind. */
+export function unclosedBracket(text: string, position: number): SyntaxProblem {
+  let depth = 0
+  for (let index = position - 1; index >= 0; index--) {
+    const character = text.charAt(index)
+    if (character in OPENS) depth += 1
+    if (!(character in CLOSES)) continue
+    if (depth > 0) {
+      depth -= 1
+      continue
+    }
+    return problem('014', `this ${character} is never closed`, `add ${CLOSES[character]}`, index)
+  }
+  return problem('014', 'a bracket is never closed', undefined, position)
+}
+
+export function unmatchedBracket(text: string, position: number): SyntaxProblem {
+  const character = text.charAt(position)
+  return problem(
+    '014',
+    `this ${character} has no matching opening bracket`,
+    'remove it, or quote the value',
+    position,
+    1,
+    ' ',
+  )
+}
+
+/** @returns true when no open bracket matches the closing bracket at `position`: `{ methods: [GET]] }`. */
+export function isUnmatchedBracket(text: string, position: number): boolean {
+  const wanted = OPENS[text.charAt(position)]
+  if (wanted === undefined) return false
+  let depth = 0
+  for (let index = position - 1; index >= 0; index--) {
+    const character = text.charAt(index)
+    if (character in OPENS) depth += 1
+    else if (character in CLOSES && depth > 0) depth -= 1
+    else if (character === wanted) return false
+  }
+  return true
+}
+
+/** Reports excessive nesting at the first excess bracket. The parser's own error position depends on its stack. */
+export function excessiveNesting(text: string, position: number): SyntaxProblem {
+  const message = 'lists and maps are nested too deeply here'
+  const hint = `at most ${DEEPEST} levels are allowed`
+  let depth = 0
+  for (let index = 0; index < text.length; index++) {
+    const character = text.charAt(index)
+    if (character in CLOSES) depth += 1
+    else if (character in OPENS) depth -= 1
+    if (depth > DEEPEST) return problem('018', message, hint, index)
+  }
+  return problem('018', message, hint, position)
+}
+
+export function missingComma(position: number): SyntaxProblem {
+  return problem('010', 'a comma is missing before this', 'write ", " between two entries', position)
 }

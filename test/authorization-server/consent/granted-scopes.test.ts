@@ -8,7 +8,7 @@ import {
   toggleState,
   toggleTicks,
 } from '../../../authorization-server/consent/ticks.ts'
-import type { ScopeDescription } from '../../../oauth/scope-catalogue.ts'
+import type { ScopeDescription } from '../../../oauth/scope.ts'
 import { aCatalogue } from '../../fixtures/start-pages.ts'
 
 const ASKED = ['courses:write', 'openid', 'profile']

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CORS_HEADERS, corsOf, preflightHeaders } from '../../../gateway/pipeline/cors-headers.ts'
 import type { RequestContext } from '../../../gateway/pipeline/request-context.ts'
-import type { CorsRule } from '../../../policy-engine/load/cors-rule.ts'
+import type { CorsRule } from '../../../policy-engine/load/policy-route.ts'
 
 const EXPOSED =
   'WWW-Authenticate, DPoP-Nonce, X-Request-Id, X-Scopegate-Error, Allow, Retry-After, RateLimit, RateLimit-Policy, Mcp-Session-Id, ETag, Link, Location, Content-Disposition, Content-Range'

@@ -3,8 +3,7 @@ import { join, relative, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import Type from 'typebox'
 import { readConfig } from '../../../platform/config/read-config.ts'
-import { BootError } from '../../../platform/diagnostics/boot-error.ts'
-import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
+import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import {
   ByteSizeText,

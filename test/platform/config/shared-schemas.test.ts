@@ -1,7 +1,6 @@
 import t from 'tap'
 import { DRAIN_DEFAULTS, DrainSchema } from '../../../platform/config/drain-schema.ts'
-import { ListenAddress } from '../../../platform/config/listen-address.ts'
-import { ManagementAddress } from '../../../platform/config/management-address.ts'
+import { ListenAddress, ManagementAddress } from '../../../platform/config/listen-address.ts'
 
 /** The JSON of a schema, which is its contract. */
 const json = (schema: object): unknown => JSON.parse(JSON.stringify(schema))

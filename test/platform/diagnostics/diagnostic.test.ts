@@ -1,9 +1,7 @@
 import { join, sep } from 'node:path'
 import t from 'tap'
-import { BootError } from '../../../platform/diagnostics/boot-error.ts'
-import { capPerCode } from '../../../platform/diagnostics/cap-per-code.ts'
-import { collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
-import { ConfigError } from '../../../platform/diagnostics/config-error.ts'
+import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
+import { capPerCode, collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
 import {
   type Diagnostic,
   diagnostic,

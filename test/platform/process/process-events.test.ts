@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { logConfigWarnings } from '../../../platform/config/log-config-warnings.ts'
+import { logConfigWarnings } from '../../../platform/config/read-config.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { NO_IMPLICATION, type ScopeImplication } from '../../../oauth/scope-implication.ts'
+import { NO_IMPLICATION, type ScopeImplication } from '../../../oauth/scope.ts'
 import { checkAccess } from '../../../policy-engine/decide/check-access.ts'
 import { compileScopeCheck } from '../../../policy-engine/decide/scope-check.ts'
 import type { AnonymousRule, ScopeRule } from '../../../policy-engine/load/policy-route.ts'

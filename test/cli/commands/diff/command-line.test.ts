@@ -16,7 +16,7 @@ import t, { type Test } from 'tap'
 import { main } from '../../../../cli/main.ts'
 import { openPolicySet } from '../../../../cli/open-policy-set.ts'
 import { toResourceOptions } from '../../../../gateway/config/to-resources.ts'
-import { readImplication } from '../../../../oauth/scope-implication.ts'
+import { readImplication } from '../../../../oauth/scope.ts'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readIntrospection } from '../../../../gateway/tokens/introspection/read-introspection.ts'
-import { createScopeSets } from '../../../../policy-engine/decide/scope-sets.ts'
+import { createScopeSets } from '../../../../policy-engine/decide/scope-check.ts'
 
 const OPTIONS = { issuer: 'https://api.test', nowSeconds: 500, scopes: createScopeSets() }
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { JwtRules } from '../../../../gateway/tokens/jwt/jwt-rules.ts'
 import { readTokenClaims } from '../../../../gateway/tokens/jwt/read-token-claims.ts'
-import { createScopeSets } from '../../../../policy-engine/decide/scope-sets.ts'
+import { createScopeSets } from '../../../../policy-engine/decide/scope-check.ts'
 
 const RULES: JwtRules = {
   issuer: 'https://issuer.test',

@@ -8,7 +8,7 @@ import {
   HttpOrigin,
   SecretText,
 } from '../../../../platform/diagnostics/schema/value-schemas.ts'
-import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-places.ts'
+import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-locations.ts'
 
 /** A location whose file is the path, and whose column tells keys (1) and values (2) apart. */
 const placeOf = (path: YamlPath, part: 'key' | 'value') => ({

@@ -1,11 +1,4 @@
 import t from 'tap'
-import {
-  closesNoOther,
-  closesNothing,
-  missingComma,
-  tooDeep,
-  unclosedBracket,
-} from '../../../../platform/diagnostics/yaml/yaml-brackets.ts'
 import { missingColon, missingSpace } from '../../../../platform/diagnostics/yaml/yaml-colons.ts'
 import { indentedStart, misaligned, notAKey } from '../../../../platform/diagnostics/yaml/yaml-indentation.ts'
 import {
@@ -18,11 +11,18 @@ import {
 } from '../../../../platform/diagnostics/yaml/yaml-problem.ts'
 import {
   blockHeader,
-  lateQuote,
   needsQuotes,
   typographicQuotes,
   unclosedQuote,
+  unclosedQuotedKey,
 } from '../../../../platform/diagnostics/yaml/yaml-quotes.ts'
+import {
+  excessiveNesting,
+  isUnmatchedBracket,
+  missingComma,
+  unclosedBracket,
+  unmatchedBracket,
+} from '../../../../platform/diagnostics/yaml/yaml-syntax.ts'
 
 /** A problem as one line: number, range, message and hint, then position and text of the repair. */
 function show(problem: SyntaxProblem | undefined): string | undefined {
@@ -42,36 +42,36 @@ t.test('bracket mistakes have these explanations and repairs', async (t) => {
     [show(unclosedBracket('a] [b', 6)), '014 3-4 this [ is never closed => add ]'],
     [show(unclosedBracket('[a]', 3)), '014 3-4 a bracket is never closed'],
     [
-      show(closesNothing('a: }', 3)),
+      show(unmatchedBracket('a: }', 3)),
       '014 3-4 this } has no matching opening bracket => remove it, or quote the value [3 " "]',
     ],
     [
-      show(closesNothing(']', 0)),
+      show(unmatchedBracket(']', 0)),
       '014 0-1 this ] has no matching opening bracket => remove it, or quote the value [0 " "]',
     ],
-    [closesNoOther('[a]', 2), false],
-    [closesNoOther('{a]', 2), true],
-    [closesNoOther('[{a}, [b]]', 9), false],
-    [closesNoOther('a: [b]]', 6), true],
-    [closesNoOther('{ m: [G]] }', 8), true],
-    [closesNoOther('x', 0), false],
-    [closesNoOther(']', 0), true],
-    [closesNoOther('{[a}', 3), false],
-    [closesNoOther('}[a]', 3), false],
+    [isUnmatchedBracket('[a]', 2), false],
+    [isUnmatchedBracket('{a]', 2), true],
+    [isUnmatchedBracket('[{a}, [b]]', 9), false],
+    [isUnmatchedBracket('a: [b]]', 6), true],
+    [isUnmatchedBracket('{ m: [G]] }', 8), true],
+    [isUnmatchedBracket('x', 0), false],
+    [isUnmatchedBracket(']', 0), true],
+    [isUnmatchedBracket('{[a}', 3), false],
+    [isUnmatchedBracket('}[a]', 3), false],
     [
-      show(tooDeep('x', 0)),
+      show(excessiveNesting('x', 0)),
       '018 0-1 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [
-      show(tooDeep('['.repeat(100), 7)),
+      show(excessiveNesting('['.repeat(100), 7)),
       '018 7-8 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [
-      show(tooDeep(`[]${'['.repeat(101)}`, 7)),
+      show(excessiveNesting(`[]${'['.repeat(101)}`, 7)),
       '018 102-103 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [
-      show(tooDeep(`}${'{'.repeat(101)}{`, 7)),
+      show(excessiveNesting(`}${'{'.repeat(101)}{`, 7)),
       '018 102-103 lists and maps are nested too deeply here => at most 100 levels are allowed',
     ],
     [show(missingComma(5)), '010 5-6 a comma is missing before this => write ", " between two entries'],
@@ -317,11 +317,11 @@ t.test('missing and wrong quotes have these explanations and repairs', async (t)
       '014 3-4 this " is never closed => add " at the end of the value',
     ],
     [
-      show(lateQuote('"a\nb": c', 0)),
+      show(unclosedQuotedKey('"a\nb": c', 0)),
       '014 0-1 this " is not closed in its line => close it where the text ends, or remove it [0 "xx"]',
     ],
     [
-      show(lateQuote("x\n 'ab\nc': d", 3)),
+      show(unclosedQuotedKey("x\n 'ab\nc': d", 3)),
       '014 3-4 this \' is not closed in its line => close it where the text ends, or remove it [3 "xxx"]',
     ],
   ] as const)

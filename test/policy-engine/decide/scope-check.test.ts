@@ -1,5 +1,5 @@
 import t from 'tap'
-import { neededScopes } from '../../../policy-engine/decide/needed-scopes.ts'
+import { neededScopes } from '../../../policy-engine/decide/scope-check.ts'
 
 const IMPLICATION = new Map([['courses:read', ['courses:read', 'courses:write']]])
 

@@ -1,10 +1,13 @@
 import t from 'tap'
 import {
+  formatByteSize,
   formatDuration,
+  parseByteSize,
+  parseCidr,
   parseDurationMs,
   TIMEOUT_PATTERN,
   WINDOW_PATTERN,
-} from '../../../../platform/diagnostics/schema/duration.ts'
+} from '../../../../platform/diagnostics/schema/value-formats.ts'
 
 t.test('parseDurationMs() rejects text that is not a whole number with a unit', async (t) => {
   for (const text of [
@@ -93,4 +96,60 @@ t.test('WINDOW_PATTERN accepts 1 s to 24 h', async (t) => {
     d: 'none',
   })
   for (const text of ['01s', 'x1s', '1sx']) t.notMatch(text, new RegExp(WINDOW_PATTERN))
+})
+
+t.test('parseByteSize() rejects decimal units and other invalid text', async (t) => {
+  for (const text of ['', '10', 'MiB', '10MB', '10kb', '10mib', '1.5MiB', '-1B', ' 1B', '1B\n', '9999999B'])
+    t.equal(parseByteSize(text), undefined, JSON.stringify(text))
+})
+
+t.test('parseByteSize() reads each unit', async (t) => {
+  const cases = { '0B': 0, '512B': 512, '16KiB': 16_384, '10MiB': 10_485_760, '1GiB': 1_073_741_824 }
+  for (const [text, bytes] of Object.entries(cases)) t.equal(parseByteSize(text), bytes, text)
+})
+
+t.test('formatByteSize() uses the largest unit that divides the bytes', async (t) => {
+  const cases = {
+    '512B': 512,
+    '1KiB': 1_024,
+    '1025B': 1_025,
+    '10MiB': 10_485_760,
+    '1GiB': 1_073_741_824,
+    '1.5B': 1.5,
+  }
+  for (const [text, bytes] of Object.entries(cases)) t.equal(formatByteSize(bytes), text, text)
+})
+
+t.test('parseByteSize() accepts six digits', async (t) => {
+  t.equal(parseByteSize('999999B'), 999_999)
+  t.equal(parseByteSize('1000000B'), undefined)
+})
+
+t.test('parseCidr() rejects invalid blocks and blocks that contain every address', async (t) => {
+  for (const text of [
+    '',
+    'everybody',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/08',
+    '10.0.0.0/',
+    '10.0.0/8',
+    '10.0.0.0/8/8',
+    ' 10.0.0.0/8',
+    '0.0.0.0/0',
+    '::/0',
+    'fd00::/129',
+    '::ffff:10.0.0.0/104',
+    'fe80::1%eth0',
+    'example.com',
+  ])
+    t.equal(parseCidr(text), undefined, text)
+})
+
+t.test('parseCidr() reads blocks and single addresses', async (t) => {
+  t.strictSame(parseCidr('10.0.0.0/8'), { address: '10.0.0.0', prefixBits: 8, family: 'ipv4' })
+  t.strictSame(parseCidr('128.0.0.0/1'), { address: '128.0.0.0', prefixBits: 1, family: 'ipv4' })
+  t.strictSame(parseCidr('192.0.2.7'), { address: '192.0.2.7', prefixBits: 32, family: 'ipv4' })
+  t.strictSame(parseCidr('fd00::/8'), { address: 'fd00::', prefixBits: 8, family: 'ipv6' })
+  t.strictSame(parseCidr('::1'), { address: '::1', prefixBits: 128, family: 'ipv6' })
 })

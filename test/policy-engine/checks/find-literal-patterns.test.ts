@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { detectPattern } from '../../../policy-engine/checks/detect-pattern.ts'
+import { detectPattern } from '../../../policy-engine/checks/find-literal-patterns.ts'
 import { NO_PRESETS, readPresets } from '../../../policy-engine/format/presets.ts'
 import { loadPolicies } from '../../../policy-engine/load/load-policies.ts'
 
