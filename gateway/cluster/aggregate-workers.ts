@@ -52,10 +52,10 @@ export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): re
   const names = new Set(workers.flatMap((checks) => checks.map(({ name }) => name)))
   return [...names].map((name) => {
     const found = workers.flatMap((checks) => checks.filter((check) => check.name === name))
-    const troubled = found.filter(({ ok, degraded }) => !ok || degraded === true)
-    const [first] = troubled
+    const affected = found.filter(({ ok, degraded }) => !ok || degraded === true)
+    const [first] = affected
     if (first === undefined) return { name, ok: true }
-    const detail = [`${troubled.length} of ${workers.length} workers`, first.detail ?? 'failed'].join(': ')
+    const detail = [`${affected.length} of ${workers.length} workers`, first.detail ?? 'failed'].join(': ')
     return { name, ok: true, degraded: true, detail }
   })
 }

@@ -40,7 +40,7 @@ const REFRESH_MS = 300_000
  */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
   const describedUpstreams = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
-  let known: ReadonlyMap<string, OpenapiSource> = new Map()
+  let cached: ReadonlyMap<string, OpenapiSource> = new Map()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -49,7 +49,8 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
     const answers = await Promise.all(describedUpstreams.map(tryFetch))
     if (closed) return
     const fetched = answers.filter((answer) => answer !== undefined)
-    if (fetched.length > 0) known = new Map([...known, ...fetched.map((one) => [one.upstream, one] as const)])
+    if (fetched.length > 0)
+      cached = new Map([...cached, ...fetched.map((one) => [one.upstream, one] as const)])
     timer = setTimeout(refresh, fetched.length === answers.length ? REFRESH_MS : RETRY_MS)
     timer.unref()
   }
@@ -62,7 +63,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
         {
           event: 'openapi_unavailable',
           place: { upstream: upstream.name },
-          message: known.has(upstream.name)
+          message: cached.has(upstream.name)
             ? 'the OpenAPI document of an upstream could not be fetched: the previous one stays'
             : 'the OpenAPI document of an upstream could not be fetched: policies describe its routes',
         },
@@ -74,12 +75,12 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 
   return {
     of(policies) {
-      let written: { readonly by: typeof known; readonly document: Representation } | undefined
+      let written: { readonly by: typeof cached; readonly document: Representation } | undefined
       return () => {
-        if (written?.by !== known) {
-          const description = buildOpenapi({ ...options, ...policies, sources: [...known.values()] })
+        if (written?.by !== cached) {
+          const description = buildOpenapi({ ...options, ...policies, sources: [...cached.values()] })
           const document = representation('application/json', JSON.stringify(description))
-          written = { by: known, document }
+          written = { by: cached, document }
         }
         return written.document
       }

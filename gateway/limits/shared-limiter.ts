@@ -86,8 +86,8 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
   return {
     take(limit, key) {
       const nowMs = tickMs()
-      const known = local.denialOf(limit, key, nowMs)
-      if (known !== undefined) return known
+      const denied = local.denialOf(limit, key, nowMs)
+      if (denied !== undefined) return denied
       const reason = shared.unavailableReason()
       return reason === undefined ? ask(limit, key) : fallBack(reason, limit, key)
     },

@@ -57,7 +57,7 @@ export function addOverloadMetrics(
   gauge(
     'scopegate_event_loop_delay_seconds',
     'Longest delay of the event loop since the previous scrape.',
-    () => monitor.takeLongestTurnMs() / MS_PER_SECOND,
+    () => monitor.takeLongestDelayMs() / MS_PER_SECOND,
   )
   return (reason) => children[reason].inc()
 }

@@ -7,7 +7,7 @@ import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
-const CALM: PressureReading = { heap: 0.1, memory: 0, loop: 0, longestTurnMs: 0 }
+const CALM: PressureReading = { heap: 0.1, memory: 0, loop: 0, longestDelayMs: 0 }
 
 /** A gateway with a pressure that the test sets. */
 async function start(t: Test) {
@@ -109,7 +109,7 @@ t.test('readiness reports a slow event loop, and liveness does not', async (t) =
   const { gateway, set } = await start(t)
   const ready = async () => send(`${gateway.managementUrl}/readyz?verbose`)
   t.match(await ready(), { status: 200, text: /\[\+\] event_loop\n/ })
-  await set({ longestTurnMs: 1_600 }, 0)
+  await set({ longestDelayMs: 1_600 }, 0)
   const late = await until('it is not ready', async () => {
     const answer = await ready()
     return answer.status === 503 && answer

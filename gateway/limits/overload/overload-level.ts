@@ -43,13 +43,13 @@ export function nextOverloadLevel(
   pressure: Pressure,
   limits: OverloadLimits,
 ): OverloadLevel {
-  const [reached, reason] = worst(pressure, limits, 1)
+  const [reached, reason] = highestLevel(pressure, limits, 1)
   const rank = LEVELS.indexOf(now.level)
   if (reached > rank || (reached === rank && reached > 0))
     return { level: levelAt(reached), reason, calmReadings: 0 }
   if (rank === 0) return NORMAL
-  const [kept, because] = worst(pressure, limits, LEAVE_AT)
-  if (kept >= rank) return { ...now, reason: because, calmReadings: 0 }
+  const [held, heldBy] = highestLevel(pressure, limits, LEAVE_AT)
+  if (held >= rank) return { ...now, reason: heldBy, calmReadings: 0 }
   const calmReadings = now.calmReadings + 1
   if (calmReadings < CALM_READINGS) return { ...now, calmReadings }
   if (rank === 1) return NORMAL
@@ -57,7 +57,7 @@ export function nextOverloadLevel(
 }
 
 /** Returns the highest level that a reading reaches, and the load that exceeds its threshold most. */
-function worst(
+function highestLevel(
   pressure: Pressure,
   limits: OverloadLimits,
   factor: number,

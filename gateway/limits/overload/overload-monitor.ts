@@ -37,8 +37,8 @@ export class OverloadMonitor {
   closing = false
   readonly #options: OverloadMonitorOptions
   #level: OverloadLevel = NORMAL
-  #reading: PressureReading = { heap: 0, memory: 0, loop: 0, longestTurnMs: 0 }
-  #longestTurnMs = 0
+  #reading: PressureReading = { heap: 0, memory: 0, loop: 0, longestDelayMs: 0 }
+  #longestDelayMs = 0
   #shortReadings = 0
   #lagging = 0
   #timer: NodeJS.Timeout | undefined
@@ -64,16 +64,16 @@ export class OverloadMonitor {
   }
 
   /** Returns the longest event loop delay since the previous call. Milliseconds. */
-  takeLongestTurnMs(): number {
-    const longest = this.#longestTurnMs
-    this.#longestTurnMs = 0
+  takeLongestDelayMs(): number {
+    const longest = this.#longestDelayMs
+    this.#longestDelayMs = 0
     return longest
   }
 
   /** Readiness check that fails while the event loop is slow, so that a load balancer sends requests elsewhere. */
   check(): ReadinessCheck {
     const ok = this.#lagging < LAGGING_READINGS
-    const ms = Math.round(this.#reading.longestTurnMs)
+    const ms = Math.round(this.#reading.longestDelayMs)
     return { name: 'event_loop', ok, ...(ok ? {} : { detail: `event loop delay up to ${ms} ms` }) }
   }
 
@@ -82,8 +82,8 @@ export class OverloadMonitor {
     const before = this.#level
     const reading = read()
     this.#reading = reading
-    this.#longestTurnMs = Math.max(this.#longestTurnMs, reading.longestTurnMs)
-    this.#lagging = reading.longestTurnMs > LAGGING_MS ? this.#lagging + 1 : 0
+    this.#longestDelayMs = Math.max(this.#longestDelayMs, reading.longestDelayMs)
+    this.#lagging = reading.longestDelayMs > LAGGING_MS ? this.#lagging + 1 : 0
     const level = nextOverloadLevel(before, reading, limits)
     this.#level = level
     this.closing = level.level !== 'normal'

@@ -6,7 +6,7 @@ import type { Pressure } from './overload-level.ts'
 /** One measurement of the process. */
 export type PressureReading = Pressure & {
   /** Longest event loop delay in the last two readings. Milliseconds. */
-  readonly longestTurnMs: number
+  readonly longestDelayMs: number
 }
 
 export type PressureReader = { read(): PressureReading; close(): void }
@@ -38,7 +38,7 @@ export function createPressureReader(options: {
         heap: heap.ratio(),
         memory: process.memoryUsage.rss() / limitBytes,
         loop: late(histogram.mean),
-        longestTurnMs: late(histogram.max),
+        longestDelayMs: late(histogram.max),
       }
       histogram.reset()
       return reading

@@ -21,7 +21,7 @@ export type PolicyReloaderOptions = {
   readonly apply: (sources: PolicySources) => Promise<AppliedEverywhere>
   readonly meter: ReloadMeter
   readonly logger: Logger
-  /** How long to wait for a writer to finish. A partly written file looks invalid. Milliseconds. */
+  /** How long to wait for a writer to finish. A partly written file is often invalid. Milliseconds. */
   readonly settleMs?: number
 }
 
@@ -109,7 +109,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   /** Reads until two consecutive reads return the same content, so that writers have finished. */
   async function readSettled(): Promise<PolicySources> {
     let sources = await read()
-    for (let looks = 0; looks < MAX_READS; looks++) {
+    for (let reads = 0; reads < MAX_READS; reads++) {
       if (sources.hash === active.hash || sources.hash === broken?.hash) return sources
       await wait(settleMs)
       const again = await read()

@@ -66,14 +66,14 @@ const WELL: WorkerFigures = {
   state: 'closed',
   isConnected: true,
   count: 5,
-  pressure: { heap: 0.25, memory: 0.5, loop: 1, longestTurnMs: 1_000 },
+  pressure: { heap: 0.25, memory: 0.5, loop: 1, longestDelayMs: 1_000 },
   level: 'normal',
 }
 const ILL: WorkerFigures = {
   state: 'open',
   isConnected: false,
   count: 3,
-  pressure: { heap: 0.5, memory: 0.25, loop: 1, longestTurnMs: 2_000 },
+  pressure: { heap: 0.5, memory: 0.25, loop: 1, longestDelayMs: 2_000 },
   level: 'refusing',
 }
 

@@ -17,7 +17,7 @@ function someMetrics() {
       memory: { close: 2, refuse: 2 },
       loop: { close: 1_000, refuse: 1_000 },
     },
-    read: () => ({ heap: 0.25, memory: 0.5, loop: 1, longestTurnMs: 3_000 }),
+    read: () => ({ heap: 0.25, memory: 0.5, loop: 1, longestDelayMs: 3_000 }),
     collectGarbage: () => undefined,
     logger,
   })

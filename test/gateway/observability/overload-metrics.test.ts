@@ -7,7 +7,7 @@ import { seriesOf } from '../../fixtures/series-of.ts'
 
 /** The metrics of a monitor that reads the loop delay `loopMs`. */
 function overloadMetrics(loopMs: number) {
-  const reading = { heap: 0.25, memory: 0.5, loop: loopMs, longestTurnMs: 1_500 }
+  const reading = { heap: 0.25, memory: 0.5, loop: loopMs, longestDelayMs: 1_500 }
   const monitor = new OverloadMonitor({
     limits: {
       heap: { close: 1, refuse: 1 },

@@ -9,7 +9,7 @@ import {
 import { createLogger } from '../../../../platform/logging/logger.ts'
 import { until } from '../../../fixtures/until.ts'
 
-const CALM: PressureReading = { heap: 0.2, memory: 0, loop: 1, longestTurnMs: 5 }
+const CALM: PressureReading = { heap: 0.2, memory: 0, loop: 1, longestDelayMs: 5 }
 const LIMITS = {
   heap: { close: 0.85, refuse: 0.92 },
   memory: { close: 0.85, refuse: 0.92 },
@@ -73,14 +73,14 @@ t.test(
   'OverloadMonitor is not ready while the event loop is over one second late, but tolerates a single delay',
   async (t) => {
     const { monitor, look } = aMonitor()
-    look(2, { longestTurnMs: 1_500 })
+    look(2, { longestDelayMs: 1_500 })
     t.strictSame(monitor.check(), { name: 'event_loop', ok: true })
-    look(1, { longestTurnMs: 1_500.4 })
+    look(1, { longestDelayMs: 1_500.4 })
     t.strictSame(monitor.check(), { name: 'event_loop', ok: false, detail: 'event loop delay up to 1500 ms' })
-    look(1, { longestTurnMs: 900 })
+    look(1, { longestDelayMs: 900 })
     t.equal(monitor.check().ok, true)
-    t.equal(monitor.takeLongestTurnMs(), 1_500.4)
-    t.equal(monitor.takeLongestTurnMs(), 0)
+    t.equal(monitor.takeLongestDelayMs(), 1_500.4)
+    t.equal(monitor.takeLongestDelayMs(), 0)
   },
 )
 
@@ -106,7 +106,7 @@ t.test(
     while (performance.now() < endMs);
     await until('the late turn, and one more', async () => turns.count >= before + 2)
     const reading = reader.read()
-    t.ok(reading.longestTurnMs >= 200, `${reading.longestTurnMs} ms`)
+    t.ok(reading.longestDelayMs >= 200, `${reading.longestDelayMs} ms`)
     t.ok(reading.heap > 0 && reading.heap < 1, `${reading.heap}`)
     t.ok(reading.memory >= 0 && Number.isFinite(reading.memory), `${reading.memory}`)
 
