@@ -134,6 +134,15 @@ t.test(
     t.equal(previous.status, 200)
     t.match(previous.headers.get('dpop-nonce'), /^[\w-]{43}$/, 'the response carries the next nonce')
     t.match(previous.headers.get('access-control-expose-headers'), 'DPoP-Nonce')
+    const denied = await fetch(`${under.gateway.url}/api/courses`, {
+      method: 'POST',
+      headers: {
+        authorization: `DPoP ${token}`,
+        dpop: aProof({ key, url, token, method: 'POST', claims: { nonce: nonces.current(now - 60) } }),
+      },
+    })
+    t.equal(denied.status, 403, 'the scope is missing')
+    t.equal(denied.headers.get('dpop-nonce'), nonces.current(now), 'a refusal carries the next nonce too')
   },
 )
 
