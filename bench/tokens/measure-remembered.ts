@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { collectGarbage } from '../../gateway/limits/overload/heap-use.ts'
-import type { IntrospectionResult } from '../../gateway/tokens/cache/introspection-result.ts'
 import { TokenCache } from '../../gateway/tokens/cache/token-cache.ts'
+import type { IntrospectionResult } from '../../gateway/tokens/cache/token-status.ts'
 import { createTokenValidator } from '../../gateway/tokens/cache/token-validator.ts'
 import { readIntrospection } from '../../gateway/tokens/introspection/read-introspection.ts'
 import type { Issuer } from '../../gateway/tokens/issuer.ts'

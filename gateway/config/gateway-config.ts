@@ -4,7 +4,7 @@ import type { ManagementAddress } from '../../platform/config/listen-address.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
-import type { CertificateHeader } from '../tokens/binding/read-certificate-header.ts'
+import type { CertificateHeader } from '../tokens/binding/client-certificate.ts'
 import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/pool.ts'
 

@@ -1,3 +1,5 @@
+import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+
 /** Decision on a request, as logs and metrics show it. Both values are metric labels, so the lists are closed. */
 export type Decision = {
   readonly decision: 'allow' | 'deny' | 'challenge'
@@ -18,3 +20,46 @@ export type Decision = {
 export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
 /** Decision for an anonymous caller on a route that allows anonymous access. */
 export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }
+
+/** Returns the label of a refusal in logs and metrics; undefined when the refusal is not about the caller. */
+export function decisionOf(refusal: Refusal): Decision | undefined {
+  switch (refusal.refused) {
+    case 'credentials_ambiguous':
+      return DENIED.invalidRequest
+    case 'token_missing':
+      return refusal.anonymous === 'challenge' ? CHALLENGED : DENIED.anonymous
+    case 'token_invalid':
+      if (refusal.fault.reason === 'expired') return DENIED.expired
+      return refusal.fault.reason === 'wrong_audience' ? DENIED.wrongAudience : DENIED.invalidToken
+    case 'proof_invalid':
+      return DENIED.invalidProof
+    case 'proof_nonce':
+      return NONCE_NEEDED
+    case 'token_unverifiable':
+      return DENIED.unverifiable
+    case 'scope_missing':
+      return DENIED.insufficientScope
+    case 'condition_failed':
+      return DENIED.condition
+    case 'rate_limited':
+      return DENIED.rateLimited
+    default:
+      return undefined
+  }
+}
+
+const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
+/** A challenge, because the client is expected to retry with the nonce of the response. */
+const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
+const DENIED = {
+  anonymous: { decision: 'deny', reason: 'anonymous' },
+  condition: { decision: 'deny', reason: 'condition' },
+  expired: { decision: 'deny', reason: 'expired' },
+  insufficientScope: { decision: 'deny', reason: 'insufficient_scope' },
+  invalidProof: { decision: 'deny', reason: 'invalid_proof' },
+  invalidRequest: { decision: 'deny', reason: 'invalid_request' },
+  invalidToken: { decision: 'deny', reason: 'invalid_token' },
+  rateLimited: { decision: 'deny', reason: 'rate_limited' },
+  unverifiable: { decision: 'deny', reason: 'unverifiable' },
+  wrongAudience: { decision: 'deny', reason: 'wrong_audience' },
+} as const satisfies Record<string, Decision>

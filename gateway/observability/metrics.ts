@@ -12,8 +12,6 @@ import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
 import { memoize } from './memoize.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
-import { retireRoutes } from './retire-routes.ts'
-import { type ChannelState, createRevocationMeter, type RevocationMeter } from './revocation-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
 import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
@@ -142,5 +140,70 @@ export function createMetrics({
       updatePolicyMetrics(policies)
       retire(policies.routes)
     },
+  }
+}
+
+/** Delay of the removal. It lets open requests finish, and lets the last values be scraped. Milliseconds. */
+const RETIRE_AFTER_MS = 600_000
+
+/**
+ * Calls `forget` for routes that were removed from the policies, after a delay. Otherwise frequent renames would fill
+ * the memory with names. A route that has returned by then stays.
+ * @returns a function that receives the active routes.
+ */
+export function retireRoutes(
+  forget: (route: string) => void,
+  afterMs = RETIRE_AFTER_MS,
+): (routes: readonly { readonly name: string }[]) => void {
+  let present: ReadonlySet<string> = new Set()
+  return (routes) => {
+    const now = new Set(routes.map(({ name }) => name))
+    const gone = [...present].filter((name) => !now.has(name))
+    present = now
+    if (gone.length === 0) return
+    setTimeout(() => {
+      for (const name of gone) if (!present.has(name)) forget(name)
+    }, afterMs).unref()
+  }
+}
+
+export type RevocationMeter = {
+  revocations(count: number): void
+  /** Counts a revocation gap, which cleared the token cache. */
+  revocationsMissed(): void
+}
+
+/** An issuer with a revocation channel, and the state of the channel. */
+export type ChannelState = { readonly issuer: string; readonly isConnected: boolean }
+
+/** Registers the metrics of revocations. `states` is called on each scrape. */
+export function createRevocationMeter(
+  registers: [Registry],
+  states: () => readonly ChannelState[],
+): RevocationMeter {
+  new Gauge({
+    name: 'scopegate_revocation_channel_up',
+    aggregator: 'min', // 0 while it is down in one worker
+    help: '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
+    labelNames: ['issuer'],
+    registers,
+    collect() {
+      this.reset() // removes issuers that no longer have a channel
+      for (const { issuer, isConnected } of states()) this.set({ issuer }, isConnected ? 1 : 0)
+    },
+  })
+  const received = new Counter({
+    name: 'scopegate_revocations_received_total',
+    help: 'Received revocations; a revocation on two channels counts twice.',
+    registers,
+  })
+  const missed = new Counter({
+    name: 'scopegate_revocation_gaps_total',
+    help: 'Revocation gaps that cleared the token cache; one at each start.',
+    registers,
+  })
+  return {
+    revocations: (count) => received.inc(count),
+    revocationsMissed: () => missed.inc(),
   }
 }

@@ -2,8 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { normalizeIp, type TrustedProxies } from '../server/client-address.ts'
-import { type ClientCertificate, describeCertificate } from '../tokens/binding/client-certificate.ts'
-import { type CertificateHeader, readCertificateHeader } from '../tokens/binding/read-certificate-header.ts'
+import {
+  type CertificateHeader,
+  type ClientCertificate,
+  describeCertificate,
+  readCertificateHeader,
+} from '../tokens/binding/client-certificate.ts'
 
 export type CertificateReaderOptions = {
   /** The header in which trusted proxies send the certificate; undefined: no header is read. */

@@ -1,5 +1,5 @@
 import type { AccessEntry } from '../observability/access-log.ts'
-import { decisionOf } from './decision-label.ts'
+import { decisionOf } from '../observability/decision.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, RequestTracker } from './request-context.ts'
 

@@ -8,11 +8,11 @@ import { readSignedIntrospection } from './introspection/read-signed-introspecti
 import type { Issuer } from './issuer.ts'
 import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
 import type { IssuerMeter } from './issuer-meter.ts'
-import type { CompactJwt } from './jwt/compact-jwt.ts'
 import { createDocumentFetcher } from './jwt/fetch-document.ts'
 import { type Clock, createIssuerKeys, type IssuerKeys } from './jwt/issuer-keys.ts'
 import { createJwksFileCache } from './jwt/jwks-file-cache.ts'
 import { createKeySource } from './jwt/key-source.ts'
+import type { CompactJwt } from './jwt/read-compact-jwt.ts'
 import { verifyJwt } from './jwt/verify-jwt.ts'
 import { UnverifiableError } from './unverifiable-error.ts'
 

@@ -1,7 +1,6 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import type { IntrospectionResult } from './cache/introspection-result.ts'
-import type { TokenStatus } from './cache/token-status.ts'
-import type { CompactJwt } from './jwt/compact-jwt.ts'
+import type { IntrospectionResult, TokenStatus } from './cache/token-status.ts'
+import type { CompactJwt } from './jwt/read-compact-jwt.ts'
 
 export type Issuer = {
   /** The issuer identifier, exactly as in tokens and metadata. */

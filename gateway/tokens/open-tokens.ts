@@ -10,7 +10,7 @@ import { type IssuerClient, type IssuerClientOptions, openIssuerClient } from '.
 import type { Clock } from './jwt/issuer-keys.ts'
 import { createChannels, revocationChecks, sharedAgeMs, verdictCapMs } from './revocation/open-revocations.ts'
 import type { RevocationChannels } from './revocation/revocation-channels.ts'
-import { isMarkedRevoked } from './revocation/revocation-marks.ts'
+import { isMarkedRevoked } from './revocation/revoked-tokens.ts'
 
 /** Token validation of a gateway: its issuers, their revocation channels, and the token cache. */
 export type Tokens = {

@@ -1,6 +1,5 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import type { IntrospectionResult } from './cache/introspection-result.ts'
-import type { TokenStatus } from './cache/token-status.ts'
+import type { IntrospectionResult, TokenStatus } from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 

@@ -1,8 +1,7 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import type { Logger } from '../../platform/logging/logger.ts'
-import { generateAssertionKey } from './assertion-key.ts'
+import { generateAssertionKey, readAssertionKeys } from './assertion-key.ts'
 import { type AssertionKeyRing, createAssertionKeyRing } from './assertion-key-ring.ts'
-import { readAssertionKeys } from './read-assertion-keys.ts'
 
 /** Twice the cache lifetime that the `cache-control` header of the key document permits. Milliseconds. */
 const LEAD_MS = 600_000

@@ -2,14 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import { mayRetry, type RetryCause } from '../../policy-engine/format/retry-rule.ts'
-import { endWith } from './end-with.ts'
+import {
+  endWith,
+  isEventStream,
+  MAX_INTERIM_RESPONSES,
+  relayInterim,
+  resetClient,
+} from './client-response.ts'
 import type { ForwardRequest, ForwardResult } from './forward-request.ts'
 import { GuardedHandler } from './guarded-handler.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
-import { isEventStream } from './is-event-stream.ts'
-import { MAX_INTERIM_RESPONSES, relayInterim } from './relay-interim.ts'
 import { RequestBody } from './request-body.ts'
-import { resetClient } from './reset-client.ts'
 import type { Target } from './target.ts'
 import { errorCode, upstreamFailure } from './upstream-failure.ts'
 

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 
 /** `family` is 4 or 6. */
@@ -96,4 +97,12 @@ export class NameAddresses {
 function toError(error: unknown, hostname: string): NodeJS.ErrnoException {
   if (error instanceof Error) return error
   return Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' })
+}
+
+/**
+ * Resolves all addresses of a name with the system resolver (hosts file, name service). Each lookup occupies a thread
+ * of Node's small thread pool.
+ */
+export function systemAddresses(hostname: string): Promise<readonly Address[]> {
+  return lookup(hostname, { all: true })
 }

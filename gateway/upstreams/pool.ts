@@ -1,11 +1,9 @@
-import type { CircuitRules } from '../../platform/circuit-breaker.ts'
+import type { CircuitRules, CircuitState } from '../../platform/circuit-breaker.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
 import type { ResolveName } from './name-addresses.ts'
-import { RetryBudget } from './retry-budget.ts'
 import { Target } from './target.ts'
-import { TargetSet } from './target-set.ts'
 
 export type Upstream = {
   /** The name that policies refer to. */
@@ -85,5 +83,67 @@ export function createUpstream(
     async close() {
       await Promise.all(targets.map((target) => target.close()))
     },
+  }
+}
+
+/** Requests that earn one retry. */
+const REQUESTS_PER_RETRY = 5
+/** Largest number of saved retries. It is also the initial number. */
+const SAVED_RETRIES = 10
+
+/**
+ * Limits retries, so that they cannot flood an upstream. Beyond the saved retries, at most 20% of the requests are
+ * retried.
+ */
+class RetryBudget {
+  #balance = SAVED_RETRIES * REQUESTS_PER_RETRY
+
+  earn(): void {
+    if (this.#balance < SAVED_RETRIES * REQUESTS_PER_RETRY) this.#balance += 1
+  }
+
+  /**
+   * Charges one retry, if the budget allows it.
+   * @returns whether the request may be retried.
+   */
+  spend(): boolean {
+    if (this.#balance < REQUESTS_PER_RETRY) return false
+    this.#balance -= REQUESTS_PER_RETRY
+    return true
+  }
+}
+
+class TargetSet {
+  readonly all: readonly Target[]
+  #turn = 0
+
+  constructor(targets: readonly Target[]) {
+    this.all = targets
+  }
+
+  /**
+   * Chooses the target with the fewest outstanding requests among those whose circuit allows one. Ties are resolved in
+   * round-robin order.
+   * @param except the target that just failed; it is the last choice.
+   * @returns `undefined` if every circuit is open.
+   */
+  choose(except?: Target): Target | undefined {
+    const { all } = this
+    let best: Target | undefined
+    const count = all.length
+    if (except === undefined && count > 1) this.#turn = (this.#turn + 1) % count
+    for (let i = 0; i < count; i++) {
+      const target = all[(this.#turn + i) % count] as Target
+      if (!target.takes) continue
+      if (best === undefined || best === except) best = target
+      else if (target !== except && target.outstanding < best.outstanding) best = target
+    }
+    return best
+  }
+
+  /** State of the healthiest target. */
+  get state(): CircuitState {
+    if (this.all.some((target) => target.state === 'closed')) return 'closed'
+    return this.all.some((target) => target.state === 'half_open') ? 'half_open' : 'open'
   }
 }

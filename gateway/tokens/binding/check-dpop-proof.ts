@@ -1,7 +1,9 @@
-import { hash } from 'node:crypto'
+import { constants, hash, verify } from 'node:crypto'
+import { DPOP_ALGORITHMS } from '../../../oauth/dpop-algorithms.ts'
 import type { ProofFault } from '../../../policy-engine/decide/refusal.ts'
-import { isSigned } from './is-signed.ts'
-import { readProof } from './read-dpop-proof.ts'
+import type { IssuerKey } from '../jwt/issuer-key.ts'
+import { fits, readJwk } from '../jwt/read-jwk.ts'
+import { type JwtParts, readJwtParts } from '../jwt/read-jwt-parts.ts'
 
 export type ProofRequest = {
   readonly method: string
@@ -50,4 +52,102 @@ export function checkProof(text: string, request: ProofRequest): CheckedProof | 
     expiresAtSeconds: issuedAt + PROOF_WINDOW_SECONDS,
     nonce: claims.get('nonce'),
   }
+}
+
+/** A well-formed proof. No claim is trusted before the signature is verified. */
+type Proof = {
+  readonly parts: JwtParts
+  readonly key: IssuerKey
+  /** SHA-256 thumbprint of the key. RFC 7638 section 3. */
+  readonly thumbprint: string
+}
+
+const ALLOWED: ReadonlySet<string> = new Set(DPOP_ALGORITHMS)
+
+/**
+ * Parses a DPoP proof and the public key in it. Does not verify the signature.
+ * Source: RFC 9449 sections 4.2 and 4.3, steps 3 to 6 and 8.
+ */
+function readProof(text: string): Proof | ProofFault {
+  // Several header lines with one name are joined by commas: RFC 9110 section 5.3. A compact JWS contains no comma.
+  if (text.includes(',')) return 'repeated'
+  const parts = readJwtParts(text)
+  if (parts === undefined) return 'malformed'
+  const { header, algorithm } = parts
+  if (header.get('typ') !== 'dpop+jwt') return 'wrong_type'
+  if (!ALLOWED.has(algorithm)) return 'wrong_algorithm'
+  const jwk = header.get('jwk')
+  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'bad_key'
+  const key = readJwk(new Map<string, unknown>(Object.entries(jwk)), ALLOWED)
+  if (typeof key === 'string' || !fits(algorithm, key.kind)) return 'bad_key'
+  if (key.algorithm !== undefined && key.algorithm !== algorithm) return 'bad_key'
+  return { parts, key, thumbprint: thumbprintOf(key) }
+}
+
+/** RFC 7638 section 3.2, RFC 8037 section 2: only the required members, in lexicographic order, without white space. */
+function thumbprintOf({ kind, publicJwk }: IssuerKey): string {
+  const names =
+    kind.kty === 'RSA'
+      ? ['e', 'kty', 'n']
+      : kind.kty === 'EC'
+        ? ['crv', 'kty', 'x', 'y']
+        : ['crv', 'kty', 'x']
+  return hash('sha256', JSON.stringify(publicJwk, names), 'base64url')
+}
+
+/** Size in bytes of each of the two integers of an ECDSA signature, by the curve of the key. RFC 7518 section 3.4. */
+const NUMBER_BYTES: ReadonlyMap<string | undefined, number> = new Map([
+  ['P-256', 32],
+  ['P-384', 48],
+])
+
+/**
+ * Returns whether the key in a proof signed it. Synchronous: the request needs the result, and a transfer of such a
+ * small task to another thread costs more than it saves.
+ * Source: RFC 7518 section 3, RFC 8037 section 3.1. Cost: about 0.06 ms for ES256.
+ */
+function isSigned({ parts, key: { key, kind } }: Proof): boolean {
+  const { algorithm, signature } = parts
+  const data = Buffer.from(parts.signed)
+  const digest = kind.kty === 'OKP' ? null : `sha${algorithm.slice(2)}`
+  if (kind.kty === 'EC') {
+    const der = signatureToDer(signature, NUMBER_BYTES.get(kind.curve) ?? 0)
+    return der !== undefined && verify(digest, data, key, der)
+  }
+  if (!algorithm.startsWith('PS')) return verify(digest, data, key, signature)
+  const padding = constants.RSA_PKCS1_PSS_PADDING
+  return verify(digest, data, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }, signature)
+}
+
+/**
+ * Converts an ECDSA signature from the JWS form to DER, which OpenSSL reads. The JWS form is `r` and `s`, concatenated.
+ * DER is a sequence of two integers. With `dsaEncoding: 'ieee-p1363'` of node:crypto, this conversion takes half as
+ * long as the verification.
+ * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 sections 8.3 and 10.1.
+ * @param size size of each integer in bytes, given by the curve.
+ * @returns undefined for a signature of another length.
+ */
+export function signatureToDer(signature: Buffer, size: number): Buffer | undefined {
+  if (signature.length !== size * 2) return undefined
+  const content = Buffer.concat([integer(signature.subarray(0, size)), integer(signature.subarray(size))])
+  const length = content.length < LONG_FORM ? [content.length] : [LONG_FORM + 1, content.length]
+  return Buffer.concat([Buffer.from([SEQUENCE, ...length]), content])
+}
+
+const SEQUENCE = 0x30
+const INTEGER = 0x02
+/** From this length on, a first byte states the number of length bytes: one, for every supported curve. */
+const LONG_FORM = 0x80
+
+/**
+ * Encodes a positive integer in as few bytes as possible. The first bit is the sign, so it may need a zero byte in
+ * front.
+ */
+function integer(bytes: Buffer): Buffer {
+  let from = 0
+  while (from < bytes.length - 1 && bytes[from] === 0) from += 1
+  const digits = bytes.subarray(from)
+  const isSigned = (digits[0] ?? 0) >= 0x80
+  const head = isSigned ? [INTEGER, digits.length + 1, 0] : [INTEGER, digits.length]
+  return Buffer.concat([Buffer.from(head), digits])
 }

@@ -2,9 +2,8 @@ import { createSeals, type Seal } from '../../../platform/redis/sealed-value.ts'
 import type { SharedRedis, UnavailableReason } from '../../../platform/redis/shared-redis.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { type ClaimNames, hasClaims, type NamedClaims } from '../../../policy-engine/decide/named-claims.ts'
-import type { IntrospectionResult } from './introspection-result.ts'
 import { ageOf, readSharedEntry, type SharedEntry, writeSharedEntry } from './shared-entry.ts'
-import type { TokenStatus } from './token-status.ts'
+import type { IntrospectionResult, TokenStatus } from './token-status.ts'
 
 /** Result of a lookup in Redis. A metric label, so a closed list. */
 export type SharedLookupResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | UnavailableReason

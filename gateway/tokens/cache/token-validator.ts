@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Revocation } from '../../../oauth/revocation.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import {
@@ -10,7 +11,6 @@ import type { Issuer } from '../issuer.ts'
 import { resolveIssuer, type TokenCheck } from '../resolve-issuer.ts'
 import { createRevokedTokens } from '../revocation/revoked-tokens.ts'
 import type { TokenCache } from './token-cache.ts'
-import { tokenKey } from './token-key.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
 import type { TokenStatus } from './token-status.ts'
 
@@ -138,4 +138,14 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     isRevoked: (caller) => revoked.has(caller),
     clear,
   }
+}
+
+/**
+ * Returns the key of a token in caches and logs. It is a hash, so a reader of a cache gets no token. The hash includes
+ * the issuer's configuration: the same string from two issuers is two tokens.
+ */
+export function tokenKey(issuerId: string, token: string): string {
+  // An issuer ID contains no line break, so two pairs never give the same input. One character per byte is the most
+  // compact string.
+  return hash('sha256', `${issuerId}\n${token}`, 'binary')
 }

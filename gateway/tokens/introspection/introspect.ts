@@ -7,9 +7,8 @@ import {
   readNamedClaims,
 } from '../../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../../policy-engine/decide/scope-check.ts'
-import type { IntrospectionResult } from '../cache/introspection-result.ts'
 import { createSharedCache, type SharedLookupResult } from '../cache/shared-cache.ts'
-import type { TokenStatus } from '../cache/token-status.ts'
+import type { IntrospectionResult, TokenStatus } from '../cache/token-status.ts'
 import {
   createIntrospectionClient,
   type IntrospectionClient,

@@ -1,7 +1,7 @@
 import { JOSEError } from 'jose/errors'
 import { compactVerify } from 'jose/jws/compact/verify'
-import type { CompactJwt } from './compact-jwt.ts'
 import type { IssuerKey } from './issuer-key.ts'
+import type { CompactJwt } from './read-compact-jwt.ts'
 
 /** Returns whether this key made the signature, with the algorithm that the JWT names. Source: RFC 7515 section 5.2. */
 export async function isSignedBy(jwt: CompactJwt, { key }: IssuerKey): Promise<boolean> {

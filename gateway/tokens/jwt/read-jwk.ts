@@ -1,7 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { ALGORITHMS, type KeyKind } from './algorithms.ts'
-import { isRocaModulus } from './is-roca-modulus.ts'
-import type { DropReason, IssuerKey } from './issuer-key.ts'
+import { ALGORITHMS, type DropReason, type IssuerKey, type KeyKind } from './issuer-key.ts'
 
 /** RFC 7518 section 6: private members. A published key set must never contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
@@ -105,4 +103,27 @@ function rsaFault(members: Readonly<Record<string, string>>): DropReason | undef
 
 function toNumber(base64url: string): bigint {
   return BigInt(`0x0${Buffer.from(base64url, 'base64url').toString('hex')}`)
+}
+
+/**
+ * For each of these primes, a modulus of the weak generator (CVE-2017-15361) is a power of 65537. A properly generated
+ * modulus has this property by chance in one of 2^27 cases.
+ * Source: Nemec et al., "The Return of Coppersmith's Attack", section 3.
+ */
+const PRIMES = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157] as const
+
+const POWERS = PRIMES.map((prime) => ({ prime: BigInt(prime), powers: powersOf65537(prime) }))
+
+/**
+ * Returns whether an RSA modulus has the ROCA fingerprint (CVE-2017-15361). The factors of such a modulus can be
+ * computed.
+ */
+export function isRocaModulus(modulus: bigint): boolean {
+  return POWERS.every(({ prime, powers }) => powers.has(Number(modulus % prime)))
+}
+
+function powersOf65537(prime: number): ReadonlySet<number> {
+  const powers = new Set<number>()
+  for (let power = 1; !powers.has(power); power = (power * 65_537) % prime) powers.add(power)
+  return powers
 }

@@ -1,9 +1,8 @@
-import type { CompactJwt } from '../jwt/compact-jwt.ts'
 import { isSignedBy } from '../jwt/is-signed-by.ts'
 import type { IssuerKey } from '../jwt/issuer-key.ts'
 import type { IssuerKeys } from '../jwt/issuer-keys.ts'
 import { IssuerKeysError } from '../jwt/issuer-keys-error.ts'
-import { readCompactJwt } from '../jwt/read-compact-jwt.ts'
+import { type CompactJwt, readCompactJwt } from '../jwt/read-compact-jwt.ts'
 
 /** An issuer that may send events, and the rules for its Security Event Tokens. */
 export type EventIssuer = {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { UpstreamError } from '../http1/upstream-error.ts'
 
 /** RFC 6455 section 4.2.2. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -33,4 +34,9 @@ export function acceptsWebsocket(headers: IncomingHttpHeaders, key: string): boo
     String(headers.upgrade).toLowerCase() === 'websocket' &&
     headers['sec-websocket-accept'] === hash('sha1', key + GUID, 'base64')
   )
+}
+
+/** Creates the error for a 101 response that does not match the `Sec-WebSocket-Key` sent. RFC 6455 section 4.1. */
+export function misunderstood(): UpstreamError {
+  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the 101 response does not match the WebSocket handshake')
 }

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { retireRoutes } from '../../../gateway/observability/retire-routes.ts'
+import { retireRoutes } from '../../../gateway/observability/metrics.ts'
 import { createRouteMeters } from '../../../gateway/observability/route-meter.ts'
 import { until } from '../../fixtures/until.ts'
 

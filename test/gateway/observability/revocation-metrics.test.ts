@@ -1,9 +1,6 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import {
-  type ChannelState,
-  createRevocationMeter,
-} from '../../../gateway/observability/revocation-metrics.ts'
+import { type ChannelState, createRevocationMeter } from '../../../gateway/observability/metrics.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
 t.test('the channel gauge shows the state of each current channel', async (t) => {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import t from 'tap'
-import { signatureToDer } from '../../../../gateway/tokens/binding/signature-to-der.ts'
-import { signatureFromDer } from '../../../../gateway/upstream-identity/signature-from-der.ts'
+import { signatureToDer } from '../../../../gateway/tokens/binding/check-dpop-proof.ts'
+import { signatureFromDer } from '../../../../gateway/upstream-identity/assertions.ts'
 
 const DATA = Buffer.from('header.claims')
 const CURVES = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { tokenKey } from '../../../../gateway/tokens/cache/token-key.ts'
+import { tokenKey } from '../../../../gateway/tokens/cache/token-validator.ts'
 
 const token = fc.stringMatching(/^[\w\-.~+/]{1,40}=*$/)
 const issuer = fc.string({ maxLength: 40 }).filter((text) => !text.includes('\n'))

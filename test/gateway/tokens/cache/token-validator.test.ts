@@ -1,7 +1,6 @@
 import t from 'tap'
-import type { IntrospectionResult } from '../../../../gateway/tokens/cache/introspection-result.ts'
 import { TokenCache } from '../../../../gateway/tokens/cache/token-cache.ts'
-import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
+import type { IntrospectionResult, TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
 import { createTokenValidator } from '../../../../gateway/tokens/cache/token-validator.ts'
 import { subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
 import type { ClaimSelection } from '../../../../policy-engine/decide/named-claims.ts'

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
-import { ALGORITHMS } from '../../../../gateway/tokens/jwt/algorithms.ts'
 import { findKey } from '../../../../gateway/tokens/jwt/find-key.ts'
-import { isRocaModulus } from '../../../../gateway/tokens/jwt/is-roca-modulus.ts'
+import { ALGORITHMS } from '../../../../gateway/tokens/jwt/issuer-key.ts'
+import { isRocaModulus } from '../../../../gateway/tokens/jwt/read-jwk.ts'
 import { readJwks } from '../../../../gateway/tokens/jwt/read-jwks.ts'
 import { aKey, type Jwk, publicJwk } from '../../../fixtures/jwk.ts'
 

@@ -1,7 +1,10 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revocation-marks.ts'
-import { createRevokedTokens, subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import {
+  createRevokedTokens,
+  isMarkedRevoked,
+  subjectName,
+} from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
 import { relayRevocation } from '../../../../platform/redis/publish-revocation.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 import { aRevocation } from '../../../fixtures/a-revocation.ts'

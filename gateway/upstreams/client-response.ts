@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { TLSSocket } from 'node:tls'
+import { rawSocketOf } from '../../platform/net/raw-socket.ts'
+import { resetSocket } from '../../platform/net/reset-socket.ts'
+
+/** Up to this size, copying a body is cheaper than a second buffer in the write. Bytes. */
+const TEXT_BYTES = 16 * 1024
+
+/**
+ * Ends a response with its last chunk. Node sends a Latin-1 string, which is byte-identical, in one write with the
+ * head.
+ */
+export function endWith(response: ServerResponse, chunk: Buffer | string): void {
+  if (typeof chunk === 'string') response.end(chunk, 'latin1')
+  else if (chunk.length <= TEXT_BYTES) response.end(chunk.toString('latin1'), 'latin1')
+  else response.end(chunk)
+}
+
+/** Returns whether a content type is an event stream, which may be endless. HTML Living Standard, section 9.2.4. */
+export function isEventStream(contentType: string | string[] | undefined): boolean {
+  return typeof contentType === 'string' && /^text\/event-stream\s*(?:;|$)/i.test(contentType)
+}
+
+/** Limit of interim responses per request, above any legitimate use. */
+export const MAX_INTERIM_RESPONSES = 32
+
+/**
+ * Forwards a 102 response, and a 103 response with its `Link` header. All other interim responses are dropped, as is a
+ * 103 without links. HTTP/1.0 clients get no interim responses. RFC 9110 section 15.2, RFC 8297.
+ */
+export function relayInterim(response: ServerResponse, status: number, headers: IncomingHttpHeaders): void {
+  if (response.req.httpVersion !== '1.1') return
+  if (status === 102) response.writeProcessing()
+  const links = headers['link']
+  if (status !== 103 || links === undefined) return
+  try {
+    response.writeEarlyHints({ link: links })
+  } catch {
+    // Node rejects an invalid link. The early hint is optional, so it is dropped.
+  }
+}
+
+/**
+ * Aborts a response with a TCP reset, so that the client cannot take it for complete. To an HTTP/1.0 client, a regular
+ * end of the connection means the end of the body. TLS connections are reset too, because many clients ignore a missing
+ * close_notify.
+ */
+export function resetClient(response: ServerResponse): void {
+  const { socket } = response
+  const raw = socket instanceof TLSSocket ? rawSocketOf(socket) : socket
+  if (raw === null || raw === undefined) response.destroy()
+  else resetSocket(raw)
+}
