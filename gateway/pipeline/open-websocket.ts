@@ -5,16 +5,16 @@ import { decideAccess } from '../../policy-engine/decide/check-access.ts'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
-import { acceptsWebsocket, isWebsocketKey, misunderstood } from '../upstreams/websocket/handshake.ts'
+import { acceptsWebsocket, handshakeMismatch, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
 import { WebsocketSession } from '../upstreams/websocket/session.ts'
-import type { SessionPlace } from '../upstreams/websocket/sessions.ts'
+import type { SessionSlot } from '../upstreams/websocket/sessions.ts'
 import type { ForwardableContext, RequestContext } from './request-context.ts'
 import { shapeResponse } from './shape-response.ts'
 
 /** Both ends of a WebSocket connection after the upstream has accepted the handshake. */
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
-  readonly slot: SessionPlace
+  readonly slot: SessionSlot
   /** Headers of the upstream's 101 response. */
   readonly headers: IncomingHttpHeaders
   /** The connection to the upstream. */
@@ -30,7 +30,7 @@ const NO_HANDSHAKE: Refusal = {
 export function reserveSession(
   { request, caller, clientAddress, services }: RequestContext,
   upgraded: UpgradedConnection,
-): SessionPlace | Refusal {
+): SessionSlot | Refusal {
   if (upgraded.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
   // The key contains the issuer, because two issuers can use the same subject for different people.
@@ -88,7 +88,7 @@ function isAccepted(
     services.responder.refuse(context, NO_HANDSHAKE)
     return false
   }
-  const error = misunderstood()
+  const error = handshakeMismatch()
   upstream.meter.failed('protocol')
   context.failureCode = error.code
   services.upstreamFailed(upstream.name, context.requestId, error)

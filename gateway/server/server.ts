@@ -7,7 +7,7 @@ import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { UnreadRequest } from '../observability/unread-request.ts'
 import { formatRefusal } from '../pipeline/error-response.ts'
 import { isDrainingBody, isLingering } from '../pipeline/send-reply.ts'
-import { asksForWebsocket } from '../upstreams/websocket/handshake.ts'
+import { isWebsocketHandshake } from '../upstreams/websocket/handshake.ts'
 import { normalizeIp } from './client-address.ts'
 import { lastCompleteWaiting, serializePipelined } from './serialize-pipelined.ts'
 import { createTlsServer, type TlsOptions } from './tls/tls-server.ts'
@@ -70,7 +70,7 @@ function createHttpServer(options: ServerOptions): Server {
     requireHostHeader: false, // stage 1 checks it and responds with a body
     noDelay: true,
     // Offers of any other protocol are ignored.
-    shouldUpgradeCallback: (request) => options.hasWebsockets() && asksForWebsocket(request),
+    shouldUpgradeCallback: (request) => options.hasWebsockets() && isWebsocketHandshake(request),
   }
   const server =
     options.tls === undefined ? http.createServer(settings) : createTlsServer(settings, options.tls)

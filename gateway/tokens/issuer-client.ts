@@ -37,7 +37,7 @@ export type IssuerClientOptions = {
  */
 export type IssuerClient = Issuer & {
   readonly keys: IssuerKeys | undefined
-  readonly introspector: Pick<Introspector, 'load' | 'trouble'> | undefined
+  readonly introspector: Pick<Introspector, 'load' | 'unavailableReason'> | undefined
 }
 
 const INTROSPECTION_FAILED = {

@@ -8,7 +8,7 @@ import { TokenCache } from './cache/token-cache.ts'
 import { createTokenValidator, type TokenValidator } from './cache/token-validator.ts'
 import { type IssuerClient, type IssuerClientOptions, openIssuerClient } from './issuer-client.ts'
 import type { Clock } from './jwt/issuer-keys.ts'
-import { createChannels, revocationChecks, sharedAgeMs, verdictCapMs } from './revocation/open-revocations.ts'
+import { createChannels, revocationChecks, sharedAgeMs, statusCapMs } from './revocation/open-revocations.ts'
 import type { RevocationChannels } from './revocation/revocation-channels.ts'
 import { isMarkedRevoked } from './revocation/revoked-tokens.ts'
 
@@ -49,7 +49,7 @@ export async function openTokens(
   const channels = createChannels(config, parts)
   const cache = new TokenCache({
     ...tokenCache,
-    capMs: (issuer) => verdictCapMs(tokenCache, channels, issuer),
+    capMs: (issuer) => statusCapMs(tokenCache, channels, issuer),
   })
   const shared = sharedLevel(tokenCache, {
     redis,
@@ -98,10 +98,10 @@ function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck
   return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
     ...(keys === undefined
       ? []
-      : [ready ? optionalCheck(`keys of ${issuer}`, keys.trouble) : neverFetched(issuer)]),
+      : [ready ? optionalCheck(`keys of ${issuer}`, keys.unavailableReason) : neverFetched(issuer)]),
     ...(introspector === undefined
       ? []
-      : [optionalCheck(`introspection at ${issuer}`, introspector.trouble)]),
+      : [optionalCheck(`introspection at ${issuer}`, introspector.unavailableReason)]),
   ])
 }
 

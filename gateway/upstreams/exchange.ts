@@ -192,7 +192,7 @@ export class Exchange implements DispatchHandler {
   }
 
   /** Ends this request after an exception in the gateway's own code. */
-  broke(error: unknown): void {
+  handlerFailed(error: unknown): void {
     this.#finish()
     this.#body?.destroy()
     this.#controller?.abort()
@@ -203,7 +203,7 @@ export class Exchange implements DispatchHandler {
     try {
       work.call(this)
     } catch (error) {
-      this.broke(error)
+      this.handlerFailed(error)
     }
   }
 

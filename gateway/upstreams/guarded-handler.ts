@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 
 type Handler = DispatchHandler & {
-  broke(error: unknown): void
+  handlerFailed(error: unknown): void
 }
 
 /**
@@ -21,7 +21,7 @@ export class GuardedHandler implements DispatchHandler {
     try {
       this.#handler.onRequestStart(controller)
     } catch (error) {
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 
@@ -35,7 +35,7 @@ export class GuardedHandler implements DispatchHandler {
       this.#handler.onRequestUpgrade(controller, status, headers, socket)
     } catch (error) {
       socket.on('error', () => undefined).destroy()
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 
@@ -43,7 +43,7 @@ export class GuardedHandler implements DispatchHandler {
     try {
       this.#handler.onResponseStart(controller, status, headers)
     } catch (error) {
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 
@@ -51,7 +51,7 @@ export class GuardedHandler implements DispatchHandler {
     try {
       this.#handler.onResponseData(controller, chunk)
     } catch (error) {
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 
@@ -59,7 +59,7 @@ export class GuardedHandler implements DispatchHandler {
     try {
       this.#handler.onResponseText(text)
     } catch (error) {
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 
@@ -67,7 +67,7 @@ export class GuardedHandler implements DispatchHandler {
     try {
       this.#handler.onResponseEnd()
     } catch (error) {
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 
@@ -75,7 +75,7 @@ export class GuardedHandler implements DispatchHandler {
     try {
       this.#handler.onResponseError(controller, failure)
     } catch (error) {
-      this.#handler.broke(error)
+      this.#handler.handlerFailed(error)
     }
   }
 }

@@ -19,7 +19,7 @@ export type HolderRequest = ProofRequest & {
 }
 
 /** The key whose possession the request has proved. `nextNonce` is the nonce for the client, if it has changed. */
-export type ProvenKey = { readonly thumbprint: string; readonly nextNonce: string | undefined }
+export type VerifiedProof = { readonly thumbprint: string; readonly nextNonce: string | undefined }
 
 /**
  * Verifies the DPoP proof of a request. The proof is recorded as used only after all other checks. So invalid proofs
@@ -32,7 +32,7 @@ export function verifyProof(
   text: string,
   request: HolderRequest,
   options: VerifyProofOptions,
-): ProvenKey | Refusal | Promise<ProvenKey | Refusal> {
+): VerifiedProof | Refusal | Promise<VerifiedProof | Refusal> {
   const proof = checkProof(text, request)
   if (typeof proof === 'string') return { refused: 'proof_invalid', fault: proof }
   const { nowSeconds } = request
@@ -54,7 +54,7 @@ function outcome(
   isFirst: boolean,
   { thumbprint }: CheckedProof,
   nextNonce: string | undefined,
-): ProvenKey | Refusal {
+): VerifiedProof | Refusal {
   return isFirst ? { thumbprint, nextNonce } : { refused: 'proof_invalid', fault: 'replayed' }
 }
 

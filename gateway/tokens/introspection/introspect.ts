@@ -41,7 +41,7 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
   readonly nowMs: () => number
 }
 
-export type Introspector = Pick<IntrospectionClient, 'load' | 'trouble' | 'close'> & {
+export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason' | 'close'> & {
   /**
    * Returns the issuer's result, or a recent result from another gateway.
    * @param sinceClearMs time since this process cleared its token cache. Default: it never did.
@@ -90,8 +90,8 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
       return { status, ageMs: 0, ttlMs }
     },
     load: questions.load,
-    get trouble() {
-      return questions.trouble
+    get unavailableReason() {
+      return questions.unavailableReason
     },
     close: questions.close,
   }

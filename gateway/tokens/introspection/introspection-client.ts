@@ -35,7 +35,7 @@ export type IntrospectionClient = {
   /** The number of requests in progress, and of queued ones. */
   readonly load: { readonly working: number; readonly waiting: number }
   /** Why introspection fails: a rejection or the last failure. Undefined after a response. */
-  readonly trouble: string | undefined
+  readonly unavailableReason: string | undefined
   close(): Promise<void>
 }
 
@@ -77,12 +77,12 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     connections: options.maxConcurrent,
   })
   const turns = createSemaphore({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
-  let trouble: string | undefined
+  let unavailableReason: string | undefined
   /** Why the issuer did not respond to the last request; undefined after a response. */
   let lastFailure: unknown
   const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) => {
     if (isClosed) {
-      trouble = undefined
+      unavailableReason = undefined
       logger.info({ event: 'introspection_back', issuer }, 'the issuer responds again: circuit closed')
     } else {
       logger.warn(
@@ -101,7 +101,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     } catch (error) {
       if (!(error instanceof IntrospectionError && TOKEN_ERRORS.has(error.oauthError))) throw error
     }
-    trouble = undefined
+    unavailableReason = undefined
     lastFailure = undefined
     return response
   }
@@ -111,7 +111,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     tickMs,
     onFailed(error) {
       if (!isRejection(error)) return
-      trouble = PROBE_REJECTED
+      unavailableReason = PROBE_REJECTED
       failures.failed({ ...REQUESTS_REJECTED, place: { issuer } }, error)
     },
   })
@@ -126,12 +126,12 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       return response
     } catch (error) {
       if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
-        if (trouble !== CREDENTIALS_REFUSED)
+        if (unavailableReason !== CREDENTIALS_REFUSED)
           logger.error(
             { event: 'introspection_credentials_refused', issuer },
             `${CREDENTIALS_REFUSED}: requests that need introspection get 503, so correct clientId or clientSecret of the issuer`,
           )
-        trouble = CREDENTIALS_REFUSED
+        unavailableReason = CREDENTIALS_REFUSED
       }
       if (isRejection(error)) {
         circuit.answered(tickMs())
@@ -214,8 +214,8 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       }
     },
     load: turns,
-    get trouble() {
-      return trouble ?? (lastFailure instanceof Error ? lastFailure.message : undefined)
+    get unavailableReason() {
+      return unavailableReason ?? (lastFailure instanceof Error ? lastFailure.message : undefined)
     },
     close: () => line.close(),
   }

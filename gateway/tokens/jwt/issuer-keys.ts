@@ -49,7 +49,7 @@ export type IssuerKeys = {
   readonly confirmedAtMs: number | undefined
   readonly size: number
   /** Why the last fetch failed; undefined after a fetch that succeeded. */
-  readonly trouble: string | undefined
+  readonly unavailableReason: string | undefined
   /** Fetches the keys, or reads the file cache if that fails. Never rejects: the gateway retries in the background. */
   start(): Promise<void>
   /**
@@ -249,7 +249,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     get size() {
       return current()?.keys.length ?? 0
     },
-    get trouble() {
+    get unavailableReason() {
       if (failures === 0) return undefined
       const since =
         confirmedAtMs === undefined ? 'never fetched' : `not fetched since ${toIsoTime(confirmedAtMs)}`

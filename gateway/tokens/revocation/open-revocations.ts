@@ -80,19 +80,19 @@ const NOT_ARRIVING = 'not connected: revoked tokens are accepted until their cac
  * Share of `tokenCache.ttlWithoutPush` for cache entries. A revoked token must be rejected within `ttlWithoutPush`; the
  * rest of the time is for the next introspection request and its response.
  */
-const SHARE_FOR_VERDICTS = 0.9
+const SHARE_FOR_CACHE = 0.9
 
 /**
  * Returns how long the token status of an issuer may be cached. The time is shorter while its revocation stream is
  * down. Milliseconds.
  */
-export function verdictCapMs(
+export function statusCapMs(
   { maxTtlMs, ttlWithoutPushMs }: GatewayConfig['tokenCache'],
   channels: RevocationState,
   issuer: string,
 ): number {
   if (!channels.isConfigured(issuer) || channels.isConnected(issuer)) return maxTtlMs
-  return Math.min(maxTtlMs, ttlWithoutPushMs * SHARE_FOR_VERDICTS)
+  return Math.min(maxTtlMs, ttlWithoutPushMs * SHARE_FOR_CACHE)
 }
 
 /**
@@ -105,6 +105,6 @@ export function sharedAgeMs(
   channels: RevocationState,
   { issuer, sinceClearMs }: { readonly issuer: string; readonly sinceClearMs: number },
 ): number {
-  const capMs = verdictCapMs(tokenCache, channels, issuer)
+  const capMs = statusCapMs(tokenCache, channels, issuer)
   return !channels.isConfigured(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceClearMs)
 }

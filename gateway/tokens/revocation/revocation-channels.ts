@@ -135,7 +135,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
       const subscription = subscribeToRevocations({
         ...options,
         ...stream,
-        onMissed: onGap,
+        onGap,
         // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
         onRevoked: (revocation) => {
           onRevoked([{ ...revocation, issuer: undefined }], issuer)

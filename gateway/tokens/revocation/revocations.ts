@@ -14,7 +14,7 @@ export type RevocationsOptions = {
   readonly clientSecret: string
   readonly onRevoked: (revocation: Revocation) => void
   /** Called for each possible revocation gap, including the time before the first connection. */
-  readonly onMissed: () => void
+  readonly onGap: () => void
   readonly logger: Logger
   /** At least 0 and below 1. Spreads the reconnects of many gateways over time. */
   readonly random: () => number
@@ -84,16 +84,16 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
 
   function take({ event, data, id }: StreamEvent): void {
     if (event === 'ready') {
-      if (!isResumed(data)) options.onMissed()
+      if (!isResumed(data)) options.onGap()
       if (!connected)
         logger.info({ event: 'revocations_connected', channel: 'stream' }, 'listening for revocations')
       connected = true
-    } else if (event === 'reset') options.onMissed()
+    } else if (event === 'reset') options.onGap()
     else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
       // An unreadable event was a revocation of unknown tokens.
-      else options.onMissed()
+      else options.onGap()
     }
     if (id !== undefined) lastId = id
   }

@@ -12,7 +12,7 @@ const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/
  * holds for a pipelined request while an earlier response is incomplete. The route decides whether it allows
  * WebSockets.
  */
-export function asksForWebsocket({ method, httpVersion, headers, socket }: IncomingMessage): boolean {
+export function isWebsocketHandshake({ method, httpVersion, headers, socket }: IncomingMessage): boolean {
   const answering = (socket as { _httpMessage?: unknown })._httpMessage
   return (
     method === 'GET' &&
@@ -37,6 +37,6 @@ export function acceptsWebsocket(headers: IncomingHttpHeaders, key: string): boo
 }
 
 /** Creates the error for a 101 response that does not match the `Sec-WebSocket-Key` sent. RFC 6455 section 4.1. */
-export function misunderstood(): UpstreamError {
+export function handshakeMismatch(): UpstreamError {
   return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the 101 response does not match the WebSocket handshake')
 }

@@ -14,7 +14,7 @@ export type WebsocketSessionsOptions = TokenRechecksOptions & {
 }
 
 /** A reserved slot for a session. Call `leave()` if the slot is not used, and when the session is over. */
-export type SessionPlace = {
+export type SessionSlot = {
   /** Registers the open session. It is closed when its token expires or is revoked. */
   opened(open: OpenSession): void
   leave(): void
@@ -26,7 +26,7 @@ export type WebsocketSessions = {
    * Reserves a slot. `caller` identifies the caller for `maxSessionsPerCaller`.
    * @returns the slot, or a refusal if a limit is reached.
    */
-  enter(caller: string): SessionPlace | Refusal
+  enter(caller: string): SessionSlot | Refusal
   /** Closes the sessions of revoked tokens, with code 1008. */
   revoke(isRevoked: (caller: Caller) => boolean): void
   /** Validates all tokens again, after revocations may have been missed. */
@@ -56,7 +56,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   let draining = false
   const drained = Promise.withResolvers<void>()
 
-  function enter(caller: string): SessionPlace | Refusal {
+  function enter(caller: string): SessionSlot | Refusal {
     const held = ofCaller.get(caller) ?? 0
     if (places >= maxSessions) return { refused: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
     if (held >= maxSessionsPerCaller)

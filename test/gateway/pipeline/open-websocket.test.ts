@@ -2,12 +2,12 @@ import t from 'tap'
 import { reserveSession } from '../../../gateway/pipeline/open-websocket.ts'
 import type { RequestContext } from '../../../gateway/pipeline/request-context.ts'
 import type { UpgradedConnection } from '../../../gateway/server/upgraded-connection.ts'
-import type { SessionPlace } from '../../../gateway/upstreams/websocket/sessions.ts'
+import type { SessionSlot } from '../../../gateway/upstreams/websocket/sessions.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 
 function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
   let name = ''
-  const enter = (who: string): SessionPlace => {
+  const enter = (who: string): SessionSlot => {
     name = who
     return { opened: () => undefined, leave: () => undefined }
   }

@@ -62,7 +62,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
         ...CLIENT,
         url: `${url}/revocations`,
         onRevoked: () => undefined,
-        onMissed: () => resolve('connected'),
+        onGap: () => resolve('connected'),
         logger: pino(
           new Writable({
             write: (line, _encoding, done) => {

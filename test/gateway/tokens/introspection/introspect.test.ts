@@ -208,7 +208,7 @@ t.test('introspect() opens the circuit of a failing issuer and returns the retry
     clock.ms += 1
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_STATUS' })
   }
-  t.equal(introspector.trouble, 'The issuer responded with status 500.')
+  t.equal(introspector.unavailableReason, 'The issuer responded with status 500.')
   await t.rejects(introspector.introspect('a'), {
     code: 'ERR_INTROSPECTION_SUSPENDED',
     retryAfterMs: 1_000,
@@ -217,7 +217,7 @@ t.test('introspect() opens the circuit of a failing issuer and returns the retry
   issuer.answerWith(undefined)
   clock.ms += 1_000
   t.match(await introspector.introspect('a'), { status: { active: false } })
-  t.equal(introspector.trouble, undefined)
+  t.equal(introspector.unavailableReason, undefined)
 })
 
 t.test('introspect() sends no request for queued callers after the circuit opened', async (t) => {
@@ -245,7 +245,7 @@ t.test('introspect() reports a token as inactive when the issuer does not suppor
     })
     t.equal(issuer.asked.length, 1, 'the error code is sufficient')
     t.same(results, ['answered'])
-    t.equal(introspector.trouble, undefined)
+    t.equal(introspector.unavailableReason, undefined)
   }
 })
 
@@ -266,7 +266,7 @@ t.test('introspect() reports a token as inactive when the issuer rejects that to
     }
     t.equal(issuer.asked.length, 60, `${what}: a probe and the token again follow each rejection`)
     t.same(new Set(results), new Set(['answered']))
-    t.equal(introspector.trouble, undefined, what)
+    t.equal(introspector.unavailableReason, undefined, what)
     t.same(logged, [], what)
   }
 })
@@ -321,7 +321,7 @@ t.test(
       t.ok(isForm(asked[2] ?? ''), `${form}: the probe has the form`)
       t.equal(asked.length, 4, `${form}: one probe`)
       t.same(logged, [], form)
-      t.equal(introspector.trouble, undefined, form)
+      t.equal(introspector.unavailableReason, undefined, form)
     }
   },
 )
@@ -426,12 +426,12 @@ t.test('introspect() calls no token invalid while the issuer rejects every reque
       message: 'The issuer responded with status 400.',
     },
   ])
-  t.match(introspector.trouble, /rejects/)
+  t.match(introspector.unavailableReason, /rejects/)
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_STATUS']))
   issuer.answerWith(rejecting((token) => token === 'odd', json('{}', 400)))
   clock.ms += 1_000
   t.match(await introspector.introspect('odd'), { status: { active: false } })
-  t.equal(introspector.trouble, undefined)
+  t.equal(introspector.unavailableReason, undefined)
 })
 
 t.test('introspect() sends no probe after a failure that cannot concern the token', async (t) => {
@@ -458,7 +458,7 @@ t.test('introspect() logs rejected client credentials once, as an error', async 
     await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
   t.match(logged, [{ event: 'introspection_credentials_refused', issuer: ISSUER }])
   t.equal(logged.length, 1)
-  t.equal(introspector.trouble, 'the issuer rejects the client credentials of the gateway')
+  t.equal(introspector.unavailableReason, 'the issuer rejects the client credentials of the gateway')
   t.same(new Set(results), new Set(['ERR_INTROSPECTION_CREDENTIALS']))
 })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sharedAgeMs, verdictCapMs } from '../../../../gateway/tokens/revocation/open-revocations.ts'
+import { sharedAgeMs, statusCapMs } from '../../../../gateway/tokens/revocation/open-revocations.ts'
 
 const ISSUER = 'https://issuer.example'
 const aCache = (change = {}) => ({
@@ -17,21 +17,21 @@ const channels = ({ isConfigured = true, isConnected = false, marks = true }) =>
   marks: () => marks,
 })
 
-t.test('verdictCapMs() reserves a tenth of the bound for the next introspection', async (t) => {
-  t.equal(verdictCapMs(aCache(), channels({}), ISSUER), 4_500)
-  t.equal(verdictCapMs(aCache({ ttlWithoutPushMs: 1_000 }), channels({}), ISSUER), 900)
-  t.equal(verdictCapMs(aCache({ ttlWithoutPushMs: 0 }), channels({}), ISSUER), 0)
+t.test('statusCapMs() reserves a tenth of the bound for the next introspection', async (t) => {
+  t.equal(statusCapMs(aCache(), channels({}), ISSUER), 4_500)
+  t.equal(statusCapMs(aCache({ ttlWithoutPushMs: 1_000 }), channels({}), ISSUER), 900)
+  t.equal(statusCapMs(aCache({ ttlWithoutPushMs: 0 }), channels({}), ISSUER), 0)
 })
 
-t.test('verdictCapMs() never exceeds maxTtl', async (t) => {
-  t.equal(verdictCapMs(aCache({ maxTtlMs: 2_000 }), channels({}), ISSUER), 2_000)
+t.test('statusCapMs() never exceeds maxTtl', async (t) => {
+  t.equal(statusCapMs(aCache({ maxTtlMs: 2_000 }), channels({}), ISSUER), 2_000)
 })
 
 t.test(
-  'verdictCapMs() is maxTtl while revocations arrive, and where no revocations are configured',
+  'statusCapMs() is maxTtl while revocations arrive, and where no revocations are configured',
   async (t) => {
-    t.equal(verdictCapMs(aCache(), channels({ isConnected: true }), ISSUER), 30_000)
-    t.equal(verdictCapMs(aCache(), channels({ isConfigured: false }), ISSUER), 30_000)
+    t.equal(statusCapMs(aCache(), channels({ isConnected: true }), ISSUER), 30_000)
+    t.equal(statusCapMs(aCache(), channels({ isConfigured: false }), ISSUER), 30_000)
   },
 )
 
