@@ -86,7 +86,7 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
       return tooLarge(413, `The body is larger than ${refusal.limitBytes} bytes.`, 'payload_too_large')
     case 'method_not_allowed': {
       const { allow } = refusal
-      const description = `Allowed: ${allow.join(', ')}.`
+      const description = `This path allows only ${allow.join(', ')}.`
       return { status: 405, error: 'method_not_allowed', description, allow }
     }
     case 'credentials_ambiguous':

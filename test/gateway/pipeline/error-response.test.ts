@@ -60,7 +60,7 @@ const ROWS: readonly Row[] = [
     { refused: 'method_not_allowed', allow: ['GET', 'HEAD'] },
     405,
     ['allow', 'GET, HEAD'],
-    { error: 'method_not_allowed', error_description: 'Allowed: GET, HEAD.', request_id: 'ID' },
+    { error: 'method_not_allowed', error_description: 'This path allows only GET, HEAD.', request_id: 'ID' },
   ],
   [
     { refused: 'credentials_ambiguous', detail: 'The detail.' },

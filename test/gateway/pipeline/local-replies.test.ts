@@ -48,8 +48,8 @@ const ROWS: readonly Row[] = [
   [
     'PUT /pub/x',
     '405 Method Not Allowed',
-    [...error(139), 'allow: GET, HEAD, POST, OPTIONS', POLICY_HASH, ...CORS, 'Connection: close'],
-    '{"error":"method_not_allowed","error_description":"Allowed: GET, HEAD, POST, OPTIONS.","request_id":"ID"}',
+    [...error(152), 'allow: GET, HEAD, POST, OPTIONS', POLICY_HASH, ...CORS, 'Connection: close'],
+    '{"error":"method_not_allowed","error_description":"This path allows only GET, HEAD, POST, OPTIONS.","request_id":"ID"}',
   ],
   [
     'GET /challenged',
