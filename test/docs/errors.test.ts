@@ -30,28 +30,30 @@ function codesOfTheSource(): ReadonlySet<string> {
   return new Set(found)
 }
 
-t.test('every code of the source has a page and a line in the index, and no page is left over', async (t) => {
-  const codes = PAGES.map(({ code }) => code)
-  const source = codesOfTheSource()
-  t.same([...source].filter((code) => !codes.includes(code)).toSorted(), [], 'codes without a page')
-  t.same(
-    codes.filter((code) => !source.has(code) && !source.has(code.replace(/^C(?=[01])/, 'P'))),
-    [],
-    'pages without a code',
-  )
-  const index = readFileSync(join(ROOT, 'docs/errors/README.md'), 'utf8')
-  const lines = [...index.matchAll(/^\| \[([A-Z]\d{3})\]\(\1\.md\) \| (.+) \|$/gm)].map(([, code, title]) => [
-    code,
-    title,
-  ])
-  t.same(
-    lines,
-    PAGES.map(({ code, title }) => [code, title]),
-  )
-})
+t.test(
+  'every code of the source has a page and a line in the index, and every page has a code',
+  async (t) => {
+    const codes = PAGES.map(({ code }) => code)
+    const source = codesOfTheSource()
+    t.same([...source].filter((code) => !codes.includes(code)).toSorted(), [], 'codes without a page')
+    t.same(
+      codes.filter((code) => !source.has(code) && !source.has(code.replace(/^C(?=[01])/, 'P'))),
+      [],
+      'pages without a code',
+    )
+    const index = readFileSync(join(ROOT, 'docs/errors/README.md'), 'utf8')
+    const lines = [...index.matchAll(/^\| \[([A-Z]\d{3})\]\(\1\.md\) \| (.+) \|$/gm)].map(
+      ([, code, title]) => [code, title],
+    )
+    t.same(
+      lines,
+      PAGES.map(({ code, title }) => [code, title]),
+    )
+  },
+)
 
 for (const page of PAGES.filter(({ code }) => !FOUND_AT_START.includes(code)))
-  t.test(`${page.code}.md: its example gives the code and nothing else, as the page shows it`, async (t) => {
+  t.test(`${page.code}.md: its example gives only this code, with the output of the page`, async (t) => {
     const found = await runErrorPage(page, t.testdir({}))
     t.same([...new Set(found.codes)], [page.code])
     t.equal(found.output, page.output)

@@ -8,13 +8,13 @@ import { readErrorPages } from '../fixtures/error-pages.ts'
 
 const BROKEN = join(import.meta.dirname, 'broken')
 const ENTRIES = readdirSync(BROKEN).filter((name) => !name.endsWith('.expected') && name !== 'README.md')
-/** What no file in a repository can be; tried below. */
+/** Codes of files that a repository cannot contain. The tests below create such files. */
 const MADE_UP = ['P001', 'P003', 'P005', 'P018']
 
 const found = new Set<string>(MADE_UP)
 
 for (const entry of ENTRIES)
-  t.test(`${entry} says what is wrong with it, and nothing else is said`, async (t) => {
+  t.test(`${entry} gives exactly the expected diagnostics`, async (t) => {
     const path = join(BROKEN, entry)
     const files = statSync(path).isDirectory() ? readdirSync(path).map((name) => join(path, name)) : [path]
     const diagnostics = loadBroken(files)
@@ -70,31 +70,37 @@ t.test('loadPolicies() explains folders and files that cannot be read', async (t
   if (process.getuid?.() !== 0) t.match(codes(join(dir, 'secret')), [/^P001 permission denied/])
 })
 
-t.test('a hostile file costs what its size costs, and 50 of a kind are shown', async (t) => {
-  const head = 'apiVersion: scopegate/v1\nkind: Policy\nname: a\nupstream: learning-platform\nroutes:\n'
-  const many = (make: (index: number) => string) => {
-    let text = ''
-    for (let index = 0; text.length < 100_000; index++) text += make(index)
-    return text
-  }
-  const route = '  - name: x\n    match: { methods: [GET], path: /x }\n'
-  for (const [text, codes] of [
-    ['['.repeat(100_000), ['P018']],
-    [many((index) => `k${index}: 1\n`), ['P101', 'P103']],
-    [`${head}${route}    scopes: { all: [${many((index) => `s${index},`)}] }\n`, ['P201']],
-    [`${head}  - name: x\n    match: { path: /x, methods: [${many((index) => `G${index},`)}] }\n`, ['P102']],
-    [`a: &a [x, x]\n${many((index) => `a${index}: &a${index} [*a, *a]\n`)}`, ['P016', 'P101']],
-    [
-      `${head}${many((index) => `  - name: x${index}\n    match: { methods: [GET], path: /x }\n`)}`,
-      ['P301', 'P314'],
-    ],
-  ] as const) {
-    const { diagnostics } = loadPolicies({
-      dir: t.testdir({ 'a.policy.yaml': text }),
-      catalogue: new Map(),
-    })
-    t.same([...new Set(diagnostics.map(({ code }) => code))].toSorted(), codes)
-    for (const code of codes) t.ok(diagnostics.filter((one) => one.code === code).length <= 51, code)
-    t.ok(formatDiagnostics(diagnostics).length < 200_000)
-  }
-})
+t.test(
+  'loadPolicies() reads a hostile file in time proportional to its size, and shows 50 problems per code',
+  async (t) => {
+    const head = 'apiVersion: scopegate/v1\nkind: Policy\nname: a\nupstream: learning-platform\nroutes:\n'
+    const many = (make: (index: number) => string) => {
+      let text = ''
+      for (let index = 0; text.length < 100_000; index++) text += make(index)
+      return text
+    }
+    const route = '  - name: x\n    match: { methods: [GET], path: /x }\n'
+    for (const [text, codes] of [
+      ['['.repeat(100_000), ['P018']],
+      [many((index) => `k${index}: 1\n`), ['P101', 'P103']],
+      [`${head}${route}    scopes: { all: [${many((index) => `s${index},`)}] }\n`, ['P201']],
+      [
+        `${head}  - name: x\n    match: { path: /x, methods: [${many((index) => `G${index},`)}] }\n`,
+        ['P102'],
+      ],
+      [`a: &a [x, x]\n${many((index) => `a${index}: &a${index} [*a, *a]\n`)}`, ['P016', 'P101']],
+      [
+        `${head}${many((index) => `  - name: x${index}\n    match: { methods: [GET], path: /x }\n`)}`,
+        ['P301', 'P314'],
+      ],
+    ] as const) {
+      const { diagnostics } = loadPolicies({
+        dir: t.testdir({ 'a.policy.yaml': text }),
+        catalogue: new Map(),
+      })
+      t.same([...new Set(diagnostics.map(({ code }) => code))].toSorted(), codes)
+      for (const code of codes) t.ok(diagnostics.filter((one) => one.code === code).length <= 51, code)
+      t.ok(formatDiagnostics(diagnostics).length < 200_000)
+    }
+  },
+)

@@ -246,7 +246,7 @@ function slowly(
   sent: Readonly<Record<string, string>>,
 ): string {
   const rank = (template: string) => ['/a', '/{}', '/a/**', '/**'].indexOf(template.replace(/\{.\}/, '{}'))
-  const meets = (template: string) =>
+  const matches = (template: string) =>
     rank(template) === 0
       ? path === '/a'
       : rank(template) === 1
@@ -259,7 +259,7 @@ function slowly(
   const takes = (line: Line) =>
     line.methods.includes(method) ||
     (method === 'HEAD' && line.methods.includes('GET') && !ownHead.has(shapeOf(line)))
-  const onPath = routes.filter((line) => meets(line.path) && takes(line))
+  const onPath = routes.filter((line) => matches(line.path) && takes(line))
   // `/a/**` is as specific as `/a` for the path `/a` itself, and less specific where both exist.
   const order = (line: Line) => (shapeOf(line) === '/a/**' && path === '/a' ? 0.5 : rank(line.path))
   const best = Math.min(...onPath.map(order))

@@ -21,7 +21,7 @@ export function suggestKind(wanted: unknown, value: unknown): string | undefined
   if (wanted === 'array' && typeof value === 'object') return 'begin each item with "- "'
   if (wanted === 'object' && typeof value === 'string' && /^[\w-]+:\S/.test(value))
     return 'a key needs a space after its colon'
-  if (wanted === 'object' && Array.isArray(value) && value.length === 1) return 'leave out its "- "'
+  if (wanted === 'object' && Array.isArray(value) && value.length === 1) return 'remove its "- "'
   return undefined
 }
 

@@ -19,7 +19,7 @@ export function notAKey(text: string, position: number, message: string): Syntax
   const rest = text.slice(position, line.end)
   if (/^["']/.test(rest) && !closesInLine(rest)) return unclosedQuotedKey(text, position)
   if (rest.includes(': '))
-    return needsQuotes(text, position, 'a value that holds ": " needs quotes', line.end)
+    return needsQuotes(text, position, 'a value that contains ": " needs quotes', line.end)
   // Only indentation and dashes precede the position, so this line should be the key.
   if (/^[ \t]*(?:- +)*$/.test(text.slice(line.start, position))) return missingColon(text, line)
   const next = lineAfter(text, line)

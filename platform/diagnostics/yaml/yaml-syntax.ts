@@ -72,12 +72,12 @@ function explainUnexpected(message: string, text: string, position: number): Syn
   if (/flow-(map|seq)-start at node end/.test(message))
     return (
       missingSpace(text, line) ??
-      needsQuotes(text, position, `inside { } or [ ], a value that holds ${character} needs quotes`)
+      needsQuotes(text, position, `inside { } or [ ], a value that contains ${character} needs quotes`)
     )
   if (/Unexpected flow-(map|seq)-end/.test(message))
     return missingSpace(text, line) ?? unmatchedBracket(text, position)
   if (message.includes(', in flow'))
-    return problem('010', 'there is no value before this comma', 'remove it', position, 1, ' ')
+    return problem('010', 'a value is missing before this comma', 'remove it', position, 1, ' ')
   if (message.startsWith('Unexpected block-seq-ind'))
     return problem(
       '012',

@@ -77,7 +77,7 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
       'ftp://a b',
       'C104: k must be a map of keys, not a string => a key needs a space after its colon',
     ],
-    [Type.Object({}), [{}], 'C104: k must be a map of keys, not a list => leave out its "- "'],
+    [Type.Object({}), [{}], 'C104: k must be a map of keys, not a list => remove its "- "'],
     [Type.Array(Type.String()), 'a b', 'C104: k must be a list, not a string => write [a, b]'],
     [Type.String(), 7, 'C104: k must be a string, not the number 7 => write "7"'],
     [Type.String(), true, 'C104: k must be a string, not the boolean true => write "true"'],

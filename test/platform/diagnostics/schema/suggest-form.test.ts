@@ -42,7 +42,7 @@ t.test('suggestKind() shows how to write a value of the wrong type', async (t) =
     ['object', 'a b:c', undefined],
     ['object', ':b', undefined],
     ['object', 'text', undefined],
-    ['object', [{ a: 1 }], 'leave out its "- "'],
+    ['object', [{ a: 1 }], 'remove its "- "'],
     ['object', [], undefined],
     ['object', [{}, {}], undefined],
     [['boolean', 'integer'], '7', 'write 7 without quotes'],

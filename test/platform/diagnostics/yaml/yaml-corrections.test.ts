@@ -444,7 +444,7 @@ t.test('wrong indentation have these explanations and repairs', async (t) => {
     ],
     [
       show(notAKey('a: b c: d\n', 3, '')),
-      '019 3-9 a value that holds ": " needs quotes => write "b c: d" [3 "xxxxxx"]',
+      '019 3-9 a value that contains ": " needs quotes => write "b c: d" [3 "xxxxxx"]',
     ],
     [
       show(notAKey('a: "b\n c": d\n', 3, '')),
