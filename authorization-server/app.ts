@@ -135,7 +135,7 @@ async function announceAccounts(
   if (settled.removed.length > 0)
     logger.warn(
       { event: 'development_accounts_removed', usernames: settled.removed.map(({ username }) => username) },
-      'development accounts of an earlier start were removed, with everything issued to them',
+      'development accounts removed, with their sessions, grants and tokens',
     )
   if (config.development)
     logger.warn(
@@ -199,7 +199,10 @@ function sweepRegularly(store: Store, logger: Logger): () => void {
     store.sweep(nowSeconds()).then(
       (removed) => logger.debug({ event: 'swept', removed }, 'expired artifacts removed'),
       (error: unknown) =>
-        logger.error({ event: 'sweep_failed', err: error }, 'expired artifacts stay for now'),
+        logger.error(
+          { event: 'sweep_failed', err: error },
+          'cannot remove expired artifacts; the next sweep retries',
+        ),
     )
   }, SWEEP_EVERY_MS)
   timer.unref()

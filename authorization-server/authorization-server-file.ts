@@ -39,14 +39,14 @@ const Lifetimes = Type.Object(
     refreshTokenMax: Type.Optional(DurationText('refresh tokens, from the consent')),
     session: Type.Optional(DurationText('sign-in sessions')),
   },
-  { description: 'how long things live' },
+  { description: 'lifetimes of codes, tokens and sessions' },
 )
 
 const RefreshTokens = Type.Object(
   {
     repeatWindow: Type.Optional(
       Type.String({
-        description: 'a repeated refresh gets the same response for this long; 0s: it ends the grant',
+        description: 'time in which a repeated refresh gets the same response; 0s: a repeat ends the grant',
         pattern: '^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$',
         'x-is': 'a duration of whole seconds such as 30s or 2m, at most 5m',
       }),
@@ -64,23 +64,24 @@ const Registration = Type.Object(
             Type.Enum(['127.0.0.1', 'localhost', '[::1]'], {
               description: '127.0.0.1, localhost or [::1]',
             }),
-            { description: 'hosts of http redirect URIs that anybody may register', minItems: 1 },
+            {
+              description: 'loopback hosts that every client may register in http redirect URIs',
+              minItems: 1,
+            },
           ),
         },
-        { description: 'which redirect URIs may be registered' },
+        { description: 'redirect URIs that clients may register' },
       ),
     ),
     bodyLimit: Type.Optional(ByteSizeText('largest registration request')),
-    unusedClients: Type.Optional(
-      DurationText('registered clients that nobody used are forgotten after this long'),
-    ),
+    unusedClients: Type.Optional(DurationText('age at which a registered client without a grant expires')),
     rateLimit: Type.Optional(
       Type.Object(
         {
-          perAddress: Type.Integer({ description: 'registrations of one address in a window', minimum: 1 }),
-          window: DurationText('how long they are counted together'),
+          perAddress: Type.Integer({ description: 'registrations per address in a window', minimum: 1 }),
+          window: DurationText('length of the window'),
         },
-        { description: 'how many clients one address may register' },
+        { description: 'rate limit of client registrations' },
       ),
     ),
   },
@@ -93,7 +94,7 @@ const Authorization = Type.Object(
       Type.Object(
         {
           perAddress: Type.Integer({
-            description: 'authorization requests of one address in a window',
+            description: 'authorization requests per address in a window',
             minimum: 1,
           }),
           window: DurationText('length of the window'),
@@ -138,14 +139,14 @@ const CompatShape = Type.Object(
 /** Schema of `config/authorization-server.yaml`. */
 export const AuthorizationServerFile = Type.Object(
   {
-    issuer: HttpOrigin('the public address of the whole service; it stands in every token and document'),
+    issuer: HttpOrigin('the public URL of the service; every token and metadata document contains it'),
     name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
-    listen: ListenAddress('where the service listens'),
+    listen: ListenAddress('address of the HTTP listener'),
     management: ManagementAddress,
     scopes: FilePath('the scope catalogue'),
     protectedResources: Type.Optional(
-      Type.Array(ResourcePath('a path below the public address'), {
-        description: 'parts of the API that tokens may be for, besides the API itself',
+      Type.Array(ResourcePath('a path below the public URL'), {
+        description: 'resources of tokens besides the API itself',
         maxItems: 1_000,
         uniqueItems: true,
       }),
@@ -153,26 +154,26 @@ export const AuthorizationServerFile = Type.Object(
     dataDir: FilePath('folder of the SQLite file and the generated keys'),
     store: Type.Object(
       { type: Type.Enum(['sqlite', 'redis'], { description: 'sqlite or redis' }) },
-      { description: 'what remembers clients, grants and tokens' },
+      { description: 'the store of clients, grants and tokens' },
     ),
     redis: Type.Optional(
       Type.Object(
         { url: SecretText('redis://… or rediss://…') },
-        { description: 'for store.type: redis, and no other' },
+        { description: 'only for store.type: redis' },
       ),
     ),
     signingKeysFile: Type.Optional(
-      FilePath('JSON Web Key Set with private keys; without it, keys are made once in dataDir'),
+      FilePath('JSON Web Key Set with private keys; without it, the server generates keys in dataDir'),
     ),
     cookieKeysFile: Type.Optional(
-      FilePath('cookie keys, one per line, newest first; without it, a key is made once in dataDir'),
+      FilePath('cookie keys, one per line, newest first; without it, the server generates a key in dataDir'),
     ),
     gatewayClient: Type.Object(
       {
         id: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
         secretFile: FilePath("file with the gateway's client_secret"),
       },
-      { description: 'the client that introspects tokens and listens for revocations' },
+      { description: 'the client for introspection and the revocation stream' },
     ),
     development: Type.Optional(
       Type.Boolean({ description: 'true: alice/alice and bob/bob can sign in. Never in production' }),
@@ -184,7 +185,7 @@ export const AuthorizationServerFile = Type.Object(
     authorization: Type.Optional(Authorization),
     compat: Type.Optional(CompatShape),
     integrations: Type.Optional(
-      Type.Array(RegisteredIntegration, { description: 'clients that the operator vouches for' }),
+      Type.Array(RegisteredIntegration, { description: 'clients that the operator configures' }),
     ),
     log: Type.Optional(
       Type.Object(

@@ -230,18 +230,18 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   const defaults = defaultScope === undefined ? [] : (parseScope(defaultScope) ?? [defaultScope])
   for (const scope of defaults.filter((name) => !config.catalogue.has(name)))
     say(`compat.defaultScope: scope "${scope}" is not in the catalogue`, 'name scopes of config/scopes.yaml')
-  if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is nothing', 'use 16KiB')
+  if (config.registration.bodyLimitBytes < 1) say('registration.bodyLimit is 0', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     say('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
   // An operator who sets both expects revocations in Redis. In development, both services share one environment.
   if (store.type === 'sqlite' && redis !== undefined)
     say(
-      'redis.url (REDIS_URL) is set, but store.type is sqlite: nothing, no revocation either, would be written to Redis',
-      'use store.type: redis, or leave redis.url out and set issuers[].revocations at the gateways',
+      'redis.url (REDIS_URL) is set, but store.type is sqlite: the server would write no tokens or revocations to Redis',
+      'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
       config.development ? 'warning' : 'error',
     )
   const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
   for (const id of new Set(ids.filter((one, index) => ids.indexOf(one) !== index)))
-    say(`two clients have the id ${id}`, 'give each its own')
+    say(`two clients have the id ${id}`, 'give each client its own id')
   return found
 }

@@ -83,7 +83,7 @@ export function createAccounts(options: {
       if (refusal !== undefined) return refusal
       const added = await insertAccount(store, { ...account, origin: 'operator', nowSeconds: nowSeconds() })
       return added === undefined
-        ? { refused: 'username_taken', message: 'An account with this username exists already.' }
+        ? { refused: 'username_taken', message: 'An account with this username already exists.' }
         : { added }
     },
   }
@@ -116,17 +116,17 @@ function refuseNewAccount(account: NewAccount): AddAccountRefusal | undefined {
     return {
       refused: 'username_invalid',
       message:
-        'A username has 1 to 64 letters, digits and the signs . _ @ + -, and begins with a letter or digit.',
+        'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
     }
   if ([...account.password].length < MIN_PASSWORD_CHARACTERS)
     return {
       refused: 'password_too_short',
-      message: `A password has at least ${MIN_PASSWORD_CHARACTERS} characters.`,
+      message: `A password must have at least ${MIN_PASSWORD_CHARACTERS} characters.`,
     }
   if (account.password.length > MAX_PASSWORD_CHARACTERS)
     return {
       refused: 'password_too_long',
-      message: `A password has at most ${MAX_PASSWORD_CHARACTERS} characters.`,
+      message: `A password must have at most ${MAX_PASSWORD_CHARACTERS} characters.`,
     }
   return undefined
 }

@@ -66,7 +66,7 @@ ${target.onThisDevice && html`<p class="notice">Only continue if you just starte
 <form method="post" action="${path}/consent" class="consent">
 ${DEFAULT_BUTTON}
 <input type="hidden" name="form_token" value="${formToken}">
-${choices.length === 0 ? html`<p>It learns that you signed in, and nothing else.</p>` : scopeChoices(options, choices)}
+${choices.length === 0 ? html`<p>It learns only that you signed in.</p>` : scopeChoices(options, choices)}
 <div class="actions">
 <button>Allow</button>
 <button class="quiet" formaction="${path}/cancel">Cancel</button>
@@ -88,8 +88,8 @@ function scopeChoices(options: ConsentPageOptions, choices: readonly ScopeChoice
   const withheld = choices.length > defaultTicks(groups).size
   const writes = choices.filter(canChange).length
   return html`<h2>It will be able to</h2>
-${nothingChosen && html`<p class="wrong" role="alert">Tick at least one box, or cancel.</p>`}
-${withheld && html`<p class="notice">It asks for ${writes} permissions to change data. They are not ticked: tick those that you want to allow.</p>`}
+${nothingChosen && html`<p class="wrong" role="alert">Select at least one box, or cancel.</p>`}
+${withheld && html`<p class="notice">It asks for ${writes} permissions to change data. Select those that you want to allow.</p>`}
 ${choices.length > 1 && html`<p>${toggle(TOGGLE_ALL, 'Everything', choices, options)}</p>`}
 <div class="groups">
 ${groups.map((group, index) => scopeGroup(group, `group-${index}`, options))}</div>

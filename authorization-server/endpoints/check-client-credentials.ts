@@ -11,7 +11,9 @@ export function checkAuthorizationHeader(
 ): OAuthRefusal | undefined {
   if (authorization === undefined) return undefined
   if (!/^basic(\s|$)/i.test(authorization))
-    return invalidRequest('This endpoint takes no Authorization header: send client_id in the form body.')
+    return invalidRequest(
+      'This endpoint does not accept an Authorization header: send client_id in the form body.',
+    )
   return {
     status: 401,
     error: 'invalid_client',

@@ -54,12 +54,12 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
             status: 404,
             error: 'not_found',
             description:
-              'There is nothing at this path. /.well-known/oauth-authorization-server lists every endpoint.',
+              'No endpoint matches this path. /.well-known/oauth-authorization-server lists every endpoint.',
           }
         : {
             status: 405,
             error: 'method_not_allowed',
-            description: `This endpoint answers ${allow}.`,
+            description: `Allowed: ${allow}.`,
             headers: { allow },
           },
     )
@@ -81,9 +81,7 @@ function allowed(endpoint: Endpoint): readonly string[] {
 
 function explain(error: FastifyError | Error): OAuthRefusal {
   if (error instanceof InteractionError)
-    return invalidRequest(
-      'The sign-in took too long or was finished already. Go back to the app and start again.',
-    )
+    return invalidRequest('The sign-in expired or is already complete. Go back to the app and start again.')
   if (error instanceof StoreError)
     return {
       status: 503,
@@ -96,11 +94,15 @@ function explain(error: FastifyError | Error): OAuthRefusal {
     return {
       status: 413,
       error: 'invalid_request',
-      description: 'The body is larger than this endpoint takes.',
+      description: 'The body is larger than this endpoint accepts.',
     }
   if (status !== undefined && status >= 400 && status < 500)
     return invalidRequest('The request is malformed.')
-  return { status: 500, error: 'server_error', description: 'The server met an unexpected condition.' }
+  return {
+    status: 500,
+    error: 'server_error',
+    description: 'Internal error. Quote the request ID in reports.',
+  }
 }
 
 /** Responds to bytes that are not HTTP, and to headers that are too long or too slow. */

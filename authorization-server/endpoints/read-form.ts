@@ -25,7 +25,9 @@ export function readForm(
   const seen = new Set<string>()
   for (const name of form.keys()) {
     if (seen.has(name) && name !== REPEATABLE)
-      return { refused: invalidRequest(`The parameter ${printable(name)} must not be sent twice.`) }
+      return {
+        refused: invalidRequest(`The parameter ${printable(name)} occurs more than once. Send it once.`),
+      }
     seen.add(name)
   }
   return { form }

@@ -58,24 +58,24 @@ export async function openRevocationStream(options: {
     // Ends the streams: with heartbeats alone, a gateway would not notice that revocations are missing.
     lost: endAll,
   })
-  const heartbeat = setInterval(() => sendAll(': still here\n\n'), HEARTBEAT_MS)
+  const heartbeat = setInterval(() => sendAll(': heartbeat\n\n'), HEARTBEAT_MS)
   heartbeat.unref()
   let closed = false
 
   async function listen(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const address = request.ip
     const listener = createStreamListener(reply.raw, () =>
-      onEvent({ result: 'cut', reason: 'it does not read what it is told', address }),
+      onEvent({ result: 'cut', reason: 'the gateway reads too slowly', address }),
     )
     // Registers the listener before it reads the log, so that no event is lost. The listener buffers until `begin()`.
     listeners.add(listener)
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)
     if (start === undefined) {
-      onEvent({ result: 'temporarily_unavailable', reason: 'the store does not answer', address })
-      return unavailable(reply, 'The log of revocations does not answer right now.')
+      onEvent({ result: 'temporarily_unavailable', reason: 'the store is unavailable', address })
+      return unavailable(reply, 'The revocation log is temporarily unavailable. Try again later.')
     }
-    onEvent({ result: 'ok', reason: 'a gateway listens', address })
+    onEvent({ result: 'ok', reason: 'revocation stream opened', address })
     reply.hijack()
     listener.begin(start)
     return reply
@@ -85,7 +85,7 @@ export async function openRevocationStream(options: {
     handle: async (request, reply) => {
       const address = request.ip
       if (!isGateway(request.headers.authorization)) {
-        onEvent({ result: 'invalid_client', reason: "not the gateway's id and secret", address })
+        onEvent({ result: 'invalid_client', reason: 'the credentials do not match gatewayClient', address })
         return sendRefusal(reply, {
           status: 401,
           error: 'invalid_client',
@@ -94,9 +94,11 @@ export async function openRevocationStream(options: {
         })
       }
       if (closed || listeners.size >= MAX_LISTENERS) {
-        const reason = closed ? 'the service ends' : `all ${MAX_LISTENERS} places are taken`
+        const reason = closed
+          ? 'the server is shutting down'
+          : `the limit of ${MAX_LISTENERS} streams is reached`
         onEvent({ result: 'temporarily_unavailable', reason, address })
-        return unavailable(reply, 'No more listeners are taken right now.')
+        return unavailable(reply, 'The server accepts no more streams at the moment. Try again later.')
       }
       return listen(request, reply)
     },

@@ -82,7 +82,7 @@ function userinfoHandler(options: UserinfoOptions) {
             offersDpop: true,
           })
     if (keyThumbprint === undefined)
-      return refuseToken('invalid_token', 'The access token is bound to no key. Send it as Bearer.', {
+      return refuseToken('invalid_token', 'The access token is not bound to a key. Send it as Bearer.', {
         ...challenge,
         scheme,
       })
@@ -96,15 +96,14 @@ function userinfoHandler(options: UserinfoOptions) {
       case 'of_another_key':
         return refuseToken(
           'invalid_token',
-          'The access token is bound to another key than the key of the proof.',
+          'The access token and the DPoP proof are bound to different keys.',
           {
             ...challenge,
             scheme,
           },
         )
       case 'bad': {
-        const description =
-          'The DPoP proof is missing, not for this request and this token, or was used before.'
+        const description = 'The DPoP proof is missing, invalid for this request or token, or already used.'
         return refuseToken('invalid_dpop_proof', description, { ...challenge, scheme })
       }
     }

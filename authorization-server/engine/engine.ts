@@ -320,7 +320,7 @@ function namesTag(ifNoneMatch: string, etag: string): boolean {
 function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options: EngineOptions): void {
   if (cause === undefined || ctx.status < 500) return
   if (!(cause instanceof StoreError)) {
-    const description = 'The server met an unexpected condition.'
+    const description = 'Internal error. Quote the request ID in reports.'
     renderError(ctx, { error: 'server_error', description }, options)
     return
   }

@@ -75,7 +75,7 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
       if (running !== undefined) return running.consume()
       if (await artifacts.consume(id)) return
       if (model === 'PushedAuthorizationRequest')
-        throw new errors.InvalidRequestUri('request_uri was used already')
+        throw new errors.InvalidRequestUri('request_uri was already used')
       // RFC 6749 section 4.1.2: a second use of a code revokes its tokens, also when both uses are concurrent.
       if (model === 'AuthorizationCode') {
         const grantId = grantOf(await artifacts.find(id))
@@ -84,7 +84,7 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
           options.onCodeReused(grantId)
         }
       }
-      throw new errors.InvalidGrant('lost the race for a value that works once')
+      throw new errors.InvalidGrant('a concurrent request used this single-use value first')
     },
     destroy: async (id) => {
       // Ends the grant before it destroys the token. After a failure between the two steps, a retry still finds the

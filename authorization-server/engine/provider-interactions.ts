@@ -23,7 +23,7 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       if (details.uid !== uidInPath(request))
         throw new InteractionError(
           'ERR_INTERACTION_OTHER_BROWSER',
-          'the address and the cookie name different interactions',
+          'the URL and the cookie belong to different interactions',
         )
       return details
     })
@@ -41,11 +41,10 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
 
     consented: async (request, response, grantedScopes) => {
       const details = await load(request, response)
-      if (details.prompt.name !== 'consent')
-        throw stepError(`the interaction waits for ${details.prompt.name}`)
+      if (details.prompt.name !== 'consent') throw stepError(`the interaction expects ${details.prompt.name}`)
       const interaction = await describe(details, options)
       const { accountId } = interaction
-      if (accountId === undefined) throw stepError('consent needs a signed-in person')
+      if (accountId === undefined) throw stepError('consent requires a signed-in person')
       const granted = grantable(grantedScopes, interaction)
       const grantId = await saveGrant(granted, accountId, interaction, provider)
       await keepClient(interaction.client.id, options.clients)
@@ -56,7 +55,7 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       await load(request, response)
       return finish(request, response, {
         error: 'access_denied',
-        error_description: 'The person at the browser did not allow this.',
+        error_description: 'The person denied access.',
       })
     },
   }
@@ -68,7 +67,7 @@ async function describe(
 ): Promise<Interaction> {
   const clientId = String(details.params['client_id'])
   const client = await options.provider.Client.find(clientId)
-  if (client === undefined) throw expired(new Error('the client is gone'))
+  if (client === undefined) throw expired(new Error('the client no longer exists'))
   const { scope, resource, redirect_uri: redirectUri, login_hint: loginHint } = details.params
   return {
     uid: details.uid,
@@ -144,7 +143,7 @@ function stepError(message: string): InteractionError {
 }
 
 function expired(cause: unknown): InteractionError {
-  return new InteractionError('ERR_INTERACTION_EXPIRED', 'the interaction expired or was finished already', {
+  return new InteractionError('ERR_INTERACTION_EXPIRED', 'the interaction expired or is already complete', {
     cause,
   })
 }

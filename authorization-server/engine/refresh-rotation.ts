@@ -144,8 +144,8 @@ export function createRefreshRotation(options: {
 }
 
 const OTHER_REQUEST =
-  'The refresh token was used a moment ago for another request. Repeat that scope and resource, or use the newest refresh token.'
-const SUCCESSOR_USED = 'The refresh token and its successor were used. Use the newest refresh token.'
+  'The refresh token was already used with another scope or resource. Repeat that request, or use the newest refresh token.'
+const SUCCESSOR_USED = 'The refresh token and its successor were already used. Use the newest refresh token.'
 
 /** Returns an error for a second use that does not end the grant. */
 function denied(description: string): Error {

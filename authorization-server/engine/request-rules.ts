@@ -38,16 +38,19 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
   if (scope === undefined)
     throw new errors.InvalidRequest('scope is required: name the scopes that you need, separated by spaces')
   const tokens = parseScope(scope)
-  if (tokens === undefined) throw new errors.InvalidScope('scope holds characters that no scope may have', '')
+  if (tokens === undefined) throw new errors.InvalidScope('scope contains invalid characters', '')
   // OpenID Connect Core 1.0 section 11: accepted without effect, because this server always issues a refresh token.
   const unknown = tokens.filter((token) => token !== 'offline_access' && !catalogue.has(token))
   if (unknown.length > 0)
     throw new errors.InvalidScope(
-      'this server does not know a requested scope; scopes_supported in its metadata lists all',
+      'a requested scope is unknown; scopes_supported in the metadata lists all scopes',
       unknown.join(' '),
     )
   if (!tokens.some((token) => catalogue.has(token)))
-    throw new errors.InvalidScope('offline_access alone opens nothing: name the scopes that you need', scope)
+    throw new errors.InvalidScope(
+      'offline_access alone grants no access: name the scopes that you need',
+      scope,
+    )
 }
 
 function requireState(state: string | undefined): void {

@@ -14,7 +14,7 @@ export type CookieKeys = {
  */
 export function cookieKeys(keys: readonly string[]): CookieKeys {
   const [newest] = keys
-  if (newest === undefined) throw new TypeError('cookieKeys() needs a key')
+  if (newest === undefined) throw new TypeError('cookieKeys() requires a key')
   const index = (data: string, digest: string): number =>
     keys.findIndex((key) => sameText(sign(data, key), digest))
   return {

@@ -59,7 +59,7 @@ export function parseSigningKeys(text: string, file: string): SigningKeys {
   const refuse = (reason: string) =>
     new BootError(
       'ERR_SIGNING_KEYS',
-      `${file}: ${reason}. It must be a JSON Web Key Set with private keys: {"keys":[…]}; remove signingKeysFile to have keys generated.`,
+      `${file}: ${reason}. It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.`,
       { exitCode: 3 },
     )
   const document = parseJson(text)

@@ -39,7 +39,7 @@ export function createMetrics(options: {
   }).set({ version: options.version, service: 'authorization-server' }, 1)
   new Gauge({
     name: 'scopegate_oauth_revocation_listeners',
-    help: 'Gateways that listen for revocations.',
+    help: 'Open revocation streams.',
     registers,
     collect() {
       this.set(options.listeners())
@@ -53,7 +53,7 @@ export function createMetrics(options: {
   })
   const clients = new Counter({
     name: 'scopegate_oauth_clients_registered_total',
-    help: 'Clients that registered themselves.',
+    help: 'Registered clients.',
     registers,
   })
   const throttled = new Counter({
@@ -63,7 +63,7 @@ export function createMetrics(options: {
   })
   const consents = new Counter({
     name: 'scopegate_oauth_consents_total',
-    help: 'Answers of people on the consent page.',
+    help: 'Decisions on the consent page.',
     labelNames: ['outcome'],
     registers,
   })

@@ -77,11 +77,11 @@ export function observeEngine(options: {
             detail: event.detail,
             client_id: event.clientId,
           },
-          'request refused',
+          'request rejected',
         )
       case 'failed': {
         const fields = { event: 'failed', ...origin, endpoint: event.endpoint, err: event.cause }
-        if (isClientGone(event.cause)) return logger.debug(fields, 'the client went away')
+        if (isClientGone(event.cause)) return logger.debug(fields, 'the client disconnected')
         // `watchStore()` logs the state of the store and counts the failures.
         if (isOutage(event.cause)) return logger.debug(fields, 'the store failed')
         return logger.error(fields, 'request failed')

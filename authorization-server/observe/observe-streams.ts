@@ -10,9 +10,13 @@ export function observeStreams(options: {
   return ({ result, reason, address }) => {
     options.metrics.countRequest('revocation_stream', '-', result)
     const fields = { endpoint: 'revocation_stream', reason, address }
-    if (result === 'ok') options.logger.info({ event: 'revocation_listener', ...fields }, 'a gateway listens')
+    if (result === 'ok')
+      options.logger.info({ event: 'revocation_listener', ...fields }, 'revocation stream opened')
     else if (result === 'cut')
-      options.logger.warn({ event: 'revocation_listener_cut', ...fields }, 'a gateway that does not read')
-    else options.logger.warn({ event: 'refused', error: result, ...fields }, 'request refused')
+      options.logger.warn(
+        { event: 'revocation_listener_cut', ...fields },
+        'revocation stream closed: the gateway reads too slowly',
+      )
+    else options.logger.warn({ event: 'refused', error: result, ...fields }, 'request rejected')
   }
 }

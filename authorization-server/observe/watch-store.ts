@@ -18,12 +18,12 @@ const PROBE_EVERY_MS = 5_000
 const CLOCK_TOLERANCE_SECONDS = 5
 
 const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
-  away: 'the store does not answer',
+  away: 'the store is unavailable',
   read_only: 'the store is read-only',
   full: 'the store is full',
   locked: 'another process holds the lock of the store',
   damaged: 'the store is damaged',
-  failed: 'the store takes no writes',
+  failed: 'the store rejects writes',
 }
 
 /**
@@ -45,7 +45,7 @@ export async function watchStore(options: {
     metrics.setStoreWritable(next === undefined)
     if (next === failure) return
     failure = next
-    if (next === undefined) logger.info({ event: 'store_recovered' }, 'the store takes writes again')
+    if (next === undefined) logger.info({ event: 'store_recovered' }, 'the store accepts writes again')
     else
       logger.warn(
         { event: 'store_degraded', reason: next, cause: messageOf(error) },
@@ -61,7 +61,7 @@ export async function watchStore(options: {
     if (differs === differed) return
     const fields = { ahead_seconds: Math.round(aheadSeconds) }
     if (differs) logger.warn({ event: 'clock_differs', ...fields }, CLOCK_DIFFERS)
-    else logger.info({ event: 'clock_agrees', ...fields }, 'the clock agrees with the clock of the store')
+    else logger.info({ event: 'clock_agrees', ...fields }, 'the clock matches the clock of the store')
   }
 
   async function probe(): Promise<void> {
@@ -103,7 +103,7 @@ export async function watchStore(options: {
 }
 
 const CLOCK_DIFFERS =
-  'the clock of this server differs from the clock of the store: it issues and expires tokens at the wrong time; set the clock'
+  'the clock of this server differs from the clock of the store: tokens begin and expire at the wrong time; set the clock'
 
 function clockCheck(aheadSeconds: number): ReadinessCheck {
   const direction = aheadSeconds > 0 ? 'ahead of' : 'behind'

@@ -19,7 +19,7 @@ export function explainFailure(failure: unknown): ExplainedFailure {
     return {
       status: 503,
       error: 'temporarily_unavailable',
-      description: 'The store cannot be reached.',
+      description: 'The store is unavailable.',
       retryAfterSeconds: 2,
       ours: true,
     }
@@ -36,7 +36,7 @@ export function explainFailure(failure: unknown): ExplainedFailure {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return { status: 400, error: 'form_unreadable', description: 'The form is incomplete.', ours: false }
     default:
-      return { status: 500, error: 'server_error', description: 'An unexpected condition.', ours: true }
+      return { status: 500, error: 'server_error', description: 'Internal error.', ours: true }
   }
 }
 
@@ -46,21 +46,21 @@ function explainInteraction(failure: InteractionError): ExplainedFailure {
       return {
         status: 400,
         error: 'interaction_expired',
-        description: 'There is no such interaction in this browser (any more).',
+        description: 'The interaction does not exist in this browser or has expired.',
         ours: false,
       }
     case 'ERR_INTERACTION_OTHER_BROWSER':
       return {
         status: 403,
         error: 'other_browser',
-        description: 'The interaction cookie does not belong to this address.',
+        description: 'The interaction cookie does not belong to this URL.',
         ours: false,
       }
     case 'ERR_INTERACTION_STEP':
       return {
         status: 400,
         error: 'wrong_step',
-        description: 'The interaction waits for another step.',
+        description: 'The interaction expects another step.',
         ours: false,
       }
   }

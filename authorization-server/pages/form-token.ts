@@ -32,7 +32,7 @@ export function createFormTokens(options: {
   const mac = (key: string, uid: string, cookie: string): Buffer =>
     createHmac('sha256', key).update(`scopegate form token\n${uid}\n${cookie}`).digest()
   const [signingKey] = options.cookieKeys
-  if (signingKey === undefined) throw new TypeError('at least one cookie key is needed')
+  if (signingKey === undefined) throw new TypeError('at least one cookie key is required')
 
   return {
     readCookie: (header) => {

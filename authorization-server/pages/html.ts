@@ -3,7 +3,7 @@ export class Html {
   readonly #markup: string
 
   constructor(markup: string, key: typeof MADE_HERE) {
-    if (key !== MADE_HERE) throw new TypeError('markup is made by html`` only')
+    if (key !== MADE_HERE) throw new TypeError('create markup only with html``')
     this.#markup = markup
   }
 

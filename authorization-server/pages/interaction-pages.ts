@@ -147,7 +147,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       return sendErrorPage(reply, {
         status: 400,
         error: 'form_unreadable',
-        description: 'The form is malformed or has a field twice.',
+        description: 'The form is malformed or repeats a field.',
         serviceName,
       })
     const { headers } = request
@@ -159,7 +159,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       return sendErrorPage(reply, {
         status: 403,
         error: 'form_refused',
-        description: 'The form token is missing or wrong, or the form came from another site.',
+        description: 'The form token is missing or invalid, or the form came from another site.',
         serviceName,
       })
     return { form }
@@ -246,7 +246,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         return sendErrorPage(reply, {
           status: 503,
           error: 'busy',
-          description: 'Too many sign-ins at once.',
+          description: 'Too many concurrent sign-ins.',
           serviceName,
           retryAfterSeconds: 2,
         })

@@ -16,7 +16,7 @@ const LOOPBACK_HOSTS = new Set(['127.0.0.1', '[::1]', 'localhost'])
 /** Reads the redirect URI of an authorization request. Source: RFC 8252 section 7. */
 export function readRedirectTarget(redirectUri: string): RedirectTarget {
   if (!URL.canParse(redirectUri))
-    return { shown: 'an unknown place', onThisDevice: false, policySource: undefined }
+    return { shown: 'an unknown target', onThisDevice: false, policySource: undefined }
   const url = new URL(redirectUri)
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return { shown: url.protocol.slice(0, -1), onThisDevice: true, policySource: url.protocol }

@@ -40,30 +40,30 @@ ${
 type Wording = { readonly title: string; readonly turn: string }
 
 const APP_MISTAKE: Wording = {
-  title: 'The app sent you here the wrong way',
-  turn: 'You did nothing wrong, and nothing was shared. The people who make the app have to correct it: the details below help them.',
+  title: 'The app sent an invalid request',
+  turn: 'You did nothing wrong, and nothing was shared. The developer of the app must correct it with the details below.',
 }
 
 const WORDING: ReadonlyMap<string, Wording> = new Map(
   Object.entries({
     interaction_expired: {
       title: 'This page is no longer valid',
-      turn: 'It took too long, or you finished already. Go back to the app and start again from there.',
+      turn: 'It expired, or you finished already. Go back to the app and start again from there.',
     },
     other_browser: {
       title: 'This page belongs to another browser',
-      turn: 'Sign-in has to end in the browser where it began, with cookies allowed. Go back to the app and start again from there.',
+      turn: 'Finish sign-in in the browser where you started it, with cookies allowed. Go back to the app and start again from there.',
     },
     wrong_step: {
-      title: 'That step was done already',
+      title: 'This step is already complete',
       turn: 'Go back to the app and start again from there.',
     },
     form_refused: {
-      title: 'We could not be sure that this came from you',
+      title: 'We could not verify your request',
       turn: 'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
     },
     form_unreadable: {
-      title: 'We could not read what your browser sent',
+      title: 'We could not read your form',
       turn: 'Nothing was changed. Go back to the app and start again from there.',
     },
     too_many_attempts: {
@@ -80,11 +80,11 @@ const WORDING: ReadonlyMap<string, Wording> = new Map(
     },
     temporarily_unavailable: {
       title: 'Sign-in does not work right now',
-      turn: 'The fault is ours. Nothing was changed. Wait a moment, go back and try again.',
+      turn: 'The problem is on our side. Nothing was changed. Wait a moment, go back and try again.',
     },
     server_error: {
       title: 'Something went wrong on our side',
-      turn: 'Nothing was shared. Go back to the app and try again; if it happens again, tell the people who run this service and quote the request below.',
+      turn: 'Nothing was shared. Go back to the app and try again; if it happens again, tell the operator of this service and quote the request ID below.',
     },
   }),
 )

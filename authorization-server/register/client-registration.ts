@@ -82,13 +82,13 @@ function findRedirectProblem(
     return `redirect_uris is required: name at least one ${acceptedForms(loopbackHosts)}`
   if (!Array.isArray(value) || value.length === 0)
     return `redirect_uris must be a list with at least one ${acceptedForms(loopbackHosts)}`
-  if (value.length > MAX_REDIRECT_URIS) return `redirect_uris holds more than ${MAX_REDIRECT_URIS} addresses`
+  if (value.length > MAX_REDIRECT_URIS) return `redirect_uris must have at most ${MAX_REDIRECT_URIS} entries`
   const index = value.findIndex(
     (uri: unknown) =>
       typeof uri !== 'string' || uri.length > MAX_REDIRECT_URI_LENGTH || !isLoopbackRedirect(uri, rules),
   )
   if (index === -1) return rules.isWeb ? findPortlessRedirect(value, rules) : undefined
-  return `redirect_uris[${index}] ${shown(value[index])}: this server accepts loopback redirects as ${acceptedForms(loopbackHosts)} only. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
+  return `redirect_uris[${index}] ${shown(value[index])}: this server accepts only loopback redirect URIs: ${acceptedForms(loopbackHosts)}. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
 }
 
 /**
@@ -98,13 +98,13 @@ function findRedirectProblem(
 function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {
   const index = uris.findIndex((uri) => !isLoopbackRedirect(uri, { ...rules, portOptional: false }))
   if (index === -1) return undefined
-  return `redirect_uris[${index}] ${shown(uris[index])}: a redirect URI of a web client must have a port, because it has to match exactly. Add the port, or register with application_type native, which accepts any port.`
+  return `redirect_uris[${index}] ${shown(uris[index])}: a redirect URI of a web client must have a port, because it must match exactly. Add the port, or register with application_type native, which accepts any port.`
 }
 
 function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | undefined {
   const name = body['client_name']
   if (name !== undefined && (typeof name !== 'string' || name === '' || name.length > MAX_NAME_LENGTH))
-    return `client_name must be a text of 1 to ${MAX_NAME_LENGTH} characters`
+    return `client_name must be a string of 1 to ${MAX_NAME_LENGTH} characters`
   const type = body['application_type']
   if (type !== undefined && type !== 'native' && type !== 'web')
     return 'application_type must be native or web'
@@ -114,12 +114,12 @@ function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | 
   if (!listIncludes(body['grant_types'], 'authorization_code'))
     return 'grant_types must be a list that contains authorization_code, the only flow of this server'
   if (!listIncludes(body['response_types'], 'code'))
-    return 'response_types must be a list that contains code, the only one of this server'
+    return 'response_types must be a list that contains code, the only response type of this server'
   const scope = body['scope']
   if (scope !== undefined && (typeof scope !== 'string' || parseScope(scope) === undefined))
-    return 'scope must be a string of scopes with spaces between them'
+    return 'scope must be a string of scopes, separated by spaces'
   const uri = body['client_uri']
-  if (uri !== undefined && !isWebAddress(uri)) return 'client_uri must be an http or https address'
+  if (uri !== undefined && !isWebAddress(uri)) return 'client_uri must be an http or https URL'
   return undefined
 }
 
@@ -149,7 +149,7 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
  * because they may be deeply nested.
  */
 function shown(value: unknown): string {
-  if (typeof value !== 'string') return 'is not a text'
+  if (typeof value !== 'string') return 'is not a string'
   const short = value.length > MAX_NAME_LENGTH ? `${value.slice(0, MAX_NAME_LENGTH)}...` : value
   return `"${short.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, "'")}"`
 }

@@ -23,7 +23,7 @@ export function signInPage(options: {
   const focusPassword = username !== ''
   return {
     title: failed ? 'Sign in: try again' : 'Sign in',
-    body: html`<p>to go on to ${options.clientName === undefined ? 'an app without a name' : html`<strong><bdi>${options.clientName}</bdi></strong>`}</p>
+    body: html`<p>to continue to ${options.clientName === undefined ? 'an app without a name' : html`<strong><bdi>${options.clientName}</bdi></strong>`}</p>
 ${failed && html`<p class="wrong" id="wrong" role="alert">User name or password is wrong. Check both and try again.</p>`}
 <form method="post" action="${path}/sign-in">
 <input type="hidden" name="form_token" value="${formToken}">

@@ -162,7 +162,7 @@ async function revokeAgain(
   if (again > 0)
     options.logger?.warn(
       { event: 'revocations_renewed', grants: again },
-      'redis came back without revocations that it had acknowledged; they were made again',
+      'Redis lost acknowledged revocations; the server wrote them again',
     )
 }
 
@@ -200,7 +200,7 @@ async function checkSchema(redis: Redis, where: string): Promise<void> {
   } catch (cause) {
     throw new BootError(
       'ERR_REDIS_READ_ONLY',
-      `Redis at ${where} does not take writes (${cause instanceof Error ? cause.message : cause}). Name the primary, and give the user write access to keys that begin with {scopegate}.`,
+      `Redis at ${where} rejects writes (${cause instanceof Error ? cause.message : cause}). Name the primary, and give the user write access to keys that begin with {scopegate}.`,
       { cause },
     )
   }
@@ -208,6 +208,6 @@ async function checkSchema(redis: Redis, where: string): Promise<void> {
   if (found <= SCHEMA_VERSION) return
   throw new BootError(
     'ERR_STORE_TOO_NEW',
-    `Redis at ${where} holds schema version ${found}; this program knows versions up to ${SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
+    `Redis at ${where} has schema version ${found}; this program supports versions up to ${SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
   )
 }

@@ -77,7 +77,7 @@ function explain(file: string, cause: unknown): BootError {
     case 5: // SQLITE_BUSY
       return new BootError(
         'ERR_STORE_LOCKED',
-        `The database ${file} stayed locked for ${BUSY_TIMEOUT_MS} ms. Stop the program that holds it (a backup, a database shell) and start again.`,
+        `The database ${file} stayed locked for ${BUSY_TIMEOUT_MS} ms. Stop the program that holds the lock (a backup, a database shell) and start again.`,
         { cause },
       )
     case 8: // SQLITE_READONLY
@@ -90,7 +90,7 @@ function explain(file: string, cause: unknown): BootError {
     default:
       return new BootError(
         'ERR_STORE_UNUSABLE',
-        `The database ${file} cannot be used (${reason}). Check that its disk has space and works.`,
+        `The database ${file} cannot be used (${reason}). Check the disk and its free space.`,
         { cause },
       )
   }
@@ -99,7 +99,7 @@ function explain(file: string, cause: unknown): BootError {
 function damaged(file: string, cause: unknown): BootError {
   return new BootError(
     'ERR_STORE_DAMAGED',
-    `${file} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${file}-wal and ${file}-shm away to start empty: clients, accounts and sign-ins are then gone.`,
+    `${file} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${file}-wal and ${file}-shm away to start with an empty database. This deletes all clients, accounts and sign-ins.`,
     { cause },
   )
 }
@@ -107,7 +107,7 @@ function damaged(file: string, cause: unknown): BootError {
 function tooNew(file: string, found: number): BootError {
   return new BootError(
     'ERR_STORE_TOO_NEW',
-    `${file} has schema version ${found}; this program knows versions up to ${SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
+    `${file} has schema version ${found}; this program supports versions up to ${SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
   )
 }
 

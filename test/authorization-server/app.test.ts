@@ -286,7 +286,7 @@ t.test('an internal error of the engine gets 500 server_error without details', 
   t.equal(answer.headers.get('retry-after'), null, 'a retry does not help')
   t.strictSame(answer.json, {
     error: 'server_error',
-    error_description: 'The server met an unexpected condition.',
+    error_description: 'Internal error. Quote the request ID in reports.',
   })
   t.match(
     server.log().findLast(({ event }) => event === 'failed'),
@@ -307,7 +307,7 @@ t.test('a server in production logs which development accounts it removed', asyn
     service: 'authorization-server',
     event: 'development_accounts_removed',
     usernames: ['alice', 'bob'],
-    msg: 'development accounts of an earlier start were removed, with everything issued to them',
+    msg: 'development accounts removed, with their sessions, grants and tokens',
   })
   t.notMatch(production.output(), 'development_mode')
   await production.stop()
@@ -387,7 +387,7 @@ t.test('the server sweeps its store once a minute until it stops', async (t) => 
     level: 'error',
     service,
     event: 'sweep_failed',
-    msg: 'expired artifacts stay for now',
+    msg: 'cannot remove expired artifacts; the next sweep retries',
   })
   database.close()
   t.ok(

@@ -18,9 +18,9 @@ function describe(schema: Schema, path = ''): readonly string[] {
 
 const EXPECTED = String.raw`
 : config/authorization-server.yaml
-issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public address of the whole service; it stands in every token and document
+issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public URL of the service; every token and metadata document contains it
 name {"type":"string","minLength":1,"maxLength":100}: the service's name on the pages
-listen: where the service listens
+listen: address of the HTTP listener
 listen.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
 listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
 management: where /livez, /readyz and /metrics listen
@@ -29,42 +29,42 @@ management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen o
 management.names? {"maxItems":100,"uniqueItems":true}: accepted host names besides its addresses and localhost
 management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: a host name that it accepts
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
-protectedResources? {"maxItems":1000,"uniqueItems":true}: parts of the API that tokens may be for, besides the API itself
-protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public address
+protectedResources? {"maxItems":1000,"uniqueItems":true}: resources of tokens besides the API itself
+protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public URL
 dataDir {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: folder of the SQLite file and the generated keys
-store: what remembers clients, grants and tokens
+store: the store of clients, grants and tokens
 store.type {"enum":["sqlite","redis"]}: sqlite or redis
-redis?: for store.type: redis, and no other
+redis?: only for store.type: redis
 redis?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: redis://… or rediss://…
-signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without it, keys are made once in dataDir
-cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without it, a key is made once in dataDir
-gatewayClient: the client that introspects tokens and listens for revocations
+signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without it, the server generates keys in dataDir
+cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without it, the server generates a key in dataDir
+gatewayClient: the client for introspection and the revocation stream
 gatewayClient.id {"type":"string","minLength":1,"maxLength":100}: the gateway's client_id
 gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret
 development? {"type":"boolean"}: true: alice/alice and bob/bob can sign in. Never in production
 drain?: graceful shutdown
 drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time to accept new connections after readiness fails; 0s without a load balancer
 drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time after which open connections are closed, the delay included
-lifetimes?: how long things live
+lifetimes?: lifetimes of codes, tokens and sessions
 lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: authorization codes
 lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: access tokens
 lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from their last use
 lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from the consent
 lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: sign-in sessions
 refreshTokens?: use of refresh tokens
-refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: a repeated refresh gets the same response for this long; 0s: it ends the grant
+refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: time in which a repeated refresh gets the same response; 0s: a repeat ends the grant
 registration?: dynamic client registration
-registration?.redirectUris?: which redirect URIs may be registered
-registration?.redirectUris?.loopback {"minItems":1}: hosts of http redirect URIs that anybody may register
+registration?.redirectUris?: redirect URIs that clients may register
+registration?.redirectUris?.loopback {"minItems":1}: loopback hosts that every client may register in http redirect URIs
 registration?.redirectUris?.loopback[] {"enum":["127.0.0.1","localhost","[::1]"]}: 127.0.0.1, localhost or [::1]
 registration?.bodyLimit? {"type":"string","pattern":"^[0-9]{1,6}(B|KiB|MiB|GiB)$","x-is":"a size such as 512B, 16KiB, 10MiB or 1GiB"}: largest registration request
-registration?.unusedClients? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: registered clients that nobody used are forgotten after this long
-registration?.rateLimit?: how many clients one address may register
-registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: registrations of one address in a window
-registration?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: how long they are counted together
+registration?.unusedClients? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: age at which a registered client without a grant expires
+registration?.rateLimit?: rate limit of client registrations
+registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: registrations per address in a window
+registration?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: length of the window
 authorization?: authorization requests and pushed authorization requests
 authorization?.rateLimit?: rate limit of authorization requests
-authorization?.rateLimit?.perAddress {"type":"integer","minimum":1}: authorization requests of one address in a window
+authorization?.rateLimit?.perAddress {"type":"integer","minimum":1}: authorization requests per address in a window
 authorization?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: length of the window
 authorization?.pending?: bound of stored authorization requests; the server evicts the oldest
 authorization?.pending?.perAddress {"type":"integer","minimum":1}: unfinished authorization requests of one address
@@ -73,7 +73,7 @@ compat?: relaxations for clients that do not follow the service interface
 compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorization request without scope
 compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state
 compat?.loopbackRedirects? {"type":"boolean"}: true: redirect URIs may name localhost and may omit the port
-integrations?: clients that the operator vouches for
+integrations?: clients that the operator configures
 integrations?[]: a registered integration
 integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client_id
 integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: shown on the consent page, as verified

@@ -89,7 +89,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
     { registration: { ...registration, unusedClientSeconds: 0, bodyLimitBytes: 0, rateLimit: short } },
     ['error', 'registration.unusedClients is shorter than a second', 'use 7d'],
     ['error', 'registration.rateLimit.window is shorter than a second', 'use 10m'],
-    ['error', 'registration.bodyLimit is nothing', 'use 16KiB'],
+    ['error', 'registration.bodyLimit is 0', 'use 16KiB'],
   )
   says(
     t,
@@ -136,8 +136,8 @@ t.test('findContradictions() requires a Redis URL for the Redis store only', asy
   ] as const)
     says(t, { redis, development }, [
       severity,
-      'redis.url (REDIS_URL) is set, but store.type is sqlite: nothing, no revocation either, would be written to Redis',
-      'use store.type: redis, or leave redis.url out and set issuers[].revocations at the gateways',
+      'redis.url (REDIS_URL) is set, but store.type is sqlite: the server would write no tokens or revocations to Redis',
+      'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
     ])
 })
 
@@ -145,7 +145,7 @@ t.test('findContradictions() names each client ID that occurs twice, once', asyn
   says(
     t,
     { integrations: [{ ...integration, clientId: 'gateway' }, integration, integration, integration] },
-    ['error', 'two clients have the id gateway', 'give each its own'],
-    ['error', 'two clients have the id app', 'give each its own'],
+    ['error', 'two clients have the id gateway', 'give each client its own id'],
+    ['error', 'two clients have the id app', 'give each client its own id'],
   )
 })

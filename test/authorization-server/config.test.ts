@@ -52,7 +52,7 @@ t.test('readAuthorizationServerConfig() rejects contradictory settings', async (
     [{ SCOPEGATE_LIFETIMES__REFRESH_TOKEN_MAX: '1d' }, /refreshTokenMax is shorter/],
     [{ SCOPEGATE_LIFETIMES__CODE: '10ms' }, /lifetimes\.code is shorter than a second/],
     [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url is not set/],
-    [{ REDIS_URL: 'redis://127.0.0.1/' }, /store\.type is sqlite: .* no revocation either/],
+    [{ REDIS_URL: 'redis://127.0.0.1/' }, /store\.type is sqlite: .* no tokens or revocations to Redis/],
     [{ SCOPEGATE_REGISTRATION__UNUSED_CLIENTS: '0s' }, /unusedClients/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__WINDOW: '10ms' }, /rateLimit\.window is shorter than a second/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__PER_ADDRESS: '0' }, /perAddress/],
@@ -145,7 +145,7 @@ t.test('readAuthorizationServerConfig() only warns of an unused Redis in develop
     env: { REDIS_URL: 'redis://127.0.0.1/', SCOPEGATE_DEVELOPMENT: 'true' },
   })
   t.equal(config.store.type, 'sqlite')
-  t.match(warnings, [{ code: 'C301', severity: 'warning', message: /no revocation either/ }])
+  t.match(warnings, [{ code: 'C301', severity: 'warning', message: /no tokens or revocations to Redis/ }])
   t.equal(warnings.length, 1)
 })
 

@@ -122,7 +122,7 @@ t.test('without any request, the write probe detects that SQLite rejects writes'
   database.exec(
     "create trigger refuse before insert on artifacts begin select raise(abort, 'no writes'); end",
   )
-  await shownAs(t, server, '[!] store: failed: the store takes no writes')
+  await shownAs(t, server, '[!] store: failed: the store rejects writes')
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
   t.equal(Number.isNaN(await metric(server, 'scopegate_oauth_store_clock_difference_seconds')), true)
   database.exec('drop trigger refuse')

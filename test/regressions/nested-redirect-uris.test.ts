@@ -20,7 +20,7 @@ for (const [name, open, close] of [
       body: `{"redirect_uris":[${nested}]}`,
     })
     t.match(answer, { status: 400, json: { error: 'invalid_redirect_uri' } })
-    t.match(answer.json['error_description'], /^redirect_uris\[0\] is not a text: /)
+    t.match(answer.json['error_description'], /^redirect_uris\[0\] is not a string: /)
     t.match(answer.headers.get('content-type'), /^application\/json/)
     t.ok(answer.text.length < 500)
   })

@@ -94,14 +94,14 @@ t.test('normalizeUsername() returns one spelling, or undefined for an invalid na
 
 t.test('add() rejects invalid accounts with the reason', async (t) => {
   const { accounts } = await open(t)
-  const short = 'A password has at least 12 characters.'
-  const long = 'A password has at most 256 characters.'
+  const short = 'A password must have at least 12 characters.'
+  const long = 'A password must have at most 256 characters.'
   const cases = [
     [
       'a b',
       PASSWORD,
       'username_invalid',
-      'A username has 1 to 64 letters, digits and the signs . _ @ + -, and begins with a letter or digit.',
+      'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
     ],
     ['carol', 'x'.repeat(11), 'password_too_short', short],
     ['carol', '\u{1f600}'.repeat(11), 'password_too_short', short],
@@ -117,7 +117,7 @@ t.test('add() rejects invalid accounts with the reason', async (t) => {
   t.match(await accounts.add({ username: 'carol', password: PASSWORD }), { added: { username: 'carol' } })
   t.strictSame(await accounts.add({ username: ' CAROL', password: PASSWORD }), {
     refused: 'username_taken',
-    message: 'An account with this username exists already.',
+    message: 'An account with this username already exists.',
   })
 })
 

@@ -119,7 +119,7 @@ t.test('Allow without a selected scope shows a message, stays on the page and gr
   const { page, allow } = await openConsent(t, { scopes: ['courses:read', 'orders:read'] })
   await press(page, page.getByRole('checkbox', { name: 'Everything' }))
   await page.getByRole('button', { name: 'Allow' }).click()
-  await page.getByRole('alert').getByText('Tick at least one box').waitFor()
+  await page.getByRole('alert').getByText('Select at least one box').waitFor()
   t.equal(await chosen(page), 'Selected: 0 of 2')
   await box(page, 'orders:read').check()
   t.same(await allow(), ['orders:read'])

@@ -108,7 +108,7 @@ ${SIGNED_IN}
 
 ${FORM}
 <h2>It will be able to</h2>
-<p class="wrong" role="alert">Tick at least one box, or cancel.</p>
+<p class="wrong" role="alert">Select at least one box, or cancel.</p>
 
 
 <div class="groups">
@@ -128,7 +128,7 @@ t.test('consentPage() without a scope shows one sentence', async (t) => {
     render({}).body,
     `${ON_THIS_DEVICE}
 ${FORM}
-<p>It learns that you signed in, and nothing else.</p>
+<p>It learns only that you signed in.</p>
 ${BUTTONS}`,
   )
 })
@@ -139,7 +139,7 @@ t.test('consentPage() says how many write scopes it does not tick', async (t) =>
     four,
     `<h2>It will be able to</h2>
 
-<p class="notice">It asks for 4 permissions to change data. They are not ticked: tick those that you want to allow.</p>
+<p class="notice">It asks for 4 permissions to change data. Select those that you want to allow.</p>
 <p><button class="toggle" role="checkbox" aria-checked="false" name="toggle" value="all" autofocus>Everything</button></p>
 <div class="groups">
 <div class="group" role="group" aria-labelledby="group-0">

@@ -48,7 +48,7 @@ t.test('an unknown path gets 404 with every header', async (t) => {
   t.equal(answer.status, 404)
   t.equal(
     answer.text,
-    '{"error":"not_found","error_description":"There is nothing at this path. /.well-known/oauth-authorization-server lists every endpoint."}',
+    '{"error":"not_found","error_description":"No endpoint matches this path. /.well-known/oauth-authorization-server lists every endpoint."}',
   )
   t.strictSame(headerSet(answer.headers), JSON_ERROR)
 })
@@ -64,7 +64,7 @@ t.test('another method gets 405 with every header', async (t) => {
     t.equal(answer.status, 405)
     t.strictSame(answer.json, {
       error: 'method_not_allowed',
-      error_description: `This endpoint answers ${allow}.`,
+      error_description: `Allowed: ${allow}.`,
     })
     t.strictSame(headerSet(answer.headers), { ...JSON_ERROR, ...cors, allow })
   }
@@ -94,7 +94,7 @@ t.test('each error gets its status, and a server error is logged', async (t) => 
   const malformed = { error: 'invalid_request', error_description: 'The request is malformed.' }
   const broken = {
     error: 'server_error',
-    error_description: 'The server met an unexpected condition.',
+    error_description: 'Internal error. Quote the request ID in reports.',
   }
   const cases = [
     [
@@ -102,8 +102,7 @@ t.test('each error gets its status, and a server error is logged', async (t) => 
       400,
       {
         error: 'invalid_request',
-        error_description:
-          'The sign-in took too long or was finished already. Go back to the app and start again.',
+        error_description: 'The sign-in expired or is already complete. Go back to the app and start again.',
       },
     ],
     [
@@ -117,7 +116,7 @@ t.test('each error gets its status, and a server error is logged', async (t) => 
     [
       withStatus(413),
       413,
-      { error: 'invalid_request', error_description: 'The body is larger than this endpoint takes.' },
+      { error: 'invalid_request', error_description: 'The body is larger than this endpoint accepts.' },
     ],
     [withStatus(400), 400, malformed],
     [withStatus(499), 400, malformed],

@@ -188,7 +188,7 @@ t.test('a form that is rejected does not reach the engine', async (t) => {
   const basic = { authorization: 'Basic abc' }
   const secretMissing =
     'Introspection needs client authentication: send client_id and client_secret in the form body.'
-  const noHeader = 'This endpoint takes no Authorization header: send client_id in the form body.'
+  const noHeader = 'This endpoint does not accept an Authorization header: send client_id in the form body.'
   for (const [path, message, expected, counts] of [
     [
       '/api/oauth/token',
@@ -436,7 +436,7 @@ t.test('with compat.loopbackRedirects, a redirect may name localhost and omit th
   const { answer } = await both.ask('/api/oauth/register', { json: { redirect_uris: ['https://[::1]/'] } })
   t.match(
     answer.json['error_description'],
-    'as http://127.0.0.1:<port>/<path> or http://localhost:<port>/<path> only.',
+    'redirect URIs: http://127.0.0.1:<port>/<path> or http://localhost:<port>/<path>.',
   )
 })
 

@@ -62,7 +62,8 @@ t.test('checkAuthorizationHeader() rejects each scheme with its own error', asyn
       {
         status: 400,
         error: 'invalid_request',
-        description: 'This endpoint takes no Authorization header: send client_id in the form body.',
+        description:
+          'This endpoint does not accept an Authorization header: send client_id in the form body.',
       },
       other,
     )

@@ -112,7 +112,7 @@ async function read(response: IncomingMessage, length = Number.POSITIVE_INFINITY
 const READY = 'event: ready\nid: known.0\ndata: {"resumed":false}\n\n'
 const RESUMED = 'event: ready\nid: known.0\ndata: {"resumed":true}\n\n'
 const RESET = 'event: reset\ndata: {}\n\n'
-const HEARTBEAT = ': still here\n\n'
+const HEARTBEAT = ': heartbeat\n\n'
 const revoked = (count: number): string =>
   `event: revoked\nid: known.${count}\ndata: {"grant":"${'g'.repeat(43)}"}\n\n`
 
@@ -142,7 +142,7 @@ t.test('a stream has these headers and events', async (t) => {
   tell(0)
   log().lost()
   t.equal(await read(response), '', 'a batch without revocations sends nothing')
-  t.strictSame(events, [{ result: 'ok', reason: 'a gateway listens', address: ADDRESS }])
+  t.strictSame(events, [{ result: 'ok', reason: 'revocation stream opened', address: ADDRESS }])
 })
 
 t.test('a reconnect resumes after the last ID, or resets', async (t) => {
@@ -236,7 +236,11 @@ t.test('a caller that is not the gateway gets 401 with a challenge', async (t) =
       },
     })
   t.equal(stream.listeners(), 0)
-  const event = { result: 'invalid_client', reason: "not the gateway's id and secret", address: ADDRESS }
+  const event = {
+    result: 'invalid_client',
+    reason: 'the credentials do not match gatewayClient',
+    address: ADDRESS,
+  }
   t.strictSame(events, [event, event])
 })
 
@@ -256,14 +260,17 @@ t.test('a stream that cannot start gets 503', async (t) => {
   })
   t.strictSame(
     await refusalOf(await ask(GOOD)),
-    unavailable('The log of revocations does not answer right now.'),
+    unavailable('The revocation log is temporarily unavailable. Try again later.'),
   )
   await until('the listener is removed', async () => stream.listeners() === 0)
   stream.close()
-  t.strictSame(await refusalOf(await ask(GOOD)), unavailable('No more listeners are taken right now.'))
+  t.strictSame(
+    await refusalOf(await ask(GOOD)),
+    unavailable('The server accepts no more streams at the moment. Try again later.'),
+  )
   t.strictSame(events, [
-    { ...event, reason: 'the store does not answer' },
-    { ...event, reason: 'the service ends' },
+    { ...event, reason: 'the store is unavailable' },
+    { ...event, reason: 'the server is shutting down' },
   ])
 })
 
@@ -291,7 +298,7 @@ t.test(
     }
     t.equal(stream.listeners(), 1)
     t.comment(`cut after ${told} revocations`)
-    t.match(events.slice(2), [{ result: 'cut', reason: 'it does not read what it is told' }])
+    t.match(events.slice(2), [{ result: 'cut', reason: 'the gateway reads too slowly' }])
     t.equal(events.length, 3, 'the event occurs once')
     const [next] = tell(1)
     await until('read', async () => read.includes(`id: ${next?.id}\n`))
@@ -317,9 +324,9 @@ t.test(
     t.same(
       [...new Set(events.map(({ result, reason }) => `${result}: ${reason}`))],
       [
-        "invalid_client: not the gateway's id and secret",
-        'ok: a gateway listens',
-        'temporarily_unavailable: all 256 places are taken',
+        'invalid_client: the credentials do not match gatewayClient',
+        'ok: revocation stream opened',
+        'temporarily_unavailable: the limit of 256 streams is reached',
       ],
     )
     for (const answer of answers) answer.destroy()
@@ -382,7 +389,7 @@ t.test('a process that cannot receive revocations of other processes closes its 
     deaf.log().filter((line) => line['endpoint'] === 'revocation_stream'),
     [
       { event: 'revocation_listener' },
-      { event: 'refused', reason: 'the store does not answer' },
+      { event: 'refused', reason: 'the store is unavailable' },
       { event: 'revocation_listener' },
     ],
   )

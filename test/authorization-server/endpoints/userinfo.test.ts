@@ -191,12 +191,12 @@ t.test('a bound token requires the DPoP scheme and a proof of its key', async (t
     ...challenged(401, 'invalid_token', asBearer, { rest: `${METADATA}, DPoP ${ALGORITHMS}` }),
     seen: [['token', 'a']],
   })
-  const unbound = 'The access token is bound to no key. Send it as Bearer.'
+  const unbound = 'The access token is not bound to a key. Send it as Bearer.'
   t.strictSame(await ask(dpop, { owner: owner('openid') }), {
     ...challenged(401, 'invalid_token', unbound, DPOP),
     seen: [['token', 'a']],
   })
-  const otherKey = 'The access token is bound to another key than the key of the proof.'
+  const otherKey = 'The access token and the DPoP proof are bound to different keys.'
   t.strictSame(await ask(dpop, { ...bound, verdict: 'of_another_key' }), {
     ...challenged(401, 'invalid_token', otherKey, DPOP),
     seen: checked('proof-1'),
@@ -204,7 +204,7 @@ t.test('a bound token requires the DPoP scheme and a proof of its key', async (t
   const bad = challenged(
     401,
     'invalid_dpop_proof',
-    'The DPoP proof is missing, not for this request and this token, or was used before.',
+    'The DPoP proof is missing, invalid for this request or token, or already used.',
     DPOP,
   )
   t.strictSame(await ask(dpop, { ...bound, verdict: 'bad' }), { ...bad, seen: checked('proof-1') })

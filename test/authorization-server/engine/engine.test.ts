@@ -193,7 +193,7 @@ t.test('an outage of the store is 503 with Retry-After, and a defect is 500', as
   const defect = await browser.visit(String(address))
   t.match(defect, {
     status: 500,
-    html: '<page>server_error: The server met an unexpected condition.</page>',
+    html: '<page>server_error: Internal error. Quote the request ID in reports.</page>',
   })
   t.equal(defect.left ? '' : defect.headers.get('retry-after'), null)
   t.equal(on.results.at(-1), 'server_error')

@@ -165,7 +165,7 @@ t.test('the second consumer of each model gets its error', async (t) => {
   }
   t.strictSame(await used('PushedAuthorizationRequest'), [
     'invalid_request_uri',
-    'request_uri was used already',
+    'request_uri was already used',
   ])
   const lost = ['invalid_grant', 'grant request is invalid']
   t.strictSame(await used('AuthorizationCode'), lost)
@@ -175,7 +175,7 @@ t.test('the second consumer of each model gets its error', async (t) => {
   await store.artifacts('Grant').upsert('g', { jti: 'g' }, 60)
   await t.rejects(adapter('RefreshToken').consume('used') as Promise<void>, {
     message: 'invalid_grant',
-    error_detail: 'lost the race for a value that works once',
+    error_detail: 'a concurrent request used this single-use value first',
   })
   t.ok(await adapter('Grant').find('g'), 'only a code ends its grant')
 })

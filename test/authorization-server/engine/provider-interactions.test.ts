@@ -108,7 +108,7 @@ t.test('an interaction belongs to its browser and its address', async (t) => {
   t.strictSame(stranger.left ? {} : JSON.parse(stranger.html), {
     code: 'ERR_INTERACTION_EXPIRED',
     name: 'InteractionError',
-    message: 'the interaction expired or was finished already',
+    message: 'the interaction expired or is already complete',
     cause: 'invalid_request',
   })
   const [cookie] = [...browser.cookies.values()].filter(({ name }) => name === 'scopegate_interaction')
@@ -121,7 +121,7 @@ t.test('an interaction belongs to its browser and its address', async (t) => {
   t.strictSame(await answer.json(), {
     code: 'ERR_INTERACTION_OTHER_BROWSER',
     name: 'InteractionError',
-    message: 'the address and the cookie name different interactions',
+    message: 'the URL and the cookie belong to different interactions',
   })
 })
 
@@ -132,8 +132,8 @@ t.test('an interaction whose client was deleted has expired', async (t) => {
   t.strictSame(await operate('read'), {
     code: 'ERR_INTERACTION_EXPIRED',
     name: 'InteractionError',
-    message: 'the interaction expired or was finished already',
-    cause: 'the client is gone',
+    message: 'the interaction expired or is already complete',
+    cause: 'the client no longer exists',
   })
 })
 
@@ -143,7 +143,7 @@ t.test('consent requires a signed-in person, and only requested scopes', async (
   const step = { code: 'ERR_INTERACTION_STEP', name: 'InteractionError' }
   t.strictSame(await operate('consent', { scopes: 'openid' }), {
     ...step,
-    message: 'the interaction waits for login',
+    message: 'the interaction expects login',
   })
   const consent = await signIn(client, browser)
   t.strictSame(await consent('consent', { scopes: 'openid courses:write profile' }), {
@@ -162,7 +162,7 @@ t.test('consent requires the account of the session', async (t) => {
   t.strictSame(await consent('consent', { scopes: 'openid' }), {
     code: 'ERR_INTERACTION_STEP',
     name: 'InteractionError',
-    message: 'consent needs a signed-in person',
+    message: 'consent requires a signed-in person',
   })
 })
 
@@ -222,7 +222,7 @@ t.test('a cancelled request returns access_denied with a description', async (t)
   const left = await browser.visit(String(address))
   t.strictSame(left.left ? Object.fromEntries(left.location.searchParams) : {}, {
     error: 'access_denied',
-    error_description: 'The person at the browser did not allow this.',
+    error_description: 'The person denied access.',
     state: 'a-state',
     iss: on.baseUrl,
   })

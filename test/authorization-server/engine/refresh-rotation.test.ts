@@ -131,7 +131,7 @@ t.test('a repeat for another scope, resource or key is denied and leaves the gra
   const proof = (by = key) => aProof({ key: by, url: 'https://login.example.com', token: '' })
   await refresh(asked, { proof: proof() })
   const OTHER =
-    'The refresh token was used a moment ago for another request. Repeat that scope and resource, or use the newest refresh token.'
+    'The refresh token was already used with another scope or resource. Repeat that request, or use the newest refresh token.'
   for (const [params, by] of [
     [{ ...asked, scope: 'a' }, proof()],
     [{ ...asked, scope: undefined }, proof()],
@@ -154,7 +154,8 @@ t.test('a repeat after a use or the end of the successor is denied and leaves th
     await store.artifacts('RefreshToken')[end]('successor')
     t.match((await refresh()).error, {
       error: 'invalid_grant',
-      error_description: 'The refresh token and its successor were used. Use the newest refresh token.',
+      error_description:
+        'The refresh token and its successor were already used. Use the newest refresh token.',
     })
     t.ok(await store.artifacts('Grant').find('grant-1'))
   }

@@ -43,18 +43,18 @@ t.test('§3.1 of RFC 6749: an empty, absent or repeated scope is invalid_request
 t.test('§3.3 of RFC 6749: an unknown or malformed scope is invalid_scope', async (t) => {
   t.strictSame(check('scope', { scope: 'openid "quoted"' }), [
     'invalid_scope',
-    'scope holds characters that no scope may have',
+    'scope contains invalid characters',
     '',
   ])
   t.strictSame(check('scope', { scope: 'openid no:such offline_access none:such' }), [
     'invalid_scope',
-    'this server does not know a requested scope; scopes_supported in its metadata lists all',
+    'a requested scope is unknown; scopes_supported in the metadata lists all scopes',
     'no:such none:such',
   ])
   t.match(check('scope', { scope: 'openid no:such' }), ['invalid_scope', String, 'no:such'])
   t.strictSame(check('scope', { scope: 'offline_access' }), [
     'invalid_scope',
-    'offline_access alone opens nothing: name the scopes that you need',
+    'offline_access alone grants no access: name the scopes that you need',
     'offline_access',
   ])
   for (const scope of ['openid', 'openid courses:read', 'offline_access openid'])

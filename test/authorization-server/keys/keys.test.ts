@@ -46,7 +46,7 @@ t.test('parseSigningKeys() names the fault of a set, and returns a complete set'
     }
   }
   const FORM =
-    'It must be a JSON Web Key Set with private keys: {"keys":[…]}; remove signingKeysFile to have keys generated.'
+    'It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.'
   for (const [document, reason] of [
     [null, 'the keys are missing'],
     [[], 'the keys are missing'],
@@ -145,7 +145,7 @@ t.test('loadCookieKeys() rejects short keys and reads one key per line, newest f
     await t.rejects(loadCookieKeys({ cookieKeysFile: join(dir, name), dataDir: dir }), {
       code: 'ERR_COOKIE_KEYS',
       exitCode: 3,
-      message: `${dir}/${name}: it must hold one cookie key per line, newest first, each at least 32 characters long.`,
+      message: `${dir}/${name}: it must contain one cookie key per line, newest first, each at least 32 characters long.`,
     })
   await t.rejects(loadCookieKeys({ cookieKeysFile: join(dir, 'missing'), dataDir: dir }), {
     code: 'ERR_SECRET_FILE',
@@ -171,7 +171,7 @@ t.test('cookieKeys() rejects a changed value or signature, and identifies the si
   t.equal(keys.index('session=1', signature), 1)
   t.equal(keys.index('session=1', keys.sign('session=1')), 0)
   t.equal(cookieKeys(['x'.repeat(32)]).index('session=1', signature), -1)
-  t.throws(() => cookieKeys([]), new TypeError('cookieKeys() needs a key'))
+  t.throws(() => cookieKeys([]), new TypeError('cookieKeys() requires a key'))
   t.equal(cookieKeys(['a key']).sign('data'), 'M9s8m6VLGY8y9BxYaffb5sJ3xLVZo5qqdrHfTvlZjfg', 'HMAC-SHA-256')
   t.equal(keys.verify('session=1', signature), true, 'also by an older key')
 })

@@ -40,7 +40,7 @@ t.test('createMetrics() registers these series, with help, type and labels', asy
     `# HELP scopegate_build_info Version of Scopegate; always 1.
 # TYPE scopegate_build_info gauge
 scopegate_build_info{version="1.2.3",service="authorization-server"} 1
-# HELP scopegate_oauth_revocation_listeners Gateways that listen for revocations.
+# HELP scopegate_oauth_revocation_listeners Open revocation streams.
 # TYPE scopegate_oauth_revocation_listeners gauge
 scopegate_oauth_revocation_listeners 3
 # HELP scopegate_oauth_requests_total Requests to the OAuth endpoints, by result: ok or the error code.
@@ -49,13 +49,13 @@ scopegate_oauth_requests_total{endpoint="token",grant_type="authorization_code",
 scopegate_oauth_requests_total{endpoint="token",grant_type="refresh_token",result="ok"} 2
 scopegate_oauth_requests_total{endpoint="token",grant_type="-",result="unsupported_grant_type"} 1
 scopegate_oauth_requests_total{endpoint="jwks",grant_type="-",result="ok"} 1
-# HELP scopegate_oauth_clients_registered_total Clients that registered themselves.
+# HELP scopegate_oauth_clients_registered_total Registered clients.
 # TYPE scopegate_oauth_clients_registered_total counter
 scopegate_oauth_clients_registered_total 2
 # HELP scopegate_oauth_sign_ins_throttled_total Sign-in attempts that got 429.
 # TYPE scopegate_oauth_sign_ins_throttled_total counter
 scopegate_oauth_sign_ins_throttled_total 3
-# HELP scopegate_oauth_consents_total Answers of people on the consent page.
+# HELP scopegate_oauth_consents_total Decisions on the consent page.
 # TYPE scopegate_oauth_consents_total counter
 scopegate_oauth_consents_total{outcome="given"} 1
 scopegate_oauth_consents_total{outcome="denied"} 1

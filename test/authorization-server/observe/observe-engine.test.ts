@@ -132,7 +132,7 @@ t.test('observeEngine() writes one line and counts for each event', async (t) =>
         error: 'invalid_grant',
         detail: 'expired',
         client_id: 'client-1',
-        msg: 'request refused',
+        msg: 'request rejected',
       },
     ],
   ]
@@ -161,10 +161,10 @@ t.test('observeEngine() writes a line without request fields for an event outsid
 t.test('observeEngine() logs a failure by its cause', async (t) => {
   const withCode = (code: string) => Object.assign(new Error('why'), { code })
   for (const [cause, level, msg] of [
-    [withCode('ECONNRESET'), 'debug', 'the client went away'],
-    [withCode('EPIPE'), 'debug', 'the client went away'],
-    [withCode('ERR_STREAM_PREMATURE_CLOSE'), 'debug', 'the client went away'],
-    [withCode('ECONNABORTED'), 'debug', 'the client went away'],
+    [withCode('ECONNRESET'), 'debug', 'the client disconnected'],
+    [withCode('EPIPE'), 'debug', 'the client disconnected'],
+    [withCode('ERR_STREAM_PREMATURE_CLOSE'), 'debug', 'the client disconnected'],
+    [withCode('ECONNABORTED'), 'debug', 'the client disconnected'],
     [new StoreError('ERR_STORE_UNAVAILABLE', 'why'), 'debug', 'the store failed'],
     [new StoreError('ERR_STORE_DAMAGED', 'why'), 'error', 'request failed'],
     [withCode('ERR_STORE_UNAVAILABLE'), 'error', 'request failed'],
@@ -190,12 +190,19 @@ t.test('observeStreams() writes one line and counts one request for each event',
     address: '192.0.2.1',
   }
   for (const [result, line] of [
-    ['ok', { level: 'info', event: 'revocation_listener', msg: 'a gateway listens' }],
-    ['cut', { level: 'warn', event: 'revocation_listener_cut', msg: 'a gateway that does not read' }],
-    ['invalid_client', { level: 'warn', event: 'refused', error: 'invalid_client', msg: 'request refused' }],
+    ['ok', { level: 'info', event: 'revocation_listener', msg: 'revocation stream opened' }],
+    [
+      'cut',
+      {
+        level: 'warn',
+        event: 'revocation_listener_cut',
+        msg: 'revocation stream closed: the gateway reads too slowly',
+      },
+    ],
+    ['invalid_client', { level: 'warn', event: 'refused', error: 'invalid_client', msg: 'request rejected' }],
     [
       'temporarily_unavailable',
-      { level: 'warn', event: 'refused', error: 'temporarily_unavailable', msg: 'request refused' },
+      { level: 'warn', event: 'refused', error: 'temporarily_unavailable', msg: 'request rejected' },
     ],
   ] as const) {
     const { logger, metrics, take, counted } = observer()

@@ -89,12 +89,12 @@ t.test('each change of the state is one line, and the readiness check shows the 
   const { watched, state, take, tick } = await startWatching(t)
   take()
   for (const [reason, detail] of [
-    ['away', 'the store does not answer'],
+    ['away', 'the store is unavailable'],
     ['read_only', 'the store is read-only'],
     ['full', 'the store is full'],
     ['locked', 'another process holds the lock of the store'],
     ['damaged', 'the store is damaged'],
-    ['failed', 'the store takes no writes'],
+    ['failed', 'the store rejects writes'],
   ] as const) {
     state.probe = async () => Promise.reject(failing(reason, new Error('the cause')))
     await tick(10_000)
@@ -121,7 +121,7 @@ t.test('each change of the state is one line, and the readiness check shows the 
   state.probe = async () => undefined
   await tick(5_000)
   t.strictSame(take(), {
-    lines: [['info', { event: 'store_recovered' }, 'the store takes writes again']],
+    lines: [['info', { event: 'store_recovered' }, 'the store accepts writes again']],
     metered: [['writable', true]],
   })
   t.strictSame(watched.checks(), [{ name: 'store', ok: true }])
@@ -202,7 +202,7 @@ t.test('a clock difference above 5 seconds is a warning and a degraded check', a
     return take().lines
   }
   const differs =
-    'the clock of this server differs from the clock of the store: it issues and expires tokens at the wrong time; set the clock'
+    'the clock of this server differs from the clock of the store: tokens begin and expire at the wrong time; set the clock'
   t.strictSame(await advance(5.6), [['warn', { event: 'clock_differs', ahead_seconds: 6 }, differs]])
   const check = { name: 'clock', ok: true, degraded: true }
   t.strictSame(watched.checks(), [
@@ -214,7 +214,7 @@ t.test('a clock difference above 5 seconds is a warning and a degraded check', a
   t.strictSame(await advance(undefined), [])
   t.equal(watched.checks().length, 2, 'a probe without a clock changes nothing')
   t.strictSame(await advance(-4.4), [
-    ['info', { event: 'clock_agrees', ahead_seconds: -4 }, 'the clock agrees with the clock of the store'],
+    ['info', { event: 'clock_agrees', ahead_seconds: -4 }, 'the clock matches the clock of the store'],
   ])
   t.equal(watched.checks().length, 1)
   t.strictSame(await advance(-6), [['warn', { event: 'clock_differs', ahead_seconds: -6 }, differs]])

@@ -16,7 +16,7 @@ t.test('rejects a form without its cookie', async (t) => {
   const { page, context } = await begin(t)
   await context.clearCookies({ name: 'scopegate-form' })
   await fillAndSignIn(page, 'alice', 'alice')
-  await heading(page, 'We could not be sure that this came from you')
+  await heading(page, 'We could not verify your request')
 })
 
 t.test('rejects a consent form from another site, although the browser sends the cookies', async (t) => {
@@ -149,7 +149,7 @@ t.test('a finished interaction and a wrong client show an error page with a requ
   const wrong = client.authorizeUrl('openid', makePkce().challenge, { client_id: 'nobody' })
   const response = await page.goto(wrong.href)
   t.equal(response?.status(), 400)
-  await heading(page, 'The app sent you here the wrong way')
+  await heading(page, 'The app sent an invalid request')
   t.match(await page.locator('footer').textContent(), /^Request .+/)
   await page.getByText('Details for the app’s developer').click()
   await page.getByText('invalid_client').waitFor()

@@ -11,7 +11,7 @@ const CASES = [
     {
       status: 400,
       error: 'interaction_expired',
-      description: 'There is no such interaction in this browser (any more).',
+      description: 'The interaction does not exist in this browser or has expired.',
       ours: false,
     },
   ],
@@ -20,7 +20,7 @@ const CASES = [
     {
       status: 403,
       error: 'other_browser',
-      description: 'The interaction cookie does not belong to this address.',
+      description: 'The interaction cookie does not belong to this URL.',
       ours: false,
     },
   ],
@@ -29,7 +29,7 @@ const CASES = [
     {
       status: 400,
       error: 'wrong_step',
-      description: 'The interaction waits for another step.',
+      description: 'The interaction expects another step.',
       ours: false,
     },
   ],
@@ -55,17 +55,14 @@ const CASES = [
     {
       status: 503,
       error: 'temporarily_unavailable',
-      description: 'The store cannot be reached.',
+      description: 'The store is unavailable.',
       retryAfterSeconds: 2,
       ours: true,
     },
   ],
   ...[withCode('ERR_OTHER'), undefined, null, 'secret'].map(
     (failure) =>
-      [
-        failure,
-        { status: 500, error: 'server_error', description: 'An unexpected condition.', ours: true },
-      ] as const,
+      [failure, { status: 500, error: 'server_error', description: 'Internal error.', ours: true }] as const,
   ),
 ] as const
 

@@ -50,7 +50,7 @@ t.test(
         const response = await postForm(pages, step, attempt)
         t.equal(response.status, 403, `${step}: ${name}`)
         assertPageHeaders(t, response, name)
-        t.match(await response.text(), /We could not be sure that this came from you/)
+        t.match(await response.text(), /We could not verify your request/)
       }
     t.strictSame(pages.recorded, [])
   },
@@ -85,7 +85,7 @@ t.test('rejects a malformed form with the correct status, without side effects',
     const response = await postForm(pages, 'sign-in', { cookie, body })
     t.equal(response.status, status, name)
     assertPageHeaders(t, response, name)
-    t.match(await response.text(), /We could not read what your browser sent/, name)
+    t.match(await response.text(), /We could not read your form/, name)
   }
   for (const type of ['application/json', 'multipart/form-data; boundary=x', 'text/plain', 'nonsense']) {
     const response = await postForm(pages, 'sign-in', {
@@ -228,7 +228,7 @@ t.test('an expired interaction, or one of another browser, shows a page that say
   const cases = [
     ['ERR_INTERACTION_EXPIRED', 400, /This page is no longer valid/],
     ['ERR_INTERACTION_OTHER_BROWSER', 403, /This page belongs to another browser/],
-    ['ERR_INTERACTION_STEP', 400, /That step was done already/],
+    ['ERR_INTERACTION_STEP', 400, /This step is already complete/],
   ] as const
   for (const [code, status, text] of cases) {
     pages.failure = new InteractionError(code, 'internal words')
@@ -282,7 +282,7 @@ t.test('rejects consent for scopes that were not requested or not selected', asy
   const none = await send({})
   t.equal(none.status, 400)
   const again = await none.text()
-  t.match(again, /Tick at least one box/)
+  t.match(again, /Select at least one box/)
   t.notMatch(again, / checked/, 'the page keeps the selection of the user')
   t.equal((await send({ 'scope.profile': 'on', 'scope.orders:read': 'on' })).status, 400)
   t.equal((await send({ 'scope.courses:read': 'off' })).status, 400)
@@ -442,7 +442,7 @@ t.test('shows every scope of a long list, and a sentence for openid alone', asyn
   )
   pages.interaction = anInteraction({ ...CONSENT, scopes: ['openid'] })
   const { cookie, token, markup } = await openForm(pages)
-  t.match(markup, /It learns that you signed in, and nothing else/)
+  t.match(markup, /It learns only that you signed in/)
   t.equal((await postForm(pages, 'consent', { cookie, body: { form_token: token } })).status, 303)
   t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid'] }])
 })
@@ -512,14 +512,14 @@ t.test('each error page has its description, the service and the request ID', as
   const { cookie, token } = await openForm(pages)
   const valid = { cookie, body: { form_token: token, ...CREDENTIALS } }
   for (const [form, status, retryAfter, details] of [
-    [{ cookie, body: 'a' }, 400, null, 'form_unreadable: The form is malformed or has a field twice.'],
+    [{ cookie, body: 'a' }, 400, null, 'form_unreadable: The form is malformed or repeats a field.'],
     [
       { cookie, body: CREDENTIALS },
       403,
       null,
-      'form_refused: The form token is missing or wrong, or the form came from another site.',
+      'form_refused: The form token is missing or invalid, or the form came from another site.',
     ],
-    [valid, 503, '2', 'busy: Too many sign-ins at once.'],
+    [valid, 503, '2', 'busy: Too many concurrent sign-ins.'],
     [valid, 429, '60', 'too_many_attempts: Try again in 60 seconds.'],
   ] as const) {
     const response = await postForm(pages, 'sign-in', form)
@@ -600,7 +600,7 @@ t.test('a POST without a body gets 400', async (t) => {
   for (const step of ['sign-in', 'consent', 'cancel']) {
     const response = await fetch(`${pages.url}/oauth/interaction/uid-1/${step}`, { method: 'POST' })
     t.equal(response.status, 400, step)
-    t.match(await response.text(), /We could not read what your browser sent/)
+    t.match(await response.text(), /We could not read your form/)
   }
 })
 

@@ -96,7 +96,7 @@ t.test('readRedirectTarget() returns host and port, and identifies apps on this 
     ['https://user:pw@evil.example/', 'evil.example', false, 'https://evil.example'],
     ['https://b\u00fccher.example/', 'xn--bcher-kva.example', false, 'https://xn--bcher-kva.example'],
     ['com.example.app:/cb', 'com.example.app', true, 'com.example.app:'],
-    ['nonsense', 'an unknown place', false, undefined],
+    ['nonsense', 'an unknown target', false, undefined],
   ] as const
   for (const [uri, shown, onThisDevice, policySource] of cases)
     t.strictSame(readRedirectTarget(uri), { shown, onThisDevice, policySource }, uri)
@@ -118,7 +118,7 @@ t.test('form tokens: accepts a token of an older key and rejects a token of an u
   t.equal(verify(['old'], 'uid', `${token}A`), false)
   t.throws(() => createFormTokens({ cookieKeys: [], secureCookies }), {
     name: 'TypeError',
-    message: 'at least one cookie key is needed',
+    message: 'at least one cookie key is required',
   })
 })
 
@@ -214,9 +214,9 @@ t.test(
     const options = { serviceName: '<S>', requestId: '<id>' }
     const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
     t.notMatch(markup, /<svg|<script|<S>|<id>|\u202e/)
-    t.match(markup, /<h1>The app sent you here the wrong way<\/h1>/)
+    t.match(markup, /<h1>The app sent an invalid request<\/h1>/)
     t.match(renderErrorPage({ ...options, error: 'server_error', description: '' }), /on our side/)
     t.notMatch(renderErrorPage({ ...options, error: 'server_error', description: '' }), /<details>/)
-    t.match(renderErrorPage({ ...options, error: 'constructor', description: '' }), /the wrong way/)
+    t.match(renderErrorPage({ ...options, error: 'constructor', description: '' }), /an invalid request/)
   },
 )

@@ -74,19 +74,19 @@ t.test('renderErrorPage() has a title and advice for each error code', async (t)
   const cases: Readonly<Record<string, readonly [title: string, advice: string]>> = {
     interaction_expired: [
       'This page is no longer valid',
-      'It took too long, or you finished already. Go back to the app and start again from there.',
+      'It expired, or you finished already. Go back to the app and start again from there.',
     ],
     other_browser: [
       'This page belongs to another browser',
-      'Sign-in has to end in the browser where it began, with cookies allowed. Go back to the app and start again from there.',
+      'Finish sign-in in the browser where you started it, with cookies allowed. Go back to the app and start again from there.',
     ],
-    wrong_step: ['That step was done already', 'Go back to the app and start again from there.'],
+    wrong_step: ['This step is already complete', 'Go back to the app and start again from there.'],
     form_refused: [
-      'We could not be sure that this came from you',
+      'We could not verify your request',
       'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
     ],
     form_unreadable: [
-      'We could not read what your browser sent',
+      'We could not read your form',
       'Nothing was changed. Go back to the app and start again from there.',
     ],
     too_many_attempts: [
@@ -103,15 +103,15 @@ t.test('renderErrorPage() has a title and advice for each error code', async (t)
     ],
     temporarily_unavailable: [
       'Sign-in does not work right now',
-      'The fault is ours. Nothing was changed. Wait a moment, go back and try again.',
+      'The problem is on our side. Nothing was changed. Wait a moment, go back and try again.',
     ],
     server_error: [
       'Something went wrong on our side',
-      'Nothing was shared. Go back to the app and try again; if it happens again, tell the people who run this service and quote the request below.',
+      'Nothing was shared. Go back to the app and try again; if it happens again, tell the operator of this service and quote the request ID below.',
     ],
     invalid_client: [
-      'The app sent you here the wrong way',
-      'You did nothing wrong, and nothing was shared. The people who make the app have to correct it: the details below help them.',
+      'The app sent an invalid request',
+      'You did nothing wrong, and nothing was shared. The developer of the app must correct it with the details below.',
     ],
   }
   for (const [error, [title, advice]] of Object.entries(cases)) {
@@ -123,6 +123,6 @@ t.test('renderErrorPage() has a title and advice for each error code', async (t)
 t.test('only html`` creates markup', async (t) => {
   t.throws(() => Reflect.construct(Html, ['<b>', undefined]), {
     name: 'TypeError',
-    message: 'markup is made by html`` only',
+    message: 'create markup only with html``',
   })
 })

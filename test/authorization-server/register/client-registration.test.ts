@@ -18,7 +18,7 @@ t.test('§3.2.2 parseRegistration() names the invalid redirect URI and the requi
   t.same(refusalOf({ redirect_uris: [...redirect_uris, 'http://localhost:3118/callback'] }), {
     error: 'invalid_redirect_uri',
     description:
-      'redirect_uris[1] "http://localhost:3118/callback": this server accepts loopback redirects as http://127.0.0.1:<port>/<path> only. Use 127.0.0.1, or ask the operator for a registered integration.',
+      'redirect_uris[1] "http://localhost:3118/callback": this server accepts only loopback redirect URIs: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
   })
 })
 
@@ -117,14 +117,14 @@ t.test('§3.2.1 parseRegistration() replaces unsupported metadata and omits unkn
 })
 
 const METADATA = 'invalid_client_metadata'
-const NAME = 'client_name must be a text of 1 to 200 characters'
+const NAME = 'client_name must be a string of 1 to 200 characters'
 const TYPE = 'application_type must be native or web'
 const METHOD =
   'token_endpoint_auth_method must be none (public client) or client_secret_post (confidential client)'
 const GRANTS = 'grant_types must be a list that contains authorization_code, the only flow of this server'
-const RESPONSES = 'response_types must be a list that contains code, the only one of this server'
-const SCOPE = 'scope must be a string of scopes with spaces between them'
-const URI = 'client_uri must be an http or https address'
+const RESPONSES = 'response_types must be a list that contains code, the only response type of this server'
+const SCOPE = 'scope must be a string of scopes, separated by spaces'
+const URI = 'client_uri must be an http or https URL'
 
 t.test('parseRegistration() describes each invalid field', async (t) => {
   const rows: readonly (readonly [Record<string, unknown>, string])[] = [
@@ -205,17 +205,20 @@ t.test('parseRegistration() describes each problem of redirect URIs', async (t) 
     'redirect_uris must be a list with at least one http://localhost:<port>/<path> or http://[::1]:<port>/<path>',
   )
   t.equal(parse('text'), 'redirect_uris must be a list with at least one http://127.0.0.1:<port>/<path>')
-  t.equal(parse(Array(11).fill(redirect_uris[0])), 'redirect_uris holds more than 10 addresses')
+  t.equal(parse(Array(11).fill(redirect_uris[0])), 'redirect_uris must have at most 10 entries')
   t.equal(
     parse([redirect_uris[0], 7]),
-    'redirect_uris[1] is not a text: this server accepts loopback redirects as http://127.0.0.1:<port>/<path> only. Use 127.0.0.1, or ask the operator for a registered integration.',
+    'redirect_uris[1] is not a string: this server accepts only loopback redirect URIs: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
   )
   t.equal(
     parse(['x'], two),
-    'redirect_uris[0] "x": this server accepts loopback redirects as http://localhost:<port>/<path> or http://[::1]:<port>/<path> only. Use localhost, or ask the operator for a registered integration.',
+    'redirect_uris[0] "x": this server accepts only loopback redirect URIs: http://localhost:<port>/<path> or http://[::1]:<port>/<path>. Use localhost, or ask the operator for a registered integration.',
   )
-  t.match(parse(['x'], { loopbackHosts: [] }), ' only. Use 127.0.0.1, or ask')
-  t.match(parse([`http://127.0.0.1:4000/${'x'.repeat(1_003)}`]), 'this server accepts loopback')
+  t.match(parse(['x'], { loopbackHosts: [] }), '. Use 127.0.0.1, or ask')
+  t.match(
+    parse([`http://127.0.0.1:4000/${'x'.repeat(1_003)}`]),
+    'this server accepts only loopback redirect URIs',
+  )
   t.match(parse(['y'.repeat(200)]), `"${'y'.repeat(200)}": this`)
   t.match(parse(['y'.repeat(201)]), `"${'y'.repeat(200)}...": this`)
   t.match(parse(['a"b\\c"d\u007f\u001fé~ ']), `"a'b'c'd???~ ": this`)
@@ -236,6 +239,6 @@ t.test('a web client needs a port, also where the port is optional', async (t) =
   t.strictSame(parse([...redirect_uris, portless], 'web'), {
     error: 'invalid_redirect_uri',
     description:
-      'redirect_uris[1] "http://127.0.0.1/callback": a redirect URI of a web client must have a port, because it has to match exactly. Add the port, or register with application_type native, which accepts any port.',
+      'redirect_uris[1] "http://127.0.0.1/callback": a redirect URI of a web client must have a port, because it must match exactly. Add the port, or register with application_type native, which accepts any port.',
   })
 })

@@ -16,7 +16,7 @@ t.test('signInPage() renders an empty form with the focus on the user name', asy
   t.equal(title, 'Sign in')
   t.equal(
     String(body),
-    `<p>to go on to <strong><bdi>App</bdi></strong></p>
+    `<p>to continue to <strong><bdi>App</bdi></strong></p>
 
 <form method="post" action="/oauth/interaction/uid/sign-in">
 <input type="hidden" name="form_token" value="token">
@@ -33,7 +33,7 @@ t.test('signInPage() keeps the user name after a failure, with the focus on the 
   t.equal(title, 'Sign in: try again')
   t.equal(
     String(body),
-    `<p>to go on to an app without a name</p>
+    `<p>to continue to an app without a name</p>
 <p class="wrong" id="wrong" role="alert">User name or password is wrong. Check both and try again.</p>
 <form method="post" action="/oauth/interaction/uid/sign-in">
 <input type="hidden" name="form_token" value="token">

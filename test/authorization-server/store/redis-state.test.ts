@@ -51,14 +51,14 @@ t.test('a newer schema and a read-only Redis are explained', async (t) => {
     name: 'BootError',
     code: 'ERR_STORE_TOO_NEW',
     exitCode: 1,
-    message: `Redis at redis://127.0.0.1:${server.port} holds schema version 2; this program knows versions up to 1. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
+    message: `Redis at redis://127.0.0.1:${server.port} has schema version 2; this program supports versions up to 1. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
   })
   await redis.set('{scopegate}:schema', '1')
   await redis.replicaof('127.0.0.1', '1')
   await t.rejects(openRedisStore(server.url, options), {
     code: 'ERR_REDIS_READ_ONLY',
     exitCode: 1,
-    message: `Redis at redis://127.0.0.1:${server.port} does not take writes (READONLY You can't write against a read only replica.). Name the primary, and give the user write access to keys that begin with {scopegate}.`,
+    message: `Redis at redis://127.0.0.1:${server.port} rejects writes (READONLY You can't write against a read only replica.). Name the primary, and give the user write access to keys that begin with {scopegate}.`,
     cause: { name: 'ReplyError' },
   })
   await redis.replicaof('NO', 'ONE')
@@ -379,6 +379,6 @@ t.test('followers learn that Redis is away, and what it lost is renewed in the l
   )
   t.strictSame(renewed, [
     { event: 'revocations_renewed', grants: 1 },
-    'redis came back without revocations that it had acknowledged; they were made again',
+    'Redis lost acknowledged revocations; the server wrote them again',
   ])
 })

@@ -44,7 +44,7 @@ t.test('openSqliteFile() rejects a newer schema and does not change the file', a
     t,
     file,
     'ERR_STORE_TOO_NEW',
-    new RegExp(`schema version 99; this program knows versions up to ${SCHEMA_VERSION}`),
+    new RegExp(`schema version 99; this program supports versions up to ${SCHEMA_VERSION}`),
   )
   t.strictSame(
     openFiles().filter((path) => path.startsWith(file)),

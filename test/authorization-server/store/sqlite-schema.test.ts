@@ -66,7 +66,7 @@ t.test('a failed migration leaves the file unchanged', async (t) => {
     name: 'BootError',
     code: 'ERR_STORE_UNUSABLE',
     exitCode: 1,
-    message: `The database ${file} cannot be used (table accounts already exists). Check that its disk has space and works.`,
+    message: `The database ${file} cannot be used (table accounts already exists). Check the disk and its free space.`,
     cause: { message: 'table accounts already exists' },
   })
 })
@@ -93,7 +93,7 @@ t.test('openSqliteFile() explains each failure', async (t) => {
   t.throws(() => openSqliteFile(notes), {
     code: 'ERR_STORE_DAMAGED',
     exitCode: 1,
-    message: `${notes} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${notes}-wal and ${notes}-shm away to start empty: clients, accounts and sign-ins are then gone.`,
+    message: `${notes} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${notes}-wal and ${notes}-shm away to start with an empty database. This deletes all clients, accounts and sign-ins.`,
   })
   const newer = join(folder, 'newer.sqlite')
   const database = openSqliteFile(newer)
@@ -102,7 +102,7 @@ t.test('openSqliteFile() explains each failure', async (t) => {
   t.throws(() => openSqliteFile(newer), {
     code: 'ERR_STORE_TOO_NEW',
     exitCode: 1,
-    message: `${newer} has schema version 6; this program knows versions up to 5. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
+    message: `${newer} has schema version 6; this program supports versions up to 5. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
   })
 })
 
