@@ -11,8 +11,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 const [url, tool] = positionals
-if (url === undefined)
-  fail('say which server: call-tools.ts http://127.0.0.1:8080/mcp [TOOL] [--arguments JSON]')
+if (url === undefined) fail('usage: call-tools.ts http://127.0.0.1:8080/mcp [TOOL] [--arguments JSON]')
 
 const callbacks: ((query: URLSearchParams) => void)[] = []
 const listener = createServer((request, response) => {
@@ -28,7 +27,7 @@ const provider = rememberingProvider({
   clientName: 'Tools from the command line',
   redirectUrl,
   sendTo: (address) => {
-    process.stderr.write(`Open this address in a browser, sign in and allow the access:\n\n  ${address}\n\n`)
+    process.stderr.write(`Open this URL in a browser, sign in and allow access:\n\n  ${address}\n\n`)
   },
 })
 
@@ -61,7 +60,7 @@ async function signingIn<Result>(act: () => Promise<Result>): Promise<Result> {
   } catch (error) {
     if (!(error instanceof UnauthorizedError)) throw error
     const query = await answered
-    if (query.get('state') !== provider.lastState) fail('the answer belongs to another request')
+    if (query.get('state') !== provider.lastState) fail('the response belongs to another request')
     await transport.finishAuth(query)
     return act()
   }

@@ -41,12 +41,12 @@ authorize.search = new URLSearchParams({
   code_challenge_method: 'S256',
   state,
 }).toString()
-process.stderr.write(`Open this address in a browser, sign in and allow the access:\n\n  ${authorize}\n\n`)
+process.stderr.write(`Open this URL in a browser, sign in and allow access:\n\n  ${authorize}\n\n`)
 
 const answer = await callback
 // RFC 9207: the response must come from the expected server.
 if (answer.get('state') !== state || answer.get('iss') !== issuer)
-  fail('the answer belongs to another request')
+  fail('the response belongs to another request')
 const code = answer.get('code')
 if (code === null) fail(`no access: ${answer.get('error')}: ${answer.get('error_description')}`)
 
@@ -77,7 +77,7 @@ function readOptions(): { readonly api: string; readonly scope: string } {
 
 async function getJson(url: string, init: RequestInit = {}): Promise<Json> {
   const response = await fetch(url, init).catch((error: unknown) =>
-    fail(`${url} does not answer (${String(error)})`),
+    fail(`${url} is unreachable (${String(error)})`),
   )
   const body = (await response.json()) as Json
   if (!response.ok) fail(`${url} answered ${response.status}: ${body['error']}: ${body['error_description']}`)

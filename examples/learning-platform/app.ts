@@ -58,14 +58,15 @@ export async function startLearningPlatform(options: LearningPlatformOptions): P
 function explainListenError(cause: unknown, host: string, port: number): StartError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
   const advice: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'something else listens there: stop it, or set LEARNING_PLATFORM_PORT to another port',
-    EACCES: 'this user may not: set LEARNING_PLATFORM_PORT to a port above 1023',
-    EADDRNOTAVAIL: 'this machine has no such address: set LEARNING_PLATFORM_HOST to one of its own',
-    ENOTFOUND: 'no such host is known: set LEARNING_PLATFORM_HOST to an address of this machine',
+    EADDRINUSE: 'another program uses this port: stop it, or set LEARNING_PLATFORM_PORT to another port',
+    EACCES: 'this user must not use this port: set LEARNING_PLATFORM_PORT to a port above 1023',
+    EADDRNOTAVAIL:
+      'this machine does not have this address: set LEARNING_PLATFORM_HOST to an address of this machine',
+    ENOTFOUND: 'this host name is unknown: set LEARNING_PLATFORM_HOST to an address of this machine',
   }
   return new StartError(
     'ERR_LISTEN',
-    `The learning platform can not listen on ${host}:${port}: ${advice[code] ?? code}.`,
+    `The learning platform cannot listen on ${host}:${port}: ${advice[code] ?? code}.`,
     { cause },
   )
 }

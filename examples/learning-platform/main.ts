@@ -19,7 +19,7 @@ try {
   process.on('disconnect', stop)
   if (!['127.0.0.1', '::1', 'localhost'].includes(settings.host) && settings.gateway === undefined)
     console.error(
-      `learning-platform: listens on ${settings.host}. It believes the x-auth-* headers: let only the gateway reach it.`,
+      `learning-platform: listens on ${settings.host}. It trusts the x-auth-* headers: allow connections only from the gateway.`,
     )
   // Stops when the parent process has ended: no other process would stop this one.
   if (process.connected) process.send?.({ ready: true, url: platform.url })

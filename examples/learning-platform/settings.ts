@@ -32,7 +32,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     )
   const host = env['LEARNING_PLATFORM_HOST'] ?? '127.0.0.1'
   if (host === '')
-    throw new StartError('ERR_SETTING', 'LEARNING_PLATFORM_HOST is empty: set an address, or leave it out.')
+    throw new StartError('ERR_SETTING', 'LEARNING_PLATFORM_HOST is empty: set an address or remove it.')
   return {
     host,
     port: Number(port),
@@ -50,13 +50,13 @@ function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway
   if (keys === '' || issuer === '')
     throw new StartError(
       'ERR_SETTING',
-      `LEARNING_PLATFORM_GATEWAY_${keys === '' ? 'JWKS' : 'ISSUER'} is missing: set it together with LEARNING_PLATFORM_GATEWAY_${keys === '' ? 'ISSUER' : 'JWKS'}, or leave out both.`,
+      `LEARNING_PLATFORM_GATEWAY_${keys === '' ? 'JWKS' : 'ISSUER'} is missing: set it together with LEARNING_PLATFORM_GATEWAY_${keys === '' ? 'ISSUER' : 'JWKS'}, or remove both.`,
     )
   const keysUrl = URL.parse(keys)
   if (keysUrl === null || !/^https?:$/.test(keysUrl.protocol))
     throw new StartError(
       'ERR_SETTING',
-      `LEARNING_PLATFORM_GATEWAY_JWKS is "${keys}": set it to the address of the gateway's keys.`,
+      `LEARNING_PLATFORM_GATEWAY_JWKS is "${keys}": set it to the URL of the gateway's keys.`,
     )
   // Includes services that forward the assertions they receive (examples/mcp-server).
   const audiences = (env['LEARNING_PLATFORM_GATEWAY_AUDIENCE'] ?? 'learning-platform').split(',')

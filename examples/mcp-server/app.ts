@@ -37,7 +37,7 @@ export async function startMcpServer(options: {
   const http = createServer((request, response) => {
     if (new URL(request.url ?? '/', 'http://server').pathname !== '/mcp') {
       response.writeHead(404, { 'content-type': 'application/json' })
-      response.end('{"error":"not_found","error_description":"The tools are at /mcp."}')
+      response.end('{"error":"not_found","error_description":"The MCP endpoint is /mcp."}')
       return
     }
     // In the type of Node.js, `method` is optional, because the type also covers responses.

@@ -37,7 +37,7 @@ export function platformFor(platformUrl: URL, assertion: string | undefined): Ca
       const answer: unknown = await response.json()
       return response.ok ? { ok: true, body: answer } : { ok: false, why: describe(response.status, answer) }
     } catch {
-      return { ok: false, why: 'The learning platform gives no answer. Try again in a moment.' }
+      return { ok: false, why: 'The learning platform is unavailable. Try again in a moment.' }
     }
   }
 }

@@ -6,7 +6,7 @@ try {
     ...readSettings(process.env),
     onError: (error) => console.error(`mcp-server: ${error.message}`),
   })
-  console.log(`mcp-server: the tools are at ${server.url}/mcp; let only the gateway reach it`)
+  console.log(`mcp-server: the MCP endpoint is ${server.url}/mcp; allow connections only from the gateway`)
   const stop = () => void server.close().then(() => process.exit(0))
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)

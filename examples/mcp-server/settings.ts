@@ -14,6 +14,6 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   const url = env['LEARNING_PLATFORM_URL'] ?? 'http://127.0.0.1:8082'
   const platformUrl = URL.parse(url)
   if (platformUrl === null || !/^https?:$/.test(platformUrl.protocol))
-    throw new Error(`LEARNING_PLATFORM_URL is "${url}": set it to the address of the learning platform.`)
+    throw new Error(`LEARNING_PLATFORM_URL is "${url}": set it to the URL of the learning platform.`)
   return { host: env['MCP_SERVER_HOST'] ?? '127.0.0.1', port: Number(port), platformUrl }
 }

@@ -3,7 +3,12 @@ import Type, { type Static, type TObject } from 'typebox'
 import type { CallPlatform, PlatformCall } from './call-platform.ts'
 
 const Limit = Type.Optional(
-  Type.Integer({ description: 'How many at most; 20.', minimum: 1, maximum: 100, default: 20 }),
+  Type.Integer({
+    description: 'Maximum number of items. Default: 20.',
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+  }),
 )
 
 /**
@@ -38,16 +43,16 @@ export function addTools(server: McpServer, call: CallPlatform): void {
   add({
     name: 'list_courses',
     title: 'List courses',
-    description: 'The courses of the school, the newest first.',
+    description: 'Returns the courses of the school, newest first.',
     input: Type.Object({ limit: Limit }, { additionalProperties: false }),
     request: ({ limit = 20 }) => ({ method: 'GET', path: `/api/courses?limit=${limit}` }),
   })
   add({
     name: 'read_course',
     title: 'Read a course',
-    description: 'One course with all that the caller may see of it.',
+    description: 'Returns one course with all fields that the caller may read.',
     input: Type.Object(
-      { id: Type.String({ description: 'Its id, e.g. crs_1.', minLength: 1, maxLength: 64 }) },
+      { id: Type.String({ description: 'Course id, for example crs_1.', minLength: 1, maxLength: 64 }) },
       { additionalProperties: false },
     ),
     request: ({ id }) => ({ method: 'GET', path: `/api/courses/${encodeURIComponent(id)}` }),
@@ -59,15 +64,15 @@ export function addTools(server: McpServer, call: CallPlatform): void {
     changes: true,
     input: Type.Object(
       {
-        title: Type.String({ description: 'What people read.', minLength: 1, maxLength: 120 }),
+        title: Type.String({ description: 'Title.', minLength: 1, maxLength: 120 }),
         slug: Type.String({
-          description: 'What stands in its address: small letters, digits and -.',
+          description: 'Name in the URL: lower-case letters, digits and -.',
           pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
           maxLength: 80,
         }),
         summary: Type.String({ description: 'One sentence.', minLength: 1, maxLength: 300 }),
-        level: Type.Enum(['beginner', 'intermediate', 'advanced'], { description: 'Whom it is for.' }),
-        price_cents: Type.Integer({ description: 'In hundredths of EUR.', minimum: 0, maximum: 100_000_000 }),
+        level: Type.Enum(['beginner', 'intermediate', 'advanced'], { description: 'Audience.' }),
+        price_cents: Type.Integer({ description: 'Price in cents (EUR).', minimum: 0, maximum: 100_000_000 }),
       },
       { additionalProperties: false },
     ),
@@ -76,7 +81,7 @@ export function addTools(server: McpServer, call: CallPlatform): void {
   add({
     name: 'list_orders',
     title: 'List orders',
-    description: 'What was bought.',
+    description: 'Order lines.',
     input: Type.Object({ limit: Limit }, { additionalProperties: false }),
     request: ({ limit = 20 }) => ({ method: 'GET', path: `/api/orders?limit=${limit}` }),
   })

@@ -5,7 +5,7 @@ import { flag, group, list, optional, text } from './fields.ts'
 export const account: SingletonFamily = {
   kind: 'singleton',
   name: 'account',
-  about: "The caller's own account: settings, and how the gateway announced the caller.",
+  about: "The account of the caller: settings, and the caller's identity from the gateway.",
   owner: 'subject',
   fields: {
     display_name: text(80),

@@ -16,7 +16,7 @@ const ORDER_TOTAL = `(SELECT sum((json_each.value ->> '$.quantity') * (json_each
 export const analytics: ReportFamily = {
   kind: 'report',
   name: 'analytics',
-  about: 'Figures about the school, counted when asked for.',
+  about: 'Statistics about the school, calculated for each request.',
   fields: {
     courses: group({ published: count, draft: count, archived: count, lessons: count }),
     students: group({ total: count, active: count, enrolments: count, completions: count }),

@@ -4,7 +4,7 @@ import { choice, colour, group, list, optional, reference, text } from './fields
 export const appearance: SingletonFamily = {
   kind: 'singleton',
   name: 'appearance',
-  about: "How the school's site looks.",
+  about: "Appearance of the school's site.",
   owner: 'school',
   fields: {
     theme: choice('light', 'dark', 'system'),

@@ -7,7 +7,7 @@ export const comments: CollectionFamily = {
   name: 'comments',
   singular: 'comment',
   plural: 'comments',
-  about: 'What students say about courses and posts.',
+  about: 'Comments of students on courses and posts.',
   idPrefix: 'cmt',
   writable: false,
   fields: {

@@ -8,7 +8,7 @@ export const coupons: CollectionFamily = {
   name: 'coupons',
   singular: 'coupon',
   plural: 'coupons',
-  about: 'Codes that make an order cheaper.',
+  about: 'Discount codes for orders.',
   idPrefix: 'cpn',
   writable: true,
   fields: {
@@ -16,9 +16,9 @@ export const coupons: CollectionFamily = {
     description: text(200),
     discount: group({
       kind: choice('percent', 'amount'),
-      value: { ...wholeNumber(1, 1_000_000), description: 'Per cent, or hundredths of the currency.' },
+      value: { ...wholeNumber(1, 1_000_000), description: 'Percent, or hundredths of the currency unit.' },
     }),
-    course_ids: { ...references('courses', 100), description: 'Empty: good for everything.' },
+    course_ids: { ...references('courses', 100), description: 'Empty: valid for all products.' },
     redemption_limit: optional(wholeNumber(1, 1_000_000)),
     valid_from: day(),
     valid_until: optional(day()),

@@ -6,7 +6,7 @@ export const courses: CollectionFamily = {
   name: 'courses',
   singular: 'course',
   plural: 'courses',
-  about: 'What the school teaches.',
+  about: 'The courses of the school.',
   idPrefix: 'crs',
   writable: true,
   fields: {

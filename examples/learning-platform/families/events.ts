@@ -18,7 +18,7 @@ export const events: CollectionFamily = {
   name: 'events',
   singular: 'event',
   plural: 'events',
-  about: 'Live meetings, on line and in the room.',
+  about: 'Live meetings, online and on site.',
   idPrefix: 'evt',
   writable: true,
   fields: {

@@ -2,7 +2,7 @@ import type { CollectionFamily, SingletonFamily } from './family.ts'
 import { group, instant } from './fields.ts'
 import type { Fields, JsonSchema } from './json-schema.ts'
 
-const who: JsonSchema = { type: 'string', description: 'The subject of the access token that wrote it.' }
+const who: JsonSchema = { type: 'string', description: 'The subject of the access token of the last write.' }
 
 /** Returns the schema of an object with exactly these fields, all required. */
 export function closed(title: string, fields: Fields): JsonSchema {

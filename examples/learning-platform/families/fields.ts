@@ -23,7 +23,7 @@ export const slug = (): JsonSchema => ({
   type: 'string',
   maxLength: 80,
   pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
-  description: 'Names the resource in addresses; unique in its family.',
+  description: 'Name of the resource in URLs; unique in its family.',
 })
 
 /** One of the given states. The default is the first one. */
@@ -46,7 +46,7 @@ export const wholeNumber = (minimum: number, maximum: number): JsonSchema => ({
 /** An amount of money in hundredths of its currency. */
 export const cents = (): JsonSchema => ({
   ...wholeNumber(0, 100_000_000),
-  description: 'In hundredths of the currency.',
+  description: 'In hundredths of the currency unit.',
 })
 
 /** An ISO 4217 currency that the school sells in. */

@@ -6,7 +6,7 @@ export const lecturers: CollectionFamily = {
   name: 'lecturers',
   singular: 'lecturer',
   plural: 'lecturers',
-  about: 'The people who teach.',
+  about: 'The teachers of the school.',
   idPrefix: 'lec',
   writable: true,
   fields: {

@@ -6,7 +6,7 @@ export const members: CollectionFamily = {
   name: 'members',
   singular: 'member',
   plural: 'members',
-  about: 'Who belongs to the community, and by which plan.',
+  about: 'The members of the community and their plans.',
   idPrefix: 'mem',
   writable: true,
   fields: {

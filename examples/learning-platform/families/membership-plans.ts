@@ -6,7 +6,7 @@ export const membershipPlans: CollectionFamily = {
   name: 'membership_plans',
   singular: 'membership-plan',
   plural: 'membership-plans',
-  about: 'What members pay, and what they get for it.',
+  about: 'Prices and benefits of memberships.',
   idPrefix: 'plan',
   writable: true,
   fields: {

@@ -18,7 +18,7 @@ const line = group({
   kind: choice('course', 'digital_product'),
   course_id: optional(reference('courses')),
   digital_product_id: optional(reference('digital_products')),
-  title: { ...text(160), description: 'As it was called when it was bought.' },
+  title: { ...text(160), description: 'Name at the time of the order.' },
   quantity: wholeNumber(1, 100),
   unit_price_cents: cents(),
 })
@@ -29,7 +29,7 @@ export const orders: CollectionFamily = {
   name: 'orders',
   singular: 'order',
   plural: 'orders',
-  about: 'What was bought, by whom, and for how much.',
+  about: 'Orders with buyer, lines and prices.',
   idPrefix: 'ord',
   writable: false,
   fields: {

@@ -7,7 +7,7 @@ export const students: CollectionFamily = {
   name: 'students',
   singular: 'student',
   plural: 'students',
-  about: 'The people who learn, with their enrolments.',
+  about: 'Students and their enrolments.',
   idPrefix: 'stu',
   writable: true,
   fields: {
@@ -32,7 +32,10 @@ export const students: CollectionFamily = {
     const seen = new Set<unknown>()
     for (const [index, enrolment] of (student['enrolments'] as readonly Document[]).entries()) {
       if (seen.has(enrolment['course_id']))
-        return { field: `enrolments.${index}.course_id`, problem: 'the student is enrolled in it already' }
+        return {
+          field: `enrolments.${index}.course_id`,
+          problem: 'the student is already enrolled in this course',
+        }
       seen.add(enrolment['course_id'])
     }
     return undefined

@@ -6,7 +6,7 @@ export const subscriptions: CollectionFamily = {
   name: 'subscriptions',
   singular: 'subscription',
   plural: 'subscriptions',
-  about: 'Which member is billed for which plan, and until when.',
+  about: 'Subscriptions of members to plans, with their end dates.',
   idPrefix: 'sub',
   writable: true,
   fields: {

@@ -9,7 +9,7 @@ const STATUS: Readonly<Record<string, string>> = {
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || socket.destroyed) return
   const status = STATUS[error.code ?? ''] ?? '400 Bad Request'
-  const body = '{"error":"invalid_request","error_description":"This is not a proper HTTP request."}'
+  const body = '{"error":"invalid_request","error_description":"The request is malformed."}'
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,

@@ -3,7 +3,7 @@ import { explainError } from './explain-error.ts'
 import type { Problem } from './problem.ts'
 import { sendProblem } from './send-problem.ts'
 
-const NOTHING_HERE: Problem = { code: 'not_found', description: 'There is nothing at this address.' }
+const NOTHING_HERE: Problem = { code: 'not_found', description: 'No route matches this path.' }
 
 /** Handles unknown paths and thrown errors. Logs errors of the service itself. */
 export function answerErrors(app: FastifyInstance): void {

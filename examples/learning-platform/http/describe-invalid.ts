@@ -7,7 +7,7 @@ export function describeInvalid(error: FastifySchemaValidationError, isQuery: bo
   const thing = isQuery ? 'parameter' : 'field'
   const inside = (name: unknown) => shorten(parent === '' ? String(name) : `${parent}.${String(name)}`)
   if (keyword === 'additionalProperties')
-    return `${inside(params['additionalProperty'])}: there is no such ${thing}, or it can not be written.`
+    return `${inside(params['additionalProperty'])}: this ${thing} is unknown or read-only.`
   if (keyword === 'required') return `${inside(params['missingProperty'])}: the ${thing} is missing.`
   const where = parent === '' ? `The ${isQuery ? 'query' : 'body'}` : `${shorten(parent)}:`
   if (keyword === 'enum' && Array.isArray(params['allowedValues']))

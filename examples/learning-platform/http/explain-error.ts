@@ -17,7 +17,7 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
     return { code: 'temporarily_unavailable', description: 'The service is busy. Try again in a second.' }
   switch (error.statusCode) {
     case 414: // a path parameter longer than any id
-      return { code: 'not_found', description: 'There is nothing at this address.' }
+      return { code: 'not_found', description: 'No route matches this path.' }
     case 413:
       return { code: 'payload_too_large', description: 'The body is larger than 1 MiB.' }
     case 415:
@@ -30,15 +30,15 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
         code: 'invalid_request',
         description:
           error.code === 'FST_ERR_BAD_URL'
-            ? 'The address is not properly percent-encoded.'
-            : 'The body is not valid JSON, or not as long as the request says.',
+            ? 'The percent-encoding of the path is invalid.'
+            : 'The body is not valid JSON, or its length differs from Content-Length.',
       }
     default:
       return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
-        ? { code: 'invalid_request', description: 'This request can not be understood.' }
+        ? { code: 'invalid_request', description: 'The request is malformed.' }
         : {
             code: 'server_error',
-            description: 'Something went wrong here. The request id finds it in the log.',
+            description: 'Internal error. Quote the request ID in reports.',
           }
   }
 }

@@ -55,7 +55,7 @@ async function prove(
   return {
     refused: {
       code: 'invalid_assertion',
-      description: 'Who calls is not proven: x-auth-assertion is missing.',
+      description: 'The x-auth-assertion header is missing.',
     },
   }
 }

@@ -10,6 +10,6 @@ export function readJsonOnly(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, parse)
   app.addContentTypeParser('application/merge-patch+json', { parseAs: 'string' }, (request, body, done) => {
     if (request.method === 'PATCH') return parse(request, body.toString(), done)
-    return done(Object.assign(new Error('a merge patch is for PATCH'), { statusCode: 415 }))
+    return done(Object.assign(new Error('application/merge-patch+json requires PATCH'), { statusCode: 415 }))
   })
 }

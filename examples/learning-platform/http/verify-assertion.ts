@@ -44,10 +44,10 @@ export function createAssertionVerifier(gateway: {
   }
 }
 
-const REFUSED: Problem = { code: 'invalid_assertion', description: 'x-auth-assertion proves nothing here.' }
+const REFUSED: Problem = { code: 'invalid_assertion', description: 'The x-auth-assertion header is invalid.' }
 const NO_KEYS: Problem = {
   code: 'temporarily_unavailable',
-  description: 'Who calls can not be checked right now. Try again in a second.',
+  description: 'The service cannot verify the caller at the moment. Try again in a second.',
 }
 
 /** Returns whether the assertion is invalid. False: the keys could not be fetched. */

@@ -28,7 +28,7 @@ export function buildOpenapi(
       title: 'Learning platform',
       version: '1.0.0',
       description:
-        'An online school: what it teaches, who learns there, what it sells. The public reads less.',
+        'An online school: courses, students and products. Anonymous callers can read a part of it.',
     },
     servers: [{ url: '/' }],
     tags,

@@ -19,7 +19,7 @@ export function checkDocument(
   if (broken !== undefined) return problem('invalid_request', `${broken.field}: ${broken.problem}.`)
   for (const field of family.unique ?? []) {
     const holder = collection.holderOf(field, String(body[field]), id)
-    if (holder !== undefined) return problem('conflict', `${field}: ${holder} has this value already.`)
+    if (holder !== undefined) return problem('conflict', `${field}: ${holder} already has this value.`)
   }
   return undefined
 }
@@ -29,11 +29,11 @@ export function checkLinks(links: Links, named: readonly Link[]): Refused | unde
   const missing = links.missing(named)
   if (missing === undefined) return undefined
   const family = missing.target.replaceAll('_', ' ')
-  return problem('invalid_request', `${missing.field}: no such id among the ${family}.`)
+  return problem('invalid_request', `${missing.field}: unknown id in ${family}.`)
 }
 
 /** Checks If-Match against the current representation for the caller. Source: RFC 9110 section 13.1.1. */
 export function checkUnchanged(ifMatch: string | undefined, representation: Document): Refused | undefined {
   if (ifMatch === undefined || namesTag(ifMatch, entityTag(representation), 'strong')) return undefined
-  return problem('precondition_failed', 'The resource has changed since it was read. Read it again.')
+  return problem('precondition_failed', 'The resource changed after you read it. Read it again.')
 }

@@ -32,11 +32,11 @@ export function addCollectionReads(
       querystring: listQuery(family),
       response: {
         200: json(
-          'A page, oldest first.',
+          'A page of results, oldest first.',
           pageSchema(`${titleOf(family)}Page`, full),
           open && pageSchema(`Public${titleOf(family)}Page`, open),
           {
-            link: { description: 'rel=next: the page after this one.', schema: { type: 'string' } },
+            link: { description: 'rel=next: the next page.', schema: { type: 'string' } },
           },
         ),
         ...problems(400),
@@ -54,7 +54,7 @@ export function addCollectionReads(
       if (after === undefined)
         return sendProblem(reply, {
           code: 'invalid_request',
-          description: `cursor: must be the "next" of a page of ${family.plural}.`,
+          description: `cursor: must be the "next" value of a page of ${family.plural}.`,
         })
       const view = request.caller === undefined ? 'public' : 'full'
       const rows = collection.list({ view, after, limit: limit + 1, filters })
@@ -94,7 +94,7 @@ export function addCollectionReads(
 export const ID_PARAMETER: JsonSchema = {
   type: 'object',
   required: ['id'],
-  properties: { id: { type: 'string', description: 'As in `id` of the resource.' } },
+  properties: { id: { type: 'string', description: 'The `id` of the resource.' } },
 }
 
 /** Returns the problem for an unknown id. It is the same for hidden and for absent resources. */
@@ -116,7 +116,7 @@ function listQuery(family: CollectionFamily): JsonSchema {
       description: _,
       ...field
     } = family.fields[name] ?? {}
-    return [name, { ...field, type: 'string', description: `Only those with this ${name}.` }]
+    return [name, { ...field, type: 'string', description: `Filter: only resources with this ${name}.` }]
   })
   return {
     type: 'object',
@@ -124,9 +124,9 @@ function listQuery(family: CollectionFamily): JsonSchema {
     properties: {
       limit: {
         ...wholeNumber(1, MAX_LIMIT),
-        description: `How many on a page; ${DEFAULT_LIMIT} unless told.`,
+        description: `Items per page. Default: ${DEFAULT_LIMIT}.`,
       },
-      cursor: { type: 'string', maxLength: 80, description: '`next` of the page before.' },
+      cursor: { type: 'string', maxLength: 80, description: '`next` of the previous page.' },
       ...Object.fromEntries(filters),
     },
   }
@@ -137,7 +137,7 @@ function pageSchema(title: string, item: JsonSchema): JsonSchema {
     items: { type: 'array', items: item },
     next: {
       ...optional({ type: 'string' }),
-      description: '`cursor` of the page after; null on the last one.',
+      description: '`cursor` of the next page; null on the last page.',
     },
   }
   return closed(title, fields)

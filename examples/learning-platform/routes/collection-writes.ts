@@ -59,7 +59,7 @@ export function addCollectionWrites(
       tags: common.tags,
       body: draft,
       response: {
-        201: tagged('Created.', full, undefined, { location: { description: 'Where it is.' } }),
+        201: tagged('Created.', full, undefined, { location: { description: 'URL of the resource.' } }),
         ...problems(400, 403, 409, 413, 415),
       },
     },
@@ -82,7 +82,10 @@ export function addCollectionWrites(
         operationId: `${method === 'PUT' ? 'replace' : 'change'}-${family.singular}`,
         summary: method === 'PUT' ? `Replace a ${noun} as a whole.` : `Change some fields of a ${noun}.`,
         body: method === 'PUT' ? draft : patch,
-        response: { 200: tagged('As it is now.', full), ...problems(400, 403, 404, 409, 412, 413, 415) },
+        response: {
+          200: tagged('The new state of the resource.', full),
+          ...problems(400, 403, 404, 409, 412, 413, 415),
+        },
       },
       handler: async (request, reply) => {
         const outcome = inTransaction(database, (): Outcome => {
@@ -113,7 +116,7 @@ export function addCollectionWrites(
         const user = links.userOf(family.name, found.done.id)
         if (user !== undefined) {
           const name = user.id === '' ? user.source : user.id
-          return problem('conflict', `${name} still names this ${noun}. Change that first.`)
+          return problem('conflict', `${name} still references this ${noun}. Change that first.`)
         }
         links.write(family.name, found.done.id, [])
         collection.remove(found.done.id)

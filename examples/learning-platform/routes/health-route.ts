@@ -9,10 +9,10 @@ export function addHealthRoute(app: FastifyInstance, { database }: Service): voi
   app.get('/healthz', {
     schema: {
       operationId: 'read-health',
-      summary: 'Is the service able to answer?',
+      summary: 'Reports whether the service is ready.',
       tags: ['service'],
       response: {
-        200: json('It is.', closed('Health', { status: { type: 'string', enum: ['ok'] } })),
+        200: json('The service is ready.', closed('Health', { status: { type: 'string', enum: ['ok'] } })),
       },
     },
     handler: async () => {

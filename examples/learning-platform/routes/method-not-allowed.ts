@@ -25,7 +25,7 @@ export function addMethodNotAllowed(
       onRequest: async (_request, reply) =>
         sendProblem(reply.header('allow', allow), {
           code: 'method_not_allowed',
-          description: `This address knows ${allow}.`,
+          description: `Allowed: ${allow}.`,
         }),
       handler: async () => undefined,
     })

@@ -12,7 +12,7 @@ export function addReportRoute(app: FastifyInstance, { database }: Service, fami
       tags: [family.name],
       response: {
         200: json(
-          'The figures.',
+          'The report.',
           closed(titleOf(family), family.fields),
           closed(`Public${titleOf(family)}`, family.publicFields),
         ),

@@ -7,8 +7,7 @@ export async function requireCaller(request: FastifyRequest, reply: FastifyReply
   if (request.caller !== undefined) return undefined
   return sendProblem(reply, {
     code: 'access_denied',
-    description:
-      'Only an identified caller may change something. Send an access token with the scope to write.',
+    description: 'Writes require an identified caller. Send an access token with the scope to write.',
   })
 }
 

@@ -29,16 +29,18 @@ const problemSchema: JsonSchema = {
 }
 
 const PROBLEMS: Readonly<Record<number, string>> = {
-  400: 'A field or parameter is missing, unknown or wrong; the description names it.',
-  403: 'The public may not write.',
-  404: 'There is no such resource, or the caller may not know of it.',
-  409: 'Another resource has this value already, or still names this one.',
-  412: 'The resource has changed since the caller read it.',
+  400: 'A field or parameter is missing, unknown or invalid; the description names it.',
+  403: 'Writes require an identified caller.',
+  404: 'The resource does not exist, or the caller may not read it.',
+  409: 'Another resource already has this value, or still references this resource.',
+  412: 'The resource changed after the caller read it.',
   413: 'The body is larger than 1 MiB.',
-  415: 'The body has another media type.',
+  415: 'The media type of the body is unsupported.',
 }
 
-const TAG = { etag: { description: 'For If-Match and If-None-Match.', schema: { type: 'string' } } }
+const TAG = {
+  etag: { description: 'Entity tag for If-Match and If-None-Match.', schema: { type: 'string' } },
+}
 
 /** Returns a response with a JSON body. `other`: schema for the public, when it differs. */
 export function json(

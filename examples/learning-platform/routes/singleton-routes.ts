@@ -75,7 +75,10 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
         summary: method === 'PUT' ? 'Replace it as a whole.' : 'Change some of its fields.',
         tags,
         body: method === 'PUT' ? draft : patch,
-        response: { 200: tagged('As it is now.', full), ...problems(400, 403, 412, 413, 415) },
+        response: {
+          200: tagged('The new state of the resource.', full),
+          ...problems(400, 403, 412, 413, 415),
+        },
       },
       handler: async (request, reply) => {
         const caller = callerOf(request)
@@ -101,7 +104,7 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
 
   function findRow(caller: Asker): SingletonRow {
     const row = singleton.find(ownerOf(caller))
-    if (row === undefined) throw new Error(`${family.name} was not made`)
+    if (row === undefined) throw new Error(`${family.name} was not created`)
     return row
   }
 }

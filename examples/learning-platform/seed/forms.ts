@@ -4,7 +4,7 @@ export const seedForms: readonly Document[] = [
   form('Write to us', 'write-to-us', 'We answer within two working days.', 'open', [
     question('name', 'Your name', 'line', true),
     question('reply-to', 'Where we may answer', 'email', true),
-    question('message', 'What it is about', 'paragraph', true),
+    question('message', 'Subject', 'paragraph', true),
   ]),
   form('Show your work', 'show-your-work', 'A photo says more, but words are welcome.', 'open', [
     question('course', 'Which course', 'choice', true, ['Pottery', 'Joinery', 'Film', 'Code', 'Bookbinding']),

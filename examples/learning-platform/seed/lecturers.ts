@@ -16,7 +16,7 @@ export const seedLecturers: readonly Document[] = [
   lecturer(
     'Ines D.',
     'Documentary film editor',
-    'Cuts long films out of too much footage. Believes in paper edits.',
+    'Cuts long films out of too much footage. Teaches paper edits.',
     ['editing', 'sound', 'story'],
   ),
   lecturer(
@@ -25,7 +25,7 @@ export const seedLecturers: readonly Document[] = [
     'Wrote control software for kilns before she wrote it for the web.',
     ['programming', 'databases', 'testing'],
   ),
-  lecturer('Elias W.', 'Bookbinder', 'Repairs what others throw away, one signature at a time.', [
+  lecturer('Elias W.', 'Bookbinder', 'Repairs discarded books, one signature at a time.', [
     'bookbinding',
     'paper',
   ]),

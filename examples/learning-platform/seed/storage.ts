@@ -65,7 +65,7 @@ export const seedStorage: readonly Document[] = [
     'Welcome letter',
     'text/plain',
     'public',
-    'Welcome. Find a table, some light and an hour that nobody else wants.\n',
+    'Welcome. Find a table, some light and a free hour.\n',
   ),
 ]
 

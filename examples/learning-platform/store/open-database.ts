@@ -33,7 +33,7 @@ export function openDatabase(
     if (cause instanceof StartError) throw cause
     throw new StartError(
       'ERR_DATABASE',
-      `The database ${path} can not be used (${reason(cause)}): ` +
+      `The database ${path} cannot be used (${reason(cause)}): ` +
         'check that its folder exists and is writable, or name another file in LEARNING_PLATFORM_DATABASE.',
       { cause },
     )
@@ -50,7 +50,7 @@ function makeFolder(folder: string): void {
     if (existsSync(folder)) return // another process created it first
     throw new StartError(
       'ERR_DATABASE',
-      `The folder ${folder} can not be made (${reason(cause)}): name another file in LEARNING_PLATFORM_DATABASE.`,
+      `Cannot create the folder ${folder} (${reason(cause)}): name another file in LEARNING_PLATFORM_DATABASE.`,
       { cause },
     )
   }
@@ -69,7 +69,7 @@ function prepare(
     if (tables > 0 && owner !== APPLICATION_ID)
       throw new StartError(
         'ERR_DATABASE',
-        `The database ${path} belongs to something else: name another file in LEARNING_PLATFORM_DATABASE.`,
+        `The database ${path} belongs to another application: name another file in LEARNING_PLATFORM_DATABASE.`,
       )
     if (version > SCHEMA_VERSION)
       throw new StartError(

@@ -59,7 +59,7 @@ t.test('rejects a port in use', async (t) => {
   const port = Number(new URL(platform.url).port)
   await t.rejects(startLearningPlatform({ ...HERE, port, databasePath }), {
     code: 'ERR_LISTEN',
-    message: /something else listens there: stop it, or set LEARNING_PLATFORM_PORT/,
+    message: /another program uses this port: stop it, or set LEARNING_PLATFORM_PORT/,
   })
 })
 

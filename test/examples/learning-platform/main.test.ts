@@ -33,7 +33,7 @@ t.test('exits with code 1 and one line that says what to do for a port in use', 
   const port = typeof address === 'object' && address !== null ? String(address.port) : ''
   const { exit, output } = start(t, { LEARNING_PLATFORM_PORT: port })
   t.equal((await exit)[0], 1)
-  t.match(output.text, /^learning-platform: [^\n]+ can not listen on [^\n]+LEARNING_PLATFORM_PORT[^\n]+\n$/)
+  t.match(output.text, /^learning-platform: [^\n]+ cannot listen on [^\n]+LEARNING_PLATFORM_PORT[^\n]+\n$/)
 })
 
 t.test('exits with code 1 and one line for a database that it cannot open', async (t) => {

@@ -61,19 +61,19 @@ t.test('checks rules that a schema cannot express', async (t) => {
     [
       '/api/students/stu_0001',
       { enrolments: [1, 2].map(() => ({ course_id: 'crs_0001', enrolled_on: '2026-01-12' })) },
-      'enrolments.1.course_id: the student is enrolled in it already.',
+      'enrolments.1.course_id: the student is already enrolled in this course.',
     ],
     ['/api/courses/crs_0001', { title: null }, 'title: the field is missing.'],
     ['/api/courses/crs_0001', {}, 'The body must name at least one field.'],
     [
       '/api/students/stu_0001',
       { enrolments: [{ course_id: 'crs_9999', enrolled_on: '2026-01-12' }] },
-      'enrolments.0.course_id: no such id among the courses.',
+      'enrolments.0.course_id: unknown id in courses.',
     ],
     [
       '/api/appearance',
       { navigation: [{ label: 'Gone', page_id: 'pag_9999' }] },
-      'navigation.0.page_id: no such id among the pages.',
+      'navigation.0.page_id: unknown id in pages.',
     ],
   ] as const
   for (const [path, json, description] of rows) {
@@ -90,7 +90,7 @@ t.test('rejects a duplicate of a unique value with 409', async (t) => {
   const refused = await change({ code: 'FRIENDS20' })
   t.equal(refused.status, 409)
   t.equal(refused.json['error'], 'conflict')
-  t.equal(refused.json['error_description'], 'code: cpn_0003 has this value already.')
+  t.equal(refused.json['error_description'], 'code: cpn_0003 already has this value.')
   t.equal((await change({ code: 'SPRING15' })).status, 200, 'its own value is not a conflict')
 })
 
@@ -107,7 +107,7 @@ t.test('rejects deletion of a referenced resource with 409 and names the referri
     const answer = await platform.askAs('writer', `/api/${path}`, { method: 'DELETE' })
     t.equal(answer.status, 409, path)
     t.equal(answer.json['error'], 'conflict')
-    t.match(answer.json['error_description'], /still names this/)
+    t.match(answer.json['error_description'], /still references this/)
   }
 })
 
