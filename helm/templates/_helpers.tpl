@@ -235,7 +235,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- $number := regexFind "^[0-9]+(\\.[0-9]+)?" $limit | float64 -}}
 {{- $unit := regexFind "[A-Za-z]*$" $limit -}}
 {{- $bytesPer := dict "" 1.0 "k" 1000.0 "Ki" 1024.0 "M" 1000000.0 "Mi" 1048576.0 "G" 1000000000.0 "Gi" 1073741824.0 -}}
-{{- if not (hasKey $bytesPer $unit) }}{{ fail (printf "resources.limits.memory is %q: write it in Mi or Gi, e.g. 384Mi." $limit) }}{{ end -}}
+{{- if not (hasKey $bytesPer $unit) }}{{ fail (printf "resources.limits.memory is %q: use Mi or Gi, for example 384Mi." $limit) }}{{ end -}}
 {{- divf (mulf $number (get $bytesPer $unit) 0.75) 1048576.0 | floor | int64 -}}
 {{- end -}}
 {{- end }}

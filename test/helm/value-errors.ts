@@ -9,7 +9,7 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
   },
   {
     set: ['authorizationServer.replicaCount=3', 'redis.url=redis://redis'],
-    says: "The authorization server would run with 3 replicas, each with signing keys of its own: an ID token signed by one is refused by the others' keys. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.",
+    says: 'The authorization server would run with 3 replicas, each with signing keys of its own: the keys of one replica cannot verify the ID tokens of another. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.',
   },
   {
     set: NO_SERVER,
@@ -39,7 +39,7 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
   },
   {
     set: [...NO_SERVER, OTHER_ISSUER, 'gateway.issuers[0].jwt.type=JWT'],
-    says: 'authorizationServer.enabled is false and the chart has no policies, so the gateway would serve nothing. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
+    says: 'authorizationServer.enabled is false and the chart has no policies, so the gateway would serve no route. Set upstreams, and policies.inline, policies.configMaps or policies.existingClaim.',
   },
   {
     set: ['gateway.issuers[0].issuer=http://127.0.0.1:8080', 'gateway.issuers[0].jwt.type=JWT'],
@@ -47,7 +47,7 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
   },
   {
     set: ['gateway.config.issuers[0].issuer=https://x'],
-    says: 'gateway.config.issuers would replace every issuer, the bundled authorization server included. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
+    says: 'gateway.config.issuers would replace every issuer, including the bundled authorization server. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
   },
   {
     set: ['extraEnv[0].name=A'],
@@ -67,41 +67,41 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
   },
   {
     set: ['gateway.tls.existingSecret=own'],
-    says: 'gateway.tls.existingSecret is set, so clients reach the gateway by https, and gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https address that clients use.',
+    says: 'gateway.tls.existingSecret is set, so clients use https, but gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https URL that clients use.',
   },
   {
     set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
-    says: 'redis.url and redis.existingSecret are both set and only one can be used. Remove one of them.',
+    says: 'redis.url and redis.existingSecret are both set, but they exclude each other. Remove one of them.',
   },
   {
     set: ['policies.existingClaim=own', 'policies.configMaps={team}'],
-    says: 'policies.existingClaim is set beside policies.inline or policies.configMaps, and only one place can be mounted. Keep the claim, or the other two.',
+    says: 'policies.existingClaim excludes policies.inline and policies.configMaps. Remove the claim, or the other two.',
   },
   {
     set: ['global.gitops=true'],
-    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.gatewayClient.existingSecret.',
+    says: 'global.gitops is true, so the chart generates no secret: each rendering would create a new one. Set authorizationServer.gatewayClient.existingSecret.',
   },
   {
     set: ['global.gitops=true', 'authorizationServer.gatewayClient.existingSecret=own'],
-    says: 'global.gitops is true, so nothing is generated: every rendering would make a new secret. Set authorizationServer.cookieSecret.existingSecret.',
+    says: 'global.gitops is true, so the chart generates no secret: each rendering would create a new one. Set authorizationServer.cookieSecret.existingSecret.',
   },
   {
     set: ['resources.limits.memory=lots'],
-    says: 'resources.limits.memory is "lots": write it in Mi or Gi, e.g. 384Mi.',
+    says: 'resources.limits.memory is "lots": use Mi or Gi, for example 384Mi.',
   },
   {
     set: ['gateway.config.drain.grace=31s'],
-    says: 'A gateway that drains for 31s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 46 seconds, and terminationGracePeriodSeconds is 45. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
+    says: 'Kubernetes would stop the gateway during its drain of 31s: with lifecycle.preStop and the 5s of the last resort, the shutdown takes 46 seconds, but terminationGracePeriodSeconds is 45. Increase terminationGracePeriodSeconds, or reduce gateway.config.drain.grace.',
   },
   {
     set: [
       'gateway.config.resources[0].path=/mcp',
       'authorizationServer.config.protectedResources={/reports}',
     ],
-    says: 'gateway.config.resources sends the clients of /mcp to the bundled authorization server, and authorizationServer.config.protectedResources leaves it out: they would get no token. Remove protectedResources, which the chart fills by itself, or add the path.',
+    says: 'gateway.config.resources sends the clients of /mcp to the bundled authorization server, but authorizationServer.config.protectedResources does not contain this path: clients would get no token. Remove protectedResources, which the chart fills, or add the path.',
   },
   {
     set: ['terminationGracePeriodSeconds=34'],
-    says: 'A gateway that drains for 20s would be killed before it is done: with lifecycle.preStop and a last resort of 5s that takes 35 seconds, and terminationGracePeriodSeconds is 34. Raise terminationGracePeriodSeconds, or shorten gateway.config.drain.grace.',
+    says: 'Kubernetes would stop the gateway during its drain of 20s: with lifecycle.preStop and the 5s of the last resort, the shutdown takes 35 seconds, but terminationGracePeriodSeconds is 34. Increase terminationGracePeriodSeconds, or reduce gateway.config.drain.grace.',
   },
 ]
