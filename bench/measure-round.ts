@@ -47,6 +47,6 @@ function refuseWrongAnswers({ name, target }: Subject, result: LoadResult): void
   if (right > 0 && wrongStatus + wrongBody + broken === 0) return
   throw new BenchError(
     'ERR_BENCH_ANSWERS',
-    `${name}: of the answers to GET ${new URL(target.url).pathname}, ${right} were right, ${wrongStatus} had another status than 200, ${wrongBody} another body than the upstream's, and ${broken} connections broke.`,
+    `${name}: of the responses to GET ${new URL(target.url).pathname}, ${right} were correct, ${wrongStatus} had a status other than 200, ${wrongBody} had a body other than the upstream's, and ${broken} connections failed.`,
   )
 }

@@ -36,7 +36,7 @@ function parse(args: readonly string[]): { rounds?: string | undefined; seconds?
 
 function wholeNumber(option: string, text: string | undefined): number | undefined {
   if (text === undefined || /^[1-9]\d{0,3}$/.test(text)) return text === undefined ? undefined : Number(text)
-  throw usage(`${option} takes a whole number from 1, not "${text}".`)
+  throw usage(`${option} must be an integer of 1 or more (got "${text}").`)
 }
 
 function usage(problem: string): BenchError {

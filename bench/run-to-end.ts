@@ -23,7 +23,7 @@ export async function runToEnd(
     })
   try {
     if (!existsSync('/proc/self/stat'))
-      throw new BenchError('ERR_BENCH_SYSTEM', 'CPU time is read from /proc: this needs Linux.')
+      throw new BenchError('ERR_BENCH_SYSTEM', 'CPU time comes from /proc, which requires Linux.')
     const folder = mkdtempSync(join(tmpdir(), 'scopegate-bench-'))
     cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
     await main({ cleanup, folder })

@@ -36,7 +36,7 @@ await runToEnd(async (own) => {
   const cores = pinCores()
   say(
     cores === undefined
-      ? 'nothing is pinned: that takes two processors and taskset; expect figures that vary more'
+      ? 'processes are not pinned, because pinning requires two processors and taskset: the figures vary more'
       : `server under test on processor ${cores.server}, everything else on ${cores.others}`,
   )
   const results: RowResult[] = []

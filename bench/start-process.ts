@@ -57,7 +57,7 @@ export function startProcess(options: StartOptions): BenchProcess {
   }
   options.cleanup.add(stop)
   if (child.pid === undefined)
-    throw new BenchError('ERR_BENCH_START', `${options.name}: ${program} does not run.`)
+    throw new BenchError('ERR_BENCH_START', `${options.name}: cannot run ${program}.`)
   return { name: options.name, pid: child.pid, child, ended, stop }
 }
 
@@ -69,7 +69,7 @@ export function whenReady(started: BenchProcess): Promise<Readonly<Record<string
   return new Promise((resolve, reject) => {
     const fail = (what: string): void => reject(new BenchError('ERR_BENCH_START', `${started.name} ${what}`))
     const deadline = setTimeout(
-      () => fail(`said nothing for ${START_TIMEOUT_MS / 1000} s.`),
+      () => fail(`wrote no output for ${START_TIMEOUT_MS / 1000} s.`),
       START_TIMEOUT_MS,
     )
     started.child.once('message', (message) => {
@@ -78,7 +78,7 @@ export function whenReady(started: BenchProcess): Promise<Readonly<Record<string
     })
     started.ended.then((complaints) => {
       clearTimeout(deadline)
-      fail(`ended before it was ready: ${complaints === '' ? 'it said nothing' : complaints}`)
+      fail(`ended before it was ready: ${complaints === '' ? 'it wrote no output' : complaints}`)
     })
   })
 }

@@ -12,7 +12,7 @@ const PAUSE_MS = 20
  */
 export async function waitForPort(started: BenchProcess, port: number): Promise<void> {
   const failed = (complaints: string): never => {
-    throw new BenchError('ERR_BENCH_START', `${started.name} does not run: ${complaints}`)
+    throw new BenchError('ERR_BENCH_START', `${started.name} is not running: ${complaints}`)
   }
   await Promise.race([connected(port, failed), started.ended.then(failed)])
 }

@@ -25,7 +25,7 @@ export async function startNodeLoad(options: {
     run: (target, seconds) => {
       const answer = new Promise<LoadResult>((resolve, reject) => {
         const deadline = setTimeout(
-          () => reject(new BenchError('ERR_BENCH_LOAD', 'the load generator does not answer')),
+          () => reject(new BenchError('ERR_BENCH_LOAD', 'the load generator sent no result')),
           seconds * 1000 + GRACE_MS,
         )
         generator.child.once('message', (result: LoadResult) => {

@@ -40,7 +40,7 @@ export async function runPaced(
   function open(): Socket {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true })
     socket.on('error', (cause) => {
-      failure ??= new BenchError('ERR_BENCH_ANSWERS', `a connection to ${host} broke`, { cause })
+      failure ??= new BenchError('ERR_BENCH_ANSWERS', `a connection to ${host} failed`, { cause })
     })
     all.push(socket)
     return socket
@@ -56,7 +56,7 @@ export async function runPaced(
     }
     for (let tries = 0; latencies.length < sent; tries++) {
       if (failure !== undefined) throw failure
-      if (tries > 5_000) throw wrong(`${sent - latencies.length} answers are missing`)
+      if (tries > 5_000) throw wrong(`${sent - latencies.length} responses are missing`)
       await wait(1)
     }
   } finally {
@@ -66,5 +66,5 @@ export async function runPaced(
 }
 
 function wrong(what: string): BenchError {
-  return new BenchError('ERR_BENCH_ANSWERS', `not the answer that was expected: ${what.slice(0, 200)}`)
+  return new BenchError('ERR_BENCH_ANSWERS', `unexpected response: ${what.slice(0, 200)}`)
 }

@@ -88,7 +88,7 @@ export function parseSum(output: string, complaints: string): LoadResult {
   const [right, wrongStatus, wrongBody, broken, micros] =
     /^SUM (\d+) (\d+) (\d+) (\d+) (\d+)$/m.exec(output)?.slice(1).map(Number) ?? []
   if (right === undefined || micros === undefined)
-    throw new BenchError('ERR_BENCH_LOAD', `wrk did not measure: ${complaints} ${output.slice(0, 500)}`)
+    throw new BenchError('ERR_BENCH_LOAD', `wrk failed: ${complaints} ${output.slice(0, 500)}`)
   return {
     right,
     wrongStatus: wrongStatus ?? 0,
@@ -100,7 +100,7 @@ export function parseSum(output: string, complaints: string): LoadResult {
 
 /** A Lua string in long brackets of a level that JSON, tokens and header names do not hold. */
 function quote(text: string): string {
-  if (text.includes(']==]')) throw new BenchError('ERR_BENCH_LOAD', 'a text that cannot be quoted for Lua')
+  if (text.includes(']==]')) throw new BenchError('ERR_BENCH_LOAD', 'cannot quote this text for Lua')
   return `[==[${text}]==]`
 }
 

@@ -69,7 +69,7 @@ async function refusesBrokenSignature(name: string, url: string, token: string):
   const broken = token.replace(/[^.]+$/, (signature) => [...signature].toReversed().join(''))
   const { status } = await fetch(url, { headers: { authorization: `Bearer ${broken}` } })
   if (status !== 401)
-    throw new BenchError('ERR_BENCH_START', `${name} answers a broken signature with ${status}`)
+    throw new BenchError('ERR_BENCH_START', `${name} returned ${status} for an invalid signature`)
 }
 
 function configuration(own: {

@@ -60,5 +60,5 @@ function hasAuthRequest(program: string): boolean {
 async function deniesWhenAsked(name: string, url: string): Promise<void> {
   const { status } = await fetch(url, { headers: { 'x-bench-deny': '1' } })
   if (status !== 403)
-    throw new BenchError('ERR_BENCH_START', `${name} answers a denied request with ${status}`)
+    throw new BenchError('ERR_BENCH_START', `${name} returned ${status} for a denied request`)
 }

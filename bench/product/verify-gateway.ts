@@ -50,7 +50,7 @@ export function verifyGateway(
     const counts = missing.map(({ what, wanted, count }) => `${count} of ${wanted} ${what}`).join(', ')
     throw new BenchError(
       'ERR_BENCH_INCOMPLETE',
-      `the gateway answered ${answeredInAll} requests with only ${counts}`,
+      `the gateway sent ${answeredInAll} responses, but only ${counts}`,
     )
   }
 }
@@ -59,7 +59,9 @@ async function scrape(managementUrl: string): Promise<string> {
   try {
     return await (await fetch(`${managementUrl}/metrics`)).text()
   } catch (cause) {
-    throw new BenchError('ERR_BENCH_SUBJECT', 'the gateway does not answer on its management port', { cause })
+    throw new BenchError('ERR_BENCH_SUBJECT', 'the management port of the gateway does not respond', {
+      cause,
+    })
   }
 }
 

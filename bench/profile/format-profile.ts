@@ -13,7 +13,7 @@ export function formatProfile(times: readonly SelfTime[], requests: number): str
     .map(([part, members]) => ({ part, micros: members.reduce((sum, { micros }) => sum + micros, 0) }))
     .toSorted((a, b) => b.micros - a.micros)
   return [
-    'self time by part, and per request',
+    'self time by component, and per request',
     ...byPart.map(({ part, micros }) => line(micros, part)),
     '',
     'self time by function, and per request',

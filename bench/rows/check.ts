@@ -31,8 +31,8 @@ export const check: Row = {
       figures.push({ name, unit: 'ms', found, goal: GOAL_MS })
     }
     return {
-      title: 'scopegate check, from its start to its end',
-      conditions: { sources: 'TypeScript as in a checkout' },
+      title: 'scopegate check, total run time',
+      conditions: { sources: 'TypeScript of the checkout' },
       measured: [],
       ratios: [],
       figures,

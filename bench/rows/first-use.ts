@@ -20,7 +20,7 @@ export const firstUse: Row = {
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
-        'new tokens': `${NEW_TOKENS} in turn, of which the gateway remembers ${REMEMBERED}`,
+        'new tokens': `${NEW_TOKENS} in turn, of which the gateway caches ${REMEMBERED}`,
       },
       measured: await measureRounds({ ...bench, subjects: [cached, firstEs256, firstRs256], load }),
       ratios: [

@@ -40,13 +40,13 @@ export const reload: Row = {
       ratios: [],
       figures: [
         {
-          name: 'from the reload to the first request by it',
+          name: 'from the reload to the first request with the new policies',
           unit: 'ms',
           found: others.map(({ tookMs }) => tookMs),
           goal: 200,
         },
         {
-          name: 'processor time of that, of the thread that serves',
+          name: 'CPU time of the serving thread in this interval',
           unit: 'ms',
           found: others.map(({ cpuMs }) => cpuMs),
           goal: undefined,
@@ -64,7 +64,7 @@ export const reload: Row = {
           goal: undefined,
         },
         {
-          name: 'its longest pause',
+          name: 'longest pause of the first reload',
           unit: 'ms',
           found: first === undefined ? [] : [first.pauseMs],
           goal: undefined,

@@ -23,23 +23,28 @@ export const rememberedTokens: Row = {
       )
     }
     return {
-      title: 'Opaque tokens: first use, and what is remembered',
+      title: 'Opaque tokens: first use and cache size',
       conditions: {
-        herd: `${HERD} requests with one new token, none answered before all have come`,
-        tokens: `${TOKENS}, each with claims as the bundled authorization server gives them, in this process`,
+        herd: `${HERD} concurrent requests with one new token; the issuer responds after it received all of them`,
+        tokens: `${TOKENS}, each with the claims of the bundled authorization server, in this process`,
       },
       measured: [],
       ratios: [],
       figures: [
-        { name: `${HERD} first uses at once`, unit: 'calls to the issuer', found: calls, goal: GOAL_CALLS },
         {
-          name: `heap of each of ${TOKENS}`,
+          name: `${HERD} concurrent first uses`,
+          unit: 'calls to the issuer',
+          found: calls,
+          goal: GOAL_CALLS,
+        },
+        {
+          name: `heap per token of ${TOKENS}`,
           unit: 'bytes',
           found: weights.map(({ heapBytes }) => heapBytes),
           goal: GOAL_BYTES,
         },
         {
-          name: 'the same as the cache estimates it',
+          name: 'estimate of the cache',
           unit: 'bytes',
           found: weights.map(({ estimatedBytes }) => estimatedBytes),
           goal: undefined,

@@ -32,11 +32,16 @@ export const routeMatch: Row = {
       figures: [
         { name: `${FEW} routes`, unit: 'ns per match', found: of(0), goal: undefined },
         { name: `${FEW} of ${MANY} routes`, unit: 'ns per match', found: of(1), goal: undefined },
-        { name: `all of ${MANY} routes, in no order`, unit: 'ns per match', found: of(2), goal: undefined },
+        {
+          name: `all of ${MANY} routes, in random order`,
+          unit: 'ns per match',
+          found: of(2),
+          goal: undefined,
+        },
         { name: `${FEW} of ${MANY} / ${FEW}`, unit: 'ratio', found: ratio(1), goal: GOAL },
         { name: `all of ${MANY} / ${FEW}`, unit: 'ratio', found: ratio(2), goal: GOAL },
         {
-          name: `a Map with ${MANY} keys, in no order / ${FEW}`,
+          name: `a Map with ${MANY} keys, in random order / ${FEW}`,
           unit: 'ratio',
           found: ratio(4, 3),
           goal: undefined,

@@ -37,13 +37,13 @@ export const start: Row = {
       title: `Start of the gateway to the first 200 (GET ${PATH} without a token)`,
       conditions: {
         upstream: upstream.name,
-        sources: 'TypeScript as in a checkout, policies of the checkout',
+        sources: 'TypeScript and policies of the checkout',
       },
       measured: [],
       ratios: [],
       figures: [
-        { name: 'start to the first 200', unit: 'ms', found, goal: 500 },
-        { name: 'the first start of a checkout', unit: 'ms', found: [firstMs], goal: undefined },
+        { name: 'time to the first 200', unit: 'ms', found, goal: 500 },
+        { name: 'first start in the checkout', unit: 'ms', found: [firstMs], goal: undefined },
       ],
     }
   },
@@ -79,7 +79,7 @@ async function startOnce(
       await gateway.stop()
       return tookMs
     }
-    if (tookMs > GIVE_UP_MS) throw new BenchError('ERR_BENCH_START', 'the gateway gives no answer')
+    if (tookMs > GIVE_UP_MS) throw new BenchError('ERR_BENCH_START', 'the gateway does not respond')
     await wait(ASK_EVERY_MS)
   }
 }

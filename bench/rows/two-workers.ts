@@ -38,12 +38,12 @@ export const twoWorkers: Row = {
     const floor = await startPeer({ ...peer, name: FLOOR, program: 'raw-node' })
     const floorTwice = await startPeer({ ...peer, name: FLOOR_TWICE, program: 'raw-node-twice' })
     return {
-      title: 'Two workers against one, by CPU time: both share the one processor of the server under test',
+      title: 'Two workers compared with one, in CPU time: both share the processor of the server under test',
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
         'the target': '1.8 times the throughput on two processors, so at most 2 / 1.8 of the CPU per request',
-        'not seen here': 'what two processors lose to each other over memory and the kernel',
+        'not measured': 'contention of two processors for memory and the kernel',
       },
       measured: await measureRounds({ ...bench, subjects: [one, two, floor, floorTwice], load }),
       ratios: [

@@ -29,12 +29,12 @@ try {
     `requests ${counts.requests}   answered ${counts.answered}   left while sending ${counts.left.sending}, waiting ${counts.left.waiting}, receiving ${counts.left.receiving}   connections ${counts.connections}   in ${seconds.toFixed(1)} s`,
   )
   console.log(
-    `at the upstream ${upstream.requests}   mixed up ${upstream.problems.length}   repeated ${upstream.repeated}   sent behind the last answer ${counts.putOff.length}, of those forwarded ${unanswered}`,
+    `at the upstream ${upstream.requests}   mixed ${upstream.problems.length}   repeated ${upstream.repeated}   sent after the last response ${counts.putOff.length}, of those forwarded ${unanswered}`,
   )
   for (const [what, count] of counts.failed) console.log(`  failed, ${what}: ${count}`)
   for (const example of [...counts.examples, ...upstream.problems.slice(0, 10)]) console.log(`  ${example}`)
-  const verdict = heldBleed(soak) ? 'held' : 'NOT held'
-  console.log(`mismatches ${counts.mismatches}\nbar: 0 mismatches: ${verdict}`)
+  const result = heldBleed(soak) ? 'held' : 'NOT held'
+  console.log(`mismatches ${counts.mismatches}\nlimit: 0 mismatches: ${result}`)
   process.exitCode = heldBleed(soak) ? 0 : 1
 } finally {
   await cleanup.run()

@@ -31,13 +31,13 @@ await runSoak(async ({ folder, cleanup }) => {
     told('requests answered', String(counts.answered)),
     told(`requests lost in ${KILLS} kills`, String(lost)),
     {
-      what: 'lost beyond what the worker had in flight, at most',
+      what: 'maximum of lost requests minus requests in flight',
       measured: String(Math.max(0, excess)),
       bar: '0',
       held: excess <= 0,
     },
     {
-      what: 'the slowest successor served after',
+      what: 'longest time until a new worker served',
       measured: `${slowestMs.toFixed(0)} ms`,
       bar: `<= ${BACK_BAR_MS} ms`,
       held: slowestMs <= BACK_BAR_MS,

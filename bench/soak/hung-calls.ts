@@ -47,17 +47,17 @@ export async function measureHungCalls(options: HungCallsOptions): Promise<reado
   return [
     measuredCount(`${what}: reached the upstream`, upstream.taken, calls),
     measuredCount(`${what}: answered 504`, answers.filter(({ status }) => status === 504).length, calls),
-    measuredCount(`${what}: connections to the upstream that are left`, upstream.held, 0),
+    measuredCount(`${what}: remaining connections to the upstream`, upstream.held, 0),
     {
-      what: `${what}: the latest came after its timeout by`,
+      what: `${what}: largest delay after the timeout`,
       measured: `${lateMs.toFixed(0)} ms`,
       bar: `<= ${LATE_BAR_MS} ms`,
       held: lateMs <= LATE_BAR_MS,
     },
-    ...measuredProbe('without them', alone),
-    ...measuredProbe('beside them', beside),
+    ...measuredProbe('without hung calls', alone),
+    ...measuredProbe('with hung calls', beside),
     {
-      what: 'p99 beside them, as a multiple',
+      what: 'p99 with hung calls / p99 without',
       measured: `${rise.toFixed(2)} s/s`,
       bar: `<= ${RISE_BAR} s/s`,
       held: rise <= RISE_BAR,

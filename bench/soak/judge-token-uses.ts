@@ -38,10 +38,10 @@ export function measuredUses(
   uses: readonly TokenUse[],
   rules: TokenRules,
 ): readonly Measurement[] {
-  const judged = uses.map((use) => ({ use, verdict: judgeUse(use, rules) }))
-  const count = (verdict: string, isJwt?: boolean): number =>
+  const judged = uses.map((use) => ({ use, outcome: judgeUse(use, rules) }))
+  const count = (outcome: string, isJwt?: boolean): number =>
     judged.filter(
-      (one) => one.verdict === verdict && (isJwt === undefined || one.use.stream.startsWith('JWT') === isJwt),
+      (one) => one.outcome === outcome && (isJwt === undefined || one.use.stream.startsWith('JWT') === isJwt),
     ).length
   return [
     measuredCount(`${phase}: of ${uses.length} requests, wrong allows`, count('wrong allow'), 0),
@@ -63,7 +63,7 @@ export function measuredAdded(
     const p99Ms = p99Of(all.filter((use) => !own.isControl(use)))
     const addedMs = p99Ms - p99Of(all.filter(own.isControl))
     return {
-      what: `${phase}: p99, and what was added to it: ${stream}`,
+      what: `${phase}: p99 and added latency: ${stream}`,
       measured: `${p99Ms.toFixed(1)} ms, ${addedMs.toFixed(1)} ms`,
       bar: own.barMs === undefined ? 'none' : `<= ${own.barMs} ms`,
       held: own.barMs === undefined ? undefined : addedMs <= own.barMs,

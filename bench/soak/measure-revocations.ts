@@ -27,7 +27,7 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
   const token = await cluster.obtainToken()
   const statuses = await statusesOf(cluster, token)
   if (statuses.some((status) => status !== PASSED))
-    throw new BenchError('ERR_BENCH_SUBJECT', `gateways answered ${statuses} to a new token`)
+    throw new BenchError('ERR_BENCH_SUBJECT', `gateways returned ${statuses} for a new token`)
   return token
 }
 
@@ -89,7 +89,7 @@ async function timeUntilRefused(
         const status = await gateway.statusOf(token)
         if (status === DENIED || (until === 'not passed' && status !== PASSED)) return
         if (performance.now() - startedMs > GIVE_UP_MS)
-          throw new BenchError('ERR_BENCH_SUBJECT', `a revoked token is still answered with ${status}`)
+          throw new BenchError('ERR_BENCH_SUBJECT', `a revoked token still gets ${status}`)
         await wait(lookEveryMs)
       }
     }),

@@ -25,7 +25,7 @@ export function measuredCount(what: string, measured: number, wanted: number): M
   return { what, measured: String(measured), bar: String(wanted), held: measured === wanted }
 }
 
-const VERDICTS = { true: 'held', false: 'NOT HELD', undefined: '' } as const
+const RESULTS = { true: 'held', false: 'NOT HELD', undefined: '' } as const
 
 /** Lines of a table, columns aligned. */
 export function formatMeasurements(rows: readonly Measurement[]): string {
@@ -36,7 +36,7 @@ export function formatMeasurements(rows: readonly Measurement[]): string {
   const bar = width((row) => row.bar)
   return rows
     .map((row) =>
-      `${row.what.padEnd(what)}  ${row.measured.padStart(measured)}  bar ${row.bar.padEnd(bar)}  ${VERDICTS[String(row.held) as keyof typeof VERDICTS]}`.trimEnd(),
+      `${row.what.padEnd(what)}  ${row.measured.padStart(measured)}  bar ${row.bar.padEnd(bar)}  ${RESULTS[String(row.held) as keyof typeof RESULTS]}`.trimEnd(),
     )
     .join('\n')
 }

@@ -38,11 +38,15 @@ export async function measurePostsOnce(options: PostsOnceOptions): Promise<reado
   return [
     measuredCount('POSTs executed more than once', executions.filter((times) => times > 1).length, 0),
     measuredCount(
-      'POSTs answered 201 and not executed',
+      'POSTs with 201 that were not executed',
       answered.filter(([call]) => upstream.executed.get(call) !== 1).length,
       0,
     ),
-    measuredCount('answers of 500', [...outcomes.values()].filter((outcome) => outcome === '500').length, 0),
+    measuredCount(
+      'responses with 500',
+      [...outcomes.values()].filter((outcome) => outcome === '500').length,
+      0,
+    ),
     ...tally(outcomes.values()),
   ]
 }
@@ -54,10 +58,10 @@ function post(url: string, call: string, agent: Agent): Promise<string> {
     const outgoing = request(`${url}/pub/orders`, { method: 'POST', agent, headers }, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-      response.on('error', () => resolve('broken off'))
+      response.on('error', () => resolve('truncated'))
       response.on('end', () => {
         const isOwn = response.statusCode !== 201 || text.includes(`"${call}"`)
-        resolve(isOwn ? String(response.statusCode) : "somebody else's answer")
+        resolve(isOwn ? String(response.statusCode) : 'response of another request')
       })
     })
     outgoing.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))

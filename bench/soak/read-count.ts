@@ -9,7 +9,7 @@ export function readCount(args: readonly string[], option: string): number | und
   const text = parse(args, option)
   if (text === undefined) return undefined
   if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new BenchError('ERR_BENCH_USAGE', `--${option} takes a whole number from 1, not "${text}".`)
+    throw new BenchError('ERR_BENCH_USAGE', `--${option} must be an integer of 1 or more (got "${text}").`)
   return Number(text)
 }
 

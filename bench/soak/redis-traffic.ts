@@ -12,7 +12,7 @@ import type { TokenStream } from './token-traffic.ts'
 export type RedisTrafficIssuers = { readonly opaque: TestIssuer; readonly jwts: JwtIssuer }
 
 /** The gateway rejects all of these. */
-export const BAD_STREAM = 'tokens that are no good'
+export const BAD_STREAM = 'invalid tokens'
 /** Opaque tokens that are revoked while the traffic goes on. */
 export const REVOKED_STREAM = 'opaque, some revoked'
 

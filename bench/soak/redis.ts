@@ -174,7 +174,7 @@ await runSoak(async ({ folder, cleanup }) => {
       ...measuredAdded(`${name}, the first second`, atFirst, { isControl, barMs: ADDED_AT_FIRST_MS }),
       ...measuredAdded(name, rest, { isControl, barMs: name === FLAPPING ? undefined : ADDED_MS }),
       {
-        what: `${name}: connects to Redis per second, of a gateway`,
+        what: `${name}: connections to Redis per second and gateway`,
         measured: perSecond.toFixed(2),
         bar: `<= ${CONNECTS_PER_SECOND}`,
         held: perSecond <= CONNECTS_PER_SECOND,
@@ -195,6 +195,6 @@ await runSoak(async ({ folder, cleanup }) => {
     const logged = readFileSync(logFile, 'utf8').match(/uncaught_exception|unhandled/gi) ?? []
     uncaught += Math.max(sumSamples(metrics, 'scopegate_uncaught_total'), logged.length)
   }
-  rows.push(measuredCount('rejections and exceptions that nobody handled', uncaught, 0))
+  rows.push(measuredCount('unhandled rejections and exceptions', uncaught, 0))
   return rows
 })

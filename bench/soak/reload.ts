@@ -48,8 +48,8 @@ function measured(what: string, soak: ReloadSoak): readonly Measurement[] {
   return [
     told('requests answered', String(soak.answered)),
     measuredCount(`${what}: requests failed`, failed, 0),
-    measuredCount(`${what}: answers that fit no version`, soak.wrong.length, 0),
-    measuredCount(`${what}: reloads that ended otherwise, or said no place`, soak.unexpected.length, 0),
+    measuredCount(`${what}: responses that match no policy version`, soak.wrong.length, 0),
+    measuredCount(`${what}: reloads with another result or without a location`, soak.unexpected.length, 0),
     ...[...soak.wrong, ...soak.unexpected].slice(0, 10).map((one) => told('what', one)),
     told('a reload, p50 and longest', `${percentile(0.5)}, ${percentile(1)}`),
   ]

@@ -130,7 +130,7 @@ export async function awaitChannel(
 ): Promise<void> {
   for (const gateway of gateways)
     await awaitState(
-      `the channel of revocations is ${state}`,
+      `the revocation stream is ${state}`,
       async () => (await gateway.metric('scopegate_revocation_channel_up')) === (state === 'up' ? 1 : 0),
     )
 }

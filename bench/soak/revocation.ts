@@ -38,7 +38,7 @@ await runSoak(async ({ folder, cleanup }) => {
   })
   await awaitChannel(cluster, 'up')
   const pushed = await measureRevocations(cluster, { rounds: REVOCATIONS, until: 'denied' })
-  console.log(`${REVOCATIONS} revoked with the channel up`)
+  console.log(`${REVOCATIONS} revoked while the stream was connected`)
 
   const cut = await measureRevocations(cluster, {
     rounds: ROUNDS,
@@ -51,7 +51,9 @@ await runSoak(async ({ folder, cleanup }) => {
     },
   })
   const revoked = [...pushed.tokens, ...cut.tokens]
-  const came = [{ after: 'the way to Redis was back', passed: await countPassed(cluster, revoked) }]
+  const came = [
+    { after: 'the connection to Redis was restored', passed: await countPassed(cluster, revoked) },
+  ]
   console.log(`${REVOCATIONS} revoked while the gateways could not reach Redis`)
 
   const stopped = await measureRevocations(cluster, {
@@ -81,11 +83,11 @@ await runSoak(async ({ folder, cleanup }) => {
   })
 
   return [
-    ...rowsOf('channel up', pushed, PUSHED_P99_MS),
+    ...rowsOf('stream connected', pushed, PUSHED_P99_MS),
     ...rowsOf('gateways cut off from Redis', cut, CAP_MS),
     ...rowsOf('Redis stopped', stopped, CAP_MS, 503),
     ...came.map(({ after, passed }) =>
-      measuredCount(`of ${revoked.length} refused tokens, passed after ${after}`, passed, 0),
+      measuredCount(`of ${revoked.length} rejected tokens, accepted after ${after}`, passed, 0),
     ),
   ]
 })
@@ -97,14 +99,14 @@ function rowsOf(
   wanted = 200,
 ): readonly Measurement[] {
   const told = (name: string, ms: number): Measurement => ({
-    what: `${what}: ${name} until all three refuse`,
+    what: `${what}: ${name} until all three gateways reject`,
     measured: `${ms.toFixed(0)} ms`,
     bar: 'none',
     held: undefined,
   })
   const p99 = readPercentile(timesMs, 0.99)
   return [
-    measuredCount(`${what}: revocations answered with ${wanted}`, answers.get(wanted) ?? 0, timesMs.length),
+    measuredCount(`${what}: revocations with response ${wanted}`, answers.get(wanted) ?? 0, timesMs.length),
     told('p50', readPercentile(timesMs, 0.5)),
     { ...told('p99', p99), bar: `<= ${barMs} ms`, held: p99 <= barMs },
     told('max', Math.max(...timesMs)),

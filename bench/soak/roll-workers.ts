@@ -35,7 +35,7 @@ export async function whenServing(
     const areGone = wanted.without.every((worker) => !now.includes(worker))
     if (areGone && (await servingWorkers(gateway)) === wanted.workers) return
     if (performance.now() > deadlineMs)
-      throw new BenchError('ERR_BENCH_SUBJECT', 'the workers were not replaced within a minute')
+      throw new BenchError('ERR_BENCH_SUBJECT', 'the supervisor did not replace the workers within a minute')
     await wait(LOOK_EVERY_MS)
   }
 }

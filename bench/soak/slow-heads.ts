@@ -42,7 +42,7 @@ export async function measureSlowHeads(
   return [
     measuredCount(`${what}: closed`, closedInTime, attackers),
     {
-      what: `${what}: the last one closed after`,
+      what: `${what}: time until the last one closed`,
       measured: `${(lastClosedMs / 1_000).toFixed(1)} s`,
       bar: `<= ${BAR_SECONDS} s`,
       held: closedInTime === attackers && lastClosedMs <= BAR_SECONDS * 1_000,

@@ -43,9 +43,9 @@ export async function measureSlowReaders(
   const what = `${options.readers} slow readers of 100 MB, ${options.seconds} s`
   return [
     measuredRss(what, rss.peakBytes, BAR_MIB),
-    measuredCount(`${what}: still being served`, kept, options.readers),
+    measuredCount(`${what}: still open`, kept, options.readers),
     {
-      what: `${what}: the fastest has taken`,
+      what: `${what}: read by the fastest`,
       measured: `${(taken / 1e6).toFixed(1)} MB`,
       bar: `< ${BYTES / 1e6} MB`,
       held: taken > 0 && taken < BYTES,

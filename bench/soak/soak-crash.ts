@@ -38,7 +38,7 @@ export async function soakCrash(
   await wait(pauseMs)
   while (kills.length < options.kills) {
     const [victim] = childrenOf(pid).toSorted((one, other) => held(other) - held(one))
-    if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'there is no worker to kill')
+    if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'no worker is running')
     const failedBefore = sum(load.counts.failed)
     process.kill(victim, 'SIGSTOP') // so that the count equals its requests in flight
     const connections = held(victim)

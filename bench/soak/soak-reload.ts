@@ -81,7 +81,7 @@ export async function soakBrokenReloads(
     const [first] = answer.diagnostics
     if (status !== 422 || answer.result !== 'broken') unexpected.push(`${turn}: ${status} ${answer.result}`)
     else if (first?.file.endsWith('versions.policy.yaml') !== true || first.line === undefined)
-      unexpected.push(`${turn}: no place, ${first?.code}`)
+      unexpected.push(`${turn}: no location, ${first?.code}`)
   })
 }
 

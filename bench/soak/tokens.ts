@@ -14,15 +14,15 @@ await runSoak(async (soak): Promise<readonly Measurement[]> => {
   const calls = await herd(HERD)
   const { heapBytes, estimatedBytes } = await measureRemembered(TOKENS)
   return [
-    measuredCount(`${HERD} uses of one new token at once: questions to the issuer`, calls, 1),
+    measuredCount(`${HERD} concurrent uses of one new token: calls to the issuer`, calls, 1),
     {
-      what: `${TOKENS} cached tokens: heap of each`,
+      what: `${TOKENS} cached tokens: heap per token`,
       measured: `${heapBytes.toFixed(0)} B`,
       bar: `<= ${BAR_BYTES} B`,
       held: heapBytes <= BAR_BYTES,
     },
     {
-      what: 'the same as the cache estimates it',
+      what: 'estimate of the cache',
       measured: `${estimatedBytes.toFixed(0)} B`,
       bar: 'none',
       held: undefined,

@@ -16,17 +16,17 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 try {
   const counts = noTruncations()
   const progress = setInterval(
-    () => console.log(`${counts.truncated} of ${truncated} answers broke off`),
+    () => console.log(`${counts.truncated} of ${truncated} responses were truncated`),
     10_000,
   )
   await soakTruncated({ folder, cleanup, truncated, counts }).finally(() => clearInterval(progress))
   console.log(
-    `broke off ${counts.truncated}   told by 502 ${counts.told.refused}, by a broken connection ${counts.told.broken}   whole beside them ${counts.whole}, not delivered so ${counts.notWhole}`,
+    `truncated ${counts.truncated}   reported by 502 ${counts.told.refused}, by a closed connection ${counts.told.broken}   complete ${counts.whole}, not delivered completely ${counts.notWhole}`,
   )
   for (const [status, count] of counts.others) console.log(`  status ${status}: ${count}`)
-  for (const [cut, count] of counts.takenForWhole) console.log(`  taken for whole, ${cut}: ${count}`)
-  const verdict = heldTruncated(counts) ? 'held' : 'NOT held'
-  console.log(`bar: 0 taken for whole: ${verdict}`)
+  for (const [cut, count] of counts.takenForWhole) console.log(`  accepted as complete, ${cut}: ${count}`)
+  const result = heldTruncated(counts) ? 'held' : 'NOT held'
+  console.log(`limit: 0 accepted as complete: ${result}`)
   process.exitCode = heldTruncated(counts) ? 0 : 1
 } finally {
   await cleanup.run()

@@ -33,7 +33,7 @@ export function writeSoakConfig(options: SoakConfig): void {
   mkdirSync(policies, { recursive: true })
   const routes = [{ ...ROUTE, ...options.route }, ...(options.moreRoutes ?? [])]
   writeFileSync(join(policies, 'soak.policy.yaml'), JSON.stringify({ ...POLICY, routes })) // JSON is YAML
-  writeFileSync(join(folder, 'secret'), 'nobody is asked about tokens here', { mode: 0o600 })
+  writeFileSync(join(folder, 'secret'), 'unused-introspection-secret', { mode: 0o600 })
   writeFileSync(
     join(folder, 'upstreams.yaml'),
     JSON.stringify({ api: { url: upstream, timeout: '10s', ...options.upstreamSettings } }),

@@ -43,7 +43,7 @@ class Upstream {
     }
     const body = this.received.slice(headEnd + HEAD_END.length)
     if (Number.isNaN(length) || body.length > length)
-      throw new Error('an answer that the floor does not take')
+      throw new Error('the floor received an unsupported response')
     if (body.length < length) return
     headers.push('content-length', String(length))
     this.received = ''
@@ -55,7 +55,7 @@ class Upstream {
 }
 
 const server = createServer((request, response) => {
-  if (request.method !== 'GET') throw new Error('a request that the floor does not forward')
+  if (request.method !== 'GET') throw new Error('the floor received an unsupported request')
   let head = `GET ${request.url} HTTP/1.1\r\nHost: ${upstream.host}\r\n`
   const raw = request.rawHeaders
   for (let index = 0; index < raw.length; index += 2) {

@@ -68,7 +68,7 @@ export async function startHerd(options: {
     if (refused.length > 0)
       throw new BenchError(
         'ERR_BENCH_ANSWERS',
-        `of ${uses} uses of a good token, ${refused.length} were answered ${[...new Set(refused)].join(', ')}`,
+        `of ${uses} uses of a valid token, ${refused.length} got ${[...new Set(refused)].join(', ')}`,
       )
     return issuer.asked.length - askedBefore
   }
