@@ -16,7 +16,7 @@ if (status !== 0) process.exit(status ?? 1)
 
 const entry = join('cli', 'main.js')
 if (!existsSync(join(ROOT, 'dist', entry))) {
-  process.stderr.write(`build: the compiler ended well but dist/${entry} is missing\n`)
+  process.stderr.write(`build: the compiler succeeded but did not write dist/${entry}\n`)
   process.exit(1)
 }
 const files = readdirSync(join(ROOT, 'dist'), { recursive: true }).filter((file) => file.endsWith('.js'))

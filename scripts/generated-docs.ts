@@ -32,7 +32,7 @@ export function renderPage({ file, parts }: GeneratedPage): {
     /(<!-- generated: (.+?) -->\n)[\s\S]*?(<!-- end -->)/g,
     (_whole, begin: string, name: string, end: string) => {
       const part = parts[name]
-      if (part === undefined) throw new Error(`${file}: nobody writes the part "${name}"`)
+      if (part === undefined) throw new Error(`${file}: no generator writes the part "${name}"`)
       left.delete(name)
       return `${begin}\n${part}\n\n${end}`
     },

@@ -32,7 +32,7 @@ export function installHelm() {
   if (status === 0 && !existsSync(folder)) renameSync(partial, folder)
   rmSync(partial, { recursive: true, force: true })
   if (!existsSync(helm))
-    fail("helm could not be built; Go's message is above. It has to reach the Go module proxy.")
+    fail("helm could not be built; Go's message is above. Go needs access to its module proxy.")
   say(`helm built in ${Math.round((Date.now() - started) / 1000)} s`)
   return helm
 }

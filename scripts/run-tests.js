@@ -73,7 +73,7 @@ if (clean === true) counts.passed += 1
 if (clean === false) counts.failed += 1
 if (sumFile !== undefined) writeFileSync(sumFile, JSON.stringify(counts))
 say(
-  `${counts.passed} assertions held, ${counts.failed} failed, in ${files} files, ${Math.round((Date.now() - started) / 1000)} s`,
+  `${counts.passed} assertions passed, ${counts.failed} failed, in ${files} files, ${Math.round((Date.now() - started) / 1000)} s`,
 )
 process.exit(clean === false ? 1 : status)
 
@@ -84,14 +84,14 @@ process.exit(clean === false ? 1 : status)
 async function searchLogs() {
   const { findLoggedCredentials } = await import('../test/fixtures/find-logged-credentials.ts')
   const { credentials, logs, lines, found } = findLoggedCredentials(captured)
-  const searched = `${credentials} credentials were looked for in ${lines} lines of ${logs} logs`
+  const searched = `searched ${lines} lines of ${logs} logs for ${credentials} credentials`
   if (!isWholeSuite && (credentials === 0 || logs === 0) && found.length === 0) return undefined
   if (credentials === 0 || logs === 0) {
-    say(`FAILED: ${searched}: a search that cannot find anything is none`)
+    say(`FAILED: ${searched}: there is nothing to search`)
     return false
   }
-  for (const place of found.slice(0, 20)) say(`FAILED: a credential stands in the log of ${place}`)
-  if (found.length === 0) say(`${searched}, none was found`)
+  for (const place of found.slice(0, 20)) say(`FAILED: the log of ${place} contains a credential`)
+  if (found.length === 0) say(`${searched}, 0 found`)
   return found.length === 0
 }
 

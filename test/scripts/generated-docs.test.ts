@@ -10,7 +10,7 @@ for (const page of generatedPages())
 
 t.test('a page without the marks of a part is an error, not a page without it', (t) => {
   t.throws(() => renderPage({ file: 'docs/policies.md', parts: { 'keys of nothing': '' } }), {
-    message: /nobody writes|no marks for/,
+    message: /no generator writes|no marks for/,
   })
   t.end()
 })
