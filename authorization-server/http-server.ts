@@ -4,9 +4,7 @@ import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
-import { createAddressLimit } from './endpoints/address-limit.ts'
-import { authenticateIntegration } from './endpoints/authenticate-integration.ts'
-import { createAuthorizationLimit } from './endpoints/authorization-limit.ts'
+import { authenticateIntegration } from './endpoints/client-authentication.ts'
 import { USERINFO_ENDPOINT } from './endpoints/endpoint-table.ts'
 import {
   registerFallbackHandlers,
@@ -14,6 +12,7 @@ import {
   replyToInvalidUrl,
 } from './endpoints/fallback-handlers.ts'
 import { mountEndpoints } from './endpoints/mount-endpoints.ts'
+import { createAddressLimit, createAuthorizationLimit } from './endpoints/rate-limits.ts'
 import type { RevocationStream } from './endpoints/revocation-stream.ts'
 import { mountUserinfo } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'

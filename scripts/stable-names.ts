@@ -204,17 +204,16 @@ function failureFields(keys: readonly string[]): readonly string[] {
 
 /** Returns the fields of audit lines. Each action has some of them. */
 function auditFields(): readonly string[] {
-  const engine = parseSource(read('authorization-server/observe/observe-engine.ts'))
-  const account = parseSource(read('authorization-server/observe/audit-account.ts'))
+  const source = parseSource(read('authorization-server/observe/observe-events.ts'))
   const groups = (nodes: readonly SourceNode[]): readonly (readonly SourceNode[])[] =>
     nodes.flatMap((node, index) => {
       if (node.kind !== 'group') return []
       return nodes[index - 1]?.text === 'audit' ? [node.children] : groups(node.children)
     })
   const objects = [
-    ...groups(engine).flatMap((call) => objectsIn(call)),
-    ...objectsIn(declarationOf(engine, 'origin')),
-    ...objectsIn(declarationOf(account, 'fields')),
+    ...groups(source).flatMap((call) => objectsIn(call)),
+    ...objectsIn(declarationOf(source, 'origin')),
+    ...objectsIn(declarationOf(source, 'accountFields')),
   ]
   return ['action', 'event', ...objects.flatMap((object) => keysOf(object))]
 }
@@ -228,12 +227,13 @@ function stringValue(object: readonly SourceNode[], key: string): string | undef
 
 function auditActions(): readonly string[] {
   const events = read('authorization-server/engine/engine-events.ts')
+  const observed = read('authorization-server/observe/observe-events.ts')
   return [
     ...matches(events, /readonly (?:kind|reason): ((?:'\w+'(?: \| )?)+)/g).flatMap((union) =>
       matches(union, /'(\w+)'/g),
     ),
-    ...matches(read('authorization-server/observe/observe-engine.ts'), /\? '(\w+)' : event\.reason/g),
-    ...matches(read('authorization-server/observe/audit-account.ts'), /'(account_\w+)'/g),
+    ...matches(observed, /\? '(\w+)' : event\.reason/g),
+    ...matches(observed, /'(account_\w+)'/g),
   ].filter((action) => action !== 'refused' && action !== 'failed' && action !== 'revoked')
 }
 

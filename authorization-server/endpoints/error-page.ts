@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { pageHeaders } from '../pages/page-headers.ts'
-import { sendPage } from '../pages/page-reply.ts'
+import { pageHeaders, sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
 import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 

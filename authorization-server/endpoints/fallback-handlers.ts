@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { InteractionError } from '../engine/interactions.ts'
-import { StoreError } from '../store/store-error.ts'
+import { StoreError } from '../store/store.ts'
 import { ENGINE_ENDPOINTS, type Endpoint, USERINFO_ENDPOINT } from './endpoint-table.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
 

@@ -5,17 +5,13 @@ import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { requestSource } from '../engine/request-source.ts'
 import { parseRegistration } from '../register/client-registration.ts'
-import type { AddressLimit } from './address-limit.ts'
-import type { AuthorizationLimit } from './authorization-limit.ts'
-import { canonicalizeResource, invalidTarget, refuseTarget } from './canonical-resource.ts'
-import { checkAuthorizationHeader, checkIntrospectionCaller } from './check-client-credentials.ts'
+import { checkAuthorizationHeader, checkIntrospectionCaller } from './client-authentication.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
 import { sendAuthorizationRefusal } from './error-page.ts'
-import { findLongParameter } from './find-long-parameter.ts'
 import { invalidRequest, type OAuthRefusal, sendRefusal, tooManyRequests } from './oauth-refusal.ts'
-import { readForm } from './read-form.ts'
-import { readJsonObject } from './read-json-object.ts'
-
+import type { AddressLimit, AuthorizationLimit } from './rate-limits.ts'
+import { readForm, readJsonObject } from './read-body.ts'
+import { canonicalizeResource, findLongParameter, invalidTarget, refuseTarget } from './request-parameters.ts'
 /** Options for `mountEndpoints()`. `count` receives the result of each response: `ok`, or the error code. */
 export type MountEndpointsOptions = {
   readonly engine: Engine

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { writeRevocation } from '../../oauth/revocation.ts'
 import type { LoggedRevocation, RevocationLog } from '../store/store.ts'
-import { isGatewayClient } from './is-gateway-client.ts'
+import { isGatewayClient } from './client-authentication.ts'
 import { sendRefusal } from './oauth-refusal.ts'
 import { createStreamListener, type StreamListener } from './stream-listener.ts'
 

@@ -12,11 +12,9 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
-import { checkTarget } from './check-target.ts'
 import { hashClientSecret } from './client-secret.ts'
-import { hashGrantId } from './hash-grant-id.ts'
-import { requestRules } from './request-rules.ts'
-
+import { hashGrantId } from './provider-events.ts'
+import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
   readonly clientId: string
   readonly clientName: string | undefined

@@ -1,8 +1,8 @@
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
-import { hashGrantId } from './hash-grant-id.ts'
-import { isUnknownToken } from './inactive-token.ts'
 
 const REFUSALS = {
   'authorization.error': 'authorization',
@@ -13,7 +13,7 @@ const REFUSALS = {
   'introspection.error': 'introspection',
 } as const
 
-export type RequestFailure = {
+type RequestFailure = {
   readonly error: string
   /** Set for defects and outages. */
   readonly cause: Error | undefined
@@ -122,4 +122,30 @@ function revocationReason(
   if (ctx.oidc.route === 'revocation') return 'revoked'
   if (ctx.oidc.route !== 'token') return 'grant_ended'
   return ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'refresh_token_reused' : 'code_reused'
+}
+
+/**
+ * Returns whether an error of the engine means that an introspected token is unknown.
+ * The engine rejects every JWT with 400 `unsupported_token_type`. Access and refresh tokens of this server are opaque,
+ * so a JWT is never one of them.
+ */
+export function isUnknownToken(path: string, error: unknown): boolean {
+  return path === ENDPOINTS.introspection && error === 'unsupported_token_type'
+}
+
+/** Reports an unknown token as inactive. Source: RFC 7662 section 2.2. */
+export function reportInactive(ctx: KoaContextWithOIDC): void {
+  const body: unknown = ctx.body
+  if (typeof body !== 'object' || body === null || !('error' in body)) return
+  if (!isUnknownToken(ctx.path, body.error)) return
+  ctx.status = 200
+  ctx.body = { active: false }
+}
+
+/**
+ * Returns the id of a grant for gateways: base64url of the SHA-256 of the grant id.
+ * Introspection responses and the revocation stream contain it. It gives no access.
+ */
+export function hashGrantId(grantId: string): string {
+  return hash('sha256', grantId, 'base64url')
 }

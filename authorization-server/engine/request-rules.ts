@@ -65,3 +65,24 @@ function refuseOtherResponseModes(ctx: KoaContextWithOIDC): void {
   if (ctx.oidc.params !== undefined) ctx.oidc.params['response_mode'] = undefined
   throw new errors.UnsupportedResponseMode('response_mode must be query')
 }
+
+/**
+ * Rejects a request for an unknown resource, or for several: one consent and one token are for one resource.
+ * Source: RFC 8707 section 2.
+ * @throws {InvalidTarget} which the engine sends to the client.
+ */
+export function checkTarget(asked: unknown, resource: string, resources: readonly string[]): void {
+  if (Array.isArray(asked) && asked.length > 1) throw new errors.InvalidTarget(ONE_TARGET)
+  if (!resources.includes(resource)) throw new errors.InvalidTarget(unknownResource(resources))
+}
+
+/** Error for a request with several resources. RFC 8707 section 2. */
+export const ONE_TARGET = 'name one resource: a token is for one API'
+
+/** Returns the error for a request with an unknown resource. RFC 8707 section 2. */
+export function unknownResource(resources: readonly string[]): string {
+  const [only, ...others] = resources
+  return others.length === 0
+    ? `resource must be ${only}, the only API this server issues tokens for`
+    : 'this server issues no tokens for that resource; protected_resources in its metadata lists all'
+}

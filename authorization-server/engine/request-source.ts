@@ -1,5 +1,5 @@
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
-import { hashId } from '../store/hash-id.ts'
+import { hashId } from '../store/artifact-record.ts'
 import type { ArtifactSource } from '../store/store.ts'
 
 /**

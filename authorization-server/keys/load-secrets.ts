@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
-import { readSecretFile } from './create-file-once.ts'
-import { loadGatewaySecret } from './gateway-secret.ts'
-import { loadCookieKeys } from './load-cookie-keys.ts'
+import { createFileOnce, readSecretFile } from './create-file-once.ts'
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts'
 
 /** All secrets that the process holds in memory. */
@@ -43,4 +44,62 @@ export async function loadSecrets(config: AuthorizationServerConfig): Promise<Se
       })),
     ),
   }
+}
+
+const SECRET_BYTES = 32
+const SHORTEST_SECRET = 16
+
+/**
+ * Reads the client secret of the gateway for introspection. In development mode, creates the file when it does not
+ * exist.
+ * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_GATEWAY_SECRET.
+ */
+export async function loadGatewaySecret(options: {
+  readonly file: string
+  readonly development: boolean
+}): Promise<string> {
+  const text = options.development
+    ? await createFileOnce(options.file, async () => randomBytes(SECRET_BYTES).toString('base64url'))
+    : await readSecretFile(options.file, 'gatewayClient.secretFile')
+  const secret = text.trim()
+  if (secret.length < SHORTEST_SECRET)
+    throw new BootError(
+      'ERR_GATEWAY_SECRET',
+      `${options.file} (gatewayClient.secretFile): the secret must be at least ${SHORTEST_SECRET} characters long.`,
+      { exitCode: 3 },
+    )
+  return secret
+}
+
+const KEY_BYTES = 32
+const SHORTEST_KEY = 32 // characters: 128 bits even in hexadecimal
+
+/**
+ * Reads the keys that sign cookies, newest first, one per line.
+ * Reads the configured file, or `cookie-keys` in the data folder, which it creates on the first start.
+ * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_COOKIE_KEYS.
+ */
+export async function loadCookieKeys(options: {
+  readonly cookieKeysFile: string | undefined
+  readonly dataDir: string
+}): Promise<readonly string[]> {
+  if (options.cookieKeysFile !== undefined)
+    return parseCookieKeys(
+      await readSecretFile(options.cookieKeysFile, 'cookieKeysFile'),
+      options.cookieKeysFile,
+    )
+  const file = join(options.dataDir, 'cookie-keys')
+  const text = await createFileOnce(file, async () => `${randomBytes(KEY_BYTES).toString('base64url')}\n`)
+  return parseCookieKeys(text, file)
+}
+
+function parseCookieKeys(text: string, file: string): readonly string[] {
+  const keys = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+  if (keys.length === 0 || keys.some((key) => key.length < SHORTEST_KEY))
+    throw new BootError(
+      'ERR_COOKIE_KEYS',
+      `${file}: it must contain one cookie key per line, newest first, each at least ${SHORTEST_KEY} characters long.`,
+      { exitCode: 3 },
+    )
+  return keys
 }

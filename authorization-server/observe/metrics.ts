@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
-import type { StoreErrorReason } from '../store/store-error.ts'
+import type { StoreErrorReason } from '../store/store.ts'
 
 /** Metrics of the authorization server. Labels never contain values from callers. */
 export type Metrics = {

@@ -1,11 +1,9 @@
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
-import { observeStore } from '../store/observe-store.ts'
-import type { Store } from '../store/store.ts'
-import { StoreError, type StoreErrorReason } from '../store/store-error.ts'
+import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts'
 import type { Metrics } from './metrics.ts'
 
-export type WatchedStore = {
+type WatchedStore = {
   /** The same store. A failed operation is counted and starts a write probe. */
   readonly store: Store
   /** Readiness checks. They are always `ok: true`, because metadata and keys work without the store. */
@@ -118,4 +116,32 @@ function isFar(aheadSeconds: number | undefined): boolean {
 function messageOf(error: unknown): string | undefined {
   const cause = error instanceof StoreError ? error.cause : error
   return cause instanceof Error ? cause.message : undefined
+}
+
+type Operations = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>
+
+/** Wraps a store so that `onError` receives every failure of its operations, except the write probe. */
+export function observeStore(store: Store, onError: (error: StoreError) => void): Store {
+  const observe = <Part extends object>(part: Part): Part =>
+    Object.fromEntries(
+      Object.entries(part as unknown as Operations).map(([name, run]) => [
+        name,
+        async (...args: never[]) => {
+          try {
+            return await run(...args)
+          } catch (error) {
+            if (error instanceof StoreError) onError(error)
+            throw error
+          }
+        },
+      ]),
+    ) as Part
+  const { exchange, sweep, ...rest } = store
+  return {
+    ...rest,
+    ...observe({ exchange, sweep }),
+    artifacts: (model) => observe(store.artifacts(model)),
+    accounts: observe(store.accounts),
+    revocations: observe(store.revocations),
+  }
 }

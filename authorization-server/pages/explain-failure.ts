@@ -1,5 +1,5 @@
 import { InteractionError } from '../engine/interactions.ts'
-import { StoreError } from '../store/store-error.ts'
+import { StoreError } from '../store/store.ts'
 import type { PageError } from './render-error-page.ts'
 
 export type ExplainedFailure = PageError & {

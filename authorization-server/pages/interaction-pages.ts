@@ -3,23 +3,26 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
-import { consentPage } from '../consent/consent-page.ts'
-import { grantedScopes } from '../consent/granted-scopes.ts'
-import { groupScopes, type ScopeGroup } from '../consent/scope-groups.ts'
-import { defaultTicks, postedTicks, TOGGLE_FIELD, toggleTicks } from '../consent/ticks.ts'
+import { consentPage, readRedirectTarget } from '../consent/consent-page.ts'
+import {
+  defaultTicks,
+  grantedScopes,
+  groupScopes,
+  postedTicks,
+  type ScopeGroup,
+  TOGGLE_FIELD,
+  toggleTicks,
+} from '../consent/scope-selection.ts'
 import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import { createSignInThrottle, type ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
 import { createWorkGate } from '../sign-in/work-gate.ts'
-import { comesFromOwnPage } from './comes-from-own-page.ts'
-import { displayText } from './display-text.ts'
 import { explainFailure } from './explain-failure.ts'
-import { createFormTokens } from './form-token.ts'
+import { comesFromOwnPage, createFormTokens, type Form, readForm } from './forms.ts'
+import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
 import { type PageReply, sendErrorPage, sendOnward, sendPage } from './page-reply.ts'
-import { type Form, readForm } from './read-form.ts'
-import { readRedirectTarget } from './redirect-target.ts'
 import { type Page, renderPage } from './render-page.ts'
 
 /**

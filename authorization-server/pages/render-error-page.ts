@@ -1,5 +1,4 @@
-import { displayText } from './display-text.ts'
-import { html } from './html.ts'
+import { displayText, html } from './html.ts'
 import { renderPage } from './render-page.ts'
 
 export type PageError = {

@@ -1,8 +1,7 @@
 import { parseScope, type ScopeCatalogue } from '../../oauth/scope.ts'
-import { isLoopbackRedirect } from './loopback-redirect.ts'
 
 /** The stored metadata of a client. Source: RFC 7591 section 2. */
-export type ClientRegistration = {
+type ClientRegistration = {
   readonly client_name?: string
   readonly application_type: 'native' | 'web'
   readonly redirect_uris: readonly string[]
@@ -17,12 +16,12 @@ export type ClientRegistration = {
 }
 
 /** The reason to reject a registration. Source: RFC 7591 section 3.2.2. */
-export type RegistrationRefusal = {
+type RegistrationRefusal = {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
   readonly description: string
 }
 
-export type RegistrationRules = {
+type RegistrationRules = {
   /** Hosts of the redirect URIs that any client may register. */
   readonly loopbackHosts: readonly string[]
   /** True: a redirect URI may omit its port; the client then uses any port. RFC 8252 section 7.3. */
@@ -152,4 +151,28 @@ function shown(value: unknown): string {
   if (typeof value !== 'string') return 'is not a string'
   const short = value.length > MAX_NAME_LENGTH ? `${value.slice(0, MAX_NAME_LENGTH)}...` : value
   return `"${short.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, "'")}"`
+}
+
+const HIGHEST_PORT = 65_535
+
+/**
+ * Returns whether a redirect URI is `http://<host>:<port>/<path>` with one of the accepted loopback hosts.
+ * The spelling must be exact and canonical: no user name, fragment, dot segments or unencoded characters. With
+ * `portOptional`, the port may be absent.
+ * Source: docs/interface.md section 5.4, RFC 8252 section 7.3.
+ */
+export function isLoopbackRedirect(
+  uri: string,
+  {
+    loopbackHosts,
+    portOptional,
+  }: { readonly loopbackHosts: readonly string[]; readonly portOptional: boolean },
+): boolean {
+  const match = /^http:\/\/(\[[0-9a-f:]+\]|[a-z0-9.]+)(?::([1-9][0-9]{0,4}))?(\/[^\s#]*)$/.exec(uri)
+  const [, host, port, rest] = match ?? []
+  if (host === undefined || rest === undefined) return false
+  if (port === undefined && !portOptional) return false
+  if (Number(port ?? 80) > HIGHEST_PORT || !loopbackHosts.includes(host)) return false
+  const parsed = URL.parse(uri)
+  return parsed !== null && parsed.pathname + parsed.search === rest
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
-import { normalizeUsername } from '../accounts/normalize-username.ts'
+import { normalizeUsername } from '../accounts/accounts.ts'
 
 /** Limits for failed sign-ins within a window. */
 export type SignInLimits = {

@@ -1,6 +1,5 @@
-import { hashId } from './hash-id.ts'
-import type { StoredArtifact } from './store.ts'
-import { StoreError } from './store-error.ts'
+import { hash } from 'node:crypto'
+import { type StoredArtifact, StoreError } from './store.ts'
 
 /** An artifact in the format of both stores. */
 export type ArtifactRecord = {
@@ -77,4 +76,13 @@ function text(value: unknown): string | undefined {
 
 function hashOrUndefined(value: string | undefined): string | undefined {
   return value === undefined ? undefined : hashId(value)
+}
+
+/**
+ * Hashes an id for the store: base64url of its SHA-256.
+ * Ids are bearer values (codes, tokens, session cookies) with at least 128 random bits, so a plain hash is safe against
+ * guessing.
+ */
+export function hashId(id: string): string {
+  return hash('sha256', id, 'base64url')
 }

@@ -1,7 +1,5 @@
 import { REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
-import { attemptRedis } from './attempt-redis.ts'
-import { readRedisClock } from './redis-clock.ts'
-import { REDIS_KEYS } from './redis-keys.ts'
+import { attemptRedis, REDIS_KEYS, readRedisClock } from './redis.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import {
   accountName,

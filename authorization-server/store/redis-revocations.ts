@@ -9,7 +9,7 @@ import {
   readRunId,
 } from '../../platform/redis/read-redis-revocations.ts'
 import { publisherKey } from '../../platform/redis/revocation-keys.ts'
-import { attemptRedis } from './attempt-redis.ts'
+import { attemptRedis } from './redis.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }

@@ -3,16 +3,18 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { connectRedis, describeRedisUrl } from '../../platform/redis/redis.ts'
 import { REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
-import { type ArtifactRecord, fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
-import { attemptRedis } from './attempt-redis.ts'
-import { hashId } from './hash-id.ts'
+import { type ArtifactRecord, fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
+import { attemptRedis, REDIS_KEYS, readClockDifference, readRedisClock } from './redis.ts'
 import { redisAccounts } from './redis-accounts.ts'
-import { readClockDifference, readRedisClock } from './redis-clock.ts'
-import { REDIS_KEYS } from './redis-keys.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
-import { type RememberedGrants, rememberGrants } from './remembered-grants.ts'
-import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
+import {
+  grantRevocation,
+  keepSeconds,
+  type RememberedGrants,
+  type RevocationContext,
+  rememberGrants,
+} from './revocation-records.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const SCHEMA_VERSION = 1

@@ -1,10 +1,8 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { attemptSqlite } from './attempt-sqlite.ts'
 import { accountRevocation, type RevocationContext } from './revocation-records.ts'
+import { attemptSqlite, transact } from './sqlite.ts'
 import type { SqliteRevocations } from './sqlite-revocations.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
-import { transact } from './transact.ts'
-
 /** Parts that the modules of the store share. */
 export type SqliteParts = RevocationContext & {
   readonly database: DatabaseSync

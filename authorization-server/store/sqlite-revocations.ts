@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { readRevocation } from '../../oauth/revocation.ts'
-import { attemptSqlite } from './attempt-sqlite.ts'
 import { keepSeconds, type RevocationContext } from './revocation-records.ts'
+import { attemptSqlite } from './sqlite.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
 export type SqliteRevocations = RevocationLog & {

@@ -1,13 +1,11 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
-import { fromArtifactRecord, toArtifactRecord } from './artifact-record.ts'
-import { attemptSqlite } from './attempt-sqlite.ts'
-import { hashId } from './hash-id.ts'
+import { fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
 import { grantRevocation, type RevocationContext } from './revocation-records.ts'
+import { attemptSqlite, transact } from './sqlite.ts'
 import { type SqliteParts, sqliteAccounts } from './sqlite-accounts.ts'
 import { BUSY_TIMEOUT_MS, openSqliteFile, setBusyTimeout } from './sqlite-file.ts'
 import { sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
-import { transact } from './transact.ts'
 
 const PROBE_SECONDS = 60
 /** Long enough for a write of another process. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import * as oauth from 'oauth4webapi'
 import t, { type Test } from 'tap'
-import { scopeField } from '../../authorization-server/consent/ticks.ts'
+import { scopeField } from '../../authorization-server/consent/scope-selection.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../authorization-server/store/store.ts'

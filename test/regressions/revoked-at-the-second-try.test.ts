@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { providerAdapter } from '../../authorization-server/engine/provider-adapter.ts'
 import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
-import type { Store } from '../../authorization-server/store/store.ts'
-import { StoreError } from '../../authorization-server/store/store-error.ts'
+import { type Store, StoreError } from '../../authorization-server/store/store.ts'
 import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 t.test('a token whose grant could not be deleted remains for the next attempt', async (t) => {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
 import { readAuthorizationServerConfig } from '../../../authorization-server/config.ts'
-import { auditAccount } from '../../../authorization-server/observe/audit-account.ts'
+import { auditAccount } from '../../../authorization-server/observe/observe-events.ts'
 import { findConfigDir } from '../../../platform/config/config-dir.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { DEVELOPMENT_DATA_FOLDER } from '../dev/data-folder.ts'

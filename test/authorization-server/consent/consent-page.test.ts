@@ -1,6 +1,6 @@
 import t from 'tap'
 import { type ConsentPageOptions, consentPage } from '../../../authorization-server/consent/consent-page.ts'
-import type { ScopeChoice } from '../../../authorization-server/consent/scope-groups.ts'
+import type { ScopeChoice } from '../../../authorization-server/consent/scope-selection.ts'
 
 const choice = (name: string, fields: Partial<ScopeChoice> = {}): ScopeChoice => ({
   name,

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { grantedScopes } from '../../../authorization-server/consent/granted-scopes.ts'
-import { groupScopes } from '../../../authorization-server/consent/scope-groups.ts'
 import {
   defaultTicks,
+  grantedScopes,
+  groupScopes,
   postedTicks,
   scopeField,
   toggleState,
   toggleTicks,
-} from '../../../authorization-server/consent/ticks.ts'
+} from '../../../authorization-server/consent/scope-selection.ts'
 import type { ScopeDescription } from '../../../oauth/scope.ts'
 import { aCatalogue } from '../../fixtures/start-pages.ts'
 

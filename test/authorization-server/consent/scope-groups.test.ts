@@ -1,6 +1,6 @@
 import t from 'tap'
 import { consentPage } from '../../../authorization-server/consent/consent-page.ts'
-import { groupScopes } from '../../../authorization-server/consent/scope-groups.ts'
+import { groupScopes } from '../../../authorization-server/consent/scope-selection.ts'
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 
 const CATALOGUE = new Map(aCatalogue(['openid', 'courses:read', 'courses:write', 'courses:own']))

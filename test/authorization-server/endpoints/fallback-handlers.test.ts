@@ -9,7 +9,7 @@ import {
   replyToInvalidUrl,
 } from '../../../authorization-server/endpoints/fallback-handlers.ts'
 import { InteractionError } from '../../../authorization-server/engine/interactions.ts'
-import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import { StoreError } from '../../../authorization-server/store/store.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { headerSet } from '../../fixtures/header-set.ts'
 import { send } from '../../fixtures/send.ts'

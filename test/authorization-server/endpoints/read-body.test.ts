@@ -1,8 +1,6 @@
 import t from 'tap'
-import { canonicalizeResource } from '../../../authorization-server/endpoints/canonical-resource.ts'
-import { readForm } from '../../../authorization-server/endpoints/read-form.ts'
-import { readJsonObject } from '../../../authorization-server/endpoints/read-json-object.ts'
-import { readMediaType } from '../../../authorization-server/endpoints/read-media-type.ts'
+import { readForm, readJsonObject, readMediaType } from '../../../authorization-server/endpoints/read-body.ts'
+import { canonicalizeResource } from '../../../authorization-server/endpoints/request-parameters.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 

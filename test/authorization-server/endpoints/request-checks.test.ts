@@ -1,22 +1,22 @@
 import t from 'tap'
-import { authenticateIntegration } from '../../../authorization-server/endpoints/authenticate-integration.ts'
-import { createAuthorizationLimit } from '../../../authorization-server/endpoints/authorization-limit.ts'
 import {
-  canonicalizeResource,
-  invalidTarget,
-  refuseTarget,
-} from '../../../authorization-server/endpoints/canonical-resource.ts'
-import {
+  authenticateIntegration,
   checkAuthorizationHeader,
   checkIntrospectionCaller,
-} from '../../../authorization-server/endpoints/check-client-credentials.ts'
+  isGatewayClient,
+} from '../../../authorization-server/endpoints/client-authentication.ts'
 import {
   ENGINE_ENDPOINTS,
   USERINFO_ENDPOINT,
 } from '../../../authorization-server/endpoints/endpoint-table.ts'
-import { findLongParameter } from '../../../authorization-server/endpoints/find-long-parameter.ts'
-import { isGatewayClient } from '../../../authorization-server/endpoints/is-gateway-client.ts'
 import { invalidRequest, tooManyRequests } from '../../../authorization-server/endpoints/oauth-refusal.ts'
+import { createAuthorizationLimit } from '../../../authorization-server/endpoints/rate-limits.ts'
+import {
+  canonicalizeResource,
+  findLongParameter,
+  invalidTarget,
+  refuseTarget,
+} from '../../../authorization-server/endpoints/request-parameters.ts'
 
 t.test('ENGINE_ENDPOINTS and USERINFO_ENDPOINT are the endpoints of the server', async (t) => {
   const form = { method: 'POST', body: 'form', cors: true } as const

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkTarget } from '../../../authorization-server/engine/check-target.ts'
+import { checkTarget } from '../../../authorization-server/engine/request-rules.ts'
 
 const ONE = 'https://api.test'
 const MCP = 'https://api.test/mcp'

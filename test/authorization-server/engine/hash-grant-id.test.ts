@@ -1,6 +1,6 @@
 import t from 'tap'
-import { hashGrantId } from '../../../authorization-server/engine/hash-grant-id.ts'
-import { hashId } from '../../../authorization-server/store/hash-id.ts'
+import { hashGrantId } from '../../../authorization-server/engine/provider-events.ts'
+import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 
 t.test('the grant ID for gateways and the ID in the store are the base64url SHA-256 of the ID', async (t) => {
   for (const hash of [hashGrantId, hashId])

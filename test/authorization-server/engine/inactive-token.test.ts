@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import t from 'tap'
-import { isUnknownToken, reportInactive } from '../../../authorization-server/engine/inactive-token.ts'
+import { isUnknownToken, reportInactive } from '../../../authorization-server/engine/provider-events.ts'
 
 const INTROSPECTION = '/api/oauth/introspect'
 const UNKNOWN = { error: 'unsupported_token_type' }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { usedProofs } from '../../../authorization-server/engine/used-proofs.ts'
+import { usedProofs } from '../../../authorization-server/engine/verify-proof.ts'
 
 t.test(
   '§11.1 of RFC 9449: usedProofs() stores an ID until a minute after any replica accepts it',

@@ -5,9 +5,11 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { cookieKeys } from '../../../authorization-server/keys/cookie-keys.ts'
 import { createFileOnce } from '../../../authorization-server/keys/create-file-once.ts'
-import { loadGatewaySecret } from '../../../authorization-server/keys/gateway-secret.ts'
-import { loadCookieKeys } from '../../../authorization-server/keys/load-cookie-keys.ts'
-import { loadSecrets } from '../../../authorization-server/keys/load-secrets.ts'
+import {
+  loadCookieKeys,
+  loadGatewaySecret,
+  loadSecrets,
+} from '../../../authorization-server/keys/load-secrets.ts'
 import {
   loadSigningKeys,
   makeSigningKeys,

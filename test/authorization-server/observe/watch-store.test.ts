@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { watchStore } from '../../../authorization-server/observe/watch-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import { StoreError, type StoreErrorReason } from '../../../authorization-server/store/store-error.ts'
+import { StoreError, type StoreErrorReason } from '../../../authorization-server/store/store.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const failing = (reason: StoreErrorReason, cause?: unknown) =>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { InteractionError } from '../../../authorization-server/engine/interactions.ts'
 import { explainFailure } from '../../../authorization-server/pages/explain-failure.ts'
-import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import { StoreError } from '../../../authorization-server/store/store.ts'
 
 const withCode = (code: string): Error => Object.assign(new Error('secret'), { code })
 

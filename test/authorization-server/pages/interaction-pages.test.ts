@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { InteractionError } from '../../../authorization-server/engine/interactions.ts'
-import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import { StoreError } from '../../../authorization-server/store/store.ts'
 import { headerSet } from '../../fixtures/header-set.ts'
 import { anInteraction, CAROL, openForm, PASSWORD, postForm, startPages } from '../../fixtures/start-pages.ts'
 import { until } from '../../fixtures/until.ts'

@@ -1,11 +1,8 @@
 import t from 'tap'
-import { comesFromOwnPage } from '../../../authorization-server/pages/comes-from-own-page.ts'
-import { displayText } from '../../../authorization-server/pages/display-text.ts'
-import { createFormTokens } from '../../../authorization-server/pages/form-token.ts'
-import { Html, html } from '../../../authorization-server/pages/html.ts'
+import { readRedirectTarget } from '../../../authorization-server/consent/consent-page.ts'
+import { comesFromOwnPage, createFormTokens, readForm } from '../../../authorization-server/pages/forms.ts'
+import { displayText, Html, html } from '../../../authorization-server/pages/html.ts'
 import { INTERACTION_LIMITS } from '../../../authorization-server/pages/interaction-limits.ts'
-import { readForm } from '../../../authorization-server/pages/read-form.ts'
-import { readRedirectTarget } from '../../../authorization-server/pages/redirect-target.ts'
 import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
 
 t.test('html`` escapes every value except nested markup', async (t) => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { html } from '../../../authorization-server/pages/html.ts'
-import { pageHeaders } from '../../../authorization-server/pages/page-headers.ts'
+import { pageHeaders } from '../../../authorization-server/pages/page-reply.ts'
 import { PAGE_STYLE, PAGE_STYLE_SOURCE } from '../../../authorization-server/pages/page-style.ts'
 import { renderPage } from '../../../authorization-server/pages/render-page.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isLoopbackRedirect } from '../../../authorization-server/register/loopback-redirect.ts'
+import { isLoopbackRedirect } from '../../../authorization-server/register/client-registration.ts'
 
 const STRICT = { loopbackHosts: ['127.0.0.1'], portOptional: false }
 

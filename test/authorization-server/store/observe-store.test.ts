@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { observeStore } from '../../../authorization-server/store/observe-store.ts'
+import { observeStore } from '../../../authorization-server/observe/watch-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import type { Store } from '../../../authorization-server/store/store.ts'
-import type { StoreError } from '../../../authorization-server/store/store-error.ts'
+import type { Store, StoreError } from '../../../authorization-server/store/store.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {

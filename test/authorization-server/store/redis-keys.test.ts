@@ -1,5 +1,5 @@
 import t from 'tap'
-import { REDIS_KEYS } from '../../../authorization-server/store/redis-keys.ts'
+import { REDIS_KEYS } from '../../../authorization-server/store/redis.ts'
 
 t.test('the keys in Redis are exactly these, because servers of several versions share them', async (t) => {
   const keys = Object.entries(REDIS_KEYS).map(([name, key]) => [

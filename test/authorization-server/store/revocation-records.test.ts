@@ -1,10 +1,10 @@
 import t from 'tap'
-import { rememberGrants } from '../../../authorization-server/store/remembered-grants.ts'
 import {
   accountName,
   accountRevocation,
   grantRevocation,
   keepSeconds,
+  rememberGrants,
 } from '../../../authorization-server/store/revocation-records.ts'
 
 const context = { issuer: 'https://login.example.com', accessTokenSeconds: 900 }

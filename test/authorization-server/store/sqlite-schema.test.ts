@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { transact } from '../../../authorization-server/store/sqlite.ts'
 import { openSqliteFile, setBusyTimeout } from '../../../authorization-server/store/sqlite-file.ts'
 import { migrate, SCHEMA_VERSION } from '../../../authorization-server/store/sqlite-schema.ts'
-import { transact } from '../../../authorization-server/store/transact.ts'
 
 const OBJECTS = [
   'table accounts',

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { attemptRedis } from '../../../authorization-server/store/attempt-redis.ts'
-import { attemptSqlite } from '../../../authorization-server/store/attempt-sqlite.ts'
-import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import { attemptRedis } from '../../../authorization-server/store/redis.ts'
+import { attemptSqlite } from '../../../authorization-server/store/sqlite.ts'
+import { StoreError } from '../../../authorization-server/store/store.ts'
 
 /** An error reply of Redis, as the client throws it. */
 const aReplyError = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })

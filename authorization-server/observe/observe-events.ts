@@ -1,6 +1,8 @@
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { Account } from '../accounts/accounts.ts'
+import type { StreamEvent } from '../endpoints/revocation-stream.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
-import { StoreError } from '../store/store-error.ts'
+import { type StoredAccount, StoreError } from '../store/store.ts'
 import type { Metrics } from './metrics.ts'
 
 /**
@@ -98,4 +100,34 @@ const GONE: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_C
 
 function isClientGone(cause: Error): boolean {
   return 'code' in cause && GONE.includes(cause.code)
+}
+
+/** Converts events of the revocation stream to one log line and one count each. */
+export function observeStreams(options: {
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  readonly metrics: Pick<Metrics, 'countRequest'>
+}): (event: StreamEvent) => void {
+  return ({ result, reason, address }) => {
+    options.metrics.countRequest('revocation_stream', '-', result)
+    const streamFields = { endpoint: 'revocation_stream', reason, address }
+    if (result === 'ok')
+      options.logger.info({ event: 'revocation_listener', ...streamFields }, 'revocation stream opened')
+    else if (result === 'cut')
+      options.logger.warn(
+        { event: 'revocation_listener_cut', ...streamFields },
+        'revocation stream closed: the gateway reads too slowly',
+      )
+    else options.logger.warn({ event: 'refused', error: result, ...streamFields }, 'request rejected')
+  }
+}
+
+/** Writes the audit line of an account that was added or removed outside a request. */
+export function auditAccount(
+  logger: Pick<Logger, 'info'>,
+  action: 'account_added' | 'account_removed',
+  { id, username }: Pick<Account, 'id' | 'username'>,
+  origin: StoredAccount['origin'],
+): void {
+  const accountFields = { subject: id, username, account_origin: origin }
+  logger.info({ event: 'audit', action, ...accountFields }, action.replaceAll('_', ' '))
 }

@@ -1,10 +1,12 @@
 import t from 'tap'
 import type { EngineEvent } from '../../../authorization-server/engine/engine-events.ts'
-import { auditAccount } from '../../../authorization-server/observe/audit-account.ts'
 import { createMetrics } from '../../../authorization-server/observe/metrics.ts'
-import { observeEngine } from '../../../authorization-server/observe/observe-engine.ts'
-import { observeStreams } from '../../../authorization-server/observe/observe-streams.ts'
-import { StoreError } from '../../../authorization-server/store/store-error.ts'
+import {
+  auditAccount,
+  observeEngine,
+  observeStreams,
+} from '../../../authorization-server/observe/observe-events.ts'
+import { StoreError } from '../../../authorization-server/store/store.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-import type { Form } from '../pages/read-form.ts'
-import type { ScopeChoice, ScopeGroup } from './scope-groups.ts'
+import { impliedBy, type ScopeCatalogue, type ScopeDescription } from '../../oauth/scope.ts'
+import type { Form } from '../pages/forms.ts'
 
 /** Largest number of scopes with write access that the page ticks by default. See docs/decisions/0027. */
 const MAX_TICKED_WRITES = 3
@@ -17,7 +17,7 @@ export function scopeField(scope: string): string {
   return `scope.${scope}`
 }
 
-export type ToggleState = 'true' | 'false' | 'mixed'
+type ToggleState = 'true' | 'false' | 'mixed'
 
 /** Returns the scopes that are ticked when the page opens: all, or the read-only ones when too many can write. */
 export function defaultTicks(groups: readonly ScopeGroup[]): ReadonlySet<string> {
@@ -60,4 +60,44 @@ export function canChange(scope: Pick<ScopeChoice, 'sensitivity'>): boolean {
 
 function namesOf(scopes: readonly ScopeChoice[]): ReadonlySet<string> {
   return new Set(scopes.map(({ name }) => name))
+}
+
+/** A scope on the consent page, with the descriptions of the scopes that it implies. */
+export type ScopeChoice = ScopeDescription & { readonly comesWith: readonly string[] }
+
+/** Scopes under one heading of the consent page. */
+export type ScopeGroup = { readonly name: string; readonly scopes: readonly ScopeChoice[] }
+
+/** Part of every sign-in, so it has no checkbox. */
+const SIGN_IN_SCOPE = 'openid'
+
+/** Groups the requested scopes under the headings of the catalogue, in its order. Omits `openid`. */
+export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue): readonly ScopeGroup[] {
+  const asked = new Set(scopes)
+  const groups = new Map<string, ScopeChoice[]>()
+  for (const scope of catalogue.values()) {
+    if (!asked.has(scope.name) || scope.name === SIGN_IN_SCOPE) continue
+    const implied = impliedBy(scope.name, catalogue)
+    const comesWith = [...catalogue.values()]
+      .filter(({ name }) => implied.has(name))
+      .map(({ description }) => description)
+    groups.set(scope.group, [...(groups.get(scope.group) ?? []), { ...scope, comesWith }])
+  }
+  return [...groups].map(([name, members]) => ({ name, scopes: members }))
+}
+
+/**
+ * Returns the requested scopes that the person ticked, in the order of the request.
+ * Scopes without a checkbox on the page (`openid`) are granted with the others.
+ * @param ticked scopes of the page only: the form cannot add any.
+ * @returns undefined when the page had checkboxes and all were unticked.
+ */
+export function grantedScopes(
+  requested: readonly string[],
+  groups: readonly ScopeGroup[],
+  ticked: ReadonlySet<string>,
+): readonly string[] | undefined {
+  const choices = new Set(groups.flatMap(({ scopes }) => scopes.map(({ name }) => name)))
+  if (choices.size > 0 && ticked.size === 0) return undefined
+  return requested.filter((scope) => !choices.has(scope) || ticked.has(scope))
 }

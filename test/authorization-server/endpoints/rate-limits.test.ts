@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createAddressLimit } from '../../../authorization-server/endpoints/address-limit.ts'
+import { createAddressLimit } from '../../../authorization-server/endpoints/rate-limits.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { send } from '../../fixtures/send.ts'
 import { aConfig, startServer } from '../../fixtures/start-authorization-server.ts'

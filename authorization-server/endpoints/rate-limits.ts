@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 
-export type AddressRate = { readonly perAddress: number; readonly windowMs: number }
+type AddressRate = { readonly perAddress: number; readonly windowMs: number }
 
 /** Limits the request rate of each address, in this process. */
 export type AddressLimit = {
@@ -34,5 +34,29 @@ export function createAddressLimit(rate: AddressRate, nowMs: () => number): Addr
       window.count += 1
       return undefined
     },
+  }
+}
+
+/** Limits the rate of authorization requests of each source, in this process. */
+export type AuthorizationLimit = {
+  /**
+   * Counts a request. The first use of a pushed request is not counted: {@link AuthorizationLimit.pushed} recorded it.
+   * @returns the time to wait, or undefined when the request is within the limit.
+   */
+  take(source: string, requestUri?: string): ReturnType<AddressLimit['take']>
+  /** Records the `request_uri` of a pushed request. */
+  pushed(requestUri: string): void
+}
+
+const MAX_PUSHED = 10_000 // about 2 MB
+
+/** Creates a limit that counts a pushed authorization request and its first use as one request. RFC 9126 section 4. */
+export function createAuthorizationLimit(rate: AddressRate, nowMs: () => number): AuthorizationLimit {
+  const limit = createAddressLimit(rate, nowMs)
+  const unused = new LRUCache<string, true>({ max: MAX_PUSHED })
+  return {
+    take: (source, requestUri) =>
+      requestUri !== undefined && unused.delete(requestUri) ? undefined : limit.take(source),
+    pushed: (requestUri) => void unused.set(requestUri, true),
   }
 }

@@ -1,10 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 
 const COOKIE_BYTES = 32
 const COOKIE_VALUE = /^[A-Za-z0-9_-]{43}$/
 
 /** Tokens that prove that a form came from a page of this server, for this browser and this interaction. */
-export type FormTokens = {
+type FormTokens = {
   /** @returns the cookie value of the browser, and the `Set-Cookie` to send when the value is new. */
   readCookie(header: string | undefined): { readonly value: string; readonly setCookie: string | undefined }
   /** Returns the token for the form: a MAC over the interaction and the cookie of the browser. */
@@ -62,4 +63,51 @@ function cookieValue(header: string | undefined, name: string): string | undefin
   })
   const [value] = values
   return values.length === 1 && value !== undefined && COOKIE_VALUE.test(value) ? value : undefined
+}
+
+/** The fields of a form. Each occurs once. */
+export type Form = ReadonlyMap<string, string>
+
+/** A consent form has a field for each requested scope. */
+const MAX_FIELDS = 300
+
+/**
+ * Reads a form body strictly: no repeated fields, complete escapes, UTF-8 only, no NUL.
+ * Source: URL Standard, application/x-www-form-urlencoded.
+ * @returns undefined when the body violates a rule.
+ */
+export function readForm(body: string): Form | undefined {
+  const form = new Map<string, string>()
+  if (body === '') return form
+  const pairs = body.split('&')
+  if (pairs.length > MAX_FIELDS) return undefined
+  for (const pair of pairs) {
+    const [name, value] = pair.split('=').map(decode)
+    if (name === undefined || value === undefined || pair.split('=').length !== 2) return undefined
+    if (name === '' || form.has(name)) return undefined
+    form.set(name, value)
+  }
+  return form
+}
+
+function decode(part: string): string | undefined {
+  try {
+    const text = decodeURIComponent(part.replaceAll('+', ' '))
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined // an invalid escape, or bytes that are not UTF-8
+  }
+}
+
+/**
+ * Returns whether the headers of a posted form are consistent with a page of this server.
+ * An additional check beside the form token: browsers that send neither header pass. A page with
+ * `Referrer-Policy: no-referrer` sends `Origin: null`.
+ * Source: W3C Fetch Metadata section 2.4; Fetch Standard, "append a request Origin header".
+ */
+export function comesFromOwnPage(headers: IncomingHttpHeaders, ownOrigin: string): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin') return false
+  const { origin } = headers
+  return origin === undefined || origin === 'null' || origin === ownOrigin
 }

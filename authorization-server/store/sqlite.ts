@@ -1,4 +1,5 @@
-import { StoreError, type StoreErrorReason } from './store-error.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { StoreError, type StoreErrorReason } from './store.ts'
 
 /**
  * Runs one operation on SQLite and classifies its failure.
@@ -27,4 +28,21 @@ const REASONS: Readonly<Record<number, StoreErrorReason>> = {
 function reasonOf(cause: unknown): StoreErrorReason {
   const { errcode = 0 } = cause as { readonly errcode?: number }
   return REASONS[errcode & 0xff] ?? 'failed'
+}
+
+/**
+ * Runs the work in one transaction. Either all of it is on the disk, or nothing.
+ * @throws {StoreError} ERR_STORE_UNAVAILABLE.
+ */
+export function transact(database: DatabaseSync, work: () => void): void {
+  attemptSqlite(() => {
+    database.exec('begin immediate')
+    try {
+      work()
+      database.exec('commit')
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback')
+      throw error
+    }
+  })
 }

@@ -1,0 +1,82 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { hashClientSecret, matchesClientSecret } from '../engine/client-secret.ts'
+import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
+
+/**
+ * Rejects credentials in the `Authorization` header: clients use `none` or `client_secret_post`.
+ * The challenge names the scheme that the client tried.
+ * Source: docs/interface.md section 5.2, RFC 6749 section 5.2.
+ */
+export function checkAuthorizationHeader(
+  authorization: string | undefined,
+  issuer: string,
+): OAuthRefusal | undefined {
+  if (authorization === undefined) return undefined
+  if (!/^basic(\s|$)/i.test(authorization))
+    return invalidRequest(
+      'This endpoint does not accept an Authorization header: send client_id in the form body.',
+    )
+  return {
+    status: 401,
+    error: 'invalid_client',
+    description:
+      'HTTP Basic is not supported here: send client_id and client_secret in the form body (client_secret_post).',
+    challenge: `Basic realm="${issuer}", error="invalid_client"`,
+  }
+}
+
+/**
+ * Rejects introspection without a client secret (RFC 7662 section 2.1).
+ * The response has no challenge (RFC 6749 section 5.2), because `client_secret_post` has no registered scheme.
+ */
+export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | undefined {
+  if ((form.get('client_secret') ?? '') !== '') return undefined
+  return {
+    status: 401,
+    error: 'invalid_client',
+    description:
+      'Introspection needs client authentication: send client_id and client_secret in the form body.',
+  }
+}
+
+/**
+ * Creates a function that checks the client credentials of a form against the configured integrations.
+ * It treats every other client as anonymous, even with a secret, because anyone can register a client.
+ * @returns a function that returns the id of the integration, or undefined.
+ */
+export function authenticateIntegration(
+  integrations: readonly { readonly clientId: string; readonly clientSecret: string | undefined }[],
+): (form: URLSearchParams) => string | undefined {
+  const secrets = new Map(
+    integrations.map(({ clientId, clientSecret }) => [
+      clientId,
+      clientSecret === undefined ? undefined : hashClientSecret(clientSecret),
+    ]),
+  )
+  return (form) => {
+    const clientId = form.get('client_id') ?? ''
+    return matchesClientSecret(form.get('client_secret') ?? '', secrets.get(clientId)) ? clientId : undefined
+  }
+}
+
+/**
+ * Creates a function that checks an `Authorization: Basic` header against the credentials of the gateway, in constant
+ * time.
+ * Source: RFC 7617.
+ */
+export function isGatewayClient(client: {
+  readonly clientId: string
+  readonly clientSecret: string
+}): (authorization: string | undefined) => boolean {
+  const expected = digest(`${client.clientId}:${client.clientSecret}`)
+  return (authorization) => timingSafeEqual(digest(readBasic(authorization) ?? ''), expected)
+}
+
+function readBasic(authorization: string | undefined): string | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1]
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer')
+}

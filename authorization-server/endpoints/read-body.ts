@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
+
+/** The only parameter that a client may repeat. RFC 8707 section 2. */
+const REPEATABLE = 'resource'
+
+/**
+ * Reads a form body: form-encoded UTF-8, no parameter more than once.
+ * Source: RFC 6749 section 3.2.
+ * @returns the parameters, or the reason to reject the body.
+ */
+export function readForm(
+  headers: IncomingHttpHeaders,
+  body: Buffer | undefined,
+): { readonly form: URLSearchParams } | { readonly refused: OAuthRefusal } {
+  const media = readMediaType(headers['content-type'])
+  if (media?.type !== 'application/x-www-form-urlencoded')
+    return {
+      refused: invalidRequest('Send the parameters as application/x-www-form-urlencoded in the body.'),
+    }
+  if (media.charset !== undefined && media.charset !== 'utf-8')
+    return { refused: invalidRequest('The body must be UTF-8.') }
+  const form = new URLSearchParams((body ?? Buffer.alloc(0)).toString('utf8'))
+  const seen = new Set<string>()
+  for (const name of form.keys()) {
+    if (seen.has(name) && name !== REPEATABLE)
+      return {
+        refused: invalidRequest(`The parameter ${printable(name)} occurs more than once. Send it once.`),
+      }
+    seen.add(name)
+  }
+  return { form }
+}
+
+function printable(name: string): string {
+  return name.slice(0, 40).replace(/[^\x21\x23-\x5b\x5d-\x7e]/g, '?')
+}
+
+/**
+ * Reads a JSON object body.
+ * Source: RFC 7591 section 3.1.
+ * @returns the object, or the reason to reject the body.
+ */
+export function readJsonObject(
+  headers: IncomingHttpHeaders,
+  body: Buffer | undefined,
+): { readonly object: Readonly<Record<string, unknown>> } | { readonly refused: OAuthRefusal } {
+  const media = readMediaType(headers['content-type'])
+  if (media?.type !== 'application/json' || (media.charset ?? 'utf-8') !== 'utf-8')
+    return { refused: invalidRequest('Send the client metadata as application/json.') }
+  const value = parse(body)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { refused: invalidRequest('The body is not a JSON object.') }
+  return { object: value as Readonly<Record<string, unknown>> }
+}
+
+function parse(body: Buffer | undefined): unknown {
+  try {
+    return JSON.parse((body ?? Buffer.alloc(0)).toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Reads a `Content-Type` value strictly: `type/subtype` with an optional charset.
+ * Source: RFC 9110 section 8.3.1.
+ * @returns lower-case type and charset, or undefined when the value is absent or not well-formed.
+ */
+export function readMediaType(
+  value: string | undefined,
+): { readonly type: string; readonly charset: string | undefined } | undefined {
+  const match = /^([a-z0-9.+-]+\/[a-z0-9.+-]+)(?: *; *charset=("?)([a-z0-9._-]+)\2)? *;?$/i.exec(value ?? '')
+  const type = match?.[1]
+  return type === undefined ? undefined : { type: type.toLowerCase(), charset: match?.[3]?.toLowerCase() }
+}
