@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import t from 'tap'
-import { requestRules } from '../../../authorization-server/engine/request-rules.ts'
+import { checkTarget, requestRules } from '../../../authorization-server/engine/request-rules.ts'
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 
 const rules = requestRules(aCatalogue(), { optionalState: false })
@@ -91,4 +91,30 @@ t.test('response_mode must be query, and the error redirect does not use another
     undefined,
   ])
   t.strictSame(params, { response_mode: undefined, state: 'a' })
+})
+
+const ONE = 'https://api.test'
+const MCP = 'https://api.test/mcp'
+
+t.test('§2 of RFC 8707: checkTarget() rejects several resources and unknown resources', async (t) => {
+  const several = {
+    message: 'invalid_target',
+    error_description: 'name one resource: a token is for one API',
+  }
+  t.throws(() => checkTarget([ONE, MCP], ONE, [ONE, MCP]), several)
+  t.throws(() => checkTarget([ONE, ONE], ONE, [ONE]), several)
+  t.throws(() => checkTarget(MCP, MCP, [ONE]), {
+    message: 'invalid_target',
+    error_description: 'resource must be https://api.test, the only API this server issues tokens for',
+  })
+  t.throws(() => checkTarget('https://elsewhere.test', 'https://elsewhere.test', [ONE, MCP]), {
+    message: 'invalid_target',
+    error_description:
+      'this server issues no tokens for that resource; protected_resources in its metadata lists all',
+  })
+})
+
+t.test('checkTarget() accepts one known resource', async (t) => {
+  for (const asked of [undefined, ONE, [ONE]]) checkTarget(asked, ONE, [MCP, ONE])
+  t.pass('nothing was thrown')
 })

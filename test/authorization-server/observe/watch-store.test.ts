@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { watchStore } from '../../../authorization-server/observe/watch-store.ts'
+import { observeStore, watchStore } from '../../../authorization-server/observe/watch-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import { StoreError, type StoreErrorReason } from '../../../authorization-server/store/store.ts'
+import { type Store, StoreError, type StoreErrorReason } from '../../../authorization-server/store/store.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const failing = (reason: StoreErrorReason, cause?: unknown) =>
@@ -249,4 +249,35 @@ t.test('the interval does not keep the process alive', async (t) => {
   t.equal(timers(), opened)
   watched.close()
   await sqlite.close()
+})
+
+const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+  'artifacts().find()': (store) => store.artifacts('Session').find('id'),
+  'artifacts().upsert()': (store) => store.artifacts('Session').upsert('id', {}, 60),
+  'accounts.findById()': (store) => store.accounts.findById('id'),
+  'revocations.lastId()': (store) => store.revocations.lastId(),
+  'exchange()': (store) => store.exchange({ model: 'RefreshToken', id: 'id' }, []),
+  'sweep()': (store) => store.sweep(1_000),
+}
+
+t.test('observeStore() reports the failure of each operation and rethrows it', async (t) => {
+  const failures: StoreError[] = []
+  const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = observeStore(open, (error) => failures.push(error))
+  for (const run of Object.values(OPERATIONS)) await run(store)
+  t.strictSame(failures, [], 'a store that works')
+  await store.close()
+  for (const [name, run] of Object.entries(OPERATIONS)) {
+    await t.rejects(run(store), { code: 'ERR_STORE_UNAVAILABLE', reason: 'failed' }, name)
+    t.match(failures.splice(0), [{ code: 'ERR_STORE_UNAVAILABLE' }], `${name} is reported once`)
+  }
+})
+
+t.test('observeStore() does not report the write probe', async (t) => {
+  const failures: StoreError[] = []
+  const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = observeStore(open, (error) => failures.push(error))
+  await store.close()
+  await t.rejects(store.probe(), { code: 'ERR_STORE_UNAVAILABLE' })
+  t.strictSame(failures, [])
 })

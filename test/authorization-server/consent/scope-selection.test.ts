@@ -1,4 +1,5 @@
 import t from 'tap'
+import { consentPage } from '../../../authorization-server/consent/consent-page.ts'
 import {
   defaultTicks,
   grantedScopes,
@@ -9,13 +10,54 @@ import {
   toggleTicks,
 } from '../../../authorization-server/consent/scope-selection.ts'
 import type { ScopeDescription } from '../../../oauth/scope.ts'
-import { aCatalogue } from '../../fixtures/start-pages.ts'
+import { aCatalogue } from '../../fixtures/a-catalogue.ts'
+import { aCatalogue as aPageCatalogue } from '../../fixtures/start-pages.ts'
+
+const CATALOGUE = new Map(aCatalogue(['openid', 'courses:read', 'courses:write', 'courses:own']))
+const write = CATALOGUE.get('courses:write')
+const own = CATALOGUE.get('courses:own')
+if (write === undefined || own === undefined) throw new Error('the catalogue lacks a scope')
+CATALOGUE.set('courses:write', { ...write, implies: ['courses:read'] })
+CATALOGUE.set('courses:own', { ...own, implies: ['courses:write'] })
+
+t.test(
+  'groupScopes() names the implied scopes of a scope, requested or not, over any number of steps',
+  async (t) => {
+    const [group] = groupScopes(['openid', 'courses:read', 'courses:own'], CATALOGUE)
+    t.match(group?.scopes, [
+      { name: 'courses:read', comesWith: [] },
+      { name: 'courses:own', comesWith: ['Use courses:read', 'Use courses:write'] },
+    ])
+  },
+)
+
+t.test('the consent page names the scopes that a checkbox includes', async (t) => {
+  const { body } = consentPage({
+    clientName: 'App',
+    verified: false,
+    serviceName: 'Platform',
+    account: { name: 'Alice', username: 'alice' },
+    target: { shown: '127.0.0.1', onThisDevice: true, policySource: '' },
+    groups: groupScopes(['courses:write', 'courses:read'], CATALOGUE),
+    ticked: new Set(),
+    toggled: undefined,
+    nothingChosen: false,
+    formToken: 'token',
+    path: '/oauth/interaction/uid',
+  })
+  t.match(String(body), 'This includes: Use courses:read.')
+  t.equal(
+    String(body).split('This includes').length,
+    2,
+    'the sentence appears only for scopes that include others',
+  )
+})
 
 const ASKED = ['courses:write', 'openid', 'profile']
 
 t.test('grantedScopes() grants requested scopes only, in the order of the request', async (t) => {
   const granted = (asked: readonly string[], ...ticked: readonly string[]) => {
-    const groups = groupScopes(asked, aCatalogue())
+    const groups = groupScopes(asked, aPageCatalogue())
     return grantedScopes(asked, groups, postedTicks(groups, form(ticked)))
   }
   t.strictSame(granted(ASKED, 'courses:read', 'profile'), ['openid', 'profile'])
@@ -27,7 +69,7 @@ t.test('grantedScopes() grants requested scopes only, in the order of the reques
 })
 
 t.test('groupScopes() follows the catalogue, without openid', async (t) => {
-  const groups = groupScopes(ASKED, aCatalogue())
+  const groups = groupScopes(ASKED, aPageCatalogue())
   t.strictSame(
     groups.map(({ name, scopes }) => [name, ...scopes.map((scope) => scope.name)]),
     [
@@ -56,7 +98,7 @@ t.test(
 )
 
 t.test('toggleTicks() selects a group or all scopes, and clears a completely selected group', async (t) => {
-  const groups = groupScopes(['profile', 'courses:read', 'courses:write', 'more:1'], aCatalogue())
+  const groups = groupScopes(['profile', 'courses:read', 'courses:write', 'more:1'], aPageCatalogue())
   const courses = groups.find(({ name }) => name === 'Courses')?.scopes ?? []
   const start = new Set(['courses:read', 'more:1'])
   const group = toggleTicks(groups, start, 'group.Courses')
