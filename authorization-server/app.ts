@@ -8,7 +8,7 @@ import type { ShutdownMode } from '../platform/process/drain.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
-import { DEVELOPMENT_ACCOUNTS, settleDevelopmentAccounts } from './accounts/settle-development-accounts.ts'
+import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { errorPage } from './endpoints/error-page.ts'
 import { openRevocationStream } from './endpoints/revocation-stream.ts'
@@ -123,7 +123,7 @@ async function announceAccounts(
   store: Store,
   logger: Logger,
 ): Promise<void> {
-  const settled = await settleDevelopmentAccounts({
+  const settled = await syncDevelopmentAccounts({
     store: store.accounts,
     development: config.development,
     nowSeconds: nowSeconds(),

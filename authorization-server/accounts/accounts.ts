@@ -67,9 +67,9 @@ export function createAccounts(options: {
     verify: async (typedName, password) => {
       const account = await findStored(typedName)
       const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
-      const verdict = await verifyPassword(attempt, account?.passwordHash ?? (await dummyHash))
-      if (account === undefined || verdict === 'mismatch') return undefined
-      if (verdict === 'outdated') await store.setPasswordHash(account.id, await newHash(attempt))
+      const result = await verifyPassword(attempt, account?.passwordHash ?? (await dummyHash))
+      if (account === undefined || result === 'mismatch') return undefined
+      if (result === 'outdated') await store.setPasswordHash(account.id, await newHash(attempt))
       return toAccount(account)
     },
     find: async (id) => {

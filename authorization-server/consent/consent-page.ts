@@ -119,7 +119,7 @@ const MARK = html`<span class="badge changes">can change</span>`
 
 function choice(scope: ScopeChoice, isTicked: boolean): Html {
   const changes = canChange(scope)
-  return html`<label class="scope${changes && ' changes'}"><input type="checkbox" name="${scopeField(scope.name)}" value="on"${isTicked && html` checked`}><span>${scope.description}${changes && html` ${MARK}`}${scope.comesWith.length > 0 && html` <small>This includes: ${scope.comesWith.join('; ')}.</small>`}</span></label>
+  return html`<label class="scope${changes && ' changes'}"><input type="checkbox" name="${scopeField(scope.name)}" value="on"${isTicked && html` checked`}><span>${scope.description}${changes && html` ${MARK}`}${scope.impliedDescriptions.length > 0 && html` <small>This includes: ${scope.impliedDescriptions.join('; ')}.</small>`}</span></label>
 `
 }
 

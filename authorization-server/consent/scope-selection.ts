@@ -63,7 +63,7 @@ function namesOf(scopes: readonly ScopeChoice[]): ReadonlySet<string> {
 }
 
 /** A scope on the consent page, with the descriptions of the scopes that it implies. */
-export type ScopeChoice = ScopeDescription & { readonly comesWith: readonly string[] }
+export type ScopeChoice = ScopeDescription & { readonly impliedDescriptions: readonly string[] }
 
 /** Scopes under one heading of the consent page. */
 export type ScopeGroup = { readonly name: string; readonly scopes: readonly ScopeChoice[] }
@@ -81,7 +81,10 @@ export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue
     const comesWith = [...catalogue.values()]
       .filter(({ name }) => implied.has(name))
       .map(({ description }) => description)
-    groups.set(scope.group, [...(groups.get(scope.group) ?? []), { ...scope, comesWith }])
+    groups.set(scope.group, [
+      ...(groups.get(scope.group) ?? []),
+      { ...scope, impliedDescriptions: comesWith },
+    ])
   }
   return [...groups].map(([name, members]) => ({ name, scopes: members }))
 }

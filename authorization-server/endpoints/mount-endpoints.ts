@@ -53,19 +53,19 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
       bodyLimit: endpoint.body === 'json' ? options.registration.bodyLimitBytes : FORM_LIMIT_BYTES,
       exposeHeadRoute: endpoint.cors, // a HEAD request at the authorization endpoint would start or finish a sign-in
       handler: async (request, reply) => {
-        const verdict = await checkGrantedTarget(admit(endpoint, request, options), options)
-        if ('refused' in verdict) {
-          options.count(endpoint.name, verdict.grantType ?? '-', verdict.refused.error)
+        const admission = await checkGrantedTarget(admit(endpoint, request, options), options)
+        if ('refused' in admission) {
+          options.count(endpoint.name, admission.grantType ?? '-', admission.refused.error)
           return endpoint.name === 'authorization'
-            ? sendAuthorizationRefusal(reply, verdict.refused, options.serviceName)
-            : sendRefusal(reply, verdict.refused)
+            ? sendAuthorizationRefusal(reply, admission.refused, options.serviceName)
+            : sendRefusal(reply, admission.refused)
         }
-        return handOver(endpoint, verdict, request, reply, options)
+        return forwardToEngine(endpoint, admission, request, reply, options)
       },
     })
 }
 
-async function handOver(
+async function forwardToEngine(
   endpoint: Endpoint,
   admitted: Admitted,
   request: FastifyRequest,
@@ -89,9 +89,9 @@ async function handOver(
   return reply
 }
 
-type Verdict = Admitted | { readonly refused: OAuthRefusal; readonly grantType?: string }
+type Admission = Admitted | { readonly refused: OAuthRefusal; readonly grantType?: string }
 
-function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Admission {
   switch (endpoint.body) {
     case 'none':
       return endpoint.name === 'authorization' ? admitAuthorization(request, options) : {}
@@ -102,7 +102,7 @@ function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpoi
   }
 }
 
-function admitAuthorization(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+function admitAuthorization(request: FastifyRequest, options: MountEndpointsOptions): Admission {
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?')
   const parameters = new URLSearchParams(query)
   const requestUri = parameters.get('request_uri') ?? ''
@@ -145,7 +145,7 @@ function refuseAuthorization(
   return wait && tooManyRequests(`Too many authorization requests ${sender}.`, wait.retryAfterSeconds)
 }
 
-function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Admission {
   const read = readJsonObject(request.headers, asBuffer(request.body))
   if ('refused' in read) return read
   const parsed = parseRegistration(read.object, {
@@ -167,7 +167,7 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
   return { body: Buffer.from(JSON.stringify(parsed.registration)) }
 }
 
-function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Verdict {
+function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Admission {
   const read = readForm(request.headers, asBuffer(request.body))
   if ('refused' in read) return read
   const { form } = read
@@ -189,7 +189,7 @@ function admitPushed(
   form: URLSearchParams,
   request: FastifyRequest,
   options: MountEndpointsOptions,
-): Verdict {
+): Admission {
   const integrationId = options.authenticateIntegration(form)
   const refused = refuseAuthorization(form, request, options, { integrationId })
   if (refused !== undefined) return { refused }
@@ -204,16 +204,16 @@ function admitPushed(
  * This check runs before the engine, because the engine consumes the code or refresh token before it rejects the
  * resource. The engine handles an invalid code or refresh token.
  */
-async function checkGrantedTarget(verdict: Verdict, options: MountEndpointsOptions): Promise<Verdict> {
-  if ('refused' in verdict || verdict.tokenRequest === undefined || options.resources.length < 2)
-    return verdict
-  const { tokenRequest: form, grantType = '-' } = verdict
+async function checkGrantedTarget(admission: Admission, options: MountEndpointsOptions): Promise<Admission> {
+  if ('refused' in admission || admission.tokenRequest === undefined || options.resources.length < 2)
+    return admission
+  const { tokenRequest: form, grantType = '-' } = admission
   const by =
     grantType === 'refresh_token'
       ? { refreshToken: form.get('refresh_token') ?? '' }
       : { code: form.get('code') ?? '' }
   const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
-  if (granted === undefined || granted.includes(form.get('resource') ?? '')) return verdict
+  if (granted === undefined || granted.includes(form.get('resource') ?? '')) return admission
   const refused = invalidTarget('the person allowed access to another resource; authorize again for this one')
   return { refused, grantType }
 }

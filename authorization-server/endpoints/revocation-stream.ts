@@ -54,7 +54,7 @@ export async function openRevocationStream(options: {
   }
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
-    missed: () => sendAll('event: reset\ndata: {}\n\n'),
+    gap: () => sendAll('event: reset\ndata: {}\n\n'),
     // Ends the streams: with heartbeats alone, a gateway would not notice that revocations are missing.
     lost: endAll,
   })

@@ -16,7 +16,7 @@ const MAX_UNSENT_BYTES = 1_048_576 // the server closes the stream of a slow gat
  * @param onCut called when the listener closes the stream because the peer reads too slowly.
  */
 export function createStreamListener(response: ServerResponse, onCut: () => void): StreamListener {
-  let held: string[] | undefined = []
+  let buffered: string[] | undefined = []
   let ended = false
 
   function write(text: string): void {
@@ -29,8 +29,8 @@ export function createStreamListener(response: ServerResponse, onCut: () => void
 
   return {
     send(text) {
-      if (held === undefined) write(text)
-      else held.push(text)
+      if (buffered === undefined) write(text)
+      else buffered.push(text)
     },
     begin(start) {
       response.writeHead(200, {
@@ -39,13 +39,13 @@ export function createStreamListener(response: ServerResponse, onCut: () => void
         'x-accel-buffering': 'no',
       })
       response.write(start)
-      for (const text of held ?? []) response.write(text)
-      held = undefined
+      for (const text of buffered ?? []) response.write(text)
+      buffered = undefined
       if (ended) response.end()
     },
     end() {
       ended = true
-      if (held === undefined) response.end()
+      if (buffered === undefined) response.end()
     },
   }
 }

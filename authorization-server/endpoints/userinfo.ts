@@ -55,8 +55,8 @@ function userinfoHandler(options: UserinfoOptions) {
     const owner = token === 'malformed' ? undefined : await options.findTokenOwner(token.value)
     if (owner === undefined || token === 'malformed')
       return refuse(reply, invalidToken({ ...challenge, scheme }))
-    const unproven = await refuseHolder(owner, token, request.raw)
-    if (unproven !== undefined) return refuse(reply, unproven)
+    const possessionFault = await checkPossession(owner, token, request.raw)
+    if (possessionFault !== undefined) return refuse(reply, possessionFault)
     if (!owner.scopes.includes('openid')) return refuse(reply, openidMissing({ ...challenge, scheme }))
     const account = await options.findAccount(owner.accountId)
     if (account === undefined) return refuse(reply, invalidToken({ ...challenge, scheme }))
@@ -68,7 +68,7 @@ function userinfoHandler(options: UserinfoOptions) {
   }
 
   /** Requires a DPoP proof for a token that is bound to a key, and the Bearer scheme for every other token. */
-  async function refuseHolder(
+  async function checkPossession(
     owner: TokenOwner,
     { scheme, value }: Credentials,
     request: IncomingMessage,
@@ -89,11 +89,11 @@ function userinfoHandler(options: UserinfoOptions) {
     const [proof = '', ...others] = request.headersDistinct['dpop'] ?? []
     const { method = '' } = request
     const asked = { method, path: ENDPOINTS.userinfo, accessToken: value, keyThumbprint }
-    const verdict = others.length === 0 ? await options.verifyProof(proof, asked) : 'bad'
-    switch (verdict) {
-      case 'good':
+    const status = others.length === 0 ? await options.verifyProof(proof, asked) : 'invalid'
+    switch (status) {
+      case 'valid':
         return undefined
-      case 'of_another_key':
+      case 'wrong_key':
         return refuseToken(
           'invalid_token',
           'The access token and the DPoP proof are bound to different keys.',
@@ -102,7 +102,7 @@ function userinfoHandler(options: UserinfoOptions) {
             scheme,
           },
         )
-      case 'bad': {
+      case 'invalid': {
         const description = 'The DPoP proof is missing, invalid for this request or token, or already used.'
         return refuseToken('invalid_dpop_proof', description, { ...challenge, scheme })
       }

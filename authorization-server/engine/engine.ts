@@ -13,7 +13,7 @@ import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
 import { createRefreshRotation, type GrantHandler } from './refresh-rotation.ts'
 import { requestSource } from './request-source.ts'
-import { type ProofRequest, type ProofVerdict, usedProofs, verifyProof } from './verify-proof.ts'
+import { createProofRegistry, type ProofRequest, type ProofStatus, verifyProof } from './verify-proof.ts'
 export type TokenOwner = {
   readonly accountId: string
   readonly clientId: string
@@ -56,7 +56,7 @@ export type Engine = {
   verifyProof(
     proof: string,
     request: Pick<ProofRequest, 'method' | 'accessToken' | 'keyThumbprint'> & { readonly path: string },
-  ): Promise<ProofVerdict>
+  ): Promise<ProofStatus>
 }
 
 /** Options for `createEngine()`. A registered client without a grant expires after `unusedClientSeconds`. */
@@ -134,14 +134,14 @@ export function createEngine(options: EngineOptions): Engine {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string): boolean {
     return matchesClientSecret(presented, this.clientSecret)
   }
-  const useProof = usedProofs({
+  const markProofUsed = createProofRegistry({
     artifacts: options.store.artifacts('ReplayDetection'),
     nowSeconds: options.nowSeconds,
   })
   // Replaces the check of the engine, which reads first and writes later. It also drops the ids of proofs from clocks
   // that are ahead while those proofs are still valid.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
-    useProof(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
+    markProofUsed(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const codes = provider.AuthorizationCode as unknown as CodeModel
   const { find: findCode } = codes
   // The engine sets the code for its event listeners only after the exchange. The audit line of a reused code needs the
@@ -204,7 +204,7 @@ export function createEngine(options: EngineOptions): Engine {
         url: options.issuer + path,
         nowSeconds: options.nowSeconds(),
         isFirstUse: (thumbprint, id, expiresAtSeconds) =>
-          useProof(`${path} ${thumbprint}`, id, expiresAtSeconds),
+          markProofUsed(`${path} ${thumbprint}`, id, expiresAtSeconds),
       }),
     findTokenOwner: async (value) => {
       const token = await provider.AccessToken.find(value)

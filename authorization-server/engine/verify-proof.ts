@@ -16,7 +16,7 @@ export type ProofRequest = {
   readonly isFirstUse: (thumbprint: string, id: string, expiresAtSeconds: number) => Promise<boolean>
 }
 
-export type ProofVerdict = 'good' | 'bad' | 'of_another_key'
+export type ProofStatus = 'valid' | 'invalid' | 'wrong_key'
 
 /** Maximum difference between `iat` and now. Seconds. */
 const WINDOW_SECONDS = 60
@@ -28,8 +28,8 @@ const MAX_ID_LENGTH = 256
  * A rejected proof does not use up its id.
  * Source: RFC 9449 sections 4.3 and 7.1.
  */
-export async function verifyProof(proof: string, request: ProofRequest): Promise<ProofVerdict> {
-  if (proof.length > MAX_PROOF_LENGTH) return 'bad'
+export async function verifyProof(proof: string, request: ProofRequest): Promise<ProofStatus> {
+  if (proof.length > MAX_PROOF_LENGTH) return 'invalid'
   try {
     const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
       algorithms: [...DPOP_ALGORITHMS],
@@ -37,18 +37,18 @@ export async function verifyProof(proof: string, request: ProofRequest): Promise
       currentDate: new Date(request.nowSeconds * 1_000),
     })
     const { jti, iat, htm, htu, ath } = payload
-    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID_LENGTH) return 'bad'
-    if (typeof iat !== 'number' || Math.abs(request.nowSeconds - iat) > WINDOW_SECONDS) return 'bad'
-    if (htm !== request.method || !isAddress(htu, request.url)) return 'bad'
-    if (ath !== hash('sha256', request.accessToken, 'base64url')) return 'bad'
-    if (protectedHeader.jwk === undefined) return 'bad'
+    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID_LENGTH) return 'invalid'
+    if (typeof iat !== 'number' || Math.abs(request.nowSeconds - iat) > WINDOW_SECONDS) return 'invalid'
+    if (htm !== request.method || !isAddress(htu, request.url)) return 'invalid'
+    if (ath !== hash('sha256', request.accessToken, 'base64url')) return 'invalid'
+    if (protectedHeader.jwk === undefined) return 'invalid'
     const thumbprint = await calculateJwkThumbprint(protectedHeader.jwk)
-    if (thumbprint !== request.keyThumbprint) return 'of_another_key'
-    return (await request.isFirstUse(thumbprint, jti, iat + WINDOW_SECONDS)) ? 'good' : 'bad'
+    if (thumbprint !== request.keyThumbprint) return 'wrong_key'
+    return (await request.isFirstUse(thumbprint, jti, iat + WINDOW_SECONDS)) ? 'valid' : 'invalid'
   } catch (error) {
     // In addition to its own errors, jose throws errors of the key parser for an invalid `jwk`.
     if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
-      return 'bad'
+      return 'invalid'
     throw error
   }
 }
@@ -78,7 +78,7 @@ const MARGIN_SECONDS = 60
  * proofs at several processes.
  * Source: RFC 9449 section 11.1.
  */
-export function usedProofs(options: {
+export function createProofRegistry(options: {
   readonly artifacts: Pick<ArtifactStore, 'claim'>
   readonly nowSeconds: () => number
 }): ProofUse {

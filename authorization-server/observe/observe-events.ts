@@ -96,10 +96,15 @@ function isOutage(cause: Error): boolean {
   return cause instanceof StoreError && cause.code === 'ERR_STORE_UNAVAILABLE'
 }
 
-const GONE: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNABORTED']
+const DISCONNECT_CODES: readonly unknown[] = [
+  'ECONNRESET',
+  'EPIPE',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ECONNABORTED',
+]
 
 function isClientGone(cause: Error): boolean {
-  return 'code' in cause && GONE.includes(cause.code)
+  return 'code' in cause && DISCONNECT_CODES.includes(cause.code)
 }
 
 /** Converts events of the revocation stream to one log line and one count each. */

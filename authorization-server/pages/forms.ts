@@ -105,7 +105,7 @@ function decode(part: string): string | undefined {
  * `Referrer-Policy: no-referrer` sends `Origin: null`.
  * Source: W3C Fetch Metadata section 2.4; Fetch Standard, "append a request Origin header".
  */
-export function comesFromOwnPage(headers: IncomingHttpHeaders, ownOrigin: string): boolean {
+export function isSameOrigin(headers: IncomingHttpHeaders, ownOrigin: string): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin') return false
   const { origin } = headers

@@ -15,14 +15,14 @@ import {
 } from '../consent/scope-selection.ts'
 import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
+import { createSemaphore } from '../sign-in/semaphore.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import { createSignInThrottle, type ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
-import { createWorkGate } from '../sign-in/work-gate.ts'
 import { explainFailure } from './explain-failure.ts'
-import { comesFromOwnPage, createFormTokens, type Form, readForm } from './forms.ts'
+import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
-import { type PageReply, sendErrorPage, sendOnward, sendPage } from './page-reply.ts'
+import { type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
 import { type Page, renderPage } from './render-page.ts'
 
 /**
@@ -60,7 +60,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
   const throttle = createSignInThrottle(limits.signIn, options.nowMs)
-  const hashing = createWorkGate(limits.passwordHashes)
+  const hashing = createSemaphore(limits.passwordHashes)
 
   /**
    * Prepares the values that both pages share, and a function that sends a page. The form token is bound to this
@@ -156,7 +156,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     const { headers } = request
     const { uid } = request.params
     const proven =
-      comesFromOwnPage(headers, options.origin) &&
+      isSameOrigin(headers, options.origin) &&
       tokens.verify({ uid, cookieHeader: headers.cookie, token: form.get('form_token') })
     if (!proven)
       return sendErrorPage(reply, {
@@ -265,7 +265,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, account.id)
       if (signedOut !== undefined) onEvent({ kind: 'signed_out', clientId, accountId: signedOut, origin })
       onEvent({ kind: 'signed_in', clientId, accountId: account.id, origin })
-      return sendOnward(reply, address)
+      return redirectAfterForm(reply, address)
     })
 
     pages.post<Route>(`${ENDPOINTS.interaction}/:uid/consent`, async (request, reply) => {
@@ -296,7 +296,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         scopes: granted,
         origin: originOf(request),
       })
-      return sendOnward(reply, address)
+      return redirectAfterForm(reply, address)
     })
 
     pages.post<Route>(`${ENDPOINTS.interaction}/:uid/cancel`, async (request, reply) => {
@@ -305,7 +305,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const { client, accountId } = received.interaction
       const address = await interactions.denied(request.raw, reply.raw)
       onEvent({ kind: 'consent_denied', clientId: client.id, accountId, origin: originOf(request) })
-      return sendOnward(reply, address)
+      return redirectAfterForm(reply, address)
     })
   })
 }

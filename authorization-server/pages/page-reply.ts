@@ -34,7 +34,7 @@ export function sendErrorPage(
 }
 
 /** Redirects the browser after a form, with GET. Source: RFC 9700 section 4.12: 303, never 307. */
-export function sendOnward(reply: FastifyReply, address: string): FastifyReply {
+export function redirectAfterForm(reply: FastifyReply, address: string): FastifyReply {
   return reply
     .headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
     .redirect(address, 303)

@@ -19,7 +19,7 @@ export function renderErrorPage(
   },
 ): string {
   const { error, description, serviceName, requestId } = options
-  const { title, turn } = WORDING.get(error) ?? APP_MISTAKE
+  const { title, advice: turn } = WORDING.get(error) ?? APP_MISTAKE
   const details = displayText(description)
   return renderPage({
     title,
@@ -36,54 +36,59 @@ ${
   })
 }
 
-type Wording = { readonly title: string; readonly turn: string }
+type Wording = { readonly title: string; readonly advice: string }
 
 const APP_MISTAKE: Wording = {
   title: 'The app sent an invalid request',
-  turn: 'You did nothing wrong, and nothing was shared. The developer of the app must correct it with the details below.',
+  advice:
+    'You did nothing wrong, and nothing was shared. The developer of the app must correct it with the details below.',
 }
 
 const WORDING: ReadonlyMap<string, Wording> = new Map(
   Object.entries({
     interaction_expired: {
       title: 'This page is no longer valid',
-      turn: 'It expired, or you finished already. Go back to the app and start again from there.',
+      advice: 'It expired, or you finished already. Go back to the app and start again from there.',
     },
     other_browser: {
       title: 'This page belongs to another browser',
-      turn: 'Finish sign-in in the browser where you started it, with cookies allowed. Go back to the app and start again from there.',
+      advice:
+        'Finish sign-in in the browser where you started it, with cookies allowed. Go back to the app and start again from there.',
     },
     wrong_step: {
       title: 'This step is already complete',
-      turn: 'Go back to the app and start again from there.',
+      advice: 'Go back to the app and start again from there.',
     },
     form_refused: {
       title: 'We could not verify your request',
-      turn: 'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
+      advice:
+        'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
     },
     form_unreadable: {
       title: 'We could not read your form',
-      turn: 'Nothing was changed. Go back to the app and start again from there.',
+      advice: 'Nothing was changed. Go back to the app and start again from there.',
     },
     too_many_attempts: {
       title: 'Too many attempts',
-      turn: 'Sign-in is paused for a few minutes to protect the account. Wait, then go back and try again.',
+      advice: 'Sign-in is paused for a few minutes to protect the account. Wait, then go back and try again.',
     },
     rate_limited: {
       title: 'Too many sign-ins were started',
-      turn: 'Too many sign-ins were started from your network. Nothing was shared. Wait a few minutes, then go back to the app and start again from there.',
+      advice:
+        'Too many sign-ins were started from your network. Nothing was shared. Wait a few minutes, then go back to the app and start again from there.',
     },
     busy: {
       title: 'Many people are signing in right now',
-      turn: 'Nothing was changed. Go back, wait a few seconds and try again.',
+      advice: 'Nothing was changed. Go back, wait a few seconds and try again.',
     },
     temporarily_unavailable: {
       title: 'Sign-in does not work right now',
-      turn: 'The problem is on our side. Nothing was changed. Wait a moment, go back and try again.',
+      advice: 'The problem is on our side. Nothing was changed. Wait a moment, go back and try again.',
     },
     server_error: {
       title: 'Something went wrong on our side',
-      turn: 'Nothing was shared. Go back to the app and try again; if it happens again, tell the operator of this service and quote the request ID below.',
+      advice:
+        'Nothing was shared. Go back to the app and try again; if it happens again, tell the operator of this service and quote the request ID below.',
     },
   }),
 )

@@ -52,7 +52,7 @@ export function openRedisRevocations(options: {
       },
       onMissed: () => {
         options.onMissed()
-        for (const listener of listeners) listener.missed()
+        for (const listener of listeners) listener.gap()
       },
       onLost: () => {
         for (const listener of listeners) listener.lost()
@@ -99,7 +99,7 @@ function notify(
   const logged = toLogged(entries, runId)
   for (const listener of listeners) {
     listener.revoked(logged)
-    if (logged.length < entries.length) listener.missed()
+    if (logged.length < entries.length) listener.gap()
   }
 }
 

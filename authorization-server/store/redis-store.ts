@@ -9,11 +9,11 @@ import { redisAccounts } from './redis-accounts.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
 import {
+  createRevokedGrantCache,
   grantRevocation,
   keepSeconds,
-  type RememberedGrants,
   type RevocationContext,
-  rememberGrants,
+  type RevokedGrantCache,
 } from './revocation-records.ts'
 import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
@@ -39,7 +39,7 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
     redis.disconnect()
     throw error
   }
-  const ended = rememberGrants({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
+  const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
   const revocations = openRedisRevocations({
     redis,
     url,
@@ -74,7 +74,7 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
 function artifacts(
   model: string,
   redis: ScriptedRedis,
-  options: RedisStoreOptions & { readonly ended: RememberedGrants },
+  options: RedisStoreOptions & { readonly ended: RevokedGrantCache },
 ): ArtifactStore {
   const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
     const fields = await attemptRedis(() => redis.hmget(REDIS_KEYS.artifact(model, idHash), 'p', 'c'))
@@ -151,7 +151,7 @@ async function endGrant(grant: string, redis: ScriptedRedis, options: RedisStore
  * A restarted Redis may have lost revocations that it had acknowledged.
  */
 async function revokeAgain(
-  ended: RememberedGrants,
+  ended: RevokedGrantCache,
   redis: ScriptedRedis,
   options: RedisStoreOptions,
 ): Promise<void> {

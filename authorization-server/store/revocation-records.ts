@@ -55,7 +55,7 @@ function withoutNames(context: RevocationContext, nowSeconds: number): Revocatio
 }
 
 /** Recently revoked grants, by the hash of their ids. */
-export type RememberedGrants = {
+export type RevokedGrantCache = {
   add(grantHash: string): void
   all(): readonly string[]
 }
@@ -64,10 +64,10 @@ export type RememberedGrants = {
 const MAX_GRANTS = 100_000
 
 /** Creates a cache of grants. It keeps a grant for as long as its access tokens can be valid. */
-export function rememberGrants(options: {
+export function createRevokedGrantCache(options: {
   readonly keepSeconds: number
   readonly nowSeconds: () => number
-}): RememberedGrants {
+}): RevokedGrantCache {
   const untilSeconds = new LRUCache<string, number>({ max: MAX_GRANTS })
   return {
     add: (grantHash) => void untilSeconds.set(grantHash, options.nowSeconds() + options.keepSeconds),

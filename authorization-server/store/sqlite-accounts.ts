@@ -41,7 +41,7 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
         removeArtifacts.run(id)
         if (remove.run(id).changes > 0) revocations.append(accountRevocation(id, parts, now), now)
       })
-      revocations.tell()
+      revocations.notify()
     },
   }
 }

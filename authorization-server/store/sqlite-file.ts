@@ -63,8 +63,8 @@ function tryToNarrow(file: string): void {
 }
 
 function quickCheck(database: DatabaseSync, file: string): void {
-  const verdict = database.prepare('pragma quick_check(1)').get()?.['quick_check']
-  if (verdict !== 'ok') throw damaged(file, verdict)
+  const result = database.prepare('pragma quick_check(1)').get()?.['quick_check']
+  if (result !== 'ok') throw damaged(file, result)
 }
 
 function explain(file: string, cause: unknown): BootError {

@@ -9,7 +9,7 @@ export type SqliteRevocations = RevocationLog & {
   /** Adds a revocation. Call it inside the transaction of the revocation. */
   append(text: string, nowSeconds: number): void
   /** Notifies the followers. Call it after the commit. */
-  tell(): void
+  notify(): void
   /** Deletes entries that are older than any valid token. */
   trim(nowSeconds: number): void
   close(): void
@@ -64,7 +64,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       const sent = last - follower.at > MAX_BATCH ? [] : read(follower.at, MAX_BATCH)
       if (sent.length > 0) follower.listener.revoked(sent)
       // Also covers a file that was replaced by an older one.
-      if (sent.length !== last - follower.at) follower.listener.missed()
+      if (sent.length !== last - follower.at) follower.listener.gap()
       follower.at = last
     }
   }
@@ -107,7 +107,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       }
     },
     append: (text, nowSeconds) => void insert.run(nowSeconds, text),
-    tell() {
+    notify() {
       seenVersion = undefined // `data_version` does not count writes of this process
       poll()
     },

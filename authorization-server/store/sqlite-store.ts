@@ -122,7 +122,7 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
         if (statements.revokeByGrant.run(grant).changes > 0)
           revocations.append(grantRevocation(grant, parts, now), now)
       })
-      revocations.tell()
+      revocations.notify()
     },
   }
 }

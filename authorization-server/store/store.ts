@@ -90,7 +90,7 @@ export type RevocationListener = {
   /** Receives revocations, oldest first. A revocation may arrive again. */
   revoked(logged: readonly LoggedRevocation[]): void
   /** Called when some revocations may be missing. */
-  missed(): void
+  gap(): void
   /** Called when revocations of other processes are delayed. They arrive later. */
   lost(): void
 }

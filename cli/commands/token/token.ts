@@ -1,4 +1,4 @@
-import { DEVELOPMENT_ACCOUNTS } from '../../../authorization-server/accounts/settle-development-accounts.ts'
+import { DEVELOPMENT_ACCOUNTS } from '../../../authorization-server/accounts/sync-development-accounts.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import type { Terminal } from '../../terminal.ts'
 import { usageError } from '../../usage-error.ts'

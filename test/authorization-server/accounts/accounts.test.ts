@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { createAccounts, normalizeUsername } from '../../../authorization-server/accounts/accounts.ts'
 import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
 import { hashPassword, verifyPassword } from '../../../authorization-server/accounts/password-hash.ts'
-import { settleDevelopmentAccounts } from '../../../authorization-server/accounts/settle-development-accounts.ts'
+import { syncDevelopmentAccounts } from '../../../authorization-server/accounts/sync-development-accounts.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
@@ -225,7 +225,7 @@ t.test(
   'development accounts do not exist outside development mode, whatever process created them',
   async (t) => {
     const { store } = await open(t)
-    await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+    await syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
     const stored = await store.accounts.findByUsername('alice')
     t.match(stored, { origin: 'development', createdAtSeconds: 1 })
     const production = createAccounts({ store: store.accounts, development: false, nowSeconds })
@@ -246,13 +246,13 @@ t.test(
   'production mode removes alice and bob, and their artifacts, from a development data folder',
   async (t) => {
     const { store } = await open(t)
-    await settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+    await syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
     const development = createAccounts({ store: store.accounts, development: true, nowSeconds })
     const carol = await development.add({ username: 'carol', password: PASSWORD })
     const alice = await development.verify('alice', 'alice')
     await store.artifacts('Session').upsert('s', { jti: 's', uid: 's', accountId: alice?.id }, 60)
     await store.artifacts('RefreshToken').upsert('r', { jti: 'r', accountId: alice?.id }, 60)
-    const settled = await settleDevelopmentAccounts({
+    const settled = await syncDevelopmentAccounts({
       store: store.accounts,
       development: false,
       nowSeconds: 2,
@@ -267,12 +267,11 @@ t.test(
 )
 
 t.test(
-  'settleDevelopmentAccounts() keeps its accounts and the operator’s account between starts',
+  'syncDevelopmentAccounts() keeps its accounts and the operator’s account between starts',
   async (t) => {
     const { accounts, store } = await open(t, true)
     await accounts.add({ username: 'bob', password: PASSWORD })
-    const settle = () =>
-      settleDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+    const settle = () => syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
     const settled = await settle()
     t.match(settled, { added: [{ id: /./, username: 'alice' }], removed: [] })
     t.equal(settled.added.length, 1)

@@ -7,7 +7,7 @@ const choice = (name: string, fields: Partial<ScopeChoice> = {}): ScopeChoice =>
   description: `Do ${name}`,
   group: 'Courses',
   sensitivity: 'read',
-  comesWith: [],
+  impliedDescriptions: [],
   ...fields,
 })
 const writes = (count: number): readonly ScopeChoice[] =>
@@ -51,7 +51,7 @@ const BUTTONS = `<div class="actions">
 t.test('consentPage() renders groups, toggles, ticks and included scopes', async (t) => {
   const courses = [
     choice('courses:read'),
-    choice('courses:write', { sensitivity: 'write', comesWith: ['See a', 'See b'] }),
+    choice('courses:write', { sensitivity: 'write', impliedDescriptions: ['See a', 'See b'] }),
   ]
   const page = render({
     groups: [

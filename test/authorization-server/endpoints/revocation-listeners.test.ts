@@ -137,7 +137,7 @@ t.test('a stream has these headers and events', async (t) => {
   t.equal(await read(response, READY.length), READY)
   tell(2)
   t.equal(await read(response, 2 * revoked(1).length), revoked(1) + revoked(2))
-  log().missed()
+  log().gap()
   t.equal(await read(response, RESET.length), RESET)
   tell(0)
   log().lost()

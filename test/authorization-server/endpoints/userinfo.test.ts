@@ -14,7 +14,7 @@ const seen: unknown[] = []
 const state = {
   owner: undefined as TokenOwner | undefined,
   account: undefined as Awaited<ReturnType<UserinfoOptions['findAccount']>>,
-  verdict: 'good' as Awaited<ReturnType<UserinfoOptions['verifyProof']>>,
+  proofStatus: 'valid' as Awaited<ReturnType<UserinfoOptions['verifyProof']>>,
 }
 const app = Fastify()
 mountUserinfo(app, {
@@ -25,7 +25,7 @@ mountUserinfo(app, {
   },
   verifyProof: async (proof, request) => {
     seen.push(['proof', proof, request])
-    return state.verdict
+    return state.proofStatus
   },
   findAccount: async (id) => {
     seen.push(['account', id])
@@ -48,7 +48,7 @@ const ask = async (
   change: Partial<typeof state> = {},
   options: { readonly method?: string; readonly body?: string } = {},
 ) => {
-  Object.assign(state, { owner: undefined, account: ACCOUNT, verdict: 'good' }, change)
+  Object.assign(state, { owner: undefined, account: ACCOUNT, proofStatus: 'valid' }, change)
   const {
     status,
     json,
@@ -197,7 +197,7 @@ t.test('a bound token requires the DPoP scheme and a proof of its key', async (t
     seen: [['token', 'a']],
   })
   const otherKey = 'The access token and the DPoP proof are bound to different keys.'
-  t.strictSame(await ask(dpop, { ...bound, verdict: 'of_another_key' }), {
+  t.strictSame(await ask(dpop, { ...bound, proofStatus: 'wrong_key' }), {
     ...challenged(401, 'invalid_token', otherKey, DPOP),
     seen: checked('proof-1'),
   })
@@ -207,8 +207,8 @@ t.test('a bound token requires the DPoP scheme and a proof of its key', async (t
     'The DPoP proof is missing, invalid for this request or token, or already used.',
     DPOP,
   )
-  t.strictSame(await ask(dpop, { ...bound, verdict: 'bad' }), { ...bad, seen: checked('proof-1') })
-  t.strictSame(await ask(['authorization', 'DPoP a'], { ...bound, verdict: 'bad' }), {
+  t.strictSame(await ask(dpop, { ...bound, proofStatus: 'invalid' }), { ...bad, seen: checked('proof-1') })
+  t.strictSame(await ask(['authorization', 'DPoP a'], { ...bound, proofStatus: 'invalid' }), {
     ...bad,
     seen: checked(''),
   })

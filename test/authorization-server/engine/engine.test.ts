@@ -307,13 +307,13 @@ t.test('verifyProof() accepts a proof for its path once', async (t) => {
   const verify = (proof: string, path: string = ENDPOINTS.userinfo) =>
     on.engine.verifyProof(proof, { ...request, path })
   const proof = aProof({ key, url, token: 'token' })
-  t.equal(await verify(proof), 'good')
-  t.equal(await verify(proof), 'bad')
-  t.equal(await verify(aProof({ key, url, token: 'token' }), '/other'), 'bad')
+  t.equal(await verify(proof), 'valid')
+  t.equal(await verify(proof), 'invalid')
+  t.equal(await verify(aProof({ key, url, token: 'token' }), '/other'), 'invalid')
   const claims = { jti: 'one id for two paths' }
-  t.equal(await verify(aProof({ key, url, token: 'token', claims })), 'good')
+  t.equal(await verify(aProof({ key, url, token: 'token', claims })), 'valid')
   const other = aProof({ key, url: `${on.baseUrl}/other`, token: 'token', claims })
-  t.equal(await verify(other, '/other'), 'good', 'an ID is used once for each path')
+  t.equal(await verify(other, '/other'), 'valid', 'an ID is used once for each path')
 })
 
 t.test('§11.1 of RFC 9449: the ID of a proof for tokens is stored until no replica accepts it', async (t) => {

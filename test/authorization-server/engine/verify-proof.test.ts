@@ -1,7 +1,7 @@
 import t from 'tap'
 import {
-  type ProofVerdict,
-  usedProofs,
+  createProofRegistry,
+  type ProofStatus,
   verifyProof,
 } from '../../../authorization-server/engine/verify-proof.ts'
 import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
@@ -16,7 +16,7 @@ function verify(
   proof: string,
   used = new Set<string>(),
   keyThumbprint = key.thumbprint,
-): Promise<ProofVerdict> {
+): Promise<ProofStatus> {
   return verifyProof(proof, {
     method: 'GET',
     url,
@@ -36,17 +36,17 @@ const good = (options: Partial<Parameters<typeof aProof>[0]> = {}) => aProof({ k
 t.test('RFC 9449 §4.3 verifyProof() accepts a proof once', async (t) => {
   const used = new Set<string>()
   const proof = good()
-  t.equal(await verify(proof, used), 'good')
-  t.equal(await verify(proof, used), 'bad')
-  t.equal(await verify(good({ url: `${url}?a=b#c` })), 'good')
+  t.equal(await verify(proof, used), 'valid')
+  t.equal(await verify(proof, used), 'invalid')
+  t.equal(await verify(good({ url: `${url}?a=b#c` })), 'valid')
   const rsa = aProofKey('RS256')
-  t.equal(await verify(good({ key: rsa }), used, rsa.thumbprint), 'good')
+  t.equal(await verify(good({ key: rsa }), used, rsa.thumbprint), 'valid')
 })
 
 t.test('RFC 9449 §7.1 verifyProof() detects a proof by another key, and does not consume it', async (t) => {
   const used = new Set<string>()
   const rsa = aProofKey('RS256')
-  t.equal(await verify(good({ key: rsa }), used), 'of_another_key')
+  t.equal(await verify(good({ key: rsa }), used), 'wrong_key')
   t.equal(used.size, 0)
 })
 
@@ -81,16 +81,16 @@ const BAD: Readonly<Record<string, string>> = {
 }
 for (const [what, proof] of Object.entries(BAD))
   t.test(`verifyProof() rejects a proof with ${what}`, async (t) => {
-    t.equal(await verify(proof), 'bad')
+    t.equal(await verify(proof), 'invalid')
   })
 
 t.test('verifyProof() accepts values at their limits', async (t) => {
-  t.equal(await verify(good({ claims: { iat: now - 60 } })), 'good')
-  t.equal(await verify(good({ claims: { iat: now + 60 } })), 'good')
-  t.equal(await verify(good({ claims: { jti: 'a'.repeat(256) } })), 'good')
+  t.equal(await verify(good({ claims: { iat: now - 60 } })), 'valid')
+  t.equal(await verify(good({ claims: { iat: now + 60 } })), 'valid')
+  t.equal(await verify(good({ claims: { jti: 'a'.repeat(256) } })), 'valid')
   for (const algorithm of ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA', 'Ed25519']) {
     const other = aProofKey(algorithm)
-    t.equal(await verify(good({ key: other }), new Set(), other.thumbprint), 'good', algorithm)
+    t.equal(await verify(good({ key: other }), new Set(), other.thumbprint), 'valid', algorithm)
   }
 })
 
@@ -103,10 +103,10 @@ t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer o
   })
   const longest = lengths.find(({ length }) => length === 8_192) ?? ''
   t.equal(longest.length, 8_192)
-  t.equal(await verify(longest), 'good')
+  t.equal(await verify(longest), 'valid')
   const longer = good({ header: { padding: 'xxxx' }, claims: { jti: 'a', padding: 'x'.repeat(5_900) } })
   t.ok(longer.length > 8_192)
-  t.equal(await verify(longer), 'bad')
+  t.equal(await verify(longer), 'invalid')
 })
 
 t.test('verifyProof() marks the ID of a proof until its iat is a minute old', async (t) => {
@@ -119,7 +119,7 @@ t.test('verifyProof() marks the ID of a proof until its iat is a minute old', as
     nowSeconds: now,
     isFirstUse: async (...use) => marked.push(use) > 0,
   })
-  t.equal(verdict, 'good')
+  t.equal(verdict, 'valid')
   t.strictSame(marked, [[key.thumbprint, 'an id', now + 53]])
 })
 
@@ -138,10 +138,10 @@ t.test('verifyProof() rethrows errors that the proof did not cause', async (t) =
 })
 
 t.test(
-  '§11.1 of RFC 9449: usedProofs() stores an ID until a minute after any replica accepts it',
+  '§11.1 of RFC 9449: createProofRegistry() stores an ID until a minute after any replica accepts it',
   async (t) => {
     const claims: unknown[] = []
-    const use = usedProofs({
+    const use = createProofRegistry({
       artifacts: { claim: async (...claim) => claims.push(claim) === 1 },
       nowSeconds: () => 1_000,
     })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { readRedirectTarget } from '../../../authorization-server/consent/consent-page.ts'
-import { comesFromOwnPage, createFormTokens, readForm } from '../../../authorization-server/pages/forms.ts'
+import { createFormTokens, isSameOrigin, readForm } from '../../../authorization-server/pages/forms.ts'
 import { displayText, Html, html } from '../../../authorization-server/pages/html.ts'
 import { INTERACTION_LIMITS } from '../../../authorization-server/pages/interaction-limits.ts'
 import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
@@ -165,26 +165,23 @@ t.test('form tokens: verify() rejects an absent cookie, token, and another lengt
     t.equal(tokens.verify({ ...valid, ...change }), false, JSON.stringify(change))
 })
 
-t.test(
-  'comesFromOwnPage() uses the headers of the browser, and accepts a request without them',
-  async (t) => {
-    const own = 'https://login.example'
-    for (const headers of [
-      {},
-      { origin: own },
-      { origin: 'null', 'sec-fetch-site': 'same-origin' },
-      { 'sec-fetch-site': 'same-origin' },
-    ])
-      t.equal(comesFromOwnPage(headers, own), true, JSON.stringify(headers))
-    for (const headers of [
-      { origin: 'https://login.example.evil.example' },
-      { origin: own, 'sec-fetch-site': 'cross-site' },
-      { 'sec-fetch-site': 'same-site' },
-      { 'sec-fetch-site': 'none' },
-    ])
-      t.equal(comesFromOwnPage(headers, own), false, JSON.stringify(headers))
-  },
-)
+t.test('isSameOrigin() uses the headers of the browser, and accepts a request without them', async (t) => {
+  const own = 'https://login.example'
+  for (const headers of [
+    {},
+    { origin: own },
+    { origin: 'null', 'sec-fetch-site': 'same-origin' },
+    { 'sec-fetch-site': 'same-origin' },
+  ])
+    t.equal(isSameOrigin(headers, own), true, JSON.stringify(headers))
+  for (const headers of [
+    { origin: 'https://login.example.evil.example' },
+    { origin: own, 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'sec-fetch-site': 'none' },
+  ])
+    t.equal(isSameOrigin(headers, own), false, JSON.stringify(headers))
+})
 
 t.test('form tokens: each browser gets its own cookie', async (t) => {
   const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })

@@ -302,7 +302,7 @@ t.test('a running server marks its issuer as a publisher', async (t) => {
   const store = await open(t)
   const key = publisherKey(WHOSE.issuer)
   t.equal(await redis.exists(key), 0, 'before the first follower')
-  const ignore = { revoked: () => undefined, missed: () => undefined, lost: () => undefined }
+  const ignore = { revoked: () => undefined, gap: () => undefined, lost: () => undefined }
   await store.revocations.follow(ignore)
   await store.revocations.follow(ignore)
   await until('the mark', async () => (await redis.exists(key)) === 1)
@@ -321,7 +321,7 @@ t.test(
     const told: unknown[] = []
     const stop = await store.revocations.follow({
       revoked: (logged) => void told.push(...logged.map(({ revocation }) => revocation.grant)),
-      missed: () => void told.push('missed'),
+      gap: () => void told.push('missed'),
       lost: () => void told.push('lost'),
     })
     await until('the start of the follower', async () => told.length > 0)
@@ -360,7 +360,7 @@ t.test('followers learn that Redis is away, and what it lost is renewed in the l
   const told: string[] = []
   await store.revocations.follow({
     revoked: () => void told.push('revoked'),
-    missed: () => void told.push('missed'),
+    gap: () => void told.push('missed'),
     lost: () => void told.push('lost'),
   })
   const admin = new Redis(first.url)

@@ -123,7 +123,7 @@ t.test('revokes and publishes again a revocation that Redis lost', async (t) => 
   const told: unknown[] = []
   await store.revocations.follow({
     revoked: (logged) => void told.push(...logged.map(({ revocation }) => revocation.grant)),
-    missed: () => undefined,
+    gap: () => undefined,
     lost: () => undefined,
   })
   const tokens = store.artifacts('AccessToken')

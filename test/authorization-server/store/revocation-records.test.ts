@@ -2,9 +2,9 @@ import t from 'tap'
 import {
   accountName,
   accountRevocation,
+  createRevokedGrantCache,
   grantRevocation,
   keepSeconds,
-  rememberGrants,
 } from '../../../authorization-server/store/revocation-records.ts'
 
 const context = { issuer: 'https://login.example.com', accessTokenSeconds: 900 }
@@ -26,9 +26,9 @@ t.test('the entry of a grant and the entry of an account are exactly these texts
   )
 })
 
-t.test('rememberGrants() returns each grant until its tokens have expired', async (t) => {
+t.test('createRevokedGrantCache() returns each grant until its tokens have expired', async (t) => {
   let now = 1_000
-  const grants = rememberGrants({ keepSeconds: 60, nowSeconds: () => now })
+  const grants = createRevokedGrantCache({ keepSeconds: 60, nowSeconds: () => now })
   grants.add('one')
   now = 1_030
   grants.add('two')
@@ -40,8 +40,8 @@ t.test('rememberGrants() returns each grant until its tokens have expired', asyn
   t.same(grants.all(), [])
 })
 
-t.test('rememberGrants() keeps the last 100 000 grants', async (t) => {
-  const grants = rememberGrants({ keepSeconds: 60, nowSeconds: () => 1_000 })
+t.test('createRevokedGrantCache() keeps the last 100 000 grants', async (t) => {
+  const grants = createRevokedGrantCache({ keepSeconds: 60, nowSeconds: () => 1_000 })
   for (let i = 0; i <= 100_000; i++) grants.add(`grant ${i}`)
   const all = grants.all()
   t.equal(all.length, 100_000)

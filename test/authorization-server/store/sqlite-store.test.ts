@@ -188,7 +188,7 @@ t.test('a follower gets at most 1000 entries at once, else it has missed some', 
   const told: unknown[] = []
   const stop = await store.revocations.follow({
     revoked: (logged: readonly LoggedRevocation[]) => void told.push(logged.length),
-    missed: () => void told.push('missed'),
+    gap: () => void told.push('missed'),
     lost: () => void told.push('lost'),
   })
   const insert = (count: number) =>
@@ -203,7 +203,7 @@ t.test('a follower gets at most 1000 entries at once, else it has missed some', 
   const again: unknown[] = []
   await store.revocations.follow({
     revoked: (logged) => void again.push(logged.length),
-    missed: () => void again.push('missed'),
+    gap: () => void again.push('missed'),
     lost: () => undefined,
   })
   insert(1)
@@ -241,7 +241,7 @@ t.test('a follower gets a revocation of its own process before the revocation re
   const told: unknown[] = []
   await store.revocations.follow({
     revoked: (logged) => void told.push(...logged.map(({ revocation }) => revocation.grant)),
-    missed: () => void told.push('missed'),
+    gap: () => void told.push('missed'),
     lost: () => void told.push('lost'),
   })
   for (const grantId of ['a', 'b']) {

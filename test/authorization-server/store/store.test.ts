@@ -616,7 +616,7 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
   const from = await revokeOne(store, 'a')
   await store.revocations.follow({
     revoked: (logged) => void told.push(...logged.map(() => 'revoked')),
-    missed: () => void told.push('missed'),
+    gap: () => void told.push('missed'),
     lost: () => void told.push('lost'),
   })
   const database = new DatabaseSync(file)
@@ -724,7 +724,7 @@ async function heard(t: Test, store: Store) {
   const told: LoggedRevocation[] = []
   const stop = await store.revocations.follow({
     revoked: (logged) => void told.push(...logged),
-    missed: () => undefined,
+    gap: () => undefined,
     lost: () => undefined,
   })
   t.teardown(stop)

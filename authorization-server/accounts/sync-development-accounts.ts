@@ -13,7 +13,7 @@ export const DEVELOPMENT_ACCOUNTS = [
  * and tokens, so that a data folder from development is safe to use.
  * @returns the accounts that were added or removed.
  */
-export async function settleDevelopmentAccounts(options: {
+export async function syncDevelopmentAccounts(options: {
   readonly store: AccountStore
   readonly development: boolean
   readonly nowSeconds: number

@@ -1,5 +1,5 @@
 /** A semaphore with a bounded queue. */
-export type WorkGate = {
+export type Semaphore = {
   /**
    * Runs the work as soon as a slot is free.
    * @returns 'busy' immediately when the queue is full.
@@ -11,7 +11,7 @@ export type WorkGate = {
  * Creates a semaphore for password hashing.
  * Each hash takes one core and 19 MiB. The limit keeps the server responsive when many people sign in concurrently.
  */
-export function createWorkGate(options: { readonly atOnce: number; readonly waiting: number }): WorkGate {
+export function createSemaphore(options: { readonly atOnce: number; readonly waiting: number }): Semaphore {
   let running = 0
   const queue: (() => void)[] = []
   return {

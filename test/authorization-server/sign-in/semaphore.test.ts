@@ -1,10 +1,10 @@
 import t from 'tap'
-import { createWorkGate } from '../../../authorization-server/sign-in/work-gate.ts'
+import { createSemaphore } from '../../../authorization-server/sign-in/semaphore.ts'
 
 t.test(
   'run() rejects work above the queue limit, runs the rest in order, and continues after a failure',
   async (t) => {
-    const gate = createWorkGate({ atOnce: 1, waiting: 2 })
+    const gate = createSemaphore({ atOnce: 1, waiting: 2 })
     const first = Promise.withResolvers<string>()
     const order: string[] = []
     const results = [
@@ -28,7 +28,7 @@ t.test(
 )
 
 t.test('run() runs as many works at once as the limit, also after a burst', async (t) => {
-  const gate = createWorkGate({ atOnce: 2, waiting: 1 })
+  const gate = createSemaphore({ atOnce: 2, waiting: 1 })
   for (let round = 0; round < 2; round++) {
     const held = Promise.withResolvers<void>()
     let running = 0
