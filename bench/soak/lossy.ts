@@ -47,6 +47,6 @@ function run(program: string, ...args: readonly string[]): void {
   try {
     execFileSync(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   } catch (error) {
-    throw new BenchError('ERR_BENCH_START', `${program} cannot do what the soak requires: ${error}`)
+    throw new BenchError('ERR_BENCH_START', `${program} lacks a required feature: ${error}`)
   }
 }

@@ -10,7 +10,7 @@ const NONE = {
   consumedAtSeconds: undefined,
 }
 
-t.test('toArtifactRecord() hashes each ID and separates the time of use', async (t) => {
+t.test('toArtifactRecord() hashes each ID and separates the time of consumption', async (t) => {
   t.strictSame(
     toArtifactRecord({
       model: 'AccessToken',
@@ -65,7 +65,7 @@ t.test('toArtifactRecord() removes the session cookie from an interaction only',
   t.strictSame(session, { cookie: 'c', uid: 'u' }, 'the payload of the caller is unchanged')
 })
 
-t.test('fromArtifactRecord() restores the ID that the caller has, and the time of use', async (t) => {
+t.test('fromArtifactRecord() restores the ID that the caller has, and the time of consumption', async (t) => {
   const read = (payload: string, id?: string, consumedAtSeconds?: number) =>
     fromArtifactRecord({ payload, consumedAtSeconds }, id)
   t.strictSame(read('{"jti":null,"a":1}', 'id', 7), { a: 1, jti: 'id', consumed: 7 })

@@ -352,7 +352,7 @@ t.test(
   },
 )
 
-t.test('followers learn that Redis is away, and what it lost is renewed in the log', async (t) => {
+t.test('followers are notified of an unavailable Redis, and lost revocations are written again', async (t) => {
   const folder = join(t.testdir({ own: {} }), 'own')
   const first = await startRedis({ folder })
   const lines: unknown[] = []
