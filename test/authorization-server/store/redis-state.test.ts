@@ -352,33 +352,36 @@ t.test(
   },
 )
 
-t.test('followers are notified of an unavailable Redis, and lost revocations are written again', async (t) => {
-  const folder = join(t.testdir({ own: {} }), 'own')
-  const first = await startRedis({ folder })
-  const lines: unknown[] = []
-  const store = await open(t, first, lines)
-  const told: string[] = []
-  await store.revocations.follow({
-    revoked: () => void told.push('revoked'),
-    gap: () => void told.push('missed'),
-    lost: () => void told.push('lost'),
-  })
-  const admin = new Redis(first.url)
-  await store.artifacts('AccessToken').upsert('a', { grantId: 'g' }, 600)
-  await admin.save()
-  admin.disconnect()
-  await store.artifacts('Grant').revokeByGrantId('g')
-  await until('the revocation', async () => told.length === 1)
-  await first.stop()
-  await until('the loss', async () => told.includes('lost'))
-  const second = await startRedis({ folder, port: first.port })
-  t.teardown(() => second.stop())
-  await until('the gap', async () => told.includes('missed'))
-  const renewed = await until('the log line', async () =>
-    lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
-  )
-  t.strictSame(renewed, [
-    { event: 'revocations_renewed', grants: 1 },
-    'Redis lost acknowledged revocations; the server wrote them again',
-  ])
-})
+t.test(
+  'followers are notified of an unavailable Redis, and lost revocations are written again',
+  async (t) => {
+    const folder = join(t.testdir({ own: {} }), 'own')
+    const first = await startRedis({ folder })
+    const lines: unknown[] = []
+    const store = await open(t, first, lines)
+    const told: string[] = []
+    await store.revocations.follow({
+      revoked: () => void told.push('revoked'),
+      gap: () => void told.push('missed'),
+      lost: () => void told.push('lost'),
+    })
+    const admin = new Redis(first.url)
+    await store.artifacts('AccessToken').upsert('a', { grantId: 'g' }, 600)
+    await admin.save()
+    admin.disconnect()
+    await store.artifacts('Grant').revokeByGrantId('g')
+    await until('the revocation', async () => told.length === 1)
+    await first.stop()
+    await until('the loss', async () => told.includes('lost'))
+    const second = await startRedis({ folder, port: first.port })
+    t.teardown(() => second.stop())
+    await until('the gap', async () => told.includes('missed'))
+    const renewed = await until('the log line', async () =>
+      lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
+    )
+    t.strictSame(renewed, [
+      { event: 'revocations_renewed', grants: 1 },
+      'Redis lost acknowledged revocations; the server wrote them again',
+    ])
+  },
+)
