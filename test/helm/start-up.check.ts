@@ -145,7 +145,11 @@ function checkInside(): void {
     const answer = await get(good)
     t.equal(answer.status, 200)
     t.equal(await answer.text(), 'books')
-    t.equal((await get(good, '/api/notes')).status, 200, 'also reads the policy with the same key in another ConfigMap')
+    t.equal(
+      (await get(good, '/api/notes')).status,
+      200,
+      'also reads the policy with the same key in another ConfigMap',
+    )
     t.equal((await get(issuer.sign({ aud: 'api://other', scope: 'openid' }, { typ: 'JWT' }))).status, 401)
     await stopBoth(t, { gateway })
   })
