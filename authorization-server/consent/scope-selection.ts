@@ -78,12 +78,12 @@ export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue
   for (const scope of catalogue.values()) {
     if (!asked.has(scope.name) || scope.name === SIGN_IN_SCOPE) continue
     const implied = impliedBy(scope.name, catalogue)
-    const comesWith = [...catalogue.values()]
+    const impliedDescriptions = [...catalogue.values()]
       .filter(({ name }) => implied.has(name))
       .map(({ description }) => description)
     groups.set(scope.group, [
       ...(groups.get(scope.group) ?? []),
-      { ...scope, impliedDescriptions: comesWith },
+      { ...scope, impliedDescriptions: impliedDescriptions },
     ])
   }
   return [...groups].map(([name, members]) => ({ name, scopes: members }))

@@ -25,8 +25,8 @@ t.test(
   async (t) => {
     const [group] = groupScopes(['openid', 'courses:read', 'courses:own'], CATALOGUE)
     t.match(group?.scopes, [
-      { name: 'courses:read', comesWith: [] },
-      { name: 'courses:own', comesWith: ['Use courses:read', 'Use courses:write'] },
+      { name: 'courses:read', impliedDescriptions: [] },
+      { name: 'courses:own', impliedDescriptions: ['Use courses:read', 'Use courses:write'] },
     ])
   },
 )
