@@ -44,3 +44,6 @@ export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, 
     'scopegate: found no config/gateway.yaml here, so the policies of the Scopegate package are used\n',
   )
 }
+
+/** Default data folder of `scopegate dev`, relative to the working folder. */
+export const DEVELOPMENT_DATA_FOLDER = '.scopegate'

@@ -48,7 +48,7 @@ export function formatVerbHelp(verb: Verb): string {
 }
 
 /** Returns `scopegate check [--config DIR] [PATH ...]`, or `[options]` in place of a long list. */
-export function formatUsage({ name, options, words }: Verb): string {
+function formatUsage({ name, options, words }: Verb): string {
   const all = options.map((option) => `[${formatOption(option)}]${option.repeated === true ? ' …' : ''}`)
   const shown = all.join(' ').length > WIDTH - 40 ? ['[options]'] : all
   const after = words === undefined ? [] : [words.usage]
@@ -56,7 +56,7 @@ export function formatUsage({ name, options, words }: Verb): string {
 }
 
 /** Returns `--format pretty|json`, `--config DIR` or `--json`. */
-export function formatOption({ name, value, choices }: Verb['options'][number]): string {
+function formatOption({ name, value, choices }: Verb['options'][number]): string {
   if (value === undefined) return `--${name}`
   return `--${name} ${choices === undefined ? value : choices.join('|')}`
 }
@@ -80,4 +80,35 @@ function wrap(text: string, width: number): readonly string[] {
     else lines.push(word)
   }
   return lines
+}
+
+/** Returns the list of verbs for docs/command-line.md as Markdown, from the same data as `--help`. */
+export function formatReference(verbs: readonly Verb[]): string {
+  return verbs.map(formatVerb).join('\n\n')
+}
+
+function formatVerb(verb: Verb): string {
+  const options = verb.options.map(
+    (option) =>
+      `| \`${formatOption(option).replaceAll('|', '\\|')}\` | ${escapeCell(option.says)}${option.repeated === true ? ' May be repeated.' : ''} |`,
+  )
+  const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' }).map(
+    ([code, meaning]) => `${code} ${meaning}`,
+  )
+  return [
+    `### scopegate ${verb.name}`,
+    `${capital(verb.summary)}.`,
+    ...(verb.about ?? []),
+    `\`\`\`sh\n${[`# ${formatUsage(verb)}`, ...verb.examples.map(({ command }) => command)].join('\n')}\n\`\`\``,
+    ...(options.length === 0 ? [] : [`| option | says |\n| --- | --- |\n${options.join('\n')}`]),
+    `Exit codes: ${exits.join('; ')}.`,
+  ].join('\n\n')
+}
+
+function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|')
 }

@@ -52,7 +52,7 @@ export async function main(
   try {
     return await verb.run(read.given, terminal)
   } catch (error) {
-    const { reportFailure } = await import('./report-failure.ts')
+    const { reportFailure } = await import('./failures.ts')
     return reportFailure(error, read.given, terminal)
   }
 }

@@ -14,13 +14,19 @@ import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
 import { collectProblems } from '../platform/diagnostics/collect-problems.ts'
 import { type Diagnostic, hasErrors } from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
-import { findEmptyResources, findUnknownBaselineScopes } from '../policy-engine/checks/check-resources.ts'
+import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts'
+import { findEmptyResources } from '../policy-engine/checks/check-resources.ts'
+import { findUnknownBaselineScopes } from '../policy-engine/checks/check-resources.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import { readPresets } from '../policy-engine/format/presets.ts'
 import { authorizationServersAmong } from '../policy-engine/load/authorization-servers.ts'
 import { type LoadedPolicies, loadPolicies } from '../policy-engine/load/load-policies.ts'
 import { findPolicyFolders } from '../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../policy-engine/match/resources.ts'
+import { problemToJson } from './commands/check/render-json.ts'
+import type { Folders } from './find-folders.ts'
+import type { Terminal } from './terminal.ts'
+import type { ParsedArguments } from './verb.ts'
 
 /** Valid policies with their configuration. */
 export type PolicySet = {
@@ -35,7 +41,7 @@ export type PolicySet = {
 }
 
 /** The result of reading. `set` is undefined when the problems contain an error. */
-export type OpenedPolicySet = {
+type OpenedPolicySet = {
   readonly set: PolicySet | undefined
   readonly problems: readonly Diagnostic[]
   /** All readable policies. Without routes when the policies are invalid. */
@@ -162,4 +168,23 @@ export function authorizationServersOf(
       introspection === undefined ? [] : [introspection.endpoint],
     ),
   })
+}
+
+/**
+ * Opens the policies for a verb that needs valid policies. Prints errors like `check`: on standard error, or with
+ * `--json` on standard output.
+ * @returns undefined when there are errors, and the verb exits with code 3.
+ */
+export async function openOrReport(
+  folders: Folders,
+  given: Pick<ParsedArguments, 'has'>,
+  terminal: Terminal,
+): Promise<PolicySet | undefined> {
+  const opened: OpenedPolicySet = await openPolicySet({ ...folders, env: terminal.env })
+  const errors: readonly Diagnostic[] = opened.problems.filter(({ severity }) => severity === 'error')
+  if (errors.length > 0 && given.has('json'))
+    terminal.out.write(`${JSON.stringify({ problems: errors.map(problemToJson) }, undefined, 2)}\n`)
+  else if (errors.length > 0)
+    terminal.err.write(`${formatDiagnostics(errors, { colour: terminal.colour })}\n`)
+  return opened.set
 }

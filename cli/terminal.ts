@@ -51,3 +51,22 @@ function reportLostOutput(error: Error): void {
 
 const EXIT_LOST = 1
 let isLossReported = false
+
+/**
+ * Reads standard input to its end, at most `limitBytes` bytes.
+ * @returns the text, or undefined when it is longer.
+ */
+export async function readInput(
+  { input }: Pick<Terminal, 'input'>,
+  limitBytes: number,
+): Promise<string | undefined> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of input) {
+    const buffer = Buffer.from(part)
+    bytes += buffer.length
+    if (bytes > limitBytes) return undefined
+    parts.push(buffer)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}

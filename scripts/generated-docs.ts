@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatReference } from '../cli/format-reference.ts'
+import { formatReference } from '../cli/format-help.ts'
 import { VERBS } from '../cli/verbs.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { policyReference } from './policy-reference.ts'

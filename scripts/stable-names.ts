@@ -282,7 +282,7 @@ const JSON_OUTPUT = [
   ['explain.answer', 'cli/simulate/explanation-json.ts', 'responseJson'],
   ['fmt.files', 'cli/commands/fmt/fmt.ts', 'Outcome'],
   ['test', 'cli/commands/test/test.ts', 'toJson'],
-  ['token', 'cli/commands/token/obtain-token.ts', 'IssuedToken'],
+  ['token', 'cli/commands/token/token.ts', 'IssuedToken'],
   ['GET /policies', 'gateway/admin/describe-policies.ts', 'describePolicies'],
   ['POST /reload', 'gateway/admin/policy-endpoints.ts', 'reloadResponse'],
   ['POST /reload.diagnostics', 'gateway/admin/policy-endpoints.ts', 'toJson'],

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tryPort } from '../../cli/commands/dev/free-port.ts'
+import { tryPort } from '../../cli/commands/dev/choose-port.ts'
 import { BenchError } from '../bench-error.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { findProgram } from '../find-program.ts'

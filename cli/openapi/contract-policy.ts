@@ -1,5 +1,7 @@
+import { Document, isScalar, isSeq, isMap as isYamlMap, type YAMLMap } from 'yaml'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
+import { formatPolicy } from '../commands/fmt/format-policy.ts'
 import { isMap, own, type PlainMap } from './plain-data.ts'
 import { EXTENSION, type Operation } from './read-operations.ts'
 import { nameRoutes } from './route-names.ts'
@@ -100,4 +102,30 @@ function findScope(root: unknown, securityAt: YamlPath, name: string | undefined
     }
   }
   return undefined
+}
+
+/**
+ * Formats a policy as a file in the layout of `fmt`: one line per key of a route.
+ * @param comment the first line of the file, without `#`.
+ */
+export function writePolicy(policy: PlainMap, comment: string): string {
+  const document = new Document(policy)
+  const root = document.contents as unknown as YAMLMap
+  for (const { key, value } of root.items) {
+    const name = isScalar(key) ? key.value : undefined
+    if (name === 'routes' && isSeq(value))
+      for (const [index, route] of value.items.entries()) {
+        if (index > 0) (route as { spaceBefore?: boolean }).spaceBefore = true
+        if (isYamlMap(route)) flowBelow(route)
+      }
+    else if (isYamlMap(value)) flowBelow(value)
+  }
+  const text = `# ${comment}\n${document.toString({ lineWidth: 0 })}`
+  const formatted = formatPolicy(text, 'the policy')
+  if ('text' in formatted) return formatted.text
+  throw new Error(`the created policy cannot be formatted: ${JSON.stringify(formatted)}`)
+}
+
+function flowBelow(map: YAMLMap): void {
+  for (const { value } of map.items) if (isYamlMap(value) || isSeq(value)) value.flow = true
 }

@@ -4,9 +4,9 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { CompiledPolicies, CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { compileScopeCheck, type ScopeCheck } from '../../policy-engine/decide/scope-check.ts'
 import { parsePathTemplate, shapeOf } from '../../policy-engine/match/path-template.ts'
-import { compareScopes } from '../commands/diff/compare-scopes.ts'
+import { compareScopes } from '../commands/diff/compare-access.ts'
 import { describeScopes } from '../commands/diff/describe-route.ts'
-import { freshSegments, representativePaths } from '../commands/diff/representative-paths.ts'
+import { freshSegments, representativePaths } from '../commands/diff/representative-requests.ts'
 import type { Operation } from './read-operations.ts'
 
 /**

@@ -1,7 +1,9 @@
+import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import type { Decision, DecisionRequest } from '../../policy-engine/decide/decide.ts'
 import { type Explanation, explainDecision } from '../../policy-engine/decide/explain-decision.ts'
+import { readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
+import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import { type ExplainedCors, explainCors } from './explain-cors.ts'
-import { nearestRoute } from './nearest-route.ts'
 import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
 
 export type ExplainedSimulation = Simulation & {
@@ -33,4 +35,82 @@ export function explainSimulation(
       : undefined
   const cors = request && explainCors(request, simulation.decision)
   return { ...simulation, simulated, explanation, nearest, cors }
+}
+
+type ExplainedCors = {
+  readonly isPreflight: boolean
+  /** Undefined when the request has no `Origin` header. */
+  readonly origin: string | undefined
+  readonly method: string
+  readonly isAllowed: boolean
+  /** The requested headers of a preflight that are not allowed. */
+  readonly deniedHeaders: readonly string[]
+  /** The `cors` of the route. Undefined for a preflight, because several routes can decide it. */
+  readonly rule: CorsRule | undefined
+}
+
+/** Explains a preflight, and a request to a route with `cors`. @returns undefined for every other request. */
+function explainCors(
+  { method, canonical }: DecisionRequest,
+  { route, preflight }: Decision,
+): ExplainedCors | undefined {
+  if (preflight !== undefined) {
+    const { asked, decision } = preflight
+    return {
+      isPreflight: true,
+      origin: asked.origin,
+      method: asked.method,
+      isAllowed: decision.origin !== undefined && decision.methods.includes(asked.method),
+      deniedHeaders: asked.headers.filter((name) => !decision.headers.includes(name)),
+      rule: undefined,
+    }
+  }
+  const rule = route?.policy.cors
+  if (rule === undefined) return undefined
+  const origin = readBrowserHeader(canonical.headers, 'origin')
+  const isAllowed = allowsOrigin(rule, origin, method)
+  return { isPreflight: false, origin, method, isAllowed, deniedHeaders: [], rule }
+}
+
+/**
+ * Finds the most similar route for a path without a match. Prefers a path with a small edit distance. Otherwise selects
+ * the route that shares the most leading segments, at least half of them.
+ * @param path canonical path of the request.
+ */
+function nearestRoute<R extends Pick<PolicyRoute, 'path'>>(
+  path: string,
+  routes: readonly R[],
+): R | undefined {
+  const segments = path.split('/')
+  const filled = new Map<string, R>()
+  for (const route of routes) {
+    const candidate = fillTemplate(route.path, segments)
+    if (!filled.has(candidate)) filled.set(candidate, route)
+  }
+  const near = suggest(path, filled.keys())
+  if (near !== undefined) return filled.get(near)
+  let best: R | undefined
+  let bestShared = Math.ceil((segments.length - 1) / 2)
+  for (const [candidate, route] of filled) {
+    const shared = sharedSegments(candidate.split('/'), segments)
+    if (shared > bestShared) [best, bestShared] = [route, shared]
+  }
+  return best
+}
+
+/** Replaces each parameter, and the wildcard, by the segments of the request at the same position. */
+function fillTemplate(template: string, segments: readonly string[]): string {
+  return template
+    .split('/')
+    .flatMap((segment, at) => {
+      if (segment === '**') return segments.slice(at)
+      return segment.startsWith('{') ? [segments[at] ?? segment] : [segment]
+    })
+    .join('/')
+}
+
+/** Counts the equal leading segments, including the empty one before the first slash. */
+function sharedSegments(a: readonly string[], b: readonly string[]): number {
+  const difference = a.findIndex((segment, at) => segment !== b[at])
+  return difference === -1 ? a.length : difference
 }

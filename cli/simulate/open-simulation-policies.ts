@@ -1,11 +1,11 @@
 import type { GatewayFile } from '../../gateway/config/gateway-file.ts'
 import { toIssuerConfig } from '../../gateway/config/to-gateway-config.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
+import { usageError } from '../failures.ts'
 import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
-import { openOrReport } from '../open-or-report.ts'
+import { openOrReport } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
-import { usageError } from '../usage-error.ts'
 import type { ParsedArguments } from '../verb.ts'
 import type { SimulationPolicies } from './simulate.ts'
 

@@ -1,6 +1,5 @@
-import { readInput } from '../read-input.ts'
-import type { Terminal } from '../terminal.ts'
-import { usageError } from '../usage-error.ts'
+import { usageError } from '../failures.ts'
+import { readInput, type Terminal } from '../terminal.ts'
 import type { ParsedArguments } from '../verb.ts'
 import type { Claims } from './caller-of-claims.ts'
 

@@ -5,10 +5,8 @@ import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
-import { describeCors } from '../describe-cors.ts'
-import { describeComparison } from './describe-comparison.ts'
+import { describeComparison, describeCors, formatScopeRule } from '../describe-rules.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
-import { formatScopeRule } from './format-scope-rule.ts'
 
 type Row = readonly [label: string, verdict: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { comparePolicies } from '../../cli/commands/diff/compare-policies.ts'
 import { renderDiff } from '../../cli/commands/diff/render-diff.ts'
-import { renderFinding } from '../../cli/commands/doctor/render.ts'
+import { renderFinding } from '../../cli/commands/doctor/doctor.ts'
 import { renderRoutes } from '../../cli/commands/routes/routes.ts'
 import { compilePolicies } from '../../policy-engine/decide/compile-policies.ts'
 import { aPolicyRoute } from '../fixtures/a-policy-route.ts'

@@ -4,7 +4,7 @@ import { readAuthorizationServerConfig } from '../../../authorization-server/con
 import { auditAccount } from '../../../authorization-server/observe/observe-events.ts'
 import { findConfigDir } from '../../../platform/config/config-dir.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
-import { DEVELOPMENT_DATA_FOLDER } from '../dev/data-folder.ts'
+import { DEVELOPMENT_DATA_FOLDER } from '../../find-folders.ts'
 
 const MAX_PASSWORD_BYTES = 4096
 

@@ -1,5 +1,5 @@
+import { usageError } from '../../failures.ts'
 import type { Terminal } from '../../terminal.ts'
-import { usageError } from '../../usage-error.ts'
 import type { ParsedArguments } from '../../verb.ts'
 
 /** Scripts that ask `scopegate __complete` for the candidates. The bash script also runs in bash 3.2 of macOS. */

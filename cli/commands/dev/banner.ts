@@ -1,7 +1,5 @@
 import { styleText } from 'node:util'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import { exampleTarget } from './example-target.ts'
-import { formatRouteTable } from './format-route-table.ts'
 import type { Started } from './start-all.ts'
 
 /** Formats the text that the terminal shows after the start: routes, addresses, accounts, and an example request. */
@@ -41,4 +39,43 @@ ${title('Scopegate is ready')} after ${seconds} s
 
 ${title('Decisions')} as requests arrive. Ctrl-C stops everything.
 `
+}
+
+/** Formats the route table for a terminal: one line per path, with the required scopes of each method. */
+function formatRouteTable(routes: readonly PolicyRoute[]): string {
+  const byPath = new Map<string, PolicyRoute[]>()
+  for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
+  const width = Math.max(...[...byPath.keys()].map((path) => path.length), 0)
+  return [...byPath]
+    .map(
+      ([path, group]) => `  ${path.padEnd(width)}  ${group.map(formatRule).join(styleText('dim', '  ·  '))}`,
+    )
+    .join('\n')
+}
+
+function formatRule(route: PolicyRoute): string {
+  return `${route.methods.join(',')} ${styleText('cyan', formatScopes(route))}`
+}
+
+function formatScopes(route: PolicyRoute): string {
+  if (route.scopes === undefined) return '-'
+  const { all, any } = route.scopes
+  return [...all, ...(any.length > 0 ? [`one of ${any.join(', ')}`] : [])].join(' and ')
+}
+
+/**
+ * Chooses the path of the example request in the banner. Prefers routes for anonymous callers, then paths without
+ * parameters, then collections, which are paths that another route extends.
+ * @returns a path with sample values for parameters, or undefined when no route accepts GET.
+ */
+export function exampleTarget(routes: readonly PolicyRoute[]): string | undefined {
+  const readable = routes.filter(
+    ({ methods, matchHeaders }) => methods.includes('GET') && matchHeaders.length === 0,
+  )
+  const rank = ({ anonymous, path }: PolicyRoute): number =>
+    (anonymous === 'allow' ? 0 : 4) +
+    (/[{*]/.test(path) ? 2 : 0) +
+    (routes.some((other) => other.path.startsWith(`${path}/`)) ? 0 : 1)
+  const [best] = readable.toSorted((a, b) => rank(a) - rank(b))
+  return best?.path.replace(/\{[^}]*\}/g, '1').replace('**', '')
 }

@@ -3,18 +3,16 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
-import { findFolders } from '../../find-folders.ts'
+import { DEVELOPMENT_DATA_FOLDER, findFolders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 import { formatBanner } from './banner.ts'
-import { DEVELOPMENT_DATA_FOLDER } from './data-folder.ts'
+import { tryPort } from './choose-port.ts'
 import { findForeignVariables } from './foreign-variables.ts'
 import { formatLogLine } from './format-log-line.ts'
-import { tryPort } from './free-port.ts'
 import { startAll } from './start-all.ts'
 import { type Child, startChild } from './start-child.ts'
-import { whenToldToEnd } from './when-told-to-end.ts'
 
 const DEFAULT_PORT = 8080
 
@@ -125,4 +123,25 @@ function show(name: string, line: string): void {
 
 function say(text: string): void {
   process.stdout.write(`scopegate: ${text}\n`)
+}
+
+const PARENT_CHECK_MS = 250
+
+/**
+ * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, it also resolves when the script's
+ * shell exits. npm sends SIGTERM only to that shell, and the shell does not stop its program.
+ */
+function whenToldToEnd(env: Readonly<Record<string, string | undefined>>): Promise<'told to end'> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.on(signal, () => resolve('told to end'))
+    if (env['npm_lifecycle_event'] === undefined) return
+    const parent = process.ppid
+    const timer = setInterval(() => {
+      if (process.ppid === parent) return
+      clearInterval(timer)
+      resolve('told to end')
+    }, PARENT_CHECK_MS)
+    timer.unref()
+  })
 }

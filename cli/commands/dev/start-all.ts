@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../../oauth/endpoints.ts'
-import { chooseManagementPort } from './management-port.ts'
+import { chooseManagementPort } from './choose-port.ts'
 import type { Child, ChildAddresses } from './start-child.ts'
 
 /** The addresses of the three programs. */

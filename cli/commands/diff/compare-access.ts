@@ -1,7 +1,7 @@
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
+import type { ScopeCheck } from '../../../policy-engine/decide/scope-check.ts'
 import type { Resource } from '../../../policy-engine/match/resources.ts'
 import { compareConditions, type Met, type Overlap } from './compare-conditions.ts'
-import { compareScopes, SAME, type Shift } from './compare-scopes.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
 /** The callers that gain or lose access: in total, and by each rule alone. */
@@ -59,4 +59,36 @@ function compareResources(old: Resource, now: Resource): Shift {
   if (old.identifier !== now.identifier) return SAME
   const [before, after] = [new Set(old.issuers), new Set(now.issuers)]
   return { gains: !after.isSubsetOf(before), loses: !before.isSubsetOf(after) }
+}
+
+/** Direction of a change in a set of callers. Both are true when some callers gain access and others lose it. */
+export type Shift = { readonly gains: boolean; readonly loses: boolean }
+
+export const SAME: Shift = { gains: false, loses: false }
+
+/** A scope rule as lists of scopes. A token needs at least one scope of each list. */
+type Clauses = readonly ReadonlySet<string>[]
+
+/**
+ * Compares the sets of scopes that two rules accept. The result is exact: a rule is stricter than another one if each
+ * list of the other rule contains a complete list of the stricter rule.
+ */
+export function compareScopes(old: ScopeCheck | undefined, now: ScopeCheck | undefined): Shift {
+  const [before, after] = [toClauses(old), toClauses(now)]
+  return { gains: !isWithin(after, before), loses: !isWithin(before, after) }
+}
+
+function toClauses(check: ScopeCheck | undefined): Clauses {
+  if (check === undefined) return []
+  const all = check.all.map(({ grantedBy }) => new Set(grantedBy))
+  const any = new Set(check.any.flatMap(({ grantedBy }) => grantedBy))
+  return check.any.length === 0 ? all : [...all, any]
+}
+
+/**
+ * Returns true when every token that satisfies `inner` also satisfies `outer`. Otherwise a token without the scopes of
+ * one outer list would still satisfy every inner list.
+ */
+function isWithin(inner: Clauses, outer: Clauses): boolean {
+  return outer.every((wanted) => inner.some((list) => list.isSubsetOf(wanted)))
 }

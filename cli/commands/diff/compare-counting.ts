@@ -1,6 +1,6 @@
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
+import { SAME } from './compare-access.ts'
 import type { Detail } from './compare-routes.ts'
-import { SAME } from './compare-scopes.ts'
 
 /** The old and the new route of the same request. */
 export type Successor = readonly [old: CompiledRoute, now: CompiledRoute]

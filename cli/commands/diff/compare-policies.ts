@@ -3,7 +3,7 @@ import { parsePathTemplate } from '../../../policy-engine/match/path-template.ts
 import type { Match } from '../../../policy-engine/match/route-table.ts'
 import { compareCounting, type Successor } from './compare-counting.ts'
 import { compareRoutes, type Detail } from './compare-routes.ts'
-import { intersectTemplates, writeTemplate } from './intersect-templates.ts'
+import { intersectTemplates, writeTemplate } from './overlapping-templates.ts'
 import { type RepresentativeRequest, representativeRequests } from './representative-requests.ts'
 
 export type DiffSide = {

@@ -1,8 +1,7 @@
 import { allowsMethod, type CorsRule } from '../../../policy-engine/load/policy-route.ts'
-import { describeCorsList } from '../../describe-cors.ts'
-import { type AccessShift, compareAccess } from './compare-access.ts'
+import { describeCorsList } from '../../describe-rules.ts'
+import { type AccessShift, compareAccess, SAME, type Shift } from './compare-access.ts'
 import type { Met } from './compare-conditions.ts'
-import { SAME, type Shift } from './compare-scopes.ts'
 import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 

@@ -1,11 +1,9 @@
 import type { HeaderValue } from '../../../policy-engine/load/policy-route.ts'
 import { type PathTemplate, parsePathTemplate } from '../../../policy-engine/match/path-template.ts'
-import { intersectTemplates } from './intersect-templates.ts'
-import { freshSegments, representativePaths } from './representative-paths.ts'
-import { buildTemplateTree } from './template-tree.ts'
+import { buildTemplateTree, intersectTemplates } from './overlapping-templates.ts'
 
 /** The properties of a route that determine its matching requests. */
-export type Matching = {
+type Matching = {
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders: readonly HeaderValue[]
@@ -133,4 +131,38 @@ function withVersion(headers: readonly HeaderValue[], version: HeaderValue): rea
   const needsOne =
     headers.some(({ name }) => name.startsWith('mcp-')) && !headers.some(({ name }) => name === MCP_VERSION)
   return (needsOne ? [...headers, version] : [...headers]).toSorted((x, y) => (x.name < y.name ? -1 : 1))
+}
+
+/** Returns text for a segment that differs from all literals of all templates. */
+type Fresh = (segment: number) => string
+
+/**
+ * Creates segments that these templates do not contain. They consist of plain letters, so that a path stays canonical.
+ */
+export function freshSegments(templates: readonly PathTemplate[]): Fresh {
+  const literals = new Set<string>()
+  for (const { segments } of templates)
+    for (const one of segments) if ('literal' in one) literals.add(one.literal)
+  let stem = 'any'
+  while ([...literals].some((literal) => literal.startsWith(stem))) stem += 'y'
+  return (segment) => `${stem}${segment}`
+}
+
+/**
+ * Returns paths that represent all paths of a template, for comparison with templates of at most `depth` segments. A
+ * parameter becomes a text that no template contains. `**` becomes no segments, some segments, or some segments with a
+ * trailing slash.
+ */
+export function representativePaths(template: PathTemplate, fresh: Fresh, depth: number): readonly string[] {
+  const segments = template.segments.map((one, index) => ('parameter' in one ? fresh(index) : one.literal))
+  const base = `/${segments.join('/')}`
+  if (!template.below) return [base]
+  const paths = [base]
+  let longer = segments.length === 0 ? '' : base
+  for (let length = segments.length; length <= depth; length++) {
+    paths.push(`${longer}/`)
+    longer += `/${fresh(length)}`
+    paths.push(longer)
+  }
+  return paths
 }

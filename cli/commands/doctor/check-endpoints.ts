@@ -1,6 +1,6 @@
+import { textMember } from './check-document.ts'
 import type { ServerFound } from './check-server.ts'
 import type { Examination } from './checks.ts'
-import { textMember } from './read-members.ts'
 import type { Question, Visit } from './visit.ts'
 
 /** A request to an endpoint that changes nothing, and a check of the response. */

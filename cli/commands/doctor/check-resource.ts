@@ -1,7 +1,6 @@
 import { protectedResourceMetadataPath } from '../../../oauth/metadata.ts'
-import { checkDocument, type ReadDocument } from './check-document.ts'
+import { checkDocument, type ReadDocument, textMember, textsMember } from './check-document.ts'
 import type { Examination } from './checks.ts'
-import { textMember, textsMember } from './read-members.ts'
 
 export type ResourceFound = {
   readonly visit: ReadDocument

@@ -1,3 +1,4 @@
+import { usageError } from '../../failures.ts'
 import { explainSimulation } from '../../simulate/explain-simulation.ts'
 import { explanationJson } from '../../simulate/explanation-json.ts'
 import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
@@ -5,7 +6,6 @@ import { readSimulationClaims } from '../../simulate/read-simulation-claims.ts'
 import { renderExplanation } from '../../simulate/render-explanation.ts'
 import { type SimulatedRequest, simulate, UnusableClaimsError } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
-import { usageError } from '../../usage-error.ts'
 import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_REFUSED = 1

@@ -17,9 +17,7 @@ import { NO_PRESETS, type Presets } from '../../../policy-engine/format/presets.
 import { checkDocument } from '../../../policy-engine/load/load-policies.ts'
 import { POLICY_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 import { catalogueEntries } from '../../openapi/catalogue-entries.ts'
-import { toContractPolicy } from '../../openapi/contract-policy.ts'
-import { dropUnsupported } from '../../openapi/drop-unsupported.ts'
-import { onePerCause } from '../../openapi/one-per-cause.ts'
+import { toContractPolicy, writePolicy } from '../../openapi/contract-policy.ts'
 import { own, type PlainMap, valueAt } from '../../openapi/plain-data.ts'
 import {
   type ContractChoices,
@@ -27,7 +25,7 @@ import {
   readOperations,
   type SkippedOperation,
 } from '../../openapi/read-operations.ts'
-import { writePolicy } from '../../openapi/write-policy.ts'
+import { dropUnsupported, onePerCause } from '../../openapi/reduce-problems.ts'
 import type { PolicyReferences } from '../../read-references.ts'
 
 export type Imported = {

@@ -1,6 +1,6 @@
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import { formatScopeRule } from '../../simulate/format-scope-rule.ts'
+import { formatScopeRule } from '../../describe-rules.ts'
 import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'

@@ -2,14 +2,16 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
+import { usageError } from '../../failures.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
-import { openOrReport } from '../../open-or-report.ts'
+import { openOrReport } from '../../open-policy-set.ts'
 import { coverRoutes } from '../../simulate/cover-routes.ts'
+import { explainSimulation } from '../../simulate/explain-simulation.ts'
+import { renderReasons } from '../../simulate/render-explanation.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
 import { runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
-import { whyTested } from '../../simulate/why-tested.ts'
+import type { SimulationPolicies } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
-import { usageError } from '../../usage-error.ts'
 import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_INVALID = 3
@@ -98,4 +100,22 @@ function toJson(
     })),
     ...(coverage === undefined ? {} : { coverage }),
   }
+}
+
+/** Explains the decision of a test, in the lines of `explain`. Empty when the test has no decision. */
+function whyTested(
+  { test, simulation }: TestResult,
+  policies: SimulationPolicies,
+  nowSeconds: number,
+): string {
+  if (simulation === undefined) return ''
+  const { method, path, headers } = test.request
+  const request = {
+    method,
+    target: path,
+    headers: Object.entries(headers),
+    claims: test.token,
+    isCompleted: true,
+  }
+  return renderReasons(explainSimulation(request, simulation, policies), nowSeconds)
 }

@@ -1,3 +1,4 @@
+import { BootError } from '../platform/diagnostics/boot-error.ts'
 import { ConfigError } from '../platform/diagnostics/boot-error.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
 import { problemToJson } from './commands/check/render-json.ts'
@@ -17,4 +18,9 @@ export function reportFailure(
   if (!(error instanceof ConfigError && given.has('json'))) return reportBootError(error, err)
   out.write(`${JSON.stringify({ problems: error.diagnostics.map(problemToJson) }, undefined, 2)}\n`)
   return error.exitCode
+}
+
+/** Creates an error for arguments that only the verb itself can validate; exit code 2. */
+export function usageError(verb: string, text: string): BootError {
+  return new BootError('ERR_USAGE', `scopegate: ${text}. See: scopegate ${verb} --help`, { exitCode: 2 })
 }

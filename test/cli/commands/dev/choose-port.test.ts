@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import t from 'tap'
-import { chooseManagementPort } from '../../../../cli/commands/dev/management-port.ts'
+import { chooseManagementPort } from '../../../../cli/commands/dev/choose-port.ts'
 import { quietPort } from '../../../fixtures/start-scopegate.ts'
 
 t.test('the management port is the port of the gateway plus 1010', async (t) => {

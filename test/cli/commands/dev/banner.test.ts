@@ -1,5 +1,5 @@
 import t from 'tap'
-import { exampleTarget } from '../../../../cli/commands/dev/example-target.ts'
+import { exampleTarget } from '../../../../cli/commands/dev/banner.ts'
 import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
 
 const get = (path: string, anonymous: 'allow' | 'challenge' = 'allow') => aPolicyRoute({ path, anonymous })

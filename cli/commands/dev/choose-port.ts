@@ -1,0 +1,37 @@
+import { createServer } from 'node:net'
+
+/** Returns `preferred` when the port is free at 127.0.0.1, else a free port that the system selects. */
+async function freePort(preferred: number): Promise<number> {
+  const usable = preferred < 65_536 ? await tryPort(preferred) : undefined
+  return usable ?? (await tryPort(0)) ?? preferred
+}
+
+/** Returns the port when it can be bound, and undefined when another process uses it. */
+export function tryPort(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.on('error', () => resolve(undefined))
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined))
+    })
+  })
+}
+
+/** The management port is the gateway's port plus this: 9090 for 8080. */
+const OFFSET = 1010
+
+/**
+ * Chooses the gateway's management port for `scopegate dev`: the configured one, else the gateway's port plus 1010,
+ * else a free one.
+ * @returns the port, and in `taken` the predictable port when another program listens on it.
+ */
+export async function chooseManagementPort(
+  gatewayPort: number,
+  configured: string | undefined,
+): Promise<{ readonly port: string; readonly taken: number | undefined }> {
+  if (configured !== undefined) return { port: configured, taken: undefined }
+  const preferred = gatewayPort + OFFSET
+  const port = await freePort(preferred)
+  return { port: String(port), taken: port === preferred ? undefined : preferred }
+}
