@@ -5,7 +5,7 @@ import { parseMount } from '../../policy-engine/load/mount.ts'
 import { followReference } from './follow-reference.ts'
 import { isMap, own, type PlainMap } from './plain-data.ts'
 import { readPrefix } from './read-prefix.ts'
-import { type NotTaken, type OperationAccess, readSecurity } from './read-security.ts'
+import { type OperationAccess, readSecurity, type UnusedAlternative } from './read-security.ts'
 import { toTemplate } from './to-template.ts'
 
 /** One operation of a contract, in the terms of policies. */
@@ -222,7 +222,7 @@ function readOperation(
   if ('problem' in access && !(Object.hasOwn(extension, 'scopes') && Object.hasOwn(extension, 'anonymous')))
     say('O103', access.problem, access.where, access.hint)
   if (!('problem' in access) && !Object.hasOwn(extension, 'scopes'))
-    for (const one of access.notTaken) diagnostics.push(noteNotTaken(one))
+    for (const one of access.unused) diagnostics.push(noteUnused(one))
 
   const byHand = own(own(extension, 'match'), 'path')
   const path = typeof byHand === 'string' ? { path: byHand } : readPath(root, source, at)
@@ -252,7 +252,7 @@ function readOperation(
       servedPath: `${readMountPrefix(own(extension, 'mount') ?? choices.mount ?? own(own(own(root, EXTENSION), 'defaults'), 'mount'))}${path.path}`,
       access:
         'problem' in access
-          ? { scopes: undefined, anonymous: 'challenge', isUndeclared: false, notTaken: [] }
+          ? { scopes: undefined, anonymous: 'challenge', isUndeclared: false, unused: [] }
           : access,
       extension,
       at,
@@ -261,7 +261,7 @@ function readOperation(
     },
   ]
 
-  function noteNotTaken({ scheme, scopes, reason, canBeChosen, at: where }: NotTaken): Diagnostic {
+  function noteUnused({ scheme, scopes, reason, canBeChosen, at: where }: UnusedAlternative): Diagnostic {
     const said = scopes.length === 0 ? 'no scopes' : scopes.join(', ')
     const message = `${method.toUpperCase()} ${written}: the alternative ${scheme} (${said}) is not used: ${reason}`
     return diagnostic('O108', message, document.placeOf([...securityPath(operation, at), ...where]), {

@@ -7,11 +7,11 @@ export type OperationAccess = {
   /** True when neither the operation nor the document has `security`. */
   readonly isUndeclared: boolean
   /** Alternatives with other scopes that the route does not accept. */
-  readonly notTaken: readonly NotTaken[]
+  readonly unused: readonly UnusedAlternative[]
 }
 
 /** A skipped alternative. `at` is its path in the security list. */
-export type NotTaken = {
+export type UnusedAlternative = {
   readonly scheme: string
   readonly scopes: readonly string[]
   readonly reason: string
@@ -54,10 +54,10 @@ export function readSecurity(
 ): OperationAccess | SecurityProblem {
   // An undeclared requirement does not mean public access. `security: []` declares public access.
   if (security === undefined)
-    return { scopes: undefined, anonymous: 'challenge', isUndeclared: true, notTaken: [] }
+    return { scopes: undefined, anonymous: 'challenge', isUndeclared: true, unused: [] }
   if (!Array.isArray(security)) return problem('security must be a list', 'write [{ … }]')
   const alternatives: Alternative[] = []
-  const notTaken: NotTaken[] = []
+  const unused: UnusedAlternative[] = []
   const isChosen = (one: unknown) => isMap(one) && chosen !== undefined && Object.hasOwn(one, chosen)
   const hasChosen = security.some(isChosen)
   let withoutToken = security.length === 0
@@ -67,7 +67,7 @@ export function readSecurity(
     const entries = Object.entries(requirement)
     if (hasChosen && entries.length > 0 && !isChosen(requirement)) {
       for (const [scheme, scopes] of entries)
-        notTaken.push({
+        unused.push({
           scheme,
           scopes: Array.isArray(scopes) ? scopes.map(String) : [],
           reason: `--scheme selects ${chosen}`,
@@ -95,8 +95,8 @@ export function readSecurity(
   }
   const anonymous = withoutToken ? 'allow' : 'challenge'
   const needed = withoutSuperfluous(alternatives.map(({ scopes }) => scopes))
-  notTaken.push(...findDropped(alternatives, needed))
-  const access = { anonymous, isUndeclared: false, notTaken } as const
+  unused.push(...findDropped(alternatives, needed))
+  const access = { anonymous, isUndeclared: false, unused } as const
   const [first = []] = needed
   const all = first.filter((scope) => needed.every((one) => one.includes(scope)))
   const rest = needed.map((one) => one.filter((scope) => !all.includes(scope)))
@@ -124,7 +124,7 @@ export function readSecurity(
 function findDropped(
   alternatives: readonly Alternative[],
   needed: readonly (readonly string[])[],
-): readonly NotTaken[] {
+): readonly UnusedAlternative[] {
   return alternatives.flatMap(({ scheme, scopes, index }) => {
     if (needed.some((one) => one.length === scopes.length && one.every((scope) => scopes.includes(scope))))
       return []

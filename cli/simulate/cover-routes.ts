@@ -33,14 +33,14 @@ export function coverRoutes(
     reached.set(name, outcomes)
   }
   return routes.map(({ policy }) => {
-    const met = reached.get(policy.name)
+    const outcomes = reached.get(policy.name)
     const canDeny = policy.scopes !== undefined || policy.when.length > 0
     return {
       route: policy.name,
       outcomes: {
-        allow: met?.has('allow') === true,
-        ...(canDeny ? { deny: met?.has('deny') === true } : {}),
-        anonymous: met?.has('anonymous') === true,
+        allow: outcomes?.has('allow') === true,
+        ...(canDeny ? { deny: outcomes?.has('deny') === true } : {}),
+        anonymous: outcomes?.has('anonymous') === true,
       },
     }
   })

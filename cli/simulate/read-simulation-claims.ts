@@ -15,9 +15,9 @@ export async function readSimulationClaims(
   if (said.length === 0) return { claims: undefined, isCompleted: true }
   const claims = { ...scopeClaim(given), ...Object.fromEntries(given.texts('claim').map(readClaim)) }
   if (!given.has('token')) return { claims: { scope: '', ...claims }, isCompleted: true }
-  const told = await readJwt(terminal)
+  const tokenClaims = await readJwt(terminal)
   terminal.err.write('scopegate: the signature of the token was not checked\n')
-  return { claims: { ...told, ...claims }, isCompleted: false }
+  return { claims: { ...tokenClaims, ...claims }, isCompleted: false }
 }
 
 function scopeClaim(given: ParsedArguments): Claims {

@@ -8,7 +8,7 @@ import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { describeComparison, describeCors, formatScopeRule } from '../describe-rules.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
 
-type Row = readonly [label: string, verdict: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
+type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
 
 const LABEL = 10
 const NAME = 30
@@ -21,9 +21,9 @@ export function renderExplanation(
   options: { readonly colour: boolean; readonly nowSeconds: number },
 ): string {
   const rows = explainRows(explained, options.nowSeconds)
-  const width = Math.max(0, ...rows.map(([, verdict]) => verdict.length))
-  const lines = rows.map(([label, verdict, text]) => {
-    const cell = verdict === '' ? '' : `${paint(verdict, width, options.colour)}  `
+  const width = Math.max(0, ...rows.map(([, status]) => status.length))
+  const lines = rows.map(([label, status, text]) => {
+    const cell = status === '' ? '' : `${paint(status, width, options.colour)}  `
     return `${label.padEnd(LABEL)}${cell}${text}`.trimEnd()
   })
   const { method, target } = explained.simulated
@@ -33,8 +33,8 @@ export function renderExplanation(
 /** Formats only the rows, for a failed test. */
 export function renderReasons(explained: ExplainedSimulation, nowSeconds: number): string {
   return explainRows(explained, nowSeconds)
-    .map(([label, verdict, text]) =>
-      `${label.padEnd(LABEL)}${verdict === '' ? '' : `${verdict.padEnd(5)} `}${text}`.trimEnd(),
+    .map(([label, status, text]) =>
+      `${label.padEnd(LABEL)}${status === '' ? '' : `${status.padEnd(5)} `}${text}`.trimEnd(),
     )
     .join('\n')
 }
@@ -46,13 +46,13 @@ function explainRows(explained: ExplainedSimulation, nowSeconds: number): readon
   const rows: readonly Row[] = [
     ['route', '', route === undefined ? describeNoRoute(explained) : describeRoute(route)],
     ...others.map(
-      (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${whyNot(one, explained)}`],
+      (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${describeMismatch(one, explained)}`],
     ),
     ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
     ...corsRows(explained),
   ]
   // Owners, claims and tokens are untrusted text.
-  return rows.map(([label, verdict, text]) => [label, verdict, visibleText(text)])
+  return rows.map(([label, status, text]) => [label, status, visibleText(text)])
 }
 
 function accessRows(
@@ -122,7 +122,7 @@ function tokenRow(
       ? ['token', 'n/a', 'no token was sent']
       : ['token', 'n/a', 'the token was not checked']
   const found = fault ?? explanation?.token?.fault
-  const told = [
+  const details = [
     ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
     ...(typeof claims['sub'] === 'string' ? [`subject ${claims['sub']}`] : []),
     ...(caller === undefined ? [] : [describeExpiry(caller.expiresAtSeconds - nowSeconds)]),
@@ -132,7 +132,7 @@ function tokenRow(
   return [
     'token',
     found === undefined ? 'ok' : 'DENY',
-    `${found === undefined ? '' : `${found.reason}  `}${told.join('  ')}`,
+    `${found === undefined ? '' : `${found.reason}  `}${details.join('  ')}`,
   ]
 }
 
@@ -192,7 +192,7 @@ function describeNoRoute({
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }
 
-function whyNot({ policy }: CompiledRoute, { simulated }: ExplainedSimulation): string {
+function describeMismatch({ policy }: CompiledRoute, { simulated }: ExplainedSimulation): string {
   const { method } = simulated
   const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
   if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
@@ -238,7 +238,7 @@ function seconds(total: number): string {
 
 const COLOURS = { ok: 'green', DENY: 'red', note: 'yellow', 'n/a': 'dim' } as const
 
-function paint(verdict: Exclude<Row[1], ''>, width: number, colour: boolean): string {
-  const text = verdict.padEnd(width)
-  return colour ? styleText(COLOURS[verdict], text, { validateStream: false }) : text
+function paint(status: Exclude<Row[1], ''>, width: number, colour: boolean): string {
+  const text = status.padEnd(width)
+  return colour ? styleText(COLOURS[status], text, { validateStream: false }) : text
 }

@@ -22,10 +22,10 @@ export function readCheckPaths(
   const paths = words.map((word) => resolve(from, word))
   const [first = '', ...more] = paths
   if (more.length === 0 && !isPolicyName(first)) return { policiesDir: first, files: undefined }
-  const stranger = paths.find((path) => isFolder(path) || !isPolicyName(path))
-  if (stranger !== undefined)
+  const invalid = paths.find((path) => isFolder(path) || !isPolicyName(path))
+  if (invalid !== undefined)
     return {
-      wrong: `several paths must all be policy files (*${POLICY_SUFFIX}): ${JSON.stringify(basename(stranger))} is not a policy file`,
+      wrong: `several paths must all be policy files (*${POLICY_SUFFIX}): ${JSON.stringify(basename(invalid))} is not a policy file`,
     }
   const folder = dirname(first)
   if (paths.some((path) => dirname(path) !== folder))
@@ -33,10 +33,10 @@ export function readCheckPaths(
   // A broken symbolic link counts as existing, and the policy check reports it.
   const missing = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined)
   if (missing !== undefined) return { wrong: `file not found: ${displayPath(missing)}` }
-  const besides = paths.flatMap((path) =>
+  const testFiles = paths.flatMap((path) =>
     path.endsWith(POLICY_SUFFIX) ? [`${path.slice(0, -POLICY_SUFFIX.length)}${TESTS_SUFFIX}`] : [],
   )
-  return { policiesDir: folder, files: [...paths, ...besides] }
+  return { policiesDir: folder, files: [...paths, ...testFiles] }
 }
 
 function isPolicyName(path: string): boolean {

@@ -45,8 +45,8 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
     return child
   }
   const interrupted = Promise.race([
-    whenToldToEnd(process.env),
-    terminal.readerGone.then(() => 'told to end' as const),
+    stopRequest(process.env),
+    terminal.readerGone.then(() => 'stop' as const),
   ])
 
   try {
@@ -55,14 +55,14 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
       startAll({ start, port, baseUrl, dataDir, policiesDir, secretFile }),
       interrupted,
     ])
-    if (started !== 'told to end') {
+    if (started !== 'stop') {
       const { routes } = (await openPolicySet({ configDir, policiesDir, env: terminal.env })).policies
       process.stdout.write(formatBanner({ baseUrl, dataDir, routes, startedAtMs, ...started }))
       const ended = Promise.race(
         children.map(async (child) => ({ name: child.name, code: await child.ended })),
       )
       const outcome = await Promise.race([ended, interrupted])
-      if (outcome !== 'told to end') {
+      if (outcome !== 'stop') {
         say(
           `${outcome.name} ended unexpectedly (exit code ${outcome.code ?? 'unknown'}); stopping the others`,
         )
@@ -131,16 +131,15 @@ const PARENT_CHECK_MS = 250
  * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, it also resolves when the script's
  * shell exits. npm sends SIGTERM only to that shell, and the shell does not stop its program.
  */
-function whenToldToEnd(env: Readonly<Record<string, string | undefined>>): Promise<'told to end'> {
+function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise<'stop'> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.on(signal, () => resolve('told to end'))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stop'))
     if (env['npm_lifecycle_event'] === undefined) return
     const parent = process.ppid
     const timer = setInterval(() => {
       if (process.ppid === parent) return
       clearInterval(timer)
-      resolve('told to end')
+      resolve('stop')
     }, PARENT_CHECK_MS)
     timer.unref()
   })

@@ -1,7 +1,7 @@
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import type { ScopeCheck } from '../../../policy-engine/decide/scope-check.ts'
 import type { Resource } from '../../../policy-engine/match/resources.ts'
-import { compareConditions, type Met, type Overlap } from './compare-conditions.ts'
+import { compareConditions, type MatchedRoute, type Overlap } from './compare-conditions.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
 /** The callers that gain or lose access: in total, and by each rule alone. */
@@ -19,13 +19,13 @@ export type AccessShift = Shift & {
  * invalid token.
  */
 export function compareAccess(
-  old: Met,
-  now: Met,
+  old: MatchedRoute,
+  now: MatchedRoute,
   request: RepresentativeRequest,
-  meet: (path: string) => readonly [Met, Met] | undefined,
+  findRoutes: (path: string) => readonly [MatchedRoute, MatchedRoute] | undefined,
 ): AccessShift {
   const scopes = compareScopes(scopesOf(old.route), scopesOf(now.route))
-  const overlap: Overlap = compareConditions(old, now, request, meet)
+  const overlap: Overlap = compareConditions(old, now, request, findRoutes)
   const when = { gains: overlap.nowOnly, loses: overlap.oldOnly }
   const [before, after] = [isOpen(old.route), isOpen(now.route)]
   const anonymous = { gains: after && !before, loses: before && !after }

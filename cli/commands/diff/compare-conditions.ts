@@ -5,7 +5,10 @@ import type { Condition, Literal, RequestValue } from '../../../policy-engine/lo
 import type { RequestValues } from '../../../policy-engine/match/request-values.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
-export type Met = { readonly route: CompiledRoute; readonly params: Readonly<Record<string, string>> }
+export type MatchedRoute = {
+  readonly route: CompiledRoute
+  readonly params: Readonly<Record<string, string>>
+}
 
 /** Which sides a token and a request can satisfy: only the old one, only the new one, or both. */
 export type Overlap = {
@@ -18,7 +21,7 @@ export type Overlap = {
   readonly asWritten?: true
 }
 
-type Side = { readonly when: readonly CompiledCondition[]; readonly params: Met['params'] }
+type Side = { readonly when: readonly CompiledCondition[]; readonly params: MatchedRoute['params'] }
 
 /** Maximum number of combinations to try. Handwritten conditions need fewer. */
 const MAX_TRIED = 50_000
@@ -33,13 +36,13 @@ const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
  * for the parts of the request that claims are compared with. The values are literals, texts that globs match, another
  * value, and no value. Above `MAX_TRIED` combinations, it compares the conditions as text. Then it misses no gain, but
  * it can report a gain that does not exist.
- * @param meet finds the two routes for another path; undefined when that path matches other routes.
+ * @param findRoutes finds the two routes for another path; undefined when that path matches other routes.
  */
 export function compareConditions(
-  old: Met,
-  now: Met,
+  old: MatchedRoute,
+  now: MatchedRoute,
   request: RepresentativeRequest,
-  meet: (path: string) => readonly [Met, Met] | undefined,
+  findRoutes: (path: string) => readonly [MatchedRoute, MatchedRoute] | undefined,
 ): Overlap {
   const sides: readonly [Side, Side] = [sideOf(old), sideOf(now)]
   const [before, after] = sides.map(writtenConditions) as [ReadonlySet<string>, ReadonlySet<string>]
@@ -59,7 +62,7 @@ export function compareConditions(
 
   const found = { oldOnly: false, nowOnly: false, both: false }
   for (const values of combinations(variables.map((one) => domainOf(one, texts)))) {
-    const tried = requestWith(request, sides, variables, values, meet)
+    const tried = requestWith(request, sides, variables, values, findRoutes)
     if (tried === undefined) continue
     const domains = claims.map((claim) => claimDomain(claim, sides, tried))
     for (const chosen of combinations(domains)) {
@@ -77,7 +80,7 @@ export function compareConditions(
 }
 
 /** Returns the conditions of a route. An audit-only route has none, because it never enforces them. */
-function sideOf({ route, params }: Met): Side {
+function sideOf({ route, params }: MatchedRoute): Side {
   return { when: route.policy.enforce === 'report' ? [] : route.access.when, params }
 }
 
@@ -86,7 +89,7 @@ function writtenConditions({ when, params }: Side): ReadonlySet<string> {
   return new Set(
     when.map(({ condition: { claim, test } }) =>
       JSON.stringify([claim, test], (_key, value: unknown) =>
-        isPathValue(value) ? { from: 'path', met: params[value.name] } : value,
+        isPathValue(value) ? { from: 'path', value: params[value.name] } : value,
       ),
     ),
   )
@@ -107,9 +110,9 @@ function findVariables(sides: readonly [Side, Side], request: RepresentativeRequ
       for (const operand of operandsOf(condition.test)) {
         const { from, name } = operand
         if (from === 'header' && request.headers.some((one) => one.name === name)) continue
-        const met = params[name]
-        if (from === 'path' && (met === undefined || !segments.includes(met))) continue
-        const variable = from === 'path' ? { from, name: met ?? '' } : { from, name }
+        const value = params[name]
+        if (from === 'path' && (value === undefined || !segments.includes(value))) continue
+        const variable = from === 'path' ? { from, name: value ?? '' } : { from, name }
         found.set(`${from} ${variable.name}`, variable)
       }
   return [...found.values()]
@@ -122,9 +125,9 @@ function operandsOf(test: CompiledCondition['condition']['test']): readonly Requ
 
 /** Returns the texts that conditions distinguish, and a unique text for each variable. */
 function textsOf(all: readonly CompiledCondition[], variables: readonly Variable[]): readonly string[] {
-  const values = tellingValues(
+  const values = distinguishingValues(
     all.map(({ condition }) => condition),
-    variables.map(({ from, name }) => (from === 'path' ? name : `${ELSEWHERE}${from}.${name}`)),
+    variables.map(({ from, name }) => (from === 'path' ? name : `${OTHER_TEXT}${from}.${name}`)),
   )
   return values.filter((one) => typeof one === 'string')
 }
@@ -143,7 +146,7 @@ function claimDomain(
   const compared = own.flatMap((when, index) =>
     when.flatMap(({ operands }) => operands(tried[index] as RequestValues)),
   )
-  const values = tellingValues(
+  const values = distinguishingValues(
     own.flat().map(({ condition }) => condition),
     compared.filter((one) => typeof one === 'string'),
   )
@@ -162,7 +165,7 @@ function requestWith(
   sides: readonly [Side, Side],
   variables: readonly Variable[],
   values: readonly (string | undefined)[],
-  meet: (path: string) => readonly [Met, Met] | undefined,
+  findRoutes: (path: string) => readonly [MatchedRoute, MatchedRoute] | undefined,
 ): readonly [RequestValues, RequestValues] | undefined {
   const chosen = (from: Variable['from']) =>
     new Map(
@@ -173,19 +176,19 @@ function requestWith(
     .split('/')
     .map((segment) => encodeURIComponent(paths.get(segment) ?? '') || segment)
     .join('/')
-  const met = path === request.path ? undefined : meet(path)
-  if (path !== request.path && met === undefined) return undefined
+  const matched = path === request.path ? undefined : findRoutes(path)
+  if (path !== request.path && matched === undefined) return undefined
   const pairs = [...queries].flatMap(([name, value]) =>
     value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`],
   )
   const fixed = new Map(request.headers.map(({ name, value }) => [name, value]))
-  const values2 = {
+  const requestParts = {
     query: pairs.length === 0 ? '' : `?${pairs.join('&')}`,
     header: (name: string) => headers.get(name) ?? fixed.get(name),
   }
   return [
-    { ...values2, params: met?.[0].params ?? sides[0].params },
-    { ...values2, params: met?.[1].params ?? sides[1].params },
+    { ...requestParts, params: matched?.[0].params ?? sides[0].params },
+    { ...requestParts, params: matched?.[1].params ?? sides[1].params },
   ]
 }
 
@@ -199,15 +202,18 @@ function* combinations<T>(lists: readonly (readonly T[])[]): Generator<readonly 
 }
 
 /** A text that policies are not expected to contain. It represents all values that the conditions do not name. */
-const ELSEWHERE = '\u2603'
+const OTHER_TEXT = '\u2603'
 
 /**
  * Returns values of a claim that distinguish conditions: all literals, texts that globs match alone and together, and
  * one other value.
  * @param texts values of the request that conditions compare with the claim.
  */
-function tellingValues(conditions: readonly Condition[], texts: readonly string[]): readonly Literal[] {
-  const values = new Set<Literal>([ELSEWHERE, ...texts])
+function distinguishingValues(
+  conditions: readonly Condition[],
+  texts: readonly string[],
+): readonly Literal[] {
+  const values = new Set<Literal>([OTHER_TEXT, ...texts])
   const globs: string[] = []
   for (const { test } of conditions) {
     if ('equals' in test && typeof test.equals !== 'object') values.add(test.equals)
@@ -217,7 +223,7 @@ function tellingValues(conditions: readonly Condition[], texts: readonly string[
   for (const glob of globs) {
     values.add(glob.replaceAll('*', ''))
     // A text that only a `*` matches. A glob that matches it also matches everything that this glob matches.
-    values.add(glob.replaceAll('*', ELSEWHERE))
+    values.add(glob.replaceAll('*', OTHER_TEXT))
     for (const other of globs) values.add(glob.replaceAll('*', other.replaceAll('*', '')))
   }
   return [...values]

@@ -43,7 +43,7 @@ type Group = {
   readonly methods: Set<string>
   readonly statuses: Set<404 | 405>
   readonly details: Map<string, Detail>
-  readonly fates: Set<string>
+  readonly outcomes: Set<string>
 }
 
 /**
@@ -56,21 +56,21 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
     now.policies.routes.map(matchingOf),
     [...new Set([...old.resourcePaths, ...now.resourcePaths])],
   )
-  const met = requests.map((request) => {
+  const matched = requests.map((request) => {
     const [before, after] = [old, now].map(({ policies }) => find(policies, request)) as [Found, Found]
     return { request, before, after }
   })
   const counting = compareCounting(
-    met.flatMap(({ before, after }): readonly Successor[] =>
+    matched.flatMap(({ before, after }): readonly Successor[] =>
       before.kind === 'route' && after.kind === 'route' ? [[before.route, after.route]] : [],
     ),
   )
   const groups = new Map<string, Group>()
   const renamed = new Map<string, { old: string; now: string }>()
   /** Outcomes per route and method. More than one outcome means that the change affects only a part of the requests. */
-  const fates = new Map<string, Set<string>>()
+  const outcomes = new Map<string, Set<string>>()
 
-  for (const { request, before, after } of met) {
+  for (const { request, before, after } of matched) {
     if (before.kind !== 'route' && after.kind !== 'route') continue
     if (request.method === 'HEAD' && followsGet(request, before, after)) continue
     const change = compareFound(before, after, request)
@@ -78,8 +78,8 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
     const key = names.join(' ')
     for (const [side, name] of names.entries())
       if (name !== undefined) {
-        const fate = `${side} ${name} ${request.method}`
-        fates.set(fate, (fates.get(fate) ?? new Set()).add(change === undefined ? 'same' : key))
+        const outcome = `${side} ${name} ${request.method}`
+        outcomes.set(outcome, (outcomes.get(outcome) ?? new Set()).add(change === undefined ? 'same' : key))
       }
     if (change === undefined) {
       if (names[0] !== names[1]) renamed.set(key, { old: names[0] ?? '', now: names[1] ?? '' })
@@ -89,19 +89,19 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
     groups.set(key, group)
     group.methods.add(request.method)
     for (const [side, name] of names.entries())
-      if (name !== undefined) group.fates.add(`${side} ${name} ${request.method}`)
+      if (name !== undefined) group.outcomes.add(`${side} ${name} ${request.method}`)
     if (change.status !== undefined) group.statuses.add(change.status)
     for (const detail of change.details) addDetail(group.details, detail)
     group.widened ||= change.gains
     group.narrowed ||= change.loses
   }
   return {
-    changes: [...groups.values()].map(({ fates: own, methods, statuses, details, ...rest }) => ({
+    changes: [...groups.values()].map(({ outcomes: own, methods, statuses, details, ...rest }) => ({
       ...rest,
       methods: [...methods],
       statuses: [...statuses].toSorted(),
       details: [...details.values()],
-      partly: [...own].some((fate) => (fates.get(fate)?.size ?? 0) > 1),
+      partly: [...own].some((outcome) => (outcomes.get(outcome)?.size ?? 0) > 1),
     })),
     renamed: [...renamed.values()],
   }
@@ -170,7 +170,7 @@ function newGroup(before: Found, after: Found, request: RepresentativeRequest): 
     methods: new Set(),
     statuses: new Set(),
     details: new Map(),
-    fates: new Set(),
+    outcomes: new Set(),
   }
 }
 

@@ -1,7 +1,7 @@
 import { allowsMethod, type CorsRule } from '../../../policy-engine/load/policy-route.ts'
 import { describeCorsList } from '../../describe-rules.ts'
 import { type AccessShift, compareAccess, SAME, type Shift } from './compare-access.ts'
-import type { Met } from './compare-conditions.ts'
+import type { MatchedRoute } from './compare-conditions.ts'
 import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
@@ -21,12 +21,12 @@ export type RouteDifference = Shift & { readonly details: readonly Detail[] }
 
 /** Compares two routes for the requests that one request represents. */
 export function compareRoutes(
-  old: Met,
-  now: Met,
+  old: MatchedRoute,
+  now: MatchedRoute,
   request: RepresentativeRequest,
-  meet: (path: string) => readonly [Met, Met] | undefined,
+  findRoutes: (path: string) => readonly [MatchedRoute, MatchedRoute] | undefined,
 ): RouteDifference {
-  const access = compareAccess(old, now, request, meet)
+  const access = compareAccess(old, now, request, findRoutes)
   const details = [
     ...accessDetails(old, now, access, request),
     ...serviceDetails(old, now),
@@ -46,8 +46,8 @@ export function compareRoutes(
 }
 
 function accessDetails(
-  { route: old }: Met,
-  { route: now }: Met,
+  { route: old }: MatchedRoute,
+  { route: now }: MatchedRoute,
   access: AccessShift,
   request: RepresentativeRequest,
 ): readonly Detail[] {
@@ -90,22 +90,22 @@ function pick({ gains, loses }: Shift): Shift {
   return { gains, loses }
 }
 
-function conditionsOf({ access }: Met['route']): string {
+function conditionsOf({ access }: MatchedRoute['route']): string {
   return access.when.length === 0 ? 'none' : access.when.map(({ text }) => text).join(' and ')
 }
 
 /** Returns the scopes that a challenge requests. */
-function neededText({ access }: Met['route']): string {
+function neededText({ access }: MatchedRoute['route']): string {
   const needed = access.scopes?.needed ?? []
   return needed.length === 0 ? 'none' : needed.toSorted().join(', ')
 }
 
-function audienceOf({ resourceOf }: Met['route'], path: string): string {
+function audienceOf({ resourceOf }: MatchedRoute['route'], path: string): string {
   const { identifier, issuers } = resourceOf(path)
   return `${identifier} of ${issuers.join(', ')}`
 }
 
-function serviceDetails({ route: old }: Met, { route: now }: Met): readonly Detail[] {
+function serviceDetails({ route: old }: MatchedRoute, { route: now }: MatchedRoute): readonly Detail[] {
   const [before, after] = [describeService(old), describeService(now)]
   return Object.entries(before).flatMap(([what, text]) =>
     text === after[what] ? [] : [{ what, old: text, now: after[what] ?? '', ...SAME }],
@@ -113,15 +113,21 @@ function serviceDetails({ route: old }: Met, { route: now }: Met): readonly Deta
 }
 
 /** Compares the resulting paths, because parameter names can differ. */
-function upstreamPath(old: Met, now: Met, { path }: RepresentativeRequest): readonly Detail[] {
+function upstreamPath(
+  old: MatchedRoute,
+  now: MatchedRoute,
+  { path }: RepresentativeRequest,
+): readonly Detail[] {
   const [before, after] = [old, now].map(({ route, params }) => route.rewrite?.(params) ?? path)
   if (before === after || before === undefined || after === undefined) return []
   const [one, other] = [old, now].map(({ route }) => route.policy.rewritePath ?? 'unchanged') as [
     string,
     string,
   ]
-  const isSaid = one !== other
-  return [{ what: 'rewrite', old: isSaid ? one : before, now: isSaid ? other : after, ...SAME }]
+  const isRewriteChanged = one !== other
+  return [
+    { what: 'rewrite', old: isRewriteChanged ? one : before, now: isRewriteChanged ? other : after, ...SAME },
+  ]
 }
 
 /**

@@ -3,7 +3,7 @@ import type { PathSegment, PathTemplate } from '../../../policy-engine/match/pat
 /** An index of templates by segments, for finding overlapping templates without comparing all of them. */
 type TemplateTree<T> = {
   /** Yields the entries whose templates have a path in common with this one. */
-  meeting(template: PathTemplate): Generator<T>
+  overlapping(template: PathTemplate): Generator<T>
 }
 
 type Node<T> = {
@@ -30,17 +30,17 @@ export function buildTemplateTree<T extends { readonly template: PathTemplate }>
     if (one.template.below) node.below.push(one)
     else node.ends.push(one)
   }
-  return { meeting: (template) => meet(root, template, 0) }
+  return { overlapping: (template) => findOverlapping(root, template, 0) }
 }
 
 function newNode<T>(): Node<T> {
   return { literals: new Map(), parameter: undefined, ends: [], below: [] }
 }
 
-function* meet<T>(node: Node<T>, template: PathTemplate, at: number): Generator<T> {
+function* findOverlapping<T>(node: Node<T>, template: PathTemplate, at: number): Generator<T> {
   const segment = template.segments[at]
   if (segment === undefined && template.below) {
-    yield* everything(node)
+    yield* allEntries(node)
     return
   }
   yield* node.below
@@ -50,20 +50,22 @@ function* meet<T>(node: Node<T>, template: PathTemplate, at: number): Generator<
   }
   // A parameter is never empty. An empty literal is a trailing slash.
   if ('parameter' in segment) {
-    for (const [literal, next] of node.literals) if (literal !== '') yield* meet(next, template, at + 1)
-    if (node.parameter !== undefined) yield* meet(node.parameter, template, at + 1)
+    for (const [literal, next] of node.literals)
+      if (literal !== '') yield* findOverlapping(next, template, at + 1)
+    if (node.parameter !== undefined) yield* findOverlapping(node.parameter, template, at + 1)
     return
   }
   const next = node.literals.get(segment.literal)
-  if (next !== undefined) yield* meet(next, template, at + 1)
-  if (node.parameter !== undefined && segment.literal !== '') yield* meet(node.parameter, template, at + 1)
+  if (next !== undefined) yield* findOverlapping(next, template, at + 1)
+  if (node.parameter !== undefined && segment.literal !== '')
+    yield* findOverlapping(node.parameter, template, at + 1)
 }
 
-function* everything<T>(node: Node<T>): Generator<T> {
+function* allEntries<T>(node: Node<T>): Generator<T> {
   yield* node.below
   yield* node.ends
-  for (const next of node.literals.values()) yield* everything(next)
-  if (node.parameter !== undefined) yield* everything(node.parameter)
+  for (const next of node.literals.values()) yield* allEntries(next)
+  if (node.parameter !== undefined) yield* allEntries(node.parameter)
 }
 
 /**
@@ -76,9 +78,9 @@ export function intersectTemplates(a: PathTemplate, b: PathTemplate): PathTempla
   const segments: PathSegment[] = []
   for (let at = 0; at < length; at++) {
     const [one, other] = [a.segments[at], b.segments[at]]
-    const met = one === undefined || other === undefined ? (one ?? other) : intersectSegments(one, other)
-    if (met === undefined) return undefined
-    segments.push(met)
+    const common = one === undefined || other === undefined ? (one ?? other) : intersectSegments(one, other)
+    if (common === undefined) return undefined
+    segments.push(common)
   }
   return { segments, below: a.below && b.below }
 }

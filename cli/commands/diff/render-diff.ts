@@ -13,7 +13,7 @@ export type ChangeKind = (typeof CHANGE_KINDS)[number]
 const MARKS = { changed: '~', new: '+', gone: '-' } as const
 const MARK_COLOURS = { changed: 'yellow', new: 'green', gone: 'red' } as const
 const LABEL_COLUMN = 78
-const AS_WRITTEN = `${' '.repeat(15)}these conditions have too many combinations, so only their texts are compared`
+const COMPARED_AS_TEXT = `${' '.repeat(15)}these conditions have too many combinations, so only their texts are compared`
 
 export function countChanges(changes: readonly Change[]): DiffCounts {
   const count = (test: (change: Change) => boolean) => changes.filter(test).length
@@ -34,12 +34,12 @@ export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly
     withLabel(
       `${paint(MARK_COLOURS[change.kind], MARKS[change.kind])} ${headline(change)}`,
       `${MARKS[change.kind]} ${headline(change)}`.length,
-      fateOf(change),
+      statusText(change),
     ),
     ...change.details.map((detail) => {
       const text = visibleText(`    ${detail.what.padEnd(10)} ${detail.old}  ->  ${detail.now}`)
       const line = withLabel(text, text.length, paint('bold', labelOf(detail)))
-      return detail.asWritten === true ? `${line}\n${AS_WRITTEN}` : line
+      return detail.asWritten === true ? `${line}\n${COMPARED_AS_TEXT}` : line
     }),
   ])
   for (const { old, now } of renamed)
@@ -56,12 +56,12 @@ function headline(change: Change): string {
   const name = now ?? old ?? ''
   const was = old !== undefined && now !== undefined && old !== now ? ` (was ${old})` : ''
   const headers = Object.entries(change.headers).map(([header, value]) => `${header}: ${value}`)
-  const brought = headers.length === 0 ? '' : ` (${headers.join(', ')})`
+  const headerText = headers.length === 0 ? '' : ` (${headers.join(', ')})`
   const part = partly ? `, e.g. ${example.method} ${example.path}` : ''
-  return visibleText(`${name}${was}   ${methods.join(', ')} ${path}${brought}${part}`)
+  return visibleText(`${name}${was}   ${methods.join(', ')} ${path}${headerText}${part}`)
 }
 
-function fateOf({ kind, statuses }: Change): string {
+function statusText({ kind, statuses }: Change): string {
   if (kind === 'changed') return ''
   return `${kind === 'new' ? 'was' : 'now'} ${statuses.join(' or ')}`
 }

@@ -93,16 +93,16 @@ function* intersections(
   const within = function* (template: PathTemplate, headers: readonly (readonly HeaderValue[])[]) {
     yield { template, headers }
     for (const part of parts) {
-      const met = intersectTemplates(template, part)
-      if (met !== undefined) yield { template: met, headers }
+      const common = intersectTemplates(template, part)
+      if (common !== undefined) yield { template: common, headers }
     }
   }
   for (const { template, headers } of [...old, ...now]) yield* within(template, headerSets(headers, []))
   const tree = buildTemplateTree(now)
   for (const one of old)
-    for (const other of tree.meeting(one.template)) {
-      const met = intersectTemplates(one.template, other.template)
-      if (met !== undefined) yield* within(met, headerSets(one.headers, other.headers))
+    for (const other of tree.overlapping(one.template)) {
+      const common = intersectTemplates(one.template, other.template)
+      if (common !== undefined) yield* within(common, headerSets(one.headers, other.headers))
     }
 }
 
@@ -143,9 +143,9 @@ export function freshSegments(templates: readonly PathTemplate[]): Fresh {
   const literals = new Set<string>()
   for (const { segments } of templates)
     for (const one of segments) if ('literal' in one) literals.add(one.literal)
-  let stem = 'any'
-  while ([...literals].some((literal) => literal.startsWith(stem))) stem += 'y'
-  return (segment) => `${stem}${segment}`
+  let prefix = 'any'
+  while ([...literals].some((literal) => literal.startsWith(prefix))) prefix += 'y'
+  return (segment) => `${prefix}${segment}`
 }
 
 /**

@@ -50,12 +50,12 @@ function checkRefusal(answer: Visit, { metadataUrl, report }: Context) {
       'make sure that no proxy in front changes the challenge',
     )
   const { parameters } = bearer
-  const led = parameters.get('resource_metadata')
-  if (led !== metadataUrl)
+  const actualUrl = parameters.get('resource_metadata')
+  if (actualUrl !== metadataUrl)
     report.fault(
       'challenge',
       url,
-      `resource_metadata is ${led === undefined ? 'missing' : `"${led}"`}, not "${metadataUrl}"`,
+      `resource_metadata is ${actualUrl === undefined ? 'missing' : `"${actualUrl}"`}, not "${metadataUrl}"`,
       'set baseUrl to the public URL: the challenge contains it',
     )
   if (parameters.get('error') !== 'invalid_token')
@@ -72,7 +72,7 @@ function checkRefusal(answer: Visit, { metadataUrl, report }: Context) {
       'the body has no JSON member `error`',
       'make sure that no proxy in front replaces the body',
     )
-  if (led === metadataUrl && parameters.get('error') === 'invalid_token')
+  if (actualUrl === metadataUrl && parameters.get('error') === 'invalid_token')
     report.ok('challenge', url, '401 invalid_token with the URL of the metadata')
 }
 

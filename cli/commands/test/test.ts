@@ -34,7 +34,7 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   const isPart = paths.files !== undefined || given.has('filter')
   const routes = set.compiled.routes.filter(({ policy }) => !isPart || policies.has(policy.policy))
   const coverage = given.has('coverage') ? coverRoutes(routes, results) : undefined
-  const explain = (result: TestResult): string => whyTested(result, set, nowSeconds)
+  const explain = (result: TestResult): string => explainTest(result, set, nowSeconds)
   if (given.has('json'))
     terminal.out.write(`${JSON.stringify(toJson(results, coverage, explain), undefined, 2)}\n`)
   else {
@@ -103,7 +103,7 @@ function toJson(
 }
 
 /** Explains the decision of a test, in the lines of `explain`. Empty when the test has no decision. */
-function whyTested(
+function explainTest(
   { test, simulation }: TestResult,
   policies: SimulationPolicies,
   nowSeconds: number,

@@ -21,7 +21,7 @@ t.test('buildTemplateTree() finds exactly the templates that intersect a templat
     fc.property(fc.array(template, { maxLength: 8 }), template, (all, one) => {
       if ('problem' in one) return
       const entries = all.flatMap((each) => ('problem' in each ? [] : [{ template: each }]))
-      const found = new Set(buildTemplateTree(entries).meeting(one))
+      const found = new Set(buildTemplateTree(entries).overlapping(one))
       deepEqual(
         found,
         new Set(entries.filter((each) => intersectTemplates(one, each.template) !== undefined)),
