@@ -36,7 +36,7 @@ t.test('--help names every verb, and each verb has a page with every option and 
   }
 })
 
-t.test('no verb loads the code of another one: their data import nothing but shared options', async (t) => {
+t.test('the data of a verb imports only shared options, so that no verb loads the code of another', async (t) => {
   const { readdirSync, readFileSync } = await import('node:fs')
   for (const name of readdirSync(join(ROOT, 'cli/commands'))) {
     const text = readFileSync(join(ROOT, 'cli/commands', name, 'command.ts'), 'utf8')
@@ -49,7 +49,7 @@ t.test('no verb loads the code of another one: their data import nothing but sha
   }
 })
 
-t.test('a verb that is not there is named, with the nearest one', async (t) => {
+t.test('an unknown verb is reported with the most similar verb', async (t) => {
   for (const [args, text] of [
     [['sevre'], 'there is no `scopegate sevre`. See: scopegate --help'],
     // P10: verbs of other tools.
@@ -87,7 +87,7 @@ t.test('a verb that is not there is named, with the nearest one', async (t) => {
     t.same(await say(...args), { code: 2, out: '', err: `scopegate: ${text}\n` })
 })
 
-t.test('every example that --help shows runs and ends as it says', async (t) => {
+t.test('every example of --help runs and exits with the documented code', async (t) => {
   const dir = t.testdir({ bin: {}, '.scopegate': { 'gateway-client-secret': 'a-secret-of-this-test-alone' } })
   for (const folder of ['config', 'policies'])
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })

@@ -8,7 +8,7 @@ const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 const scopegate = (...args: string[]): { status: number | null; stdout: string; stderr: string } =>
   spawnSync(process.execPath, [COMMAND, ...args], { encoding: 'utf8' })
 
-t.test('scopegate refuses a verb it does not have, with exit code 2 and where to look', async (t) => {
+t.test('scopegate rejects an unknown verb with exit code 2 and a reference to --help', async (t) => {
   const { status, stdout, stderr } = scopegate('serve')
   t.equal(status, 2)
   t.equal(stdout, '')
@@ -19,7 +19,7 @@ t.test('scopegate refuses a verb it does not have, with exit code 2 and where to
 })
 
 t.test(
-  'scopegate refuses an option it does not have, a missing word and a word too many, with exit code 2',
+  'scopegate rejects an unknown option and a wrong number of arguments with exit code 2',
   async (t) => {
     for (const args of [
       ['dev', '--prot', '1'],
@@ -65,7 +65,7 @@ t.test('scopegate dev explains how to fix a port that is in use and an invalid p
   t.equal(none.stderr, 'scopegate dev: PORT must be a number from 1 to 65535 (got "eighty").\n')
 })
 
-t.test('scopegate dev says what to do about a data folder that it cannot write to', async (t) => {
+t.test('scopegate dev explains how to fix a data folder that is not writable', async (t) => {
   const file = join(t.testdir({ file: 'not a folder' }), 'file')
   for (const folder of process.platform === 'linux' ? [file, '/proc/scopegate'] : [file]) {
     const { status, stderr } = spawnSync(process.execPath, [COMMAND, 'dev', '--data', folder], {

@@ -52,7 +52,7 @@ async function diff(t: Test, old: string, now: string) {
   return { code: await main(['diff', 'old', 'now'], terminal), ...terminal.said }
 }
 
-t.test('check and test take a mounted policy, with the paths of clients', async (t) => {
+t.test('check and test accept a mounted policy with the paths of clients', async (t) => {
   t.match(await run(t, MOUNTED, 'check', '--strict'), { code: 0, out: /2 tests passed\n$/ })
   t.match(await run(t, MOUNTED, 'fmt', '--check'), { code: 1 })
 })
@@ -95,7 +95,7 @@ t.test('routes shows the path of clients and, where it differs, the path of the 
   })
 })
 
-t.test('diff finds a mount and a rewrite of each route the same, and another mount new', async (t) => {
+t.test('diff treats a mount like a rewrite of each route, and another mount as new routes', async (t) => {
   t.match(await diff(t, REWRITTEN, MOUNTED), { code: 0 })
   t.match(await diff(t, MOUNTED, REWRITTEN), { code: 0 })
   const moved = await diff(t, MOUNTED, MOUNTED.replace('mount: /trains', 'mount: /rail'))

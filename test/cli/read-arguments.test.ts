@@ -46,7 +46,7 @@ t.test('readArguments() reports an error and suggests a correction', async (t) =
 })
 
 t.test(
-  'readArguments() takes options anywhere, repeated ones in their order, and - as a value',
+  'readArguments() accepts options in any position, repeated options in order, and - as a value',
   async (t) => {
     const one = given('--header', 'a=1', 'GET', '--json', '--header=b=2=3', '/api', '--config', '-')
     t.same(one.positionals, ['GET', '/api'])

@@ -44,7 +44,7 @@ t.test('invalid JSON causes one error at its character', async (t) => {
     t.equal(firstOf(text), expected, text)
 })
 
-t.test('nesting without end is refused, in JSON and in YAML', async (t) => {
+t.test('excessive nesting is rejected, in JSON and in YAML', async (t) => {
   for (const text of [
     `{"openapi": "3.1.0", "x": ${'['.repeat(2_000_000)}`,
     `{"openapi": "3.1.0", "x": ${'{"a":'.repeat(100_000)}`,
@@ -56,7 +56,7 @@ t.test('nesting without end is refused, in JSON and in YAML', async (t) => {
   }
 })
 
-t.test('names of prototypes are names and nothing else', async (t) => {
+t.test('keys such as __proto__ are plain names', async (t) => {
   const text = `{"openapi": "3.1.0", "paths": {"__proto__": {"get": {}}, "/constructor": {"__proto__": {"get": {}}, "get":
     {"operationId": "__proto__", "security": [{"__proto__": ["a"]}], "x-scopegate": {"__proto__": {"scopes": {}}}}},
     "/toString": {"$ref": "#/__proto__/x"}}, "components": {"securitySchemes": {}}}`
@@ -69,7 +69,7 @@ t.test('names of prototypes are names and nothing else', async (t) => {
   t.equal(({} as { get?: unknown }).get, undefined)
 })
 
-t.test('references round and round, and long chains of them, end', async (t) => {
+t.test('circular references and long chains of references are errors', async (t) => {
   const chain = Object.fromEntries(
     Array.from({ length: 100 }, (_, index) => [
       `p${index}`,
@@ -104,7 +104,7 @@ t.test('references round and round, and long chains of them, end', async (t) => 
     )
 })
 
-t.test('ten megabytes in one line are read in seconds', async (t) => {
+t.test('a contract with ten megabytes in one line is read', async (t) => {
   const filler = Array.from({ length: 40_000 }, (_, index) => ({ name: `x${index}`, text: 'y'.repeat(200) }))
   const text = aBigContract(50, { 'x-filler': filler })
   t.ok(text.length > 9_000_000)

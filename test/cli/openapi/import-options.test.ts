@@ -69,7 +69,7 @@ t.test('import reports one problem for each cause', async (t) => {
   t.match(err, /nothing was written: 3 errors\n/)
 })
 
-t.test('--server chooses one of the servers, whose path stands before all paths', async (t) => {
+t.test('--server selects one of the servers, and its path is the prefix of all paths', async (t) => {
   t.match(await run(t, TRAINS, ...MAP), { code: 3, err: /error\[O104\].*different paths[\s\S]*--server/ })
   t.match(await run(t, TRAINS, ...MAP, ...SERVER), { code: 0, out: /path: \/v1\/stations / })
   t.match(await run(t, TRAINS, ...MAP, '--server', 'https://sandbox.trains.test'), {

@@ -69,7 +69,7 @@ t.test('defaults of the contract never open an operation that declares security'
   t.match(err, /\n0 routes are open to anonymous callers\n$/)
 })
 
-t.test('import notes each alternative that it does not take', async (t) => {
+t.test('import notes each alternative that it does not use', async (t) => {
   const contract = ALTERNATIVES.replace('{ key: [] }, ', '')
   const { code, out, err } = await run(t, contract, '--notes')
   t.equal(code, 0)
@@ -87,7 +87,7 @@ t.test('import notes each alternative that it does not take', async (t) => {
   )
 })
 
-t.test('import --scheme takes the alternatives of one scheme, where an operation has one', async (t) => {
+t.test('import --scheme uses the alternatives of one scheme, where an operation has one', async (t) => {
   const { code, out, err } = await run(t, ALTERNATIVES, '--scheme', 'oauth2', '--notes')
   t.equal(code, 0, err)
   t.match(out, /name: list-droplets\n.*\n {4}scopes: \{ all: \[courses:read\] \}\n/)

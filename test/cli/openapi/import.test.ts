@@ -129,7 +129,7 @@ t.test('the path of servers is a prefix of all routes, and several paths are an 
     )
 })
 
-t.test('other kinds of documents are refused with what to do', async (t) => {
+t.test('other kinds of documents are rejected with a correction', async (t) => {
   for (const [text, expected, hint] of [
     ['{"swagger": "2.0", "paths": {}}', 'O003 1:13', 'convert it to OpenAPI 3'],
     ['swagger: "2.0"\npaths: {}\n', 'O003 1:10', 'convert it to OpenAPI 3'],
@@ -260,7 +260,7 @@ t.test(
 )
 
 t.test(
-  'on the command line a policy is written once, never over a file, and checked against the catalogue',
+  'import writes a policy, checks it against the catalogue, and does not overwrite a file',
   async (t) => {
     const folder = t.testdir({
       'api.yaml': withSecurity('[{ o: [courses:read] }]'),

@@ -138,7 +138,7 @@ function meaning(routes: readonly PolicyRoute[]): ReadonlyMap<string, object> {
 }
 
 t.test(
-  'import(export(policies)) with x-scopegate is the same policies, one route for each method',
+  'import(export(policies)) with x-scopegate equals the policies, with one route for each method',
   async (t) => {
     const folder = t.testdir({})
     fc.assert(

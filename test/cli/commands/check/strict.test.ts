@@ -31,7 +31,7 @@ t.test('check warns of a route that is public by default, and --strict makes it 
   t.match(strict.out, /^error\[P314\]: [\s\S]*\n1 error\n/)
 })
 
-t.test('--strict counts in every format, and in files that were not asked for', async (t) => {
+t.test('--strict reports warnings as errors in every format, also in files that were not named', async (t) => {
   const files = {
     'a.policy.yaml': policy(''),
     'b.policy.yaml': policy('    anonymous: deny\n', 'b'),
@@ -65,7 +65,7 @@ t.test('the shipped policies, the starter policy of init and the examples pass c
   t.equal(await main(['check', '--strict'], example), 0, example.said.out)
 })
 
-t.test('a route with anonymous: allow is noted, with scopes and without', async (t) => {
+t.test('check notes a route with anonymous: allow, with and without scopes', async (t) => {
   const withScopes = policy('    anonymous: allow\n    scopes: { all: [courses:write] }\n')
   const scoped = await check(t, { 'a.policy.yaml': withScopes }, 'policies')
   t.match(scoped.out, /^note\[N301\]: anonymous callers reach x without courses:write\n/)

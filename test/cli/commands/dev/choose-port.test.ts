@@ -28,6 +28,6 @@ t.test('a gateway port above 64525 leaves no predictable port', async (t) => {
   t.ok(Number(port) > 0 && Number(port) < 65_536)
 })
 
-t.test('the configured management port wins', async (t) => {
+t.test('the configured management port has precedence', async (t) => {
   t.same(await chooseManagementPort(8080, '9999'), { port: '9999', taken: undefined })
 })

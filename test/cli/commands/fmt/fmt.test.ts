@@ -56,7 +56,7 @@ t.test('fmt --check changes nothing and exits 1 when a file would change', async
   t.same(await run(['--check', dir]), { code: 0, out: '2 already formatted\n', err: '' })
 })
 
-t.test('fmt replaces a file in one step: mode and link stay, nothing is left beside it', async (t) => {
+t.test('fmt replaces a file atomically, keeps its mode and link, and leaves no other file', async (t) => {
   const dir = t.testdir({ real: { 'b.policy.yaml': UNTIDY }, policies: {} })
   symlinkSync('../real/b.policy.yaml', join(dir, 'policies/b.policy.yaml'))
   const before = statSync(join(dir, 'real/b.policy.yaml')).mode
@@ -81,7 +81,7 @@ t.test('fmt - reads standard input, and prints nothing for invalid text', async 
 })
 
 t.test(
-  'fmt without a path works on the folder that the configuration where it was typed names',
+  'fmt without a path formats the policy folder of the configuration in the current folder',
   async (t) => {
     const dir = t.testdir({
       config: { 'gateway.yaml': readFileSync('config/gateway.yaml', 'utf8') },

@@ -42,7 +42,7 @@ t.test('formatPolicy() rejects an invalid file with its error message', async (t
 })
 
 t.test(
-  'formatPolicy() puts keys, quotes and empty lines in order, and every comment goes along',
+  'formatPolicy() sorts keys, normalizes quotes and empty lines, and keeps every comment',
   async (t) => {
     const text = `# yaml-language-server: $schema=../policy.v1.json
 
@@ -142,7 +142,7 @@ t.test('formatPolicy() changes each example and fixture at most once', async (t)
     }
 })
 
-t.test('formatPolicy() quotes what YAML would read as something else, in any position', async (t) => {
+t.test('formatPolicy() quotes text that YAML would read as another type, in any position', async (t) => {
   const odd = [
     'a, b',
     'true',
@@ -295,7 +295,7 @@ function scatter(text: string, places: readonly { readonly at: number; readonly 
 }
 
 t.test(
-  'formatPolicy() changes no meaning, loses no comment, and has nothing to do a second time',
+  'formatPolicy() keeps meaning and comments, and changes nothing in a second run',
   async (t) => {
     const places = fc.array(
       fc.record({ at: fc.nat(10_000), what: fc.constantFrom('', '# one', '#two', '# a: b', '# "x') }),

@@ -10,7 +10,7 @@ async function run(folder: string, ...args: string[]) {
   return { code: await main(args, terminal), ...terminal.said }
 }
 
-t.test('init writes nothing when one of its files is there already', async (t) => {
+t.test('init writes no file when one of its files exists', async (t) => {
   const folder = t.testdir({ policies: { 'courses.policy.yaml': 'mine' } })
   const { code, out, err } = await run(folder, 'init')
   t.equal(code, 1)
@@ -26,7 +26,7 @@ t.test('init writes nothing when one of its files is there already', async (t) =
 })
 
 t.test(
-  'init fails where it cannot create a folder, and suggests another place',
+  'init fails where it cannot create a folder, and suggests another folder',
   { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
   async (t) => {
     t.match(await run(t.testdir(), 'init', '/proc/x'), {

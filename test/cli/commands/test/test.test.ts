@@ -64,7 +64,7 @@ t.test('test shows a decision that differs at its expectation, with the reasons,
   )
 })
 
-t.test('test names each part of an expectation that differs, by a code of its own', async (t) => {
+t.test('test reports each different part of an expectation with its own code', async (t) => {
   const patch = 'request: { method: PATCH, path: /api/courses/42 }\n'
   const good = 'token: { scope: "courses:write" }\n'
   for (const [text, code, hint] of [
@@ -92,7 +92,7 @@ t.test('test names each part of an expectation that differs, by a code of its ow
   }
 })
 
-t.test('test takes a token for a good one, and claims that say otherwise for a bad one', async (t) => {
+t.test('test treats a token as valid unless its claims make it invalid', async (t) => {
   const patch = 'request: { method: PATCH, path: /api/courses/42 }\n'
   for (const token of [
     'exp: 1',
@@ -189,7 +189,7 @@ t.test('test --coverage shows which outcomes of which route no test reaches', as
   })
 })
 
-t.test('test runs some tests only, by text or by file, and says when it would run none', async (t) => {
+t.test('test selects tests by text or by file, and reports an empty selection', async (t) => {
   const policies = { 'courses.policy.yaml': TESTED, 'courses_test.yaml': BESIDE }
   t.match(await run(t, policies, '--filter', 'ASKS'), { code: 0, out: 'ok: 1 test of 1 policy\n' })
   const none = await run(t, policies, '--filter', 'nothing of the kind')
