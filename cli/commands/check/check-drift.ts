@@ -74,7 +74,7 @@ export async function checkDrift(
     const target = exitCode === EXIT_INVALID ? err : out
     if (found.length > 0) target.write(`${formatDiagnostics(found, { colour })}\n\n`)
     const places = `${found.length} ${found.length === 1 ? 'place' : 'places'}`
-    if (exitCode === EXIT_DIFFERS) out.write(`${document.file} and ${shownAs}differ in ${places}\n`)
+    if (exitCode === EXIT_DIFFERS) out.write(`${document.file} and ${shownAs} differ in ${places}\n`)
     if (exitCode === EXIT_SAME)
       out.write(
         `${document.file} and ${shownAs} agree: ${operations.length} operations, ${routes.length} routes\n`,
