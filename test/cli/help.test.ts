@@ -36,18 +36,21 @@ t.test('--help names every verb, and each verb has a page with every option and 
   }
 })
 
-t.test('the data of a verb imports only shared options, so that no verb loads the code of another', async (t) => {
-  const { readdirSync, readFileSync } = await import('node:fs')
-  for (const name of readdirSync(join(ROOT, 'cli/commands'))) {
-    const text = readFileSync(join(ROOT, 'cli/commands', name, 'command.ts'), 'utf8')
-    const imported = [...text.matchAll(/^import (?!type)[^;]*? from '(.+)'/gm)].map(([, from]) => from)
-    t.same(
-      imported.filter((from) => from !== '../../shared-options.ts'),
-      [],
-      name,
-    )
-  }
-})
+t.test(
+  'the data of a verb imports only shared options, so that no verb loads the code of another',
+  async (t) => {
+    const { readdirSync, readFileSync } = await import('node:fs')
+    for (const name of readdirSync(join(ROOT, 'cli/commands'))) {
+      const text = readFileSync(join(ROOT, 'cli/commands', name, 'command.ts'), 'utf8')
+      const imported = [...text.matchAll(/^import (?!type)[^;]*? from '(.+)'/gm)].map(([, from]) => from)
+      t.same(
+        imported.filter((from) => from !== '../../shared-options.ts'),
+        [],
+        name,
+      )
+    }
+  },
+)
 
 t.test('an unknown verb is reported with the most similar verb', async (t) => {
   for (const [args, text] of [

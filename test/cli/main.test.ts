@@ -18,22 +18,19 @@ t.test('scopegate rejects an unknown verb with exit code 2 and a reference to --
   )
 })
 
-t.test(
-  'scopegate rejects an unknown option and a wrong number of arguments with exit code 2',
-  async (t) => {
-    for (const args of [
-      ['dev', '--prot', '1'],
-      ['dev', 'now'],
-      ['account', 'add'],
-      ['account', 'add', 'a', 'b'],
-      [],
-    ]) {
-      const { status, stderr } = scopegate(...args)
-      t.equal(status, 2, args.join(' '))
-      t.match(stderr, /^scopegate: .*See: scopegate( \w+)* --help\n$/s)
-    }
-  },
-)
+t.test('scopegate rejects an unknown option and a wrong number of arguments with exit code 2', async (t) => {
+  for (const args of [
+    ['dev', '--prot', '1'],
+    ['dev', 'now'],
+    ['account', 'add'],
+    ['account', 'add', 'a', 'b'],
+    [],
+  ]) {
+    const { status, stderr } = scopegate(...args)
+    t.equal(status, 2, args.join(' '))
+    t.match(stderr, /^scopegate: .*See: scopegate( \w+)* --help\n$/s)
+  }
+})
 
 t.test('scopegate --version prints the version of the package', async (t) => {
   const { status, stdout } = scopegate('--version')

@@ -31,29 +31,32 @@ t.test('check warns of a route that is public by default, and --strict makes it 
   t.match(strict.out, /^error\[P314\]: [\s\S]*\n1 error\n/)
 })
 
-t.test('--strict reports warnings as errors in every format, also in files that were not named', async (t) => {
-  const files = {
-    'a.policy.yaml': policy(''),
-    'b.policy.yaml': policy('    anonymous: deny\n', 'b'),
-  }
-  const json = await check(t, files, 'policies', '--strict', '--json')
-  t.equal(json.code, 3)
-  t.match(JSON.parse(json.out), {
-    ok: false,
-    summary: { errors: 1, warnings: 0 },
-    problems: [{ code: 'P314', severity: 'error', line: 6, column: 11 }],
-  })
-  const sarif = await check(t, files, 'policies', '--strict', '--format', 'sarif')
-  t.equal(sarif.code, 3)
-  t.same(findSarifFaults(JSON.parse(sarif.out)), [])
-  t.match(JSON.parse(sarif.out).runs[0].results, [{ ruleId: 'P314', level: 'error' }])
-  const github = await check(t, files, 'policies', '--strict', '--format', 'github')
-  t.equal(github.code, 3)
-  t.match(github.out, /^::error file=.*title=P314::/)
-  const other = await check(t, files, 'policies/b.policy.yaml', '--strict')
-  t.equal(other.code, 3)
-  t.match(other.out, '1 error in other files')
-})
+t.test(
+  '--strict reports warnings as errors in every format, also in files that were not named',
+  async (t) => {
+    const files = {
+      'a.policy.yaml': policy(''),
+      'b.policy.yaml': policy('    anonymous: deny\n', 'b'),
+    }
+    const json = await check(t, files, 'policies', '--strict', '--json')
+    t.equal(json.code, 3)
+    t.match(JSON.parse(json.out), {
+      ok: false,
+      summary: { errors: 1, warnings: 0 },
+      problems: [{ code: 'P314', severity: 'error', line: 6, column: 11 }],
+    })
+    const sarif = await check(t, files, 'policies', '--strict', '--format', 'sarif')
+    t.equal(sarif.code, 3)
+    t.same(findSarifFaults(JSON.parse(sarif.out)), [])
+    t.match(JSON.parse(sarif.out).runs[0].results, [{ ruleId: 'P314', level: 'error' }])
+    const github = await check(t, files, 'policies', '--strict', '--format', 'github')
+    t.equal(github.code, 3)
+    t.match(github.out, /^::error file=.*title=P314::/)
+    const other = await check(t, files, 'policies/b.policy.yaml', '--strict')
+    t.equal(other.code, 3)
+    t.match(other.out, '1 error in other files')
+  },
+)
 
 t.test('the shipped policies, the starter policy of init and the examples pass check --strict', async (t) => {
   const terminal = aTerminal({ folder: t.testdir({}) })

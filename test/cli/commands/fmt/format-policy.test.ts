@@ -41,10 +41,8 @@ t.test('formatPolicy() rejects an invalid file with its error message', async (t
   }
 })
 
-t.test(
-  'formatPolicy() sorts keys, normalizes quotes and empty lines, and keeps every comment',
-  async (t) => {
-    const text = `# yaml-language-server: $schema=../policy.v1.json
+t.test('formatPolicy() sorts keys, normalizes quotes and empty lines, and keeps every comment', async (t) => {
+  const text = `# yaml-language-server: $schema=../policy.v1.json
 
 # About the file.
 routes: # all of them
@@ -80,9 +78,9 @@ defaults: { anonymous: deny,
   timeout: 120s } # for all
 # the end
 `
-    t.equal(
-      formatted(text.replaceAll('\n', '\r\n')),
-      `# yaml-language-server: $schema=../policy.v1.json
+  t.equal(
+    formatted(text.replaceAll('\n', '\r\n')),
+    `# yaml-language-server: $schema=../policy.v1.json
 
 # About the file.
 apiVersion: scopegate/v1
@@ -122,9 +120,8 @@ x-note: | # literal
 
 # the end
 `,
-    )
-  },
-)
+  )
+})
 
 t.test('formatPolicy() does not change the shipped policies', async (t) => {
   for (const name of readdirSync(POLICIES).filter((one) => one.endsWith('.yaml'))) {
@@ -294,32 +291,29 @@ function scatter(text: string, places: readonly { readonly at: number; readonly 
   return scattered
 }
 
-t.test(
-  'formatPolicy() keeps meaning and comments, and changes nothing in a second run',
-  async (t) => {
-    const places = fc.array(
-      fc.record({ at: fc.nat(10_000), what: fc.constantFrom('', '# one', '#two', '# a: b', '# "x') }),
-      { maxLength: 12 },
-    )
-    const style = fc.record({
-      collectionStyle: fc.constantFrom('any' as const, 'block' as const, 'flow' as const),
-      defaultStringType: fc.constantFrom('PLAIN' as const, 'QUOTE_DOUBLE' as const, 'QUOTE_SINGLE' as const),
-      indent: fc.constantFrom(2, 4),
-      indentSeq: fc.constant(true), // without it, the writer of this test makes invalid YAML of empty lists
-      lineWidth: fc.constantFrom(0, 40),
-    })
-    let comments = 0
-    fc.assert(
-      fc.property(policy, style, places, (content, options, where) => {
-        const text = scatter(stringify(content, { ...options, aliasDuplicateObjects: false }), where)
-        // A text that begins with a typographic quotation mark is refused where it stands without quotes.
-        fc.pre(parseYaml(text, { shownAs: '', letter: 'P' }).diagnostics.length === 0)
-        const once = formatted(text)
-        comments += text.match(/# ?(one|two|a: b|"x)$/gm)?.length ?? 0
-        return hashOf(once) === hashOf(text) && formatted(once) === once
-      }),
-      RUNS,
-    )
-    t.ok(comments > 100, `${comments} comments among them`)
-  },
-)
+t.test('formatPolicy() keeps meaning and comments, and changes nothing in a second run', async (t) => {
+  const places = fc.array(
+    fc.record({ at: fc.nat(10_000), what: fc.constantFrom('', '# one', '#two', '# a: b', '# "x') }),
+    { maxLength: 12 },
+  )
+  const style = fc.record({
+    collectionStyle: fc.constantFrom('any' as const, 'block' as const, 'flow' as const),
+    defaultStringType: fc.constantFrom('PLAIN' as const, 'QUOTE_DOUBLE' as const, 'QUOTE_SINGLE' as const),
+    indent: fc.constantFrom(2, 4),
+    indentSeq: fc.constant(true), // without it, the writer of this test makes invalid YAML of empty lists
+    lineWidth: fc.constantFrom(0, 40),
+  })
+  let comments = 0
+  fc.assert(
+    fc.property(policy, style, places, (content, options, where) => {
+      const text = scatter(stringify(content, { ...options, aliasDuplicateObjects: false }), where)
+      // A text that begins with a typographic quotation mark is refused where it stands without quotes.
+      fc.pre(parseYaml(text, { shownAs: '', letter: 'P' }).diagnostics.length === 0)
+      const once = formatted(text)
+      comments += text.match(/# ?(one|two|a: b|"x)$/gm)?.length ?? 0
+      return hashOf(once) === hashOf(text) && formatted(once) === once
+    }),
+    RUNS,
+  )
+  t.ok(comments > 100, `${comments} comments among them`)
+})
