@@ -1,7 +1,5 @@
 import type { ExplainedCondition } from '../policy-engine/decide/explain-decision.ts'
-import type { Operand } from '../policy-engine/load/policy-route.ts'
-import type { CorsRule } from '../policy-engine/load/policy-route.ts'
-import type { ScopeRule } from '../policy-engine/load/policy-route.ts'
+import type { CorsRule, Operand, ScopeRule } from '../policy-engine/load/policy-route.ts'
 
 export function describeCorsList(list: readonly string[] | undefined): string {
   if (list === undefined) return 'all'

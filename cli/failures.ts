@@ -1,5 +1,4 @@
-import { BootError } from '../platform/diagnostics/boot-error.ts'
-import { ConfigError } from '../platform/diagnostics/boot-error.ts'
+import { BootError, ConfigError } from '../platform/diagnostics/boot-error.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Terminal } from './terminal.ts'

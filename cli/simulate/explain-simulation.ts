@@ -2,8 +2,8 @@ import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { Decision, DecisionRequest } from '../../policy-engine/decide/decide.ts'
 import { type Explanation, explainDecision } from '../../policy-engine/decide/explain-decision.ts'
 import { readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
-import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
 import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
 
 export type ExplainedSimulation = Simulation & {
