@@ -3,7 +3,7 @@ import t from 'tap'
 import { createIssuerMeters, type MeteredIssuer } from '../../../gateway/observability/issuer-metrics.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-t.test('the gauges of an issuer show only what the issuer has', async (t) => {
+t.test('the gauges of an issuer show its keys and its introspection load only', async (t) => {
   const issuers: MeteredIssuer[] = [
     { issuer: 'neither', keys: undefined, introspector: undefined },
     { issuer: 'no keys yet', keys: { confirmedAtMs: undefined, size: 0 }, introspector: undefined },
