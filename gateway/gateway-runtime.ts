@@ -34,7 +34,7 @@ import { openTokens } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { revocationListener, revoker } from './tokens/revocation/open-revocations.ts'
 import { systemAddresses } from './upstreams/name-addresses.ts'
-import { createUpstream, type Upstream } from './upstreams/pool.ts'
+import { createUpstream, type Upstream } from './upstreams/upstream.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** The part of a gateway that serves the public port: the whole gateway process, or one of its workers. */

@@ -6,7 +6,7 @@ import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import type { CertificateHeader } from '../tokens/binding/client-certificate.ts'
 import type { IssuerConfig } from '../tokens/issuer-config.ts'
-import type { UpstreamSettings } from '../upstreams/pool.ts'
+import type { UpstreamSettings } from '../upstreams/upstream.ts'
 
 export type TlsConfig = {
   /** Certificate chain in PEM, leaf first; reloaded when it changes. */

@@ -1,6 +1,6 @@
 import { Client, type Dispatcher, request } from 'undici'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
-import type { Upstream } from '../upstreams/pool.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
 import { type OwnDocument, type Representation, representation } from './discovery-document.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
 import { readObject } from './openapi-components.ts'

@@ -6,7 +6,7 @@ import type { OwnDocument } from '../discovery/discovery-document.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { Assert } from '../upstream-identity/assertions.ts'
-import type { Upstream } from '../upstreams/pool.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
 
 type Common = {
   /** `policy/route`; `scopegate/…` or `authorization-server/…` for built-in routes. A metric label. */

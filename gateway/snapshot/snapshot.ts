@@ -18,7 +18,7 @@ import { accessLogFields } from '../observability/access-log.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { Assert } from '../upstream-identity/assertions.ts'
-import type { Upstream } from '../upstreams/pool.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
 import type { Route, Snapshot } from './route.ts'
 
 /** Routes per step: some hundred microseconds of work. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Duplex } from 'node:stream'
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { RetryRule } from '../../policy-engine/format/retry-rule.ts'
-import type { Upstream } from './pool.ts'
+import type { Upstream } from './upstream.ts'
 import type { UpstreamFailureReason } from './upstream-failure.ts'
 
 /** An allowed request, with everything needed to forward it and its response. */

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import type { UpstreamSettings } from '../../gateway/upstreams/pool.ts'
+import type { UpstreamSettings } from '../../gateway/upstreams/upstream.ts'
 import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { startDeafServer } from '../fixtures/deaf-server.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
