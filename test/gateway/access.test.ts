@@ -245,7 +245,7 @@ t.test('wrong client credentials of the gateway cause 503 and a degraded readine
   t.equal(ready.status, 200, 'anonymous callers and JWTs are still served')
   t.match(
     await ready.text(),
-    '[!] introspection at http://api.test: the issuer refuses the client credentials',
+    '[!] introspection at http://api.test: the issuer rejects the client credentials of the gateway',
   )
   t.equal(under.log().filter(({ event }) => event === 'introspection_credentials_refused').length, 1)
   t.notMatch(under.logText(), 'an old one')
