@@ -1,9 +1,9 @@
 // Runs tests with tap. Prints one line per file, the complete report of a failed file, and the totals.
 // Finally searches all captured logs for all credentials of the tests, which counts as one more assertion.
-// Usage: node scripts/run-tests.js [--sum FILE] [FILE ...]. Default files: those in .taprc. --sum writes {"passed",
-// "failed"} as JSON.
+// Usage: node scripts/run-tests.js [--sum FILE] [--OPTION=VALUE ...] [FILE ...]. Default files: those in .taprc. FILE can
+// be a folder or a pattern. --sum writes {"passed", "failed"} as JSON. tap receives the other options.
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -16,6 +16,11 @@ const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 const args = process.argv.slice(2)
 const sumAt = args.indexOf('--sum')
 const sumFile = sumAt === -1 ? undefined : args.splice(sumAt, 2)[1]
+
+// tap ignores an argument without a file if another argument has one.
+const unknown = args.filter((arg) => !arg.startsWith('-') && globSync(arg, { cwd: ROOT }).length === 0)
+for (const arg of unknown) say(`no file matches ${arg} in ${ROOT}`)
+if (unknown.length > 0) process.exit(1)
 
 if (!tapIsBuilt()) {
   say('preparing the test runner (once) …')
