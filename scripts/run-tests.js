@@ -3,10 +3,10 @@
 // Usage: node scripts/run-tests.js [--sum FILE] [--OPTION=VALUE ...] [FILE ...]. Default files: those in .taprc. FILE can
 // be a folder or a pattern. --sum writes {"passed", "failed"} as JSON. tap receives the other options.
 import { spawn, spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
@@ -17,9 +17,11 @@ const args = process.argv.slice(2)
 const sumAt = args.indexOf('--sum')
 const sumFile = sumAt === -1 ? undefined : args.splice(sumAt, 2)[1]
 
-// tap ignores an argument without a file if another argument has one.
-const unknown = args.filter((arg) => !arg.startsWith('-') && globSync(arg, { cwd: ROOT }).length === 0)
-for (const arg of unknown) say(`no file matches ${arg} in ${ROOT}`)
+// tap ignores folders, and ignores an argument without a file if another argument has one.
+const options = args.filter((arg) => arg.startsWith('-'))
+const testFiles = args.filter((arg) => !arg.startsWith('-')).map((arg) => [arg, findFiles(arg)])
+const unknown = testFiles.filter(([, found]) => found.length === 0)
+for (const [arg] of unknown) say(`no file matches ${arg} in ${ROOT}`)
 if (unknown.length > 0) process.exit(1)
 
 if (!tapIsBuilt()) {
@@ -32,17 +34,21 @@ if (!tapIsBuilt()) {
 }
 
 const started = Date.now()
-const isWholeSuite = args.every((arg) => arg.startsWith('-'))
+const isWholeSuite = testFiles.length === 0
 // Private to this run and this user; see test/fixtures/capture.ts.
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
 // Each test file is a separate process and starts others. They share the compile cache, also with later runs.
 const compiled = join(ROOT, 'node_modules', '.cache', 'compiled')
 process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
-const tap = spawn(process.execPath, [TAP, '--reporter=tap', '--no-color', ...args], {
-  cwd: ROOT,
-  stdio: ['ignore', 'pipe', 'inherit'],
-  env: { ...process.env, TEST_CAPTURE_DIR: captured, NODE_COMPILE_CACHE: compiled },
-})
+const tap = spawn(
+  process.execPath,
+  [TAP, '--reporter=tap', '--no-color', ...options, ...testFiles.flatMap(([, found]) => found)],
+  {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TEST_CAPTURE_DIR: captured, NODE_COMPILE_CACHE: compiled },
+  },
+)
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => tap.kill(signal))
 
 let files = 0
@@ -82,6 +88,12 @@ say(
 )
 process.exit(clean === false ? 1 : status)
 
+/** Returns the files of a path or pattern. For a folder: the test files below it. */
+function findFiles(path) {
+  const paths = globSync([path, `${path}/**/*.test.ts`], { cwd: ROOT })
+  return paths.filter((one) => statSync(resolve(ROOT, one)).isFile())
+}
+
 /**
  * Searches the captured logs for credentials.
  * @returns whether the logs contain no credential; undefined when single files ran and captured nothing.
@@ -110,8 +122,8 @@ function count(text, name) {
  */
 function tapIsBuilt() {
   try {
-    const resolve = createRequire(TAP).resolve
-    const built = join(dirname(resolve('@tapjs/test/package.json')), 'test-built', 'dist', 'esm', 'index.js')
+    const { resolve: find } = createRequire(TAP)
+    const built = join(dirname(find('@tapjs/test/package.json')), 'test-built', 'dist', 'esm', 'index.js')
     return !readFileSync(built, 'utf8').includes('@tapjs/typescript')
   } catch {
     return false
