@@ -58,7 +58,7 @@ function streamOf(logger: Logger): DestinationStream {
 function missingLines(service: string, lines: number): string {
   const time = new Date().toISOString()
   const fields = { level: 'warn', time, service, event: 'log_lines_dropped', lines }
-  return `${JSON.stringify({ ...fields, msg: 'lines are missing here: nobody took them' })}\n`
+  return `${JSON.stringify({ ...fields, msg: 'log lines dropped: the reader was too slow' })}\n`
 }
 
 export type LoggedError = {

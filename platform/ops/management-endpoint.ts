@@ -46,7 +46,7 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
           .header('allow', allowed.join(', '))
           .send({
             error: 'method_not_allowed',
-            error_description: `There is ${allowed.join(' and ')} here.`,
+            error_description: `Allowed: ${allowed.join(', ')}.`,
           }),
     })
   }

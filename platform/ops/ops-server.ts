@@ -81,9 +81,9 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     if (statusCode < 500)
       return reply
         .code(statusCode)
-        .send({ error: 'invalid_request', error_description: 'Nothing has to be sent here.' })
+        .send({ error: 'invalid_request', error_description: 'This endpoint takes no body.' })
     options.logger.error({ event: 'management_error', err: error }, 'the management port failed')
-    return reply.code(500).send({ error: 'server_error', error_description: 'See the log.' })
+    return reply.code(500).send({ error: 'server_error', error_description: 'Internal error. See the log.' })
   })
 
   mountEndpoints(app, endpoints)

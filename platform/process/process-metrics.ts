@@ -25,7 +25,7 @@ export function collectProcessMetrics(registry: Registry, logger: Logger): Proce
   let requests = 0
   new Counter({
     name: 'scopegate_log_lines_dropped_total',
-    help: 'Lines of the log that were never written: nobody took them.',
+    help: 'Log lines that were dropped because the reader was too slow.',
     registers,
     collect() {
       this.reset()
@@ -34,7 +34,7 @@ export function collectProcessMetrics(registry: Registry, logger: Logger): Proce
   })
   new Counter({
     name: 'scopegate_uncaught_total',
-    help: 'Exceptions that nobody expected: the ones that a request ended with, and those that belong to none.',
+    help: 'Unexpected exceptions, by the place where they were caught.',
     labelNames: ['where'],
     registers,
     collect() {

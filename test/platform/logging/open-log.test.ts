@@ -34,7 +34,7 @@ write('dropped\\n')
   t.ok(lines.slice(0, 9).every((line) => line.length === 1_048_575))
   t.match(
     lines[9],
-    /^\{"level":"warn","time":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ","service":"test","event":"log_lines_dropped","lines":2,"msg":"lines are missing here: nobody took them"\}$/,
+    /^\{"level":"warn","time":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ","service":"test","event":"log_lines_dropped","lines":2,"msg":"log lines dropped: the reader was too slow"\}$/,
   )
 })
 

@@ -89,8 +89,8 @@ t.test('an endpoint responds to another method with 405 and the allowed methods'
     { method: 'POST', path: '/change', answer: answer('change') },
   )
   for (const [path, allow, description, methods] of [
-    ['/state', 'GET, HEAD', 'There is GET and HEAD here.', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
-    ['/change', 'POST', 'There is POST here.', ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+    ['/state', 'GET, HEAD', 'Allowed: GET, HEAD.', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+    ['/change', 'POST', 'Allowed: POST.', ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
   ] as const)
     for (const method of methods)
       t.strictSame(
@@ -157,6 +157,6 @@ t.test('an endpoint ignores a body of any type up to 1,024 bytes, and rejects a 
   t.match(await send(`${url}/change`, 'POST', { 'content-type': 'text/plain' }, 'x'.repeat(1_025)), {
     status: 413,
     type: JSON_TYPE,
-    body: '{"error":"invalid_request","error_description":"Nothing has to be sent here."}',
+    body: '{"error":"invalid_request","error_description":"This endpoint takes no body."}',
   })
 })

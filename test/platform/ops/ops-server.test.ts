@@ -194,7 +194,7 @@ t.test('a defect gets 500 and is logged; an invalid request is not logged', asyn
   t.strictSame(await get('/readyz'), [
     500,
     JSON_TYPE,
-    '{"error":"server_error","error_description":"See the log."}',
+    '{"error":"server_error","error_description":"Internal error. See the log."}',
   ])
   t.match(lines, [
     {
@@ -213,7 +213,7 @@ t.test('a defect gets 500 and is logged; an invalid request is not logged', asyn
   t.match(text, /^HTTP\/1\.1 413 /)
   t.equal(
     text.split('\r\n\r\n')[1],
-    '{"error":"invalid_request","error_description":"Nothing has to be sent here."}',
+    '{"error":"invalid_request","error_description":"This endpoint takes no body."}',
   )
   t.equal(lines.length, 1)
 })

@@ -18,10 +18,10 @@ t.test(
         await registry.getSingleMetricAsString('scopegate_uncaught_total'),
       ].join('\n')
     const text = (dropped: number, request: number, process: number): string =>
-      `# HELP scopegate_log_lines_dropped_total Lines of the log that were never written: nobody took them.
+      `# HELP scopegate_log_lines_dropped_total Log lines that were dropped because the reader was too slow.
 # TYPE scopegate_log_lines_dropped_total counter
 scopegate_log_lines_dropped_total ${dropped}
-# HELP scopegate_uncaught_total Exceptions that nobody expected: the ones that a request ended with, and those that belong to none.
+# HELP scopegate_uncaught_total Unexpected exceptions, by the place where they were caught.
 # TYPE scopegate_uncaught_total counter
 scopegate_uncaught_total{where="request"} ${request}
 scopegate_uncaught_total{where="process"} ${process}`
