@@ -1,4 +1,4 @@
-/** A benchmark that could not be measured: `code` says which kind, the message what happened and what to do. */
+/** Error of a benchmark that could not be measured. `code` is the kind of failure. The message says what to do. */
 export class BenchError extends Error {
   readonly code: string
 

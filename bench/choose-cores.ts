@@ -1,10 +1,13 @@
-/** Processor lists as `taskset -c` takes them: the server under test has one for itself, everything else shares the others. */
+/**
+ * Processor lists in the format of `taskset -c`. The server under test has one processor.
+ * All other processes share the rest.
+ */
 export type Cores = { readonly server: string; readonly others: string }
 
 /**
  * Splits the processors that this process may use.
- * The server gets the last one: the first is where a machine's interrupts tend to go.
- * @returns undefined when there is only one, so that nothing can be kept apart.
+ * The server gets the last processor, because the first one usually handles the interrupts of the machine.
+ * @returns undefined when there is only one processor.
  */
 export function chooseCores(processStatus: string): Cores | undefined {
   const allowed = readAllowedProcessors(processStatus)

@@ -1,12 +1,15 @@
-/** Processes and servers of a benchmark, which it must end. */
+/** Processes and servers that a benchmark must end. */
 export type Cleanup = {
-  /** Registers how to end something; after `run()` began, it is ended at once. */
+  /** Registers a function that ends a process or server. After the start of `run()`, the function runs immediately. */
   add(end: () => Promise<void> | void): void
-  /** Ends everything, the newest first, even when one of them fails: then it rejects at the end. A second call waits for the first. */
+  /**
+   * Ends everything, newest first. Continues after a failure, and rejects at the end.
+   * A second call waits for the first.
+   */
   run(): Promise<void>
 }
 
-/** Makes an empty list of things to end, so that nothing outlives a benchmark that failed or was interrupted. */
+/** Creates an empty list, so that no process continues to run after a benchmark that failed or was interrupted. */
 export function createCleanup(): Cleanup {
   const ends: (() => Promise<void> | void)[] = []
   let running: Promise<void> | undefined

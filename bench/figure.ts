@@ -1,4 +1,4 @@
-/** Something measured that is not CPU time per request, round by round. */
+/** A measurement other than CPU time per request, with one value for each round. */
 export type Figure = {
   readonly name: string
   readonly unit: string

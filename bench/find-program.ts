@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The path of a system program, looked up in PATH and in /usr/sbin (which not every user's PATH has); undefined when missing. */
+/** Finds a system program in PATH and in /usr/sbin, which some users do not have in PATH. Undefined when missing. */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
   return folders.map((folder) => join(folder, name)).find(isExecutable)

@@ -8,8 +8,8 @@ import { type Summary, summarise } from './summarise.ts'
 const OTHERS_TOLERATED = 0.02 // of the server's processor, over a round
 
 /**
- * The table of a row for a terminal: CPU time per request of every subject, the ratios taken round by round, their median
- * against the target, and other figures.
+ * The table of a row for a terminal: CPU time per request of every subject, the ratios taken round by round, their
+ * median against the target, and other figures.
  */
 export function formatResult(result: RowResult): string {
   const width = Math.max(...result.measured.map(({ name }) => name.length), ...result.ratios.map(ratioWidth))
@@ -36,7 +36,7 @@ export function formatResult(result: RowResult): string {
   ].join('\n')
 }
 
-/** The ratio of two subjects' CPU time per request in each round. */
+/** Returns the ratio of the CPU time per request of two subjects, for each round. */
 export function pairUp(measured: readonly Measured[], of: string, to: string): number[] {
   const samplesOf = (name: string): Measured['samples'] =>
     measured.find((each) => each.name === name)?.samples ?? []
@@ -48,8 +48,8 @@ export function pairUp(measured: readonly Measured[], of: string, to: string): n
 }
 
 /**
- * The ratio of the smallest CPU time per request of two subjects. Other programs only ever add to a figure, so minima are
- * the figures that they disturb least.
+ * The ratio of the smallest CPU time per request of two subjects.
+ * Other programs only ever add to a figure, so minima are the figures that they disturb least.
  */
 export function ratioOfMinima(measured: readonly Measured[], of: string, to: string): number | undefined {
   const minimumOf = (name: string): number | undefined => {

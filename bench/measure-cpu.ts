@@ -4,8 +4,8 @@ import { BenchError } from './bench-error.ts'
 const MICROS_PER_TICK = 10_000 // /proc counts in USER_HZ, which is 100 on every architecture that Node.js runs on
 
 /**
- * CPU time that a server has used since it began, user and system, in microseconds: its process with all its threads, and
- * the processes that it started, such as workers, those that have ended included.
+ * Returns the user and system CPU time of a server since its start, in microseconds.
+ * Includes all threads of its process, and its child processes, such as workers, also after their end.
  * @throws {BenchError} ERR_BENCH_SUBJECT when the process has ended.
  */
 export function measureCpuMicros(pid: number): number {
@@ -18,7 +18,8 @@ export function measureCpuMicros(pid: number): number {
 
 /** utime, stime, cutime and cstime of a /proc/PID/stat line: fields 14 to 17 of proc_pid_stat(5). */
 export function parseCpuTicks(stat: string): number {
-  // Field 2 is the program's name in brackets and may hold spaces and brackets itself, so counting begins after the last one.
+  // Field 2 is the name of the program in brackets.
+  // The name may contain spaces and brackets, so the last bracket ends it.
   const fromState = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fromState.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
 }

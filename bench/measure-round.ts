@@ -6,9 +6,9 @@ import type { Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
 
 /**
- * Puts a server under load for `seconds` seconds and measures the CPU time that its processes take for it.
- * @throws {BenchError} ERR_BENCH_ANSWERS when any answer was wrong or missing, ERR_BENCH_SUBJECT when the server ended, and
- * what `subject.verify` throws.
+ * Puts a server under load for `seconds` seconds and measures the CPU time of its processes.
+ * @throws {BenchError} ERR_BENCH_ANSWERS for a wrong or missing response, ERR_BENCH_SUBJECT when the server ended, and
+ * the errors of `subject.verify`.
  */
 export async function measureRound(subject: Subject, load: Load, seconds: number): Promise<Sample> {
   const ended = subject.process.ended.then((complaints): never => {
@@ -41,7 +41,7 @@ function readClocks({ core, process, helpers = [] }: Subject): {
   }
 }
 
-/** A figure made of errors is worthless: one wrong answer ends the benchmark. */
+/** Ends the benchmark after one wrong response, because errors make the figures useless. */
 function refuseWrongAnswers({ name, target }: Subject, result: LoadResult): void {
   const { right, wrongStatus, wrongBody, broken } = result
   if (right > 0 && wrongStatus + wrongBody + broken === 0) return

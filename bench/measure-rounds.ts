@@ -3,13 +3,13 @@ import { measureRound } from './measure-round.ts'
 import { cpuPerRequest, type Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
 
-/** A subject with what its rounds gave, in order. */
+/** A subject with the samples of its rounds, in order. */
 export type Measured = { readonly name: string; readonly samples: readonly Sample[] }
 
 /**
- * Warms every subject up, then measures them alternately (A B C, A B C, …), so that other load affects all of them equally.
- * Takes subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
- * @throws {BenchError} as measureRound() does: one wrong answer ends the benchmark.
+ * Warms every subject up, then measures them alternately (A B C, A B C, …), so that other load affects all of them
+ * equally. Takes subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
+ * @throws {BenchError} the errors of measureRound(): one wrong response ends the benchmark.
  */
 export async function measureRounds(options: {
   readonly subjects: readonly Subject[]

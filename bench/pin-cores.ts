@@ -4,8 +4,8 @@ import { type Cores, chooseCores } from './choose-cores.ts'
 import { findProgram } from './find-program.ts'
 
 /**
- * Moves this process off the processor that is kept for the server under test.
- * @returns how the processors are shared out, or undefined where there is only one, or no `taskset`: then nothing is pinned.
+ * Pins this process to the processors that the server under test does not use.
+ * @returns the split of the processors. Undefined, without pinning, when there is one processor or no `taskset`.
  */
 export function pinCores(): Cores | undefined {
   const taskset = findProgram('taskset')

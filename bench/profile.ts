@@ -39,7 +39,7 @@ await runToEnd(async ({ cleanup, folder }) => {
   const from = monotonicMicros()
   const sample = await measureRound(gateway, load, SECONDS)
   const to = monotonicMicros()
-  await gateway.process.stop() // it writes the profile when it exits
+  await gateway.process.stop() // the gateway writes the profile when it exits
 
   const [name = ''] = readdirSync(profiles)
   const file = join(profiles, name)
@@ -51,7 +51,7 @@ await runToEnd(async ({ cleanup, folder }) => {
   process.stdout.write(`${formatProfile(readSelfTimes(profile, from, to), sample.requests)}\n`)
 })
 
-/** V8 profiles count on the same clock. */
+/** V8 profiles use the same clock. */
 function monotonicMicros(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }

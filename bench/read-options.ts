@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { BenchError } from './bench-error.ts'
 
-/** How long to measure. */
+/** Number and duration of the rounds. */
 export type Options = {
   readonly rounds: number
   readonly roundSeconds: number

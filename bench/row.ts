@@ -5,9 +5,9 @@ import type { Measured } from './measure-rounds.ts'
 
 /** The tools of a row for its measurement. */
 export type Bench = {
-  /** Undefined on a machine that cannot keep the server under test apart. */
+  /** Undefined when the server under test cannot have its own processor. */
   readonly cores: Cores | undefined
-  /** An empty folder of the row's own, removed afterwards. */
+  /** An empty folder for this row, removed at the end. */
   readonly folder: string
   /** Ends all processes of the row, also when it fails or is interrupted. */
   readonly cleanup: Cleanup
@@ -31,7 +31,7 @@ export type RowResult = {
   readonly title: string
   /** The conditions of the figures: load generator, upstream, connections. */
   readonly conditions: Readonly<Record<string, string>>
-  /** Subjects under load; none in a row that measures something else. */
+  /** Subjects under load. Empty in a row without load. */
   readonly measured: readonly Measured[]
   readonly ratios: readonly Ratio[]
   readonly figures?: readonly Figure[]

@@ -28,7 +28,7 @@ export async function runToEnd(
     cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
     await main({ cleanup, folder })
   } catch (error) {
-    // A failure after its processes were ended is not an error of the program.
+    // After the processes of the program have ended, a failure is not an error of the program.
     if (!interrupted) process.exitCode = report(error)
   } finally {
     await cleanup.run()

@@ -1,10 +1,13 @@
-/** What one round of one server gave. */
+/** The measurements of one server in one round. */
 export type Sample = {
   readonly requests: number
   readonly elapsedMs: number
-  /** CPU time of the server's process, user and system, over the round. */
+  /** User and system CPU time of the server process during the round. */
   readonly cpuMicros: number
-  /** CPU time that other programs took on the server's processor meanwhile; undefined when it has none for itself. */
+  /**
+   * CPU time of other programs on the processor of the server during the round.
+   * Undefined when the server is not pinned.
+   */
   readonly othersMicros: number | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Tells the person at the terminal what goes on. */
+/** Shows progress to the person at the terminal. */
 export function say(text: string): void {
   process.stdout.write(`bench: ${text}\n`)
 }

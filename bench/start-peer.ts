@@ -4,9 +4,9 @@ import { type StartOptions, startProcess, whenReady } from './start-process.ts'
 import type { Subject } from './subject.ts'
 
 /**
- * Starts a program of subjects/ in front of `upstream`.
+ * Starts a program from `subjects/` in front of `upstream`.
  * @param options.target the request to the peer. The origin of the peer replaces the origin of `url`.
- * @throws {BenchError} ERR_BENCH_START when it does not come up.
+ * @throws {BenchError} ERR_BENCH_START when the program does not start.
  */
 export async function startPeer(
   options: Pick<StartOptions, 'name' | 'cores' | 'cleanup'> & {

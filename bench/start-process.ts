@@ -2,36 +2,36 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { BenchError } from './bench-error.ts'
 import type { Cleanup } from './cleanup.ts'
 
-const START_TIMEOUT_MS = 180_000 // a crowded machine starts a gateway of several workers too
+const START_TIMEOUT_MS = 180_000 // enough for a gateway with several workers on a busy machine
 const STOP_TIMEOUT_MS = 5_000
 const STDERR_KEPT_CHARACTERS = 4_000
 
-/** A program to start, and on which processors. */
+/** A program to start, and its processors. */
 export type StartOptions = {
   readonly name: string
   /** Program and arguments. */
   readonly command: readonly string[]
-  /** The processors it may run on, as `taskset -c` takes them; undefined leaves it to the system. */
+  /** Processors of the program, in the format of `taskset -c`. Undefined: the system selects the processors. */
   readonly cores: string | undefined
   readonly env?: Readonly<Record<string, string>>
-  /** A file descriptor for its standard output; dropped when not given. */
+  /** A file descriptor for the standard output. Without it, the output is dropped. */
   readonly stdout?: number
   readonly cleanup: Cleanup
 }
 
-/** A program that a benchmark runs beside itself. */
+/** A program that a benchmark started. */
 export type BenchProcess = {
   readonly name: string
   readonly pid: number
   readonly child: ChildProcess
-  /** Resolves with its standard error's last lines when it has ended, for whatever reason. */
+  /** Resolves when the program has ended for any reason, with the last lines of its standard error. */
   readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
 /**
- * Starts a program in a process of its own, pinned to `cores`, and registers its end with `cleanup`.
- * @throws {BenchError} ERR_BENCH_START when it cannot be run.
+ * Starts a program as a separate process on the processors `cores`. Registers the end of the process with `cleanup`.
+ * @throws {BenchError} ERR_BENCH_START when the program cannot be run.
  */
 export function startProcess(options: StartOptions): BenchProcess {
   const pin = options.cores === undefined ? [] : ['taskset', '-c', options.cores]
@@ -62,8 +62,9 @@ export function startProcess(options: StartOptions): BenchProcess {
 }
 
 /**
- * Waits for the first message of a Node.js program, which says that it is ready. Call it right after the start.
- * @throws {BenchError} ERR_BENCH_START when the program ends before, or says nothing for three minutes.
+ * Waits for the first message of a Node.js program, which means that the program is ready.
+ * Call it right after the start.
+ * @throws {BenchError} ERR_BENCH_START when the program ends first, or sends no message within three minutes.
  */
 export function whenReady(started: BenchProcess): Promise<Readonly<Record<string, unknown>>> {
   return new Promise((resolve, reject) => {
@@ -83,7 +84,7 @@ export function whenReady(started: BenchProcess): Promise<Readonly<Record<string
   })
 }
 
-/** The person's environment without what would change how Scopegate or Node.js runs. */
+/** Returns the environment without the variables that change the behavior of Scopegate or Node.js. */
 function plainEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(SCOPEGATE_|NODE_|PORT$|REDIS_URL$)/.test(name),

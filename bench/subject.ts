@@ -5,13 +5,14 @@ import type { BenchProcess } from './start-process.ts'
 export type Subject = {
   readonly name: string
   readonly process: BenchProcess
-  /** Further processes that serve its requests, on the same processor. Their CPU time counts too. */
+  /** Other processes that serve requests of the subject, on the same processor. Their CPU time counts too. */
   readonly helpers?: readonly BenchProcess[]
-  /** The processor that it runs on and nothing else should; undefined when it is not pinned. */
+  /** The processor for this server only. Undefined when the server is not pinned. */
   readonly core: string | undefined
   readonly target: Target
   /**
-   * Looks after each load whether the server did all of its work, so that nothing is measured with a part switched off.
+   * Checks after each load that the server did all its work.
+   * A server with a part switched off would give wrong figures.
    * @throws {BenchError} ERR_BENCH_INCOMPLETE.
    */
   readonly verify?: (answered: number) => Promise<void>

@@ -1,7 +1,7 @@
-/** The smallest, the middle and the largest of some figures. */
+/** Minimum, median and maximum of figures. */
 export type Summary = { readonly min: number; readonly median: number; readonly max: number }
 
-/** Summarises at least one figure; the median of an even number of them is the mean of the middle two. */
+/** Summarises one or more figures. The median of an even number of figures is the mean of the middle two. */
 export function summarise(figures: readonly number[]): Summary {
   const sorted = figures.toSorted((a, b) => a - b)
   const at = (index: number): number => sorted[index] ?? Number.NaN

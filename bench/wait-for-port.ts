@@ -7,8 +7,8 @@ const ATTEMPTS = 100
 const PAUSE_MS = 20
 
 /**
- * Waits until a program that has no way to say that it listens accepts a connection on a port of the loopback interface.
- * @throws {BenchError} ERR_BENCH_START when it does not within 2 s, or ends before.
+ * Waits until a program accepts a connection on a loopback port. For programs that cannot report that they listen.
+ * @throws {BenchError} ERR_BENCH_START when the program accepts no connection within 2 s, or ends first.
  */
 export async function waitForPort(started: BenchProcess, port: number): Promise<void> {
   const failed = (complaints: string): never => {

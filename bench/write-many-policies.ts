@@ -4,7 +4,7 @@ import { join } from 'node:path'
 const ROUTES_A_FILE = 10
 const METHODS = ['GET', 'POST', 'PUT, PATCH', 'DELETE']
 
-/** Writes policies of ten routes each, a test beside each route, into a folder of their own. */
+/** Writes policies into a separate folder. Each policy has ten routes, and each route has a test. */
 export function writeManyPolicies(folder: string, routes: number): void {
   mkdirSync(folder, { recursive: true })
   for (let file = 0; file * ROUTES_A_FILE < routes; file++)

@@ -11,7 +11,7 @@ import { summarise } from './summarise.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Writes everything that was measured, with commit and machine, to `<folder>/<date>-<short commit>.json`.
+ * Writes all measurements, with commit and machine, to `<folder>/<date>-<short commit>.json`.
  * @returns the file's path, relative to the checkout.
  */
 export function writeResults(

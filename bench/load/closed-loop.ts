@@ -1,11 +1,11 @@
-// A load generator in a process of its own: told over IPC what to ask for, it answers with what came back. One job at a time.
+// A load generator in a separate process. It receives a job over IPC and returns the counts. One job at a time.
 import { connect, type Socket } from 'node:net'
 import type { LoadResult, Target } from './load.ts'
 import { readResponse } from './read-response.ts'
 
 type Job = Target & { readonly seconds: number; readonly connections: number }
 
-const BROKEN_LIMIT = 1_000 // a target that refuses every connection must not be asked in a tight loop for long
+const BROKEN_LIMIT = 1_000 // prevents a tight loop when the target refuses every connection
 
 process.on('message', (job: Job) => {
   measure(job).then((result) => process.send?.(result))

@@ -1,24 +1,24 @@
-/** The repeated request of a load generator, and the only response that counts. */
+/** The repeated request of a load generator, and the only correct response. */
 export type Target = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** The body that every answer must have, with status 200. */
+  /** The body that every response must have, with status 200. */
   readonly expectedBody: string
-  /** Bearer tokens, sent in turn and over again; undefined: `headers` as they are, each time. */
+  /** Bearer tokens, which the generator sends cyclically. Undefined: every request has `headers` unchanged. */
   readonly tokens?: readonly string[]
 }
 
-/** What came back. A response counts as right with status 200 and exactly the expected body. */
+/** Counts of the responses. A response is right when it has status 200 and exactly the expected body. */
 export type LoadResult = {
   readonly right: number
   readonly wrongStatus: number
   readonly wrongBody: number
-  /** Connections that failed or were closed under a request. */
+  /** Connections that failed, or closed during a request. */
   readonly broken: number
   readonly elapsedMs: number
 }
 
-/** A closed loop: each connection sends its next request when the answer to the last one is in. */
+/** A closed loop: each connection waits for a response before it sends the next request. */
 export type Load = {
   readonly name: string
   readonly connections: number
@@ -26,5 +26,5 @@ export type Load = {
   run(target: Target, seconds: number): Promise<LoadResult>
 }
 
-/** The same number everywhere, so that figures of different machines and dates compare. */
+/** A fixed number, so that figures of different machines and dates are comparable. */
 export const CONNECTIONS = 32

@@ -4,9 +4,9 @@ import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
-const GRACE_MS = 10_000 // beyond the round itself, before a generator that does not answer is given up
+const GRACE_MS = 10_000 // time after the end of the round in which the generator must report its counts
 
-/** Our own load generator, for a machine without wrk: a process that stays for the whole benchmark, so it is warm itself. */
+/** The load generator for a machine without wrk. The process runs for the whole benchmark, so that its code is warm. */
 export async function startNodeLoad(options: {
   readonly cores: string | undefined
   readonly cleanup: Cleanup
@@ -17,7 +17,7 @@ export async function startNodeLoad(options: {
   const gone = generator.ended.then((complaints): never => {
     throw new BenchError('ERR_BENCH_LOAD', `the load generator ended: ${complaints}`)
   })
-  gone.catch(() => undefined) // it ends in any case; only a round that is running minds
+  gone.catch(() => undefined) // the end of the generator is an error only during a round
 
   return {
     name: `own generator on Node.js ${process.versions.node} (wrk is not installed)`,

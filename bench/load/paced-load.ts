@@ -6,9 +6,9 @@ import type { Target } from './load.ts'
 const OK = 'HTTP/1.1 200 '
 
 /**
- * Sends `perSecond` requests a second, whether or not earlier ones are answered, on as many kept connections as that takes.
- * @returns how long each took from its sending to the last byte of its answer, in milliseconds, ascending.
- * @throws {BenchError} ERR_BENCH_ANSWERS for an answer that is not 200 with the expected body.
+ * Sends `perSecond` requests per second without waiting for responses. Opens keep-alive connections as necessary.
+ * @returns the time of each request until the last byte of its response, ascending. Milliseconds.
+ * @throws {BenchError} ERR_BENCH_ANSWERS for a response without status 200 or the expected body.
  */
 export async function runPaced(
   target: Target,

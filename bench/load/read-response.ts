@@ -2,8 +2,9 @@ const STATUS_OK = 'HTTP/1.1 200 '
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Judges what one connection has received (as Latin-1) since its last request: a whole answer, right or wrong, or a part of one.
- * Source: RFC 9112 §6. An answer without content-length is wrong here: every subject passes on one that has it.
+ * Classifies the Latin-1 bytes that a connection received since its last request: complete (right or wrong), or
+ * incomplete. A response without `content-length` is wrong, because the upstream always sends `content-length`.
+ * Source: RFC 9112 section 6.
  */
 export function readResponse(
   received: string,

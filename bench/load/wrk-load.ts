@@ -13,7 +13,7 @@ type Options = {
   readonly cleanup: Cleanup
 }
 
-/** wrk with one thread, and a script that looks at every answer. */
+/** wrk with one thread, and a script that checks every response. */
 export function createWrkLoad(options: Options): Load {
   return {
     name: wrkVersion(options.program),
@@ -39,7 +39,7 @@ async function run(options: Options, target: Target, seconds: number): Promise<L
   return parseSum(readFileSync(output, 'utf8'), complaints)
 }
 
-/** The Lua that sends the headers, counts the answers and prints the sum on a line of its own. */
+/** Returns the Lua script that sends the headers, counts the responses and prints the sums on one line. */
 export function formatScript({ headers, expectedBody, tokens }: Target): string {
   const set = Object.entries(headers).map(
     ([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`,
@@ -63,7 +63,7 @@ end
 `
 }
 
-/** Lua that makes a request of each token beforehand, and sends them in turn. */
+/** Returns Lua code that builds one request for each token at the start, and sends the requests cyclically. */
 function formatTurns(tokens: readonly string[]): string {
   return `
 local tokens = { ${tokens.map(quote).join(', ')} }
@@ -81,8 +81,8 @@ end`
 }
 
 /**
- * Reads the script's sum line: right, wrong status, wrong body, broken, microseconds.
- * @throws {BenchError} ERR_BENCH_LOAD when wrk printed none.
+ * Reads the line with the sums of the script: right, wrong status, wrong body, broken, microseconds.
+ * @throws {BenchError} ERR_BENCH_LOAD when wrk did not print this line.
  */
 export function parseSum(output: string, complaints: string): LoadResult {
   const [right, wrongStatus, wrongBody, broken, micros] =
@@ -98,14 +98,14 @@ export function parseSum(output: string, complaints: string): LoadResult {
   }
 }
 
-/** A Lua string in long brackets of a level that JSON, tokens and header names do not hold. */
+/** Returns a Lua string in long brackets. JSON, tokens and header names do not contain brackets of this level. */
 function quote(text: string): string {
   if (text.includes(']==]')) throw new BenchError('ERR_BENCH_LOAD', 'cannot quote this text for Lua')
   return `[==[${text}]==]`
 }
 
 function wrkVersion(program: string): string {
-  // `wrk -v` prints its version and usage, and ends with 1.
+  // `wrk -v` prints its version and usage, and exits with code 1.
   const answer = execFileSync('sh', ['-c', '"$0" -v 2>&1 || true', program], { encoding: 'utf8' })
   return /^wrk \S+/.exec(answer)?.[0] ?? 'wrk'
 }

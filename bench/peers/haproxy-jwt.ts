@@ -11,15 +11,16 @@ import type { Subject } from '../subject.ts'
 import { waitForPort } from '../wait-for-port.ts'
 import type { PeerOptions } from './peer-options.ts'
 
-/** How the tokens of this comparison are signed. */
+/** Signature algorithm of the tokens in this comparison. */
 export type Algorithm = 'RS256' | 'ES256'
 
 const TOKEN_LIFETIME_SECONDS = 3_600
 
 /**
- * HAProxy on one thread that verifies the signature and the expiry of a JWT on every request; no log, no scopes.
- * @returns undefined when it is not installed.
- * @throws {BenchError} ERR_BENCH_START when it does not come up, or lets a token with a broken signature through.
+ * Starts HAProxy with one thread. It verifies the signature and the expiry of a JWT on every request.
+ * No log, no scopes.
+ * @returns undefined when HAProxy is not installed.
+ * @throws {BenchError} ERR_BENCH_START when HAProxy does not start, or accepts a token with an invalid signature.
  */
 export async function startHaproxyJwt(
   options: PeerOptions & { readonly algorithm: Algorithm },

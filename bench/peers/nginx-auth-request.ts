@@ -7,10 +7,10 @@ import type { PeerOptions } from './peer-options.ts'
 import { startNginx } from './start-nginx.ts'
 
 /**
- * Starts nginx that asks a Node.js server about each request with `auth_request`. That server allows every request. The CPU
- * time of both processes counts.
+ * Starts nginx, which calls a Node.js server for each request with `auth_request`. That server allows every request.
+ * The CPU time of both processes counts.
  * @returns undefined when nginx is not installed, or has no `auth_request`.
- * @throws {BenchError} ERR_BENCH_START when a server does not come up, or nginx does not ask.
+ * @throws {BenchError} ERR_BENCH_START when a server does not start, or nginx does not call the Node.js server.
  */
 export async function startNginxAuthRequest(options: PeerOptions): Promise<Subject | undefined> {
   const { cores, upstream, target, cleanup } = options
@@ -56,7 +56,7 @@ function hasAuthRequest(program: string): boolean {
   )
 }
 
-/** A peer that does not ask is not a peer. */
+/** Rejects an nginx that does not call the Node.js server, because its figures are not comparable. */
 async function deniesWhenAsked(name: string, url: string): Promise<void> {
   const { status } = await fetch(url, { headers: { 'x-bench-deny': '1' } })
   if (status !== 403)

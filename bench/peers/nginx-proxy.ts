@@ -3,8 +3,8 @@ import type { PeerOptions } from './peer-options.ts'
 import { startNginx } from './start-nginx.ts'
 
 /**
- * nginx as a plain proxy with connections kept to the upstream: no authorization, no log.
- * @returns undefined when it is not installed.
+ * Starts nginx as a plain proxy with keep-alive connections to the upstream. No authorization, no log.
+ * @returns undefined when nginx is not installed.
  */
 export async function startNginxProxy(options: PeerOptions): Promise<Subject | undefined> {
   const { cores, upstream, target } = options

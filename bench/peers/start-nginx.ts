@@ -10,10 +10,10 @@ import { waitForPort } from '../wait-for-port.ts'
 
 /**
  * Starts nginx as one process, without an access log.
- * @param options.http goes into the `http` block; `options.location` into the `location` of all paths;
- * `options.locations` are further ones.
- * @returns undefined when it is not installed.
- * @throws {BenchError} ERR_BENCH_START when it does not come up.
+ * @param options.http content of the `http` block. `options.location`: content of the `location` of all paths.
+ * `options.locations`: additional `location` blocks.
+ * @returns undefined when nginx is not installed.
+ * @throws {BenchError} ERR_BENCH_START when nginx does not start.
  */
 export async function startNginx(options: {
   readonly name: string
@@ -72,7 +72,7 @@ ${temporary}
 }
 
 function version(program: string): string {
-  // `nginx -v` answers on standard error: "nginx version: nginx/1.22.1".
+  // `nginx -v` prints to standard error: "nginx version: nginx/1.22.1".
   const answer = execFileSync('sh', ['-c', '"$0" -v 2>&1', program], { encoding: 'utf8' })
   return /nginx\/[\d.]+/.exec(answer)?.[0].replace('/', ' ') ?? 'nginx'
 }

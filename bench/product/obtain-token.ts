@@ -4,8 +4,8 @@ import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 
 /**
- * Obtains an access token as every client does: registers, signs alice in through the pages, consents, exchanges the code.
- * @throws {BenchError} ERR_BENCH_TOKEN when that does not lead to one.
+ * Obtains an access token like every client: registers, signs alice in through the pages, consents, exchanges the code.
+ * @throws {BenchError} ERR_BENCH_TOKEN when a step fails.
  */
 export async function obtainToken(product: Product, scope: string): Promise<string> {
   const { baseUrl } = product

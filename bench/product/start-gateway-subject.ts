@@ -5,10 +5,11 @@ import { type ProductOptions, startProduct } from './start-product.ts'
 import { verifyGateway } from './verify-gateway.ts'
 
 const PATH = '/api/courses'
-const SCOPE = 'courses:read' // what policies/courses.policy.yaml asks for
+const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
 
 /**
- * Starts the gateway as a subject: with an access token for one of its routes, and a check that it did all of its work.
+ * Starts the gateway as a subject, with an access token for one route.
+ * A check confirms that the gateway did all its work.
  * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
  */
 export async function startGatewaySubject(

@@ -9,23 +9,25 @@ import { verifyGateway } from './verify-gateway.ts'
 
 /** One gateway under three kinds of load. */
 export type JwtSubjects = {
-  /** One JWT, signed with ES256, again and again. */
+  /** One JWT, signed with ES256, for every request. */
   readonly cached: Subject
-  /** A JWT that the gateway has not seen, or not remembered, with every request. */
+  /** Every request has a JWT that is not in the token cache. */
   readonly firstEs256: Subject
   readonly firstRs256: Subject
 }
 
-/** So many are sent in turn to a gateway that remembers no more than REMEMBERED: each is new whenever it comes. */
+/**
+ * Number of JWTs sent cyclically. The cache holds at most REMEMBERED, so every JWT is new when the gateway receives it.
+ */
 export const NEW_TOKENS = 2_000
 export const REMEMBERED = 500
 
 const PATH = '/api/courses'
-const SCOPE = 'courses:read' // what policies/courses.policy.yaml asks for
+const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
 const LIFETIME_SECONDS = 86_400
 
 /**
- * Starts a gateway that verifies JWTs of its issuer with keys of a file, otherwise as a user has it.
+ * Starts a gateway that verifies JWTs of its issuer with keys from a file. All other settings are the normal ones.
  * @throws {BenchError} ERR_BENCH_START.
  */
 export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubjects> {
@@ -61,7 +63,7 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
   }
 }
 
-/** Access tokens of RFC 9068, of an issuer and for a resource that are one. */
+/** Signs access tokens (RFC 9068) for which the issuer and the resource are the same URL. */
 function signTokens({ privateKey, jwk }: TestKey, issuer: string, count: number): readonly string[] {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   return Array.from({ length: count }, (_, index) =>

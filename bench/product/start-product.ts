@@ -9,12 +9,12 @@ import type { Cores } from '../choose-cores.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 
-/** The gateway as a user has it, with the bundled authorization server behind it. */
+/** The gateway with its normal configuration, and the bundled authorization server behind the gateway. */
 export type Product = {
   readonly baseUrl: string
   readonly managementUrl: string
   readonly gateway: BenchProcess
-  /** The file that the gateway's standard output goes to: its access log. */
+  /** The file with the standard output of the gateway, which is its access log. */
   readonly logFile: string
 }
 
@@ -27,15 +27,15 @@ export type ProductOptions = {
   readonly upstream: string
   /** Node.js options of the gateway, such as `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
-  /** Settings of the gateway beside those that every benchmark has. */
+  /** Settings of the gateway in addition to the settings of every benchmark. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
 /**
- * Starts the authorization server and the gateway, each from its own entry, with the configuration and the policies of
- * the checkout: only addresses and the data folder are changed, through the environment. The gateway alone has the
+ * Starts the authorization server and the gateway as separate processes with the configuration and the policies of
+ * the checkout. Environment variables change only the addresses and the data folder. Only the gateway runs on the
  * processor of the server under test.
- * @throws {BenchError} ERR_BENCH_START when one of them does not come up.
+ * @throws {BenchError} ERR_BENCH_START when one of them does not start.
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
   const port = await tryPort(0)
@@ -58,7 +58,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       PORT: String(port),
       SCOPEGATE_BASE_URL: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
-      SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer has to notice the end
+      SCOPEGATE_DRAIN__DELAY: '0s', // no drain delay: there are no load balancers
       SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
@@ -72,7 +72,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   return { baseUrl, managementUrl: String(managementUrl), gateway, logFile }
 }
 
-/** @returns where the authorization server listens. */
+/** @returns the address on which the authorization server listens. */
 async function startIssuer(
   { cores, cleanup }: ProductOptions,
   own: { readonly baseUrl: string; readonly dataDir: string; readonly secretFile: string },

@@ -4,9 +4,9 @@ import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 import { sumSamples } from './sum-samples.ts'
 
-/** The last requests of a round may be cut off by its end. */
+/** The end of a round may interrupt its last requests. */
 const NEARLY_ALL = 0.99
-/** A slow machine needs this long at most to write the lines of the access log. */
+/** Maximum time that a slow machine needs to write the lines of the access log. */
 const LOG_LIMIT_MS = 3_000
 const LOG_POLL_MS = 50
 const REQUESTS = 'scopegate_http_requests_total'
@@ -19,8 +19,8 @@ const LINE_BREAK = 0x0a
 
 /**
  * Makes the check that a gateway did everything for the requests it answered: a line of the access log, a count in the
- * metrics and a token from the cache for each, or one that was checked. It empties the log, so that a long benchmark does not
- * fill the disk.
+ * metrics and a token from the cache for each, or one that was checked.
+ * It empties the log, so that a long benchmark does not fill the disk.
  * @returns a function that takes the number of requests since it was called last, and what their tokens were; it throws
  * ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway is gone.
  */

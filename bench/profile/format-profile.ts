@@ -3,7 +3,10 @@ import { partOf, type SelfTime } from './read-self-times.ts'
 const FUNCTIONS_SHOWN = 40
 const WIDTH = 45
 
-/** Two tables for a terminal: self time by part of the program, and by function, as a share and in microseconds per request. */
+/**
+ * Formats two tables for a terminal: self time by part of the program, and by function.
+ * Each has shares and microseconds per request.
+ */
 export function formatProfile(times: readonly SelfTime[], requests: number): string {
   const total = times.reduce((sum, { micros }) => sum + micros, 0)
   const line = (micros: number, name: string, place = ''): string =>

@@ -1,22 +1,22 @@
-/** The parts of a V8 CPU profile that are read here. Source: Chrome DevTools Protocol, Profiler.Profile. */
+/** The fields of a V8 CPU profile that this file reads. Source: Chrome DevTools Protocol, Profiler.Profile. */
 export type CpuProfile = {
   readonly nodes: readonly {
     readonly id: number
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number }
   }[]
-  /** Of the monotonic clock, microseconds. */
+  /** Time of the monotonic clock. Microseconds. */
   readonly startTime: number
   readonly samples: readonly number[]
-  /** Microseconds between a sample and the one before it. */
+  /** Time between a sample and the previous sample. Microseconds. */
   readonly timeDeltas: readonly number[]
 }
 
-/** CPU time in a function itself, without its callees. */
+/** CPU time in a function, without the functions that it calls. */
 export type SelfTime = { readonly function: string; readonly place: string; readonly micros: number }
 
 /**
- * Adds up the samples between two moments of the monotonic clock, in microseconds.
- * @returns the functions, the longest first, V8 internals such as `(garbage collector)` included. Without idle time.
+ * Adds up the samples between two times of the monotonic clock. Microseconds.
+ * @returns the functions, longest time first. Includes V8 internals such as `(garbage collector)`, excludes idle time.
  */
 export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros: number): SelfTime[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]))
@@ -27,7 +27,7 @@ export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros:
     const frame = nodes.get(id)
     if (frame === undefined || clock < fromMicros || clock > toMicros || frame.functionName === '(idle)')
       continue
-    // A sample stands for the time until the next one.
+    // A sample represents the time until the next sample.
     const micros = profile.timeDeltas[index + 1] ?? 0
     const place = frame.url === '' ? '' : `${shortPlace(frame.url)}:${frame.lineNumber + 1}`
     const name = frame.functionName === '' ? '(anonymous)' : frame.functionName
@@ -39,7 +39,7 @@ export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros:
   return [...times.values()].toSorted((a, b) => b.micros - a.micros)
 }
 
-/** The package or folder that a place belongs to: `undici`, `gateway/pipeline`, `node:`, or `V8 and system calls`. */
+/** Returns the package or folder of a location: `undici`, `gateway/pipeline`, `node:`, or `V8 and system calls`. */
 export function partOf(place: string): string {
   if (place === '') return 'V8, libuv and the system'
   if (place.startsWith('node:')) return 'Node.js (JavaScript)'

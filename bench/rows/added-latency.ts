@@ -5,7 +5,9 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 
 const PER_SECOND = 1_000
 
-/** How much later an answer comes through the gateway than from its upstream, at a pace that neither is busy with. */
+/**
+ * The latency that the gateway adds to the latency of the upstream, at a rate that leaves both idle most of the time.
+ */
 export const addedLatency: Row = {
   name: 'added-latency',
   run: async ({ cores, folder, cleanup, rounds, roundSeconds, warmUpSeconds, say }) => {

@@ -17,9 +17,9 @@ const RAW_HTTP = 'raw Node.js http'
 const FLOOR = 'plain Node.js sockets (floor)'
 
 /**
- * The cost of a request with a cached token (policy, scopes, metrics, access log, identity headers). Compared with a stock
- * proxy that checks nothing, with C proxies that check nothing, call another process or verify a signature each time, and
- * with the minimum of this runtime.
+ * The cost of a request with a cached token (policy, scopes, metrics, access log, identity headers).
+ * Compared with a stock proxy that checks nothing, with C proxies that check nothing, call another process or verify a
+ * signature each time, and with the minimum of this runtime.
  */
 export const cachedToken: Row = {
   name: 'cached-token',
@@ -34,7 +34,7 @@ export const cachedToken: Row = {
       cleanup,
       upstream: upstream.url,
     })
-    // The peers get the very same request, although only the gateway reads the token; HAProxy gets a JWT in its place.
+    // The peers get the same request, although only the gateway reads the token. HAProxy gets a JWT instead.
     const peer = { cores: cores?.server, folder, cleanup, upstream: upstream.url, target: gateway.target }
     const nginx = await startNginxProxy(peer)
     const authRequest = await startNginxAuthRequest(peer)

@@ -21,7 +21,7 @@ export const check: Row = {
       { name: `${ROUTES} routes and as many tests`, args: [many] },
       { name: `${ROUTES} routes, without tests`, args: [many, '--no-tests'] },
     ]
-    // What Node.js keeps of compiled modules is there from the second time on, as for people.
+    // The compile cache of Node.js is filled by the first run, as for users.
     await runOnce(bench, [])
     const figures = []
     for (const { name, args } of cases) {

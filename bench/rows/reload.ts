@@ -13,7 +13,7 @@ const FILES = 20
 const ROUTES = 50
 const NANOSECONDS_PER_MS = 1_000_000
 
-/** How long it takes to bring other policies into force, and for how long requests would have to wait meanwhile. */
+/** Duration of a policy reload, and the time that requests would wait during the reload. */
 export const reload: Row = {
   name: 'reload',
   run: async ({ folder, cleanup, rounds, say }) => {
@@ -76,7 +76,7 @@ export const reload: Row = {
 
 type Reload = { readonly tookMs: number; readonly pauseMs: number; readonly cpuMs: number }
 
-/** The histogram counts its own period of a millisecond. */
+/** The histogram includes its own interval of one millisecond. */
 async function reloadOnce(gateway: Gateway): Promise<Reload> {
   const loop = monitorEventLoopDelay({ resolution: 1 })
   loop.enable()

@@ -4,14 +4,16 @@ import type { Row } from '../row.ts'
 const FEW = 10
 const MANY = 10_000
 const MATCHES = 500_000
-/** Not a divisor of any number of routes here, so that all of them come up, in no order. */
+/** Does not divide any number of routes in this row, so that every route is requested, in mixed order. */
 const STRIDE = 7_919
 const GOAL = 1.2
 
 /**
- * The time to find the route of a path, among few routes and among many. Requests for the same few routes show the cost of
- * the unused routes. Requests for all routes exceed every processor cache. A Map with as many keys shows the processor's share
- * of the latter: no other lookup among many keys needs fewer memory accesses.
+ * The time to find the route of a path, among few routes and among many.
+ * Requests for the same few routes show the cost of the unused routes.
+ * Requests for all routes exceed every processor cache.
+ * A Map with as many keys shows the processor's share of the latter: no other lookup among many keys needs fewer memory
+ * accesses.
  */
 export const routeMatch: Row = {
   name: 'route-match',
@@ -53,7 +55,7 @@ export const routeMatch: Row = {
 
 type Measure = () => number
 
-/** @returns what measures a match among `routes` routes, of which `asked` are asked for. */
+/** @returns a function that measures a match among `routes` routes, of which `asked` are requested. */
 function tableOf(routes: number, asked: number): Measure {
   const names = namesOf(routes)
   const table = buildRouteTable(names.map((name) => ({ methods: ['GET'], path: `${name}/{id}` })))
@@ -64,7 +66,7 @@ function tableOf(routes: number, asked: number): Measure {
   )
 }
 
-/** @returns what measures a look into a Map, by the text of the key. */
+/** @returns a function that measures a lookup in a Map by a string key. */
 function mapOf(keys: number): Measure {
   const names = namesOf(keys)
   const map = new Map(names.map((name) => [name, { kind: 'route' }]))
@@ -79,7 +81,7 @@ function inNoOrder(names: readonly string[], rest: string): readonly string[] {
   return names.map((_, index) => `${names[(index * STRIDE) % names.length]}${rest}`)
 }
 
-/** @returns what measures: nanoseconds of processor time per match. */
+/** @returns a function that measures processor time per match. Nanoseconds. */
 function measureOf(asked: number, paths: readonly string[], isFound: (path: string) => boolean): Measure {
   return () => {
     const before = process.cpuUsage()

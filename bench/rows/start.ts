@@ -15,7 +15,7 @@ const GIVE_UP_MS = 30_000
 /** Interval between two attempts, which is the maximum error of the figure. */
 const ASK_EVERY_MS = 2
 
-/** How long it takes from starting the gateway's process to its first answer from an upstream. */
+/** Time from the start of the gateway process to its first response from an upstream. */
 export const start: Row = {
   name: 'start',
   run: async (bench) => {
@@ -25,7 +25,7 @@ export const start: Row = {
     mkdirSync(folder, { recursive: true })
     writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
     const own = { secretFile, upstream: upstream.url, cache: join(folder, 'cache') }
-    // What Node.js keeps of compiled modules is there from the second time on, as for people.
+    // The compile cache of Node.js is filled by the first run, as for users.
     const firstMs = await startOnce(bench, own)
     const found: number[] = []
     for (let round = 1; round <= rounds; round++) {

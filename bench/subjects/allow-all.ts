@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import { announceListening } from '../announce-listening.ts'
 
-/** The benchmark asks for a denial once, to prove that nginx asks this server. */
+/** The benchmark requests one denial, to prove that nginx calls this server. */
 const DENY = 'x-bench-deny'
 
 announceListening(

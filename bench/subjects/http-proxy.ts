@@ -1,4 +1,4 @@
-// The peer that a Fastify user would take: @fastify/http-proxy with its defaults, no log, no authorization.
+// The typical proxy of a Fastify user: @fastify/http-proxy with its defaults, no log, no authorization.
 import proxy from '@fastify/http-proxy'
 import fastify from 'fastify'
 import { announceListening } from '../announce-listening.ts'

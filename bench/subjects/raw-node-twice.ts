@@ -1,5 +1,5 @@
-// The floor of the runtime in two processes that share one port as the gateway's workers do: connections are handed out in
-// turn by node:cluster.
+// The floor of the runtime in two processes. They share one port like the workers of the gateway: node:cluster
+// distributes connections round-robin.
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 

@@ -1,5 +1,5 @@
-// The floor of the runtime: Node's HTTP server in front of an upstream client written by hand for just this traffic.
-// It forwards GET requests and takes answers that have a content-length and come whole; anything else ends the process.
+// The floor of the runtime: Node's HTTP server in front of an upstream client written by hand for this traffic only.
+// It forwards GET requests and complete responses with a content-length. Any other traffic ends the process.
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { announceListening } from '../announce-listening.ts'

@@ -14,7 +14,10 @@ const ISSUER = 'http://api.example'
 const NAMES = [ISSUER]
 const DAY_SECONDS = 86_400
 
-/** Lets the gateway's cache remember opaque tokens of the bundled authorization server, in this process, and weighs them. */
+/**
+ * Fills the token cache of the gateway with opaque tokens of the bundled authorization server, in this process.
+ * Measures the heap.
+ */
 export async function measureRemembered(tokens: number): Promise<RememberedToken> {
   const cache = new TokenCache({
     maxEntries: tokens,
@@ -44,7 +47,10 @@ function readLiveHeap(): number {
   return process.memoryUsage().heapUsed
 }
 
-/** Returns introspection results like the bundled authorization server: separate claims in separate strings for each token. */
+/**
+ * Returns introspection results like the bundled authorization server: separate claims in separate strings for each
+ * token.
+ */
 function anIssuer(): Issuer {
   const scopes = createScopeSets()
   return {

@@ -1,12 +1,12 @@
-// The upstream of a benchmark where nginx is not installed: a process that answers every request with the same small JSON.
-// It works on plain sockets, as cheaply as Node.js can, so that the server under test stays the bottleneck. It takes requests
-// without a body only: the end of a head (RFC 9112 §2.1) is the end of a request.
+// The upstream of a benchmark when nginx is not installed. The process answers every request with the same small JSON.
+// It works on plain sockets, as cheaply as Node.js can, so that the server under test stays the bottleneck.
+// It takes requests without a body only: the end of a head (RFC 9112 §2.1) is the end of a request.
 import { createServer } from 'node:net'
 import { announceListening } from '../announce-listening.ts'
 import { UPSTREAM_ANSWER } from './answer.ts'
 
 const HEAD_END = '\r\n\r\n'
-// The headers that nginx would send.
+// The same headers as nginx sends.
 const ANSWER = Buffer.from(
   `HTTP/1.1 200 OK\r\nServer: bench\r\nDate: ${new Date().toUTCString()}\r\nContent-Type: application/json\r\n` +
     `Content-Length: ${UPSTREAM_ANSWER.length}\r\nConnection: keep-alive\r\n\r\n${UPSTREAM_ANSWER}`,
@@ -24,6 +24,6 @@ const server = createServer({ noDelay: true }, (socket) => {
     }
     rest = received.slice(from)
   })
-  socket.on('error', () => socket.destroy()) // a subject that ends without saying goodbye
+  socket.on('error', () => socket.destroy()) // a subject that ends without closing its connections
 })
 announceListening(server)

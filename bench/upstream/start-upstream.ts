@@ -10,8 +10,9 @@ export type Upstream = { readonly name: string; readonly url: string }
 type Options = { readonly cores: string | undefined; readonly folder: string; readonly cleanup: Cleanup }
 
 /**
- * Starts an upstream that answers every request with UPSTREAM_ANSWER: nginx where it is installed, else one on Node.js.
- * @throws {BenchError} ERR_BENCH_START when it does not come up.
+ * Starts an upstream that answers every request with UPSTREAM_ANSWER: nginx if it is installed, otherwise a Node.js
+ * process.
+ * @throws {BenchError} ERR_BENCH_START when the upstream does not start.
  */
 export async function startUpstream(options: Options): Promise<Upstream> {
   const nginx = await startNginx({
