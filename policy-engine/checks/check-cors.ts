@@ -3,7 +3,9 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 
-/** Finds `*` in a list with other origins, which then have no effect. Code: P320. */
+/**
+ * Finds a list of origins that contains `*` and other origins. The `*` makes the other origins redundant. Code: P320.
+ */
 export function checkCors(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: { cors?: unknown } | null }
   return [

@@ -38,7 +38,7 @@ export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[
   })
 }
 
-/** Returns why policies cannot use a header of this name; undefined if they can. */
+/** Returns why policies cannot use a header of this name. Returns undefined if policies can use the header. */
 export function explainUnusable(name: string): string | undefined {
   switch (headerKind(name)) {
     case undefined:

@@ -4,8 +4,8 @@ import type { PolicyRoute } from '../load/policy-route.ts'
 import type { ResourceSettings, Resources } from '../match/resources.ts'
 
 /**
- * Finds resources without routes. Their tokens would be useless, so the path is probably misspelled.
- * Code: C343, a warning.
+ * Finds resources without routes. Tokens for such a resource are useless, so the path of the resource is probably
+ * misspelled. Code: C343, a warning.
  */
 export function findEmptyResources(
   { all, root, ofTemplate }: Resources,

@@ -83,8 +83,8 @@ function checkMount(mount: unknown, at: YamlPath, document: YamlDocument): reado
 }
 
 /**
- * Warns only if all paths repeat the mount.
- * One such path can be correct: an API at `/trains` may have a collection `trains`.
+ * Warns only if all paths repeat the mount. A single path that repeats the mount can be correct: an API at `/trains`
+ * may have a collection `trains`.
  */
 function checkRepetition(mount: unknown, document: YamlDocument): readonly Diagnostic[] {
   if (typeof mount !== 'string' || mount === '/') return []

@@ -5,7 +5,7 @@ import type { Presets } from '../format/presets.ts'
 import type { PolicyRoute } from '../load/policy-route.ts'
 
 /**
- * Reports the routes that anonymous callers can reach, and the scopes that they do not need there.
+ * Reports the routes that anonymous callers can reach, and the scopes that anonymous callers do not need there.
  * `anonymous: allow` together with `scopes` is easy to misread.
  * Code: N301. Each policy has one note for routes with scopes and one for routes without scopes.
  */

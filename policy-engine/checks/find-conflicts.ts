@@ -4,8 +4,8 @@ import type { RouteKey } from '../load/route-keys.ts'
 import { shapeOf } from '../match/path-template.ts'
 
 /**
- * Finds routes that match the same requests.
- * They have a common method, paths of the same shape, and headers that do not separate them, in one file or in two.
+ * Finds routes that match the same requests, in one file or in two files. Such routes have a common method, paths of
+ * the same shape, and required headers that one request can satisfy.
  * The order of `claims` does not affect the result.
  * Codes: P301 two routes with the same method, path and headers, P305 (warning) paths that differ only in case,
  * P310 a request can satisfy the headers of two routes.
@@ -91,7 +91,7 @@ function byPlace({ place: a }: RouteKey, { place: b }: RouteKey): number {
 type Claimant = { readonly headers: readonly HeaderValue[] }
 
 /**
- * Conflicting route. `same`: it requires the same headers.
+ * Conflicting route. `same`: both routes require the same headers.
  * `crossing`: one request can satisfy the headers of both routes.
  */
 type HeaderConflict<T> = { readonly kind: 'same' | 'crossing'; readonly other: T }

@@ -15,8 +15,8 @@ const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
 
 /**
  * Finds literal texts that look like templates, globs or regular expressions.
- * A condition with such a text never holds, and a route with such a text never matches.
- * Code: P111, a warning. It is a note if the author may intend the literal text.
+ * A condition with such a text never holds, and a route with such a text never matches. Code: P111, a warning. P111 is
+ * a note if the author may intend the literal text.
  */
 export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: unknown }

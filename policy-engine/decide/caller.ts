@@ -2,8 +2,8 @@ import type { Confirmation } from './confirmation.ts'
 import type { NamedClaims } from './named-claims.ts'
 
 /**
- * Identity and claims of a caller, as its issuer asserts them. A caller contains no decision.
- * One object lives as long as its cache entry, so values that requests need are computed once.
+ * Identity and claims of a caller, as the issuer of the token asserts them. A caller contains no decision. The token
+ * cache keeps the object, so values that several requests need are computed once.
  */
 export type Caller = {
   /**
@@ -29,7 +29,7 @@ export type Caller = {
   readonly tokenId: string | undefined
   /** Key that the token is bound to. undefined: a bearer token. */
   readonly confirmation: Confirmation | undefined
-  /** Values of the claims that policies name. */
+  /** Values of the claims that policies refer to. */
   readonly claims: NamedClaims
   /** Identity headers for the upstream: name, value, name, value. */
   readonly identityHeaders: readonly string[]

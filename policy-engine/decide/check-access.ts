@@ -113,7 +113,7 @@ export function checkToken(request: AccessRequest, caller: Caller): TokenFault |
 
 /**
  * Returns the scopes that a token lacks, in policy order. Scopes must match exactly.
- * If all scopes of `any` are missing, the result contains the advertised one.
+ * If all scopes of `any` are missing, the result contains the advertised scope of `any`.
  */
 export function missingScopes(
   held: ReadonlySet<string>,

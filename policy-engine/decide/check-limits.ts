@@ -17,7 +17,7 @@ type LimitedRoute = {
   readonly upstreamPath?: string | undefined
 }
 
-/** Returns the body limit of a route: its own, or the default of the gateway. Bytes. */
+/** Returns the body limit of a route. Default: the body limit of the gateway. Bytes. */
 export function bodyLimitOf({ bodyLimitBytes }: PolicyRoute, defaultBytes: number): number {
   return bodyLimitBytes ?? defaultBytes
 }

@@ -38,7 +38,7 @@ export type CompiledPolicies = {
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute>
   /** Returns the routes of a canonical path by method, independent of their required headers. */
   routesAt(path: string): ReadonlyMap<string, readonly CompiledRoute[]>
-  /** Names of the claims that policies refer to. Only these are read for the conditions of a caller. */
+  /** Names of the claims that policies refer to. The gateway reads no other claims for conditions. */
   readonly claimNames: ClaimNames
   /** Hash of `LoadedPolicies`. */
   readonly hash: string

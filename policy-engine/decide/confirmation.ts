@@ -1,7 +1,7 @@
 import type { TokenFault } from './refusal.ts'
 
 /**
- * Key that a token is bound to. Only the holder of the key may send the token.
+ * Key that a token is bound to. Only the holder of this key may send the token.
  * `dpop`: SHA-256 thumbprint of a public key, RFC 9449 section 6.1.
  * `mtls`: SHA-256 thumbprint of a client certificate, RFC 8705 section 3.1.
  * Both thumbprints are base64url.

@@ -28,7 +28,7 @@ export type DecisionRequest = {
   readonly possessionProof?: PossessionProof
 }
 
-/** The decision on a request. Rate limits and upstreams may still reject it. */
+/** The decision on a request. Rate limits and upstreams may still reject an allowed request. */
 export type Decision = {
   /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
@@ -38,7 +38,7 @@ export type Decision = {
   readonly route: CompiledRoute | undefined
   readonly params: Readonly<Record<string, string>>
   readonly refusal: Refusal | undefined
-  /** The refusal that the gateway logs but does not apply, because the route is audit-only. */
+  /** Set if the route is audit-only: the refusal that the gateway logs but does not apply. */
   readonly auditOnlyRefusal: Refusal | undefined
   /** Path of the upstream request, without the base path of the upstream. undefined if the gateway does not forward. */
   readonly upstreamPath: string | undefined

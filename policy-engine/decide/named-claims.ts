@@ -9,7 +9,7 @@ export type ClaimValue = Single | readonly Single[]
  */
 export type NamedClaims = ReadonlyMap<string, ClaimValue | undefined>
 
-/** Sorted names of the claims in all policies. The same policies have the same array object. */
+/** Sorted names of the claims in all policies. All requests under the same policies share one array object. */
 export type ClaimNames = readonly string[]
 
 export type ClaimSelection = {
@@ -25,15 +25,17 @@ export const NO_CLAIMS: NamedClaims = new Map()
 /** Selection for policies without conditions on claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
-/** Maximum length of a comparable text in characters. A longer text exists, but equals nothing. */
+/** Maximum length of a comparable text in characters. A longer text exists but equals nothing. */
 const MAX_TEXT = 1_024
 /** Maximum number of list members. Further members are ignored. */
 const MAX_MEMBERS = 256
 /** Maximum length of all texts in a list, in characters. Further members are ignored. */
 const MAX_LIST_TEXT = 8_192
-/** The parser may have rounded a larger number. Such a number exists, but equals nothing. */
+/**
+ * Largest comparable number. The parser may have rounded a larger number, so a larger number exists but equals nothing.
+ */
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER
-/** Value of a claim that exists but is not comparable. It equals nothing. */
+/** Value of a claim that exists but is not comparable. This value equals nothing. */
 const INCOMPARABLE: readonly Single[] = Object.freeze([])
 
 /**

@@ -52,8 +52,9 @@ const NOT_ALLOWED: PreflightDecision = Object.freeze({ origin: undefined, method
 const NO_LIMIT: readonly undefined[] = [undefined]
 
 /**
- * Decides on a preflight. A preflight does not contain header values, so any route of the method and path may allow it.
- * A method without a route has no limit. The list of methods in the response then shows the mistake.
+ * Decides on a preflight. A preflight does not contain header values, so any route of the method and path may allow the
+ * preflight. For a method without a route, `cors` sets no limit. The list of methods in the response then shows the
+ * mistake of the client.
  * @param routes routes of the path by method.
  * @param methods all methods of the path.
  */

@@ -21,16 +21,20 @@ export const MAX_JWT_LENGTH = 8 * 1024
 export const REPEATED_AUTHORIZATION = ambiguous('Send exactly one Authorization header.')
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
-/** Upper limit for every configuration, so that the expressions below never scan a longer value. Bytes. */
+/**
+ * Maximum length of an `Authorization` value in every configuration. The expressions below never scan a longer value.
+ * Bytes.
+ */
 const LONGEST = 'Bearer '.length + MAX_JWT_LENGTH
 const SCHEME = /^(?:bearer|dpop)(?: |$)/i
-// b64token of RFC 6750 section 2.1, token68 for DPoP; RFC 9110 section 11.6.2 allows more than one space before it.
+// Bearer uses b64token (RFC 6750 section 2.1), and DPoP uses token68. RFC 9110 section 11.6.2 allows several spaces
+// before the token.
 const BEARER = /^bearer +([\w\-.~+/]+=*)$/i
 const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
 
 /**
- * Reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an
- * unreadable credential; it never treats the request as anonymous.
+ * Reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an unreadable
+ * credential and never treats the request as anonymous.
  * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
  * @returns the credentials; otherwise the refusal `credentials_ambiguous` for two tokens or a token in the query,
  * `proof_invalid` for DPoP without a proof, or `token_invalid` for any other unreadable value.

@@ -1,7 +1,7 @@
 export type TokenFault =
   | { readonly reason: 'malformed' }
   | { readonly reason: 'unsupported_scheme' }
-  /** Unknown, revoked, or expired at the issuer. RFC 7662 section 2.2 does not distinguish these cases. */
+  /** The token is unknown to the issuer, revoked or expired. RFC 7662 section 2.2 does not distinguish these cases. */
   | { readonly reason: 'inactive' }
   | { readonly reason: 'expired'; readonly secondsAgo: number }
   | { readonly reason: 'wrong_issuer' }
@@ -15,27 +15,28 @@ export type TokenFault =
   | { readonly reason: 'not_yet_valid' }
   /** `expected`: resource of the path. `actual`: audience of the token, which the client does not receive. */
   | { readonly reason: 'wrong_audience'; readonly expected: string; readonly actual: readonly string[] }
-  /** Bound by a method that the gateway cannot verify. RFC 7800 section 3.1. */
+  /** The token is bound by a method that the gateway cannot verify. RFC 7800 section 3.1. */
   | { readonly reason: 'sender_constrained' }
-  /** Bound to a DPoP key, but sent as a Bearer token. RFC 9449 section 7.2. */
+  /** The token is bound to a DPoP key, but was sent as a Bearer token. RFC 9449 section 7.2. */
   | { readonly reason: 'proof_missing' }
-  /** Sent with a DPoP proof, but not bound to a DPoP key. RFC 9449 section 7.1. */
+  /** The token was sent with a DPoP proof, but is not bound to a DPoP key. RFC 9449 section 7.1. */
   | { readonly reason: 'not_bound' }
   | { readonly reason: 'wrong_key' }
-  /** Bound to a client certificate, but sent without one. RFC 8705 section 3. */
+  /** The token is bound to a client certificate, but was sent without a client certificate. RFC 8705 section 3. */
   | { readonly reason: 'certificate_missing' }
   | { readonly reason: 'wrong_certificate' }
-  /** Active, but without a claim that the resource requires, such as `exp`. */
+  /** The token is active, but does not have a claim that the resource requires, such as `exp`. */
   | { readonly reason: 'claims_missing' }
   | { readonly reason: 'claims_invalid' }
 
 /**
- * Reason why the gateway refuses a request. It is a value, never an exception.
- * `gateway/pipeline/error-response.ts` converts it to status, challenge and body.
+ * Reason why the gateway refuses a request. A refusal is a value, never an exception.
+ * `gateway/pipeline/error-response.ts` converts a refusal to status, challenge and body.
  */
 export type Refusal =
   /**
-   * The gateway cannot forward the request unambiguously. The client receives `detail`, so it must not contain input.
+   * The gateway cannot forward the request unambiguously. The client receives `detail`, so `detail` must not contain
+   * input.
    */
   | { readonly refused: 'request_malformed'; readonly detail: string }
   | { readonly refused: 'target_too_long'; readonly limitBytes: number }
@@ -64,7 +65,9 @@ export type Refusal =
       readonly needed: readonly string[]
       readonly missing: readonly string[]
     }
-  /** A condition on the claims of the token does not hold. `condition` is its text, for the log only. */
+  /**
+   * A condition on the claims of the token does not hold. `condition` is the text of the condition, for the log only.
+   */
   | { readonly refused: 'condition_failed'; readonly condition: string }
   | { readonly refused: 'rate_limited'; readonly retryAfterSeconds: number }
   | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }
@@ -99,7 +102,7 @@ export type ProofFault =
   | 'wrong_address'
   /** The proof belongs to another access token. */
   | 'wrong_token'
-  /** The proof is too old, or its time is in the future. */
+  /** The proof is too old, or the time of the proof is in the future. */
   | 'not_recent'
   | 'bad_id'
   | 'replayed'

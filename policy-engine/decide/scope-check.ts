@@ -2,14 +2,14 @@ import { LRUCache } from 'lru-cache'
 import { formatScope, NO_IMPLICATION, parseScope, type ScopeImplication } from '../../oauth/scope.ts'
 import type { ScopeRule } from '../load/policy-route.ts'
 
-/** Required scope, and all scopes that grant it. The first one is the scope itself. */
+/** A required scope, and all scopes that grant this scope. The list begins with the scope itself. */
 export type ScopeNeed = { readonly scope: string; readonly grantedBy: readonly string[] }
 
-/** Compiled scope rule. It contains the implications of the catalogue, so a request needs only set lookups. */
+/** Compiled scope rule. The rule contains the implications of the catalogue, so a request needs only set lookups. */
 export type ScopeCheck = {
   readonly all: readonly ScopeNeed[]
   readonly any: readonly ScopeNeed[]
-  /** Scope that represents `any` in the missing scopes. undefined if `any` is empty. */
+  /** Scope of `any` that the list of missing scopes contains. undefined if `any` is empty. */
   readonly advertised: string | undefined
   /** Scopes that challenges advertise. */
   readonly needed: readonly string[]

@@ -4,7 +4,7 @@ import type { Match } from '../match/route-table.ts'
 import { decidePreflight, type Preflight, type PreflightDecision, readPreflight } from './preflight.ts'
 import type { Refusal } from './refusal.ts'
 
-/** Result of a match: a route, or a local reply to OPTIONS. */
+/** Result of matching a request: a route, or a local reply to OPTIONS. */
 export type Selection<T> =
   | { readonly kind: 'route'; readonly route: T; readonly params: Readonly<Record<string, string>> }
   | OptionsSelection<T>
@@ -12,7 +12,7 @@ export type Selection<T> =
 /** The data of a local reply to OPTIONS, which requires no token. */
 export type OptionsSelection<T> = {
   readonly kind: 'options'
-  /** The route that matches OPTIONS itself. undefined: no route does. */
+  /** The route for the method OPTIONS. undefined: no route of the path has the method OPTIONS. */
   readonly route: T | undefined
   readonly params: Readonly<Record<string, string>>
   /** Methods of the path. */
@@ -23,7 +23,7 @@ export type OptionsSelection<T> = {
 
 export type DecidedPreflight = { readonly asked: Preflight; readonly decision: PreflightDecision }
 
-/** A route of a policy, or a built-in route of the gateway, which has no policy. */
+/** A route of a policy, or a built-in route of the gateway. Built-in routes have no policy. */
 type Selectable = { readonly methods: readonly string[]; readonly policy?: PolicyRoute }
 
 type Table<T> = {

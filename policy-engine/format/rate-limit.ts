@@ -13,20 +13,23 @@ export type RateLimit = {
   readonly perMs: number
   /** Time after which one more request is allowed. Milliseconds, possibly a fraction. */
   readonly intervalMs: number
-  /** Prefix of all counter keys. It contains the route and the rule, so that a changed rule resets its counters. */
+  /**
+   * Prefix of all counter keys. The prefix contains the route and the rule, so that a changed rule starts with new
+   * counters.
+   */
   readonly keyPrefix: string
   /** Value of the `RateLimit-Policy` field. */
   readonly policyField: string
 }
 
-/** Result of the limit for one request, and the remaining quota of its caller. */
+/** Result of the rate limit for one request, and the remaining quota of the caller. */
 export type RateLimitState = {
   readonly allowed: boolean
   /** Requests that the caller may send immediately. */
   readonly remaining: number
   /** Time until the full quota is available. Milliseconds. */
   readonly resetMs: number
-  /** Time until the next request is allowed; 0 if it is allowed now. Milliseconds. */
+  /** Time until the next request is allowed. 0: a request is allowed now. Milliseconds. */
   readonly retryAfterMs: number
 }
 

@@ -69,7 +69,7 @@ export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
   return runSync(loadPoliciesSliced(options))
 }
 
-/** Sliced version of `loadPolicies()`: several steps for each file, then steps for checks across files. */
+/** Sliced version of `loadPolicies()`: several steps for each file, followed by steps for the checks across files. */
 export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources, presets = NO_PRESETS } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
@@ -165,15 +165,16 @@ function* checkDocumentInSteps(
     yield
     for (const one of check()) found.push(one)
   }
-  // The intended meaning of a line with a syntax problem is unknown, so other diagnostics of the line are dropped.
+  // On a line with a syntax problem, other diagnostics are dropped, because the intended meaning of the line is
+  // unknown.
   const reportedLines = new Set(document.diagnostics.map((one) => one.place.line))
   const rest = capPerCode(found)
   return { claims, diagnostics: rest.filter((one) => !reportedLines.has(one.place.line)) }
 }
 
 /**
- * Computes the location eagerly, so that it no longer references its document.
- * Otherwise all documents would stay in memory until the last file is read, and the garbage collector would copy them.
+ * Computes the location immediately, because a lazy location would keep a reference to its document. All documents
+ * would then stay in memory until the last file is read, and the garbage collector would copy the documents.
  */
 function resolveLocation(place: SourceLocation): void {
   void place.line

@@ -58,7 +58,7 @@ export type PolicyRoute = {
   readonly upstreamAuth: UpstreamAuth
   /** Changes to request and response headers. undefined: no changes. */
   readonly headers: HeaderRules | undefined
-  /** undefined: pages of all origins may call the route. */
+  /** undefined: pages of every origin may call the route. */
   readonly cors: CorsRule | undefined
   readonly preset: string | undefined
   /** Location of the first key of the route. */

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { errorCode, type TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 
 /**
- * Entries of a policy folder and of its direct subfolders, sorted, without hidden entries.
- * Or the error code of an unreadable folder, e.g. `ENOENT`. `folder` is the name of an unreadable subfolder.
+ * Sorted entries of a policy folder and of its direct subfolders, without hidden entries. If a folder is unreadable:
+ * its error code, e.g. `ENOENT`. `folder` is the name of an unreadable subfolder.
  */
 export type FolderSource =
   | { readonly names: readonly string[] }
@@ -14,9 +14,9 @@ export type FolderSource =
 export type PolicySources = {
   readonly folder: FolderSource
   readonly files: readonly { readonly name: string; readonly source: TextSource }[]
-  /** The scope catalogue. undefined: a reload does not read it again. */
+  /** The scope catalogue. undefined: a reload does not read the catalogue again. */
   readonly scopes: TextSource | undefined
-  /** The presets. undefined: the file does not exist, or a reload does not read it again. */
+  /** The presets. undefined: the file does not exist, or a reload does not read the file again. */
   readonly presets: TextSource | undefined
   /** SHA-256 of all names and contents, in hexadecimal. */
   readonly hash: string
@@ -74,7 +74,9 @@ export function nestedFolders(entries: readonly Dirent[]): readonly string[] {
     .toSorted()
 }
 
-/** Ignores links to files and deleted entries. Returns other errors, because ignoring them would hide policies. */
+/**
+ * Ignores links to files and deleted entries. Returns all other errors, because an ignored error would hide policies.
+ */
 export function unreadableFolder(folder: string, code: string): FolderSource {
   return ['ENOTDIR', 'ENOENT', 'ELOOP'].includes(code) ? { names: [] } : { code, folder }
 }

@@ -42,7 +42,7 @@ export function readRouteKeys(document: YamlDocument): {
     const place = document.placeOf(at)
     const own = parsePathTemplate(written)
     const prefix = prefixOf(route, document)
-    // `checkMounts()` reports the invalid mount. Other diagnostics of the path would repeat it.
+    // `checkMounts()` reports the invalid mount. Further diagnostics of the path would report the same mistake.
     if (prefix === undefined && !('problem' in own)) continue
     const path = `${prefix ?? ''}${written}`
     const template = 'problem' in own ? own : parsePathTemplate(path)
@@ -60,7 +60,7 @@ export function readRouteKeys(document: YamlDocument): {
       ? match.methods.filter((one) => typeof one === 'string')
       : []
     const headers = readHeaders(match?.headers)
-    // Conflicts cannot be determined with invalid headers.
+    // If the headers are invalid, conflicts cannot be determined.
     if (headers === undefined) continue
     claims.push({
       name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,

@@ -58,7 +58,7 @@ export function toPolicyRoutes(
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
       retries: toRetryRule(settings.retries),
       bodyLimitBytes: bodyLimit === undefined ? undefined : parseByteSize(bodyLimit),
-      // The handshake is a GET, so a default in `defaults` or a preset affects only routes with GET.
+      // The WebSocket handshake is a GET. So `websocket` in `defaults` or in a preset affects only routes with GET.
       websocket: settings.websocket === true && route.match.methods.includes('GET'),
       upstreamAuth: settings.upstreamAuth ?? 'none',
       headers: toHeaderRules(settings.headers),

@@ -1,6 +1,6 @@
 import { foldHeaderName } from './header-kind.ts'
 
-/** Result for a header that occurs more than once or in another spelling. Its value is ambiguous. */
+/** Result for a header that occurs more than once or in another spelling: the value of the header is ambiguous. */
 export const UNCLEAR = Symbol('unclear')
 
 /** Access to the headers of a request by name in lower case. */
@@ -11,8 +11,8 @@ export type HeaderSource = {
 
 /**
  * Finds a header among the headers for an upstream.
- * Servers that fold names (CGI, WSGI) read `school_id` as `School-Id`. For them, another spelling is another value of
- * the same header, so it makes the header ambiguous.
+ * Servers that fold names (CGI, WSGI) read `school_id` and `School-Id` as one header. A second spelling could therefore
+ * give the header a second value. So any spelling other than `name` makes the header ambiguous.
  * @param headers name, value, name, value.
  * @param name in lower case, with letters, digits and `-` only.
  */
