@@ -5,7 +5,7 @@ const MOST_CHARACTERS = 100
 
 /**
  * Returns the audience of a token in a form that is safe for logs and terminals. The issuer of the token chooses the
- * content. The size is therefore bounded, and control and bidirectional characters are escaped.
+ * audience. This function therefore limits the size, and escapes control and bidirectional characters.
  */
 export function abbreviateAudience(audience: readonly string[]): readonly string[] {
   const members = audience

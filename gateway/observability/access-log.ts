@@ -41,10 +41,12 @@ export type AccessEntry = {
 
 /** Options for `createAccessLog()`. `service` is the `service` field of every line. */
 export type AccessLogOptions = {
-  /** Writes complete lines, each with its line break. */
+  /** Writes complete lines. Each line ends with a line break. */
   readonly write: (lines: string) => void
   readonly service: string
-  /** `plain` logs the subject. `hashed` logs a hash, which only identifies lines of the same subject. */
+  /**
+   * `plain` logs the subject. `hashed` logs a hash of the subject: a reader can only find lines of the same subject.
+   */
   readonly subject: 'plain' | 'hashed'
 }
 
@@ -55,7 +57,7 @@ export type AccessLog = {
   flush(): void
 }
 
-/** Longest time that a line is buffered. Batches save writes on a busy gateway. Milliseconds. */
+/** Longest time that a line is buffered. Fewer and larger writes save time on a busy gateway. Milliseconds. */
 const FLUSH_AFTER_MS = 50
 /** Buffer size that triggers a write. Each write passes through another thread. */
 const FLUSH_AT_CHARACTERS = 64 * 1024

@@ -4,7 +4,7 @@ export type CounterChild = { inc(): void }
 
 /**
  * A counter that keeps its series as plain numbers between scrapes. The registry would look up a series by its labels
- * on every increment. Here this happens once per scrape.
+ * on every increment. This counter does one lookup per scrape.
  */
 export class BufferedCounter<T extends string> {
   readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: Tally }>()
@@ -31,7 +31,7 @@ export class BufferedCounter<T extends string> {
     return child
   }
 
-  /** Removes the matching series. Later increments on them are lost. */
+  /** Removes the matching series. Later increments of a removed series are lost. */
   forget(isMeant: (labels: Readonly<Record<T, string>>) => boolean): void {
     for (const [key, { labels }] of this.#children) {
       if (!isMeant(labels)) continue

@@ -18,8 +18,8 @@ type Value = {
 }
 
 /**
- * A histogram that keeps its series as plain numbers: an observation changes three of them. The values are assembled on
- * each scrape. It has the two members that a prom-client registry needs: the name and `get()`.
+ * A histogram that keeps its series as plain numbers. An observation changes three numbers. Each scrape assembles the
+ * values. A prom-client registry needs only two members of a metric: the name and `get()`.
  */
 export class BufferedHistogram<T extends string> {
   readonly name: string
@@ -44,7 +44,7 @@ export class BufferedHistogram<T extends string> {
     return child
   }
 
-  /** Removes the matching series. Later observations on them are lost. */
+  /** Removes the matching series. Later observations of a removed series are lost. */
   forget(isMeant: (labels: Labels) => boolean): void {
     for (const [key, { labels }] of this.#children) if (isMeant(labels)) this.#children.delete(key)
   }

@@ -1,6 +1,8 @@
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 
-/** Decision on a request, as logs and metrics show it. Both values are metric labels, so the lists are closed. */
+/**
+ * Decision on a request, as logs and metrics show it. Both values are metric labels, so each has a fixed set of values.
+ */
 export type Decision = {
   readonly decision: 'allow' | 'deny' | 'challenge'
   readonly reason:

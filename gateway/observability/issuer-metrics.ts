@@ -14,7 +14,7 @@ export type MeteredIssuer = {
 }
 
 /**
- * Registers the metrics of issuers. Issuers come from the configuration, so there are few label values.
+ * Registers the metrics of issuers. The configuration defines the issuers, so there are few label values.
  * @returns a function that creates the meter of an issuer.
  */
 export function createIssuerMeters(

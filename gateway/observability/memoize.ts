@@ -1,4 +1,7 @@
-/** Caches one value per key, without eviction. Use it only for keys from closed lists and for status codes. */
+/**
+ * Caches one value per key, without eviction. Use this cache only if the number of keys is limited, such as status
+ * codes.
+ */
 export function memoize<K, V>(make: (key: K) => V): (key: K) => V {
   const made = new Map<K, V>()
   return (key) => {

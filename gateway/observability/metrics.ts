@@ -18,7 +18,7 @@ import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
 
 export type Metrics = RevocationMeter & {
   readonly registry: Registry
-  /** Sets the sources of the values that are read on each scrape. Until then, these values are 0 or missing. */
+  /** Sets the sources of the values that are read on each scrape. Before this call, these values are 0 or missing. */
   register(sources: MetricsSources): void
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
@@ -57,14 +57,14 @@ const NO_SOURCES: MetricsSources = {
   sessions: { size: 0 },
 }
 
-/** Creates the metrics of a gateway. `register()` gets the sources that exist only later. */
+/** Creates the metrics of a gateway. Some sources of values exist only later: pass them to `register()`. */
 export function createMetrics({
   version,
   logger,
   overload,
 }: {
   readonly version: string
-  /** The metrics count its dropped lines. */
+  /** The metrics count the lines that this sink dropped. */
   readonly logger: Logger
   readonly overload: OverloadMonitor
 }): Metrics {
@@ -143,12 +143,15 @@ export function createMetrics({
   }
 }
 
-/** Delay of the removal. It lets open requests finish, and lets the last values be scraped. Milliseconds. */
+/**
+ * Delay before the series of a removed route are removed. Open requests can finish, and a scrape can read the last
+ * values. Milliseconds.
+ */
 const RETIRE_AFTER_MS = 600_000
 
 /**
- * Calls `forget` for routes that were removed from the policies, after a delay. Otherwise frequent renames would fill
- * the memory with names. A route that has returned by then stays.
+ * Calls `forget` for routes that were removed from the policies, after a delay. Otherwise the names of routes that are
+ * often renamed would fill the memory. If a route returns during the delay, `forget` is not called.
  * @returns a function that receives the active routes.
  */
 export function retireRoutes(
@@ -183,7 +186,7 @@ export function createRevocationMeter(
 ): RevocationMeter {
   new Gauge({
     name: 'scopegate_revocation_channel_up',
-    aggregator: 'min', // 0 while it is down in one worker
+    aggregator: 'min', // 0 while the channel is down in one worker
     help: '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
     labelNames: ['issuer'],
     registers,

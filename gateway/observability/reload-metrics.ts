@@ -3,13 +3,13 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 export type ReloadMeter = {
   /** Records that new policies became active, or that the policies on disk are invalid. */
   reloaded(result: 'success' | 'failure'): void
-  /** Records that the policies on disk equal the active ones again, without a reload. */
+  /** Records that the policies on disk are equal to the active policies again, without a reload. */
   restored(): void
 }
 
 /**
- * Registers the metrics of reloads. The initial load counts as a success, because the gateway does not start without
- * it.
+ * Registers the metrics of reloads. The gateway starts only after a successful load, so the initial load counts as a
+ * success.
  */
 export function createReloadMeter(registry: Registry): ReloadMeter {
   const registers = [registry]

@@ -26,7 +26,7 @@ export function createRequestIds(nowMs: () => number): () => string {
       const time = timeMs.toString(16).padStart(12, '0')
       prefix = `${time.slice(0, 8)}-${time.slice(8, 12)}-7`
     }
-    // The prefix contains version 7. The variant is the two bits `10` before the second random part.
+    // The prefix contains the version, 7. The second random part follows the variant, which is the two bits `10`.
     const variant = '89ab'[Number.parseInt(random[3] as string, 16) & 3]
     return `${prefix}${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
   }

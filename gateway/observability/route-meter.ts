@@ -102,9 +102,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   }
 }
 
-/**
- * Returns the label of a close code. Applications choose codes from 3000 on, and labels must come from a closed list.
- */
+/** Returns the label of a close code. Applications choose the codes from 3000 on. The labels must be a fixed set. */
 function closeCodeLabel(code: number): string {
   return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'
 }

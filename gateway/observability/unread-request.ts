@@ -10,9 +10,7 @@ export type UnreadRequest = {
   readonly peer: string
 }
 
-/**
- * Returns the access log entry of an unread request. Most fields are empty, because the received bytes are not trusted.
- */
+/** Returns the access log entry of an unread request. The received bytes are not trusted, so most fields are empty. */
 export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry {
   return {
     timeMs,

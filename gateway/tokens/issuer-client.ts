@@ -18,7 +18,7 @@ import { UnverifiableError } from './unverifiable-error.ts'
 
 export type IssuerClientOptions = {
   readonly config: IssuerConfig
-  /** The resource for which the issuer's own `aud` values stand. */
+  /** The resource that the issuer's own `aud` values identify. */
   readonly baseUrl: string
   /** Folder of the JWKS file cache. Undefined: no file cache. */
   readonly dataDir: string | undefined
@@ -50,9 +50,9 @@ const JWT_UNVERIFIABLE = {
 }
 
 /**
- * Creates the client of an issuer. Before it resolves, the keys are fetched, or read from the file cache if the fetch
- * fails. The deadlines of the documents limit the wait. Never rejects: the gateway retries an unavailable issuer in the
- * background.
+ * Creates the client of an issuer. Before the promise resolves, the client fetches the keys. If the fetch fails, the
+ * client reads the keys from the file cache. The deadlines of the documents limit the wait. Never rejects: the gateway
+ * retries an unavailable issuer in the background.
  */
 export async function openIssuerClient(options: IssuerClientOptions): Promise<IssuerClient> {
   const { config, clock } = options

@@ -47,6 +47,9 @@ export type IssuerConfig = {
    * URL of the issuer's revocation stream. Undefined: a revocation takes effect when the cached token status expires.
    */
   readonly revocations: string | undefined
-  /** The issuer may send Security Event Tokens (RFC 8935) with one of these values of `aud`. Undefined: it may not. */
+  /**
+   * The issuer may send Security Event Tokens (RFC 8935) with one of these values of `aud`. Undefined: the issuer may
+   * not send any.
+   */
   readonly securityEvents?: { readonly audience: readonly string[] } | undefined
 }

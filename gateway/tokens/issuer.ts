@@ -6,7 +6,7 @@ export type Issuer = {
   /** The issuer identifier, exactly as in tokens and metadata. */
   readonly issuer: string
   /**
-   * Identifies the issuer's configuration in cache keys, so that results of another configuration do not apply.
+   * Identifies the issuer's configuration in cache keys. Results of another configuration therefore do not apply.
    * Contains no line breaks.
    */
   readonly id: string

@@ -16,9 +16,11 @@ export type ProofRequest = {
 /** A valid proof, unless it was used before. */
 export type CheckedProof = {
   readonly thumbprint: string
-  /** Hash of `jti` and the thumbprint of the key: a client cannot use up the IDs of another key. */
+  /**
+   * Hash of `jti` and the thumbprint of the key. With the thumbprint, a client cannot use up the IDs of another key.
+   */
   readonly id: string
-  /** The proof is too old from then on. Seconds since the epoch. */
+  /** The time from which the proof is too old. Seconds since the epoch. */
   readonly expiresAtSeconds: number
   readonly nonce: unknown
 }
@@ -102,8 +104,8 @@ const NUMBER_BYTES: ReadonlyMap<string | undefined, number> = new Map([
 ])
 
 /**
- * Returns whether the key in a proof signed it. Synchronous: the request needs the result, and a transfer of such a
- * small task to another thread costs more than it saves.
+ * Returns whether the signature of a proof is valid for the key in the proof. Synchronous, because the request needs
+ * the result. To move such a small task to another thread would cost more time than the task takes.
  * Source: RFC 7518 section 3, RFC 8037 section 3.1. Cost: about 0.06 ms for ES256.
  */
 function isSigned({ parts, key: { key, kind } }: Proof): boolean {
@@ -121,8 +123,8 @@ function isSigned({ parts, key: { key, kind } }: Proof): boolean {
 
 /**
  * Converts an ECDSA signature from the JWS form to DER, which OpenSSL reads. The JWS form is `r` and `s`, concatenated.
- * DER is a sequence of two integers. With `dsaEncoding: 'ieee-p1363'` of node:crypto, this conversion takes half as
- * long as the verification.
+ * DER is a sequence of two integers. OpenSSL could read the JWS form with `dsaEncoding: 'ieee-p1363'` of node:crypto.
+ * But that conversion takes half as long as the verification.
  * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 sections 8.3 and 10.1.
  * @param size size of each integer in bytes, given by the curve.
  * @returns undefined for a signature of another length.
@@ -136,12 +138,14 @@ export function signatureToDer(signature: Buffer, size: number): Buffer | undefi
 
 const SEQUENCE = 0x30
 const INTEGER = 0x02
-/** From this length on, a first byte states the number of length bytes: one, for every supported curve. */
+/**
+ * From this length on, DER first states the number of length bytes. For every supported curve, one length byte follows.
+ */
 const LONG_FORM = 0x80
 
 /**
- * Encodes a positive integer in as few bytes as possible. The first bit is the sign, so it may need a zero byte in
- * front.
+ * Encodes a positive integer in as few bytes as possible. The first bit is the sign. If this bit is set, the integer
+ * gets a zero byte in front.
  */
 function integer(bytes: Buffer): Buffer {
   let from = 0

@@ -2,11 +2,11 @@ import { hash, X509Certificate } from 'node:crypto'
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 
 export type ClientCertificate = {
-  /** SHA-256 of its DER form, base64url: `x5t#S256`. RFC 8705 section 3.1. */
+  /** SHA-256 of the certificate in DER form, as base64url: `x5t#S256`. RFC 8705 section 3.1. */
   readonly thumbprint: string
   /**
-   * Validity period. Milliseconds since the epoch. Unlimited when a proxy sends only the thumbprint: it has checked the
-   * period itself.
+   * Validity period. Milliseconds since the epoch. Unlimited when a proxy sends only the thumbprint: the proxy has
+   * checked the period.
    */
   readonly fromMs: number
   readonly untilMs: number
@@ -62,8 +62,8 @@ const PAIR = /(\w+)=("(?:[^"\\]|\\.)*"|[^",;]*)(;|$)/y
 const HEX_SHA256 = /^[0-9a-fA-F]{64}$/
 
 /**
- * Reads one element. Several elements come from several proxies, and the gateway cannot determine which one describes
- * the client.
+ * Reads one element. With several elements, the header passed several proxies. The gateway cannot determine which
+ * element describes the client.
  */
 function readXfcc(value: string): ClientCertificate | undefined {
   const found = new Map<string, string>()
@@ -100,6 +100,6 @@ function readPem(encoded: string): ClientCertificate | undefined {
 
 function readDer(encoded: string): ClientCertificate | undefined {
   const bytes = Buffer.from(encoded, 'base64')
-  // Node decodes base64 leniently, but encodes it canonically. RFC 4648 section 3.5.
+  // Node also decodes base64 that is not canonical, but encodes only canonical base64. RFC 4648 section 3.5.
   return bytes.length > 0 && bytes.toString('base64') === encoded ? parseClientCertificate(bytes) : undefined
 }

@@ -4,18 +4,18 @@ import { createHmac } from 'node:crypto'
 export type Nonces = {
   current(nowSeconds: number): string
   /**
-   * Returns undefined when a nonce is not valid. A `previous` nonce is valid, but the client should use the current one
-   * next.
+   * Returns undefined when a nonce is not valid. A `previous` nonce is valid, but the client should use the current
+   * nonce next.
    */
   ageOf(nonce: unknown, nowSeconds: number): 'current' | 'previous' | undefined
 }
 
-/** The gateway issues a nonce for one period, and accepts it for one more. Seconds. */
+/** The gateway issues a nonce for one period, and accepts this nonce for one more period. Seconds. */
 const PERIOD_SECONDS = 60
 
 /**
- * Creates nonces without storage: each is an HMAC of the number of its period. Processes with the same secret create
- * the same nonces.
+ * Creates nonces without storage: each nonce is an HMAC of the number of its period. Processes with the same secret
+ * create the same nonces.
  * @param secret at least 32 bytes.
  */
 export function createNonces(secret: string): Nonces {
@@ -34,7 +34,8 @@ export function createNonces(secret: string): Nonces {
   return {
     current,
     ageOf(nonce, nowSeconds) {
-      // Needs no constant-time comparison: a nonce is public. Every client receives it on request.
+      // The comparison need not take constant time, because a nonce is public. Every client receives the nonce on
+      // request.
       if (nonce === current(nowSeconds)) return 'current'
       const previous = ofPeriod(Math.floor(nowSeconds / PERIOD_SECONDS) - 1)
       return nonce === previous ? 'previous' : undefined

@@ -15,12 +15,14 @@ export type SharedUsedProofsOptions = {
 }
 
 const KEY_PREFIX = 'scopegate:dpop:'
-/** Additional storage time: a gateway whose clock is behind accepts a proof for longer. Milliseconds. */
+/**
+ * Additional storage time. If the clock of a gateway is behind, this gateway accepts a proof for longer. Milliseconds.
+ */
 const CLOCKS_DIFFER_MS = 60_000
 /**
- * Longer than the 75 ms of other uses of Redis. The fallback of those costs accuracy. The fallback of this one costs
- * the protection against replays. A retry would not help, because Redis processes the commands of a connection in
- * order. Milliseconds.
+ * Maximum wait for Redis. Other uses of Redis wait only 75 ms, because their fallback costs only accuracy. The fallback
+ * of this use costs the protection against replays. A retry would not help, because Redis processes the commands of a
+ * connection in order. Milliseconds.
  */
 const PATIENCE_MS = 1_000
 
@@ -31,9 +33,9 @@ const NOT_STORED = {
 
 /**
  * Creates a store that records used proofs in Redis, for all gateways, and in this process. While Redis is unavailable,
- * each process accepts a proof that it has not seen itself. Redis counts as unavailable without a connection. It also
- * counts as unavailable from the first late response until that response arrives. An error reply from Redis concerns
- * one proof: only this process records it, and the next proof goes to Redis again.
+ * each process accepts a proof that this process has not seen. Without a connection, Redis counts as unavailable. If a
+ * response is late, Redis counts as unavailable until that response arrives. An error reply from Redis concerns one
+ * proof. Only this process records that proof, and the next proof goes to Redis again.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
   const { shared, onAlone, logger, failures, patienceMs = PATIENCE_MS } = options
@@ -52,7 +54,9 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     return true
   }
 
-  /** Logs that Redis did not store a proof, and why. `OOM`: it is full. `READONLY`: it is a replica. */
+  /**
+   * Logs that Redis did not store a proof, and the reason. `OOM`: Redis is full. `READONLY`: this Redis is a replica.
+   */
   function notStored(error: Error): true {
     onAlone()
     failures.failed({ ...NOT_STORED, place: { reason: replyCode(error) } }, error)
@@ -69,7 +73,8 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
         overdue += 1
         resolve(undefined)
       }
-      // After a stall of the event loop, timers run before responses are read. setImmediate() reads them first.
+      // After a stall of the event loop, timers run before Node reads the responses. The callback of setImmediate()
+      // runs after Node has read the responses.
       const timer = setTimeout(() => setImmediate(giveUp), patienceMs)
       const settle = (outcome: boolean | Error | undefined): void => {
         clearTimeout(timer)

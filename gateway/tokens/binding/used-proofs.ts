@@ -15,7 +15,8 @@ const MAX_PROOFS = 200_000
 
 /** Creates a store in the memory of this process. */
 export function createUsedProofs(maxProofs = MAX_PROOFS): UsedProofs & { use(...of: Use): boolean } {
-  // The allocation takes 20 ms. The first proof triggers it, so that it does not delay the start.
+  // The allocation takes 20 ms. The first proof triggers the allocation, so that the start of the gateway is not
+  // delayed.
   let used: LRUCache<string, number> | undefined
   return {
     use(id, expiresAtSeconds, nowSeconds) {

@@ -18,15 +18,18 @@ export type HolderRequest = ProofRequest & {
   readonly thumbprint: string
 }
 
-/** The key whose possession the request has proved. `nextNonce` is the nonce for the client, if it has changed. */
+/**
+ * The key whose possession the request has proved. If the nonce has changed, `nextNonce` is the new nonce for the
+ * client.
+ */
 export type VerifiedProof = { readonly thumbprint: string; readonly nextNonce: string | undefined }
 
 /**
- * Verifies the DPoP proof of a request. The proof is recorded as used only after all other checks. So invalid proofs
- * take no memory, and a client can send a rejected proof again.
+ * Verifies the DPoP proof of a request. The proof is recorded as used only after all other checks. Invalid proofs
+ * therefore take no memory, and a client can send a rejected proof again. Synchronous without Redis.
  * Source: RFC 9449 sections 4.3, 9 and 11.1.
  * @returns the key; `proof_invalid`; `proof_nonce` when a nonce is needed; `token_invalid` when the token is bound to
- * another key. Synchronous without Redis.
+ * another key.
  */
 export function verifyProof(
   text: string,

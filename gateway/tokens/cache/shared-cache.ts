@@ -5,7 +5,7 @@ import { type ClaimNames, hasClaims, type NamedClaims } from '../../../policy-en
 import { ageOf, readSharedEntry, type SharedEntry, writeSharedEntry } from './shared-entry.ts'
 import type { IntrospectionResult, TokenStatus } from './token-status.ts'
 
-/** Result of a lookup in Redis. A metric label, so a closed list. */
+/** Result of a lookup in Redis. The result is a metric label, so the set of values is fixed. */
 export type SharedLookupResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | UnavailableReason
 
 export type SharedCacheOptions = {
@@ -64,8 +64,9 @@ const MAX_AHEAD_MS = 60_000
 type Found = { readonly result: SharedLookupResult; readonly answer?: IntrospectionResult }
 
 /**
- * Creates the second level of the token cache. It stores active results of one issuer, sealed (sealed-value.ts). The
- * gateway trusts a value from Redis only if its seal opens. Age, expiry and revocation are checked on every lookup.
+ * Creates the second level of the token cache. This level stores active results of one issuer, sealed
+ * (sealed-value.ts). The gateway trusts a value from Redis only if the seal of the value is valid. Age, expiry and
+ * revocation are checked on every lookup.
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { shared, nowMs, tickMs, onResult } = options
@@ -139,7 +140,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   }
 }
 
-/** Returns whether the key holds a value of another Redis type. Redis itself works then. */
+/** Returns whether the key holds a value of another Redis type. In this case, Redis itself works. */
 function isOther(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE')
 }

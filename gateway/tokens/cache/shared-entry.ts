@@ -9,9 +9,7 @@ export type SharedEntry = {
   readonly lifetimeMs: number
   /** The members of the introspection response that the gateway reads. */
   readonly response: Readonly<Record<string, unknown>>
-  /**
-   * The claims that policies use on the gateway that sent the request. Policies of other gateways may use other claims.
-   */
+  /** The claims that the policies of the requesting gateway use. Policies of other gateways may use other claims. */
   readonly claims: NamedClaims
 }
 

@@ -8,7 +8,7 @@ export type TokenCacheOptions = {
   readonly maxEntries: number
   /** Maximum memory for active tokens, by estimate. Bytes. */
   readonly maxBytes: number
-  /** Maximum lifetime of an active entry, which also ends when the token expires. Milliseconds. */
+  /** Maximum lifetime of an active entry. The lifetime also ends when the token expires. Milliseconds. */
   readonly maxTtlMs: number
   /** Lifetime of an entry for a token that is not active. Milliseconds. */
   readonly negativeTtlMs: number
@@ -18,7 +18,7 @@ export type TokenCacheOptions = {
 
 /**
  * The start of a token validation, and the kind of token. `tickMs` is on a monotonic clock. `nowMs` is on the wall
- * clock, which token expiry uses. Milliseconds.
+ * clock, because the expiry of a token is a date. Milliseconds.
  */
 export type LookupTime = { readonly tickMs: number; readonly nowMs: number; readonly kind: TokenKind }
 
@@ -29,7 +29,10 @@ type Entry = {
   readonly freshUntilMs: number
 }
 
-/** Invalid tokens are free to create, so they may evict only other invalid tokens. */
+/**
+ * Anyone can create invalid tokens without effort. Entries of invalid tokens may therefore evict only entries of other
+ * invalid tokens.
+ */
 const MAX_NEGATIVE_ENTRIES = 10_000
 
 /**
@@ -42,8 +45,8 @@ export class TokenCache {
   readonly #active: LRUCache<string, Entry>
   readonly #inactive: LRUCache<string, Entry>
   /**
-   * A grant with one token maps to its key. Most grants have one token at a time, and a set takes as much memory as a
-   * token status.
+   * A grant with one token maps to the key of this token. Most grants have one token at a time. A set would take as
+   * much memory as a token status.
    */
   readonly #keysOfGrant = new Map<string, string | Set<string>>()
   readonly #entries = { jwt: 0, opaque: 0 }
@@ -90,7 +93,7 @@ export class TokenCache {
     return undefined
   }
 
-  /** Stores a result. `at` is the start of the validation, because the result may be as old as that. */
+  /** Stores a result. `at` is the start of the validation: the result may describe the token at that time. */
   set(key: string, { status, ageMs, ttlMs }: IntrospectionResult, at: LookupTime): void {
     this.#active.delete(key)
     this.#inactive.delete(key)
@@ -106,7 +109,7 @@ export class TokenCache {
     const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
     if (freshForMs <= 0) return
     this.#active.set(key, { kind: at.kind, status, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
-    if (!this.#active.has(key)) return // the entry is larger than the whole cache
+    if (!this.#active.has(key)) return // the entry is larger than the limit of the cache
     this.#entries[at.kind] += 1
     if (caller.grant === undefined) return
     const keys = this.#keysOfGrant.get(caller.grant)
@@ -150,9 +153,9 @@ const CLAIM_BYTES = 48
 const SCOPE_BYTES = 32
 
 /**
- * Estimates the memory of a cached token status, in bytes. The estimate keeps tokens with long claims from making a
- * cache of many entries too large. Strings are ASCII. A set of scopes is counted for each token, although tokens of one
- * client share it.
+ * Estimates the memory of a cached token status, in bytes. Without the estimate, tokens with long claims could make the
+ * cache too large. The estimate assumes ASCII strings. Tokens of one client share a set of scopes, but the estimate
+ * counts the set for each token.
  */
 function tokenStatusBytes(status: TokenStatus): number {
   if (!status.active) return EMPTY_ENTRY_BYTES

@@ -14,9 +14,7 @@ import type { TokenCache } from './token-cache.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
 import type { TokenStatus } from './token-status.ts'
 
-/**
- * Options for `createTokenValidator()`. The promise of an issuer rejects when the token status cannot be determined.
- */
+/** Options for `createTokenValidator()`. If an issuer cannot determine the token status, its promise rejects. */
 export type TokenValidatorOptions = {
   /** Issuers whose tokens at least one resource accepts. */
   readonly issuers: readonly Issuer[]
@@ -30,11 +28,10 @@ export type TokenValidatorOptions = {
 
 export type TokenValidator = {
   /**
-   * Returns a cached status, else a promise of the status. Concurrent calls with one token share one lookup.
+   * Returns a cached status, or else a promise of the status. Concurrent calls with one token share one lookup.
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
    * array each time. The status depends on all of them, so the cache key includes all of them.
-   * @param wanted claims that policies use. Default: none. A cached status that was read without a needed claim is not
-   * used.
+   * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   validate(
@@ -70,7 +67,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Promise<TokenStatus>>()
   const revoked = createRevokedTokens({ onForgotten: clear })
-  // Number of `clear()` calls. A validation that began before the last call does not store its result.
+  // Number of `clear()` calls. The result of a validation is not stored if `clear()` was called during the validation.
   let clears = 0
   let clearedAtMs = Number.NEGATIVE_INFINITY
 
@@ -88,7 +85,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     clears += 1
     clearedAtMs = tickMs()
     cache.clear()
-    // Later calls send their own request. Waiting calls still get the result of the earlier one.
+    // Later calls send their own request. Calls that already wait still get the result of their request.
     flights.clear()
   }
 
@@ -102,7 +99,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     const at = { tickMs: tickMs(), nowMs: nowMs() }
     const answer = await check.ask(at.tickMs - clearedAtMs, names)
     const { status } = answer
-    // The result may be older than a revocation that has arrived since. A signature says nothing about revocations.
+    // A revocation may have arrived during the validation. A valid signature does not show that the token is not
+    // revoked.
     if (status.active && revoked.has(status.caller)) return REVOKED
     if (clears === startedAt) cache.set(key, answer, { ...at, kind })
     return status
@@ -119,7 +117,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       }
       const kind = tokenKind(token)
       options.observe.miss(kind)
-      // Calls that read different claims do not share a lookup. They differ only just after a reload of the policies.
+      // Two calls share a lookup only if both read the same claims. The claims differ only just after a reload of the
+      // policies.
       const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
       const shared = flights.get(flightKey)
       if (shared !== undefined) return shared
@@ -141,8 +140,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
 }
 
 /**
- * Returns the key of a token in caches and logs. It is a hash, so a reader of a cache gets no token. The hash includes
- * the issuer's configuration: the same string from two issuers is two tokens.
+ * Returns the key of a token in caches and logs. The key is a hash, so a reader of a cache gets no token. The hash
+ * includes the issuer's configuration: the same string from two issuers is two tokens.
  */
 export function tokenKey(issuerId: string, token: string): string {
   // An issuer ID contains no line break, so two pairs never give the same input. One character per byte is the most

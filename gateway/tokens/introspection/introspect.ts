@@ -16,7 +16,10 @@ import {
 } from './introspection-client.ts'
 import { keptClaims, readIntrospection } from './read-introspection.ts'
 
-/** The introspection cache that gateways share in Redis. Without it, each gateway introspects for itself. */
+/**
+ * The introspection cache that gateways share in Redis. Without this cache, each gateway introspects every token
+ * itself.
+ */
 export type SharedLevel = {
   readonly redis: SharedRedis
   /** Returns whether Redis holds a revocation of the token. */
@@ -44,7 +47,7 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
 export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason' | 'close'> & {
   /**
    * Returns the issuer's result, or a recent result from another gateway.
-   * @param sinceClearMs time since this process cleared its token cache. Default: it never did.
+   * @param sinceClearMs time since this process cleared its token cache. Default: the process never cleared the cache.
    * @param names claims that policies use. Default: none.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
@@ -52,8 +55,8 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
 }
 
 /**
- * Creates the introspector of one issuer. It looks in the shared cache before it calls the issuer. Cost of a call: at
- * most 50 ms for that lookup, and one HTTP request.
+ * Creates the introspector of one issuer. The introspector looks in the shared cache before it calls the issuer. Cost
+ * of a call: at most 50 ms for the lookup in the shared cache, and one HTTP request.
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
   const { issuer, ttlMs, shared, nowMs, tickMs } = options

@@ -8,7 +8,10 @@ import { type IntrospectionTransportOptions, openIntrospectionTransport } from '
 import { createRequestProbe } from './request-probe.ts'
 import { createSemaphore } from './semaphore.ts'
 
-/** Outcome of an introspection: a response, or an error code. A metric label, so a closed list. */
+/**
+ * Outcome of an introspection: a response, or an error code. The outcome is a metric label, so the set of values is
+ * fixed.
+ */
 export type IntrospectionOutcome = 'answered' | IntrospectionErrorCode
 
 export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'accept' | 'connections'> & {
@@ -17,7 +20,7 @@ export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'ac
   readonly timeoutMs: number
   readonly maxConcurrent: number
   readonly maxQueue: number
-  /** Extracts the response from a signed one (RFC 9701). Undefined: responses are not signed. */
+  /** Extracts the introspection response from a signed response (RFC 9701). Undefined: responses are not signed. */
   readonly readSigned: ((text: string) => Promise<unknown>) | undefined
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
@@ -34,15 +37,18 @@ export type IntrospectionClient = {
   ask(token: string): Promise<unknown>
   /** The number of requests in progress, and of queued ones. */
   readonly load: { readonly working: number; readonly waiting: number }
-  /** Why introspection fails: a rejection or the last failure. Undefined after a response. */
+  /** The reason why introspection fails: a rejection or the last failure. Undefined after a response. */
   readonly unavailableReason: string | undefined
   close(): Promise<void>
 }
 
-/** `Retry-After` while the queue is full: the time for one request to end. Milliseconds. */
+/** `Retry-After` while the queue is full: the expected time until one request ends. Milliseconds. */
 const OVERLOAD_RETRY_MS = 1_000
 
-/** Five failures open the circuit of the issuer. It pauses for 1 s, and for up to 5 s after failed trials. */
+/**
+ * After five failures, the circuit of the issuer opens for 1 s. After failed trial requests, the circuit opens for up
+ * to 5 s.
+ */
 const CIRCUIT_RULES = { failures: 5, longestPauseMs: 5_000 }
 
 /** RFC 7662 section 2.2. */
@@ -50,8 +56,8 @@ const INACTIVE_RESPONSE = { active: false }
 /** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
 const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'invalid_token'])
 /**
- * Statuses that may concern the token. Others concern the URL of the endpoint (404, 405) or sizes (413, 414, 431): a good
- * token can be too large.
+ * Statuses that may concern the token. 404 and 405 concern the URL of the endpoint. 413, 414 and 431 concern sizes: a
+ * valid token can be too large.
  */
 const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 422])
 
@@ -147,8 +153,8 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   }
 
   /**
-   * Introspects a token. After an unclear rejection and an accepted probe, sends the token again: an outage of the issuer
-   * can end between the rejection and the probe.
+   * Introspects a token. After an unclear rejection and an accepted probe, sends the token again. An outage of the
+   * issuer can end between the rejection and the probe.
    */
   async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
     let rejection: unknown
@@ -223,8 +229,8 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 
 /**
  * Returns whether an error is a rejection: a status of 400 to 499 that does not concern the load. The issuer rejects
- * the token, or every request of the gateway. A rejection does not open the circuit. Otherwise one client with
- * malformed tokens would stop the introspection of all others.
+ * either the token or every request of the gateway. A rejection does not open the circuit. Otherwise one client with
+ * malformed tokens would stop the introspection of all tokens.
  */
 function isRejection(error: unknown): error is IntrospectionError {
   const status = error instanceof IntrospectionError ? error.status : undefined

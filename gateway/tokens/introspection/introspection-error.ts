@@ -8,7 +8,9 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_CREDENTIALS'
   /** A status other than 200. Redirects are not followed. */
   | 'ERR_INTROSPECTION_STATUS'
-  /** Not a JSON object that follows RFC 7662, not signed although required, or larger than 64 KiB. */
+  /**
+   * Not a JSON object that follows RFC 7662, or larger than 64 KiB. Or not signed, although a signature is required.
+   */
   | 'ERR_INTROSPECTION_RESPONSE'
   /** The queue for introspection requests is full. */
   | 'ERR_INTROSPECTION_OVERLOAD'

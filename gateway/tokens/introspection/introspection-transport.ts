@@ -5,7 +5,7 @@ import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
 
 export type IntrospectionTransportOptions = {
-  /** From the configuration, never from a token or a request. */
+  /** From the configuration. The URL never depends on a token or a request. */
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
@@ -13,7 +13,7 @@ export type IntrospectionTransportOptions = {
   readonly ca: string | undefined
   /** The only media type that the gateway accepts. */
   readonly accept: 'application/json' | 'application/token-introspection+jwt'
-  /** Maximum number of connections. Each carries one request at a time. */
+  /** Maximum number of connections. Each connection carries one request at a time. */
   readonly connections: number
 }
 
@@ -65,7 +65,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
         'ERR_INTROSPECTION_RESPONSE',
         "The issuer's response is larger than 64 KiB.",
       )
-    // Rejects a web page that happens to be JSON, and an unsigned response where a signature is required.
+    // Rejects a web page that happens to be JSON. If a signature is required, rejects an unsigned response.
     if (mediaType(headers['content-type']) !== accept)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_RESPONSE',
@@ -81,7 +81,8 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
       } catch (error) {
         if (!isConnectionError(error, signal)) throw explain(error, signal)
       }
-      // Introspection changes nothing, so a repeat is safe. The issuer may just have closed an idle connection.
+      // Introspection changes no data, so a second request is safe. The issuer may have closed an idle connection just
+      // before the first request.
       try {
         return await askOnce(token, signal)
       } catch (error) {

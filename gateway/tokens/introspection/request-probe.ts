@@ -1,8 +1,8 @@
 /** Distinguishes a rejected token from an issuer that rejects every request of the gateway. */
 export type RequestProbe = {
   /**
-   * Records a token that the issuer reported as active. Probes have the same form. A client chooses the form of any
-   * other token.
+   * Records a token that the issuer reported as active. Probes have the form of this token, because a client chooses
+   * the form of any other token.
    */
   active(token: string): void
   /**
@@ -17,13 +17,16 @@ export const PROBE_TOKEN = 'scopegate-introspection-probe'
 
 /** The pause after a probe that failed. Milliseconds. */
 const RETRY_AFTER_MS = 1_000
-/** With the last character, the length of the last group of a UUID. Shorter than the signature of any JWT. */
+/**
+ * Number of replaced characters. Together with the last character, this is the length of the last group of a UUID. The
+ * signature of any JWT is longer.
+ */
 const REPLACED_LENGTH = 11
 
 /**
- * Creates the probe of one issuer. Concurrent callers share one probe, but only a probe that begins after their call.
- * The issuer may have accepted an earlier probe and then begun to reject every request.
- * @param options.send sends an introspection request, and rejects when the issuer does not accept it.
+ * Creates the probe of one issuer. Concurrent callers share one probe. A caller never uses a probe that began before
+ * its call: the issuer may have accepted that probe and then begun to reject every request.
+ * @param options.send sends an introspection request, and rejects when the issuer does not accept the request.
  * @param options.onFailed receives the reason when the issuer does not accept a probe.
  */
 export function createRequestProbe(options: {
@@ -68,7 +71,7 @@ export function createRequestProbe(options: {
 
 /**
  * Creates a token of the same form: a JWT with a wrong signature, or an opaque token with another end. The last
- * character stays the same: in base64url, only some of the 64 characters are valid there.
+ * character stays the same, because base64url permits only some of the 64 characters there.
  */
 function replaceEnd(token: string): string {
   const start = Math.max(token.length - 1 - REPLACED_LENGTH, token.length >> 1)
@@ -77,7 +80,10 @@ function replaceEnd(token: string): string {
   )
 }
 
-/** The new characters are valid wherever the old one is: in hexadecimal, base32, base58 and base64url. */
+/**
+ * Each new character is valid in hexadecimal, base32, base58 and base64url. The new character is therefore valid
+ * wherever the old character is.
+ */
 function replaceCharacter(character: string): string {
   const [first = '', second = ''] = character <= '9' ? '23' : character <= 'Z' ? 'AB' : 'ab'
   return character === first ? second : first

@@ -3,9 +3,9 @@ export type Semaphore = {
   readonly working: number
   readonly waiting: number
   /**
-   * Resolves when the caller may begin. The caller must call {@link end} afterward. Undefined: the queue is full.
-   * @throws the reason of the signal, by rejection, when it aborts before the caller may begin. Then {@link end} must
-   * not be called.
+   * Resolves when the caller may begin. Afterward, the caller must call {@link end}. Undefined: the queue is full.
+   * @throws the reason of the signal, by rejection, when the signal aborts before the caller may begin. The caller must
+   * then not call {@link end}.
    */
   take(signal: AbortSignal): Promise<void> | undefined
   end(): void
@@ -51,7 +51,7 @@ export function createSemaphore(limits: { readonly atOnce: number; readonly wait
         working -= 1
         return
       }
-      // The next caller takes the place of this one, so `working` does not change.
+      // The next caller takes the place of this caller, so `working` does not change.
       waiting.delete(next)
       next()
     },
