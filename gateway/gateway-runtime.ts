@@ -54,7 +54,8 @@ const ACCEPT_FAILED = {
   level: 'error',
 } as const
 /**
- * Maximum time that the start waits for OpenAPI descriptions of the upstreams. Later ones are added then. Milliseconds.
+ * Maximum time that the start waits for the OpenAPI descriptions of the upstreams. A description that arrives later is
+ * added when it arrives. Milliseconds.
  */
 const FIRST_DESCRIPTION_MS = 1_000
 

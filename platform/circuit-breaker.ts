@@ -16,8 +16,8 @@ const FIRST_PAUSE_MS = 1_000
 
 /**
  * Circuit breaker of one target. A failure counts only if the target sent no response after the failed request began.
- * One slow or broken endpoint therefore does not eject a target that serves the others. All times are from a monotonic
- * clock.
+ * One slow or broken endpoint therefore does not open the circuit of a target whose other endpoints respond. All times
+ * are from a monotonic clock.
  */
 export class CircuitBreaker {
   readonly #rules: CircuitRules
@@ -31,7 +31,7 @@ export class CircuitBreaker {
   /** Start of the trial request. NaN: no trial request is in progress. */
   #trialStartedMs = Number.NaN
 
-  /** @param onChange is called when the circuit opens, and when it closes. It does not report a failed trial. */
+  /** @param onChange is called when the circuit opens, and when it closes. A failed trial does not call `onChange`. */
   constructor(rules: CircuitRules, onChange: (isClosed: boolean) => void) {
     this.#rules = rules
     this.#onChange = onChange

@@ -5,9 +5,9 @@ import type { MetricsJson } from './worker-messages.ts'
 type Aggregated = Parameters<typeof AggregatorRegistry.aggregate>[0]
 
 /**
- * Merge rules for series whose prom-client rule is misleading: it sums limits, averages percentiles (which the idle
- * supervisor lowers), and omits the start time. Each series shows the worst process. The minimum of the start times is
- * the start of the supervisor, the oldest process.
+ * Merge rules for series whose default rule in prom-client is misleading. By default, prom-client sums limits and omits
+ * the start time. It also averages percentiles, and the idle supervisor lowers the average. With these rules, each
+ * series shows the worst process. The minimum of the start times is the start of the supervisor, the oldest process.
  */
 const RULES: Readonly<Record<string, 'min' | 'max'>> = {
   process_open_fds: 'max',
@@ -33,7 +33,7 @@ export function addMetrics(parts: readonly MetricsJson[]): Registry {
   return AggregatorRegistry.aggregate(ruled as unknown as Aggregated)
 }
 
-/** Returns the series that outlive their process: a counter never decreases. */
+/** Returns the series that remain after their process has exited, because a counter never decreases. */
 export async function keepCounts(parts: readonly MetricsJson[]): Promise<MetricsJson> {
   const all = await metricsOf(addMetrics(parts))
   return all.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')

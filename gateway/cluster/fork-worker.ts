@@ -21,7 +21,7 @@ export type WorkerProcess = {
   readonly lastMetrics: MetricsJson
   /** The last reported policies; undefined before the worker is ready. */
   readonly policies: WorkerPolicies | undefined
-  /** Requests readiness and metrics. As with the other requests, the result is undefined without a reply in time. */
+  /** Requests readiness and metrics. Like every request, returns undefined if the worker does not reply in time. */
   ask(): Promise<WorkerState | undefined>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /** Returns the worker's policies, in the format of `GET /policies`. */

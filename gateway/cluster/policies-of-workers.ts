@@ -15,7 +15,7 @@ import type { WorkerPolicies } from './worker-messages.ts'
 
 /** The policies of all workers. The supervisor reads them once; each worker validates and activates them. */
 export type PoliciesOfWorkers = Pick<PolicyReloader, 'reload' | 'check' | 'active'> & {
-  /** Updates a worker that has started to serve. The policies may have changed during its start. */
+  /** Updates a worker that has started to serve. The policies may have changed during the start of the worker. */
   joined(worker: WorkerProcess): void
   /** Follows a rolling restart, after which all workers use new configuration and policies. */
   rolled(): Promise<void>
@@ -83,7 +83,7 @@ export function openPoliciesOfWorkers(options: {
 type Asked = { readonly pid: number | undefined; readonly outcome: ApplyOutcome | undefined }
 
 /**
- * Activates policies in every serving worker. If one worker finds them invalid, they are invalid.
+ * Activates policies in every serving worker. If one worker finds the policies invalid, the policies count as invalid.
  * @throws {Error} when no worker replies, so that the outcome is unknown.
  */
 async function applyToWorkers(

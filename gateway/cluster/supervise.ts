@@ -25,8 +25,8 @@ export type SupervisedGateway = Gateway & {
 }
 
 /**
- * Runs several workers that share the public port. This process accepts connections and hands them out in turn, so an
- * exiting worker loses none. It also serves the management port for all workers.
+ * Runs several workers that share the public port. This process accepts connections and hands each one to the next
+ * worker, so an exiting worker loses no connection. It also serves the management port for all workers.
  * @returns the gateway; or the exit of the first worker, if it failed to start and has logged the reason.
  * @throws {BootError} when the management address is not available.
  */

@@ -30,7 +30,7 @@ export type ToWorker =
   | { readonly kind: 'describe'; readonly requestId: number }
   | { readonly kind: 'ask'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
-  /** Reply to `leaving`: all connections in transit have arrived at the worker and were given back. */
+  /** Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has given them back. */
   | { readonly kind: 'leave' }
 
 export type FromWorker =

@@ -10,7 +10,7 @@ type WorkerPoolOptions = {
     reason: StartReason,
   ) => WorkerProcess
   readonly logger: Logger
-  /** A worker that is still running after this time is killed when it was asked to stop. Milliseconds. */
+  /** When a worker was asked to stop and still runs after this time, it is killed. Milliseconds. */
   readonly graceMs: number
   readonly onStarted: (reason: StartReason) => void
   readonly onExit: (metrics: MetricsJson) => void
@@ -197,8 +197,8 @@ const FIRST_MS = 100
 const MAX_MS = 10_000
 
 /**
- * Returns the delay before a crashed worker is restarted: 0 after the first crash, then doubled each time.
- * Milliseconds.
+ * Returns the delay before a crashed worker is restarted: 0 if `failures` is 0, then `FIRST_MS`. Each further failure
+ * doubles the delay. Milliseconds.
  * @param failures number of consecutive crashes soon after the start.
  */
 export function restartDelayMs(failures: number): number {

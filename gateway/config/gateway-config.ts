@@ -33,7 +33,7 @@ export type GatewayConfig = {
   readonly tls: TlsConfig | undefined
   /** Address blocks of the proxies whose client address header is trusted. */
   readonly trustedProxies: readonly string[]
-  /** The only header that is read for the client address. Trusted proxies set it. */
+  /** The only header from which the gateway reads the client address. Trusted proxies set this header. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
   /** The header in which trusted proxies send the client certificate; `undefined`: none. */
   readonly clientCertificateHeader: CertificateHeader | undefined
@@ -76,7 +76,7 @@ export type GatewayConfig = {
     /** Whether introspection results are shared with the other gateways on the same Redis. */
     readonly shared: boolean
     readonly maxTtlMs: number
-    /** Limit for entries while the revocation stream of the issuer is down. */
+    /** Maximum lifetime of an entry while the revocation stream of the issuer is down. Milliseconds. */
     readonly ttlWithoutPushMs: number
     readonly negativeTtlMs: number
   }

@@ -37,7 +37,7 @@ function readClientSecret(file: string, index: number): string {
   ])
 }
 
-/** Minimum length of the secret in characters. A guessed secret would allow nonces to be created in advance. */
+/** Minimum length of the secret in characters. With a guessed secret, a client could create nonces in advance. */
 const MIN_LENGTH = 32
 
 /**

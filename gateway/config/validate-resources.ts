@@ -60,7 +60,8 @@ function reservedPath(path: string): string | undefined {
 }
 
 /**
- * Warns (C344) of resources whose issuer is the bundled authorization server, if it does not issue tokens for them.
+ * Warns (C344) of resources whose issuer is the bundled authorization server, if that server does not issue tokens for
+ * these resources.
  * @param issued the resource paths that the authorization server knows.
  */
 export function findUnissuedResources(

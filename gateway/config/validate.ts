@@ -101,7 +101,7 @@ function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly D
 
 /**
  * Reports C305 unless `assertion.ttl` is 5 s to 60 s in whole seconds. A stolen assertion is usable until it expires,
- * so its lifetime must be short. It must also be longer than its delivery.
+ * so its lifetime must be short. The lifetime must also be longer than the delivery of the assertion.
  */
 function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const ttlMs = milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl)
@@ -120,7 +120,7 @@ function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnost
 
 /**
  * Reports C309 unless the drain delay is below the grace period. The grace period includes the delay, and open requests
- * need the rest of it.
+ * need the rest of the grace period.
  */
 function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { delay, grace } = { ...DEFAULTS.drain, ...file.drain }
@@ -148,7 +148,7 @@ function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnos
 
 /**
  * Reports C351 for a `clientCertificateHeader` without `trustedProxies`. The header is honored only from trusted
- * proxies, so it would have no effect.
+ * proxies, so without trusted proxies the header would have no effect.
  */
 export function findUntrustedCertificates(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   if (file.clientCertificateHeader === undefined || (file.trustedProxies ?? []).length > 0) return []

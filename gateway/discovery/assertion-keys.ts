@@ -5,8 +5,8 @@ import { type OwnDocument, type Representation, representation } from './discove
 export const ASSERTION_KEYS_PATH = '/.well-known/scopegate/jwks.json'
 
 /**
- * Creates the JWK Set of the assertion keys, with public members only. It is serialized again when the keys change.
- * Source: RFC 7517 section 5.
+ * Creates the JWK Set of the assertion keys, with public members only. When the keys change, the gateway serializes the
+ * JWK Set again. Source: RFC 7517 section 5.
  */
 export function assertionKeysDocument(publishedKeys: () => readonly AssertionKey[]): OwnDocument {
   let written: { readonly keys: readonly AssertionKey[]; readonly document: Representation } | undefined

@@ -18,7 +18,7 @@ export type OpenapiOptions = {
   readonly routes: readonly PolicyRoute[]
   /** Finds the route that matches a request. It ignores the gateway's own documents and the authorization server. */
   readonly match: (method: string, path: string) => Match<PolicyRoute>
-  /** Documents of upstreams. An operation without one is described from its policy alone. */
+  /** Documents of upstreams. An operation without such a document is described from its policy alone. */
   readonly sources: readonly OpenapiSource[]
   /**
    * Returns additional members of an operation that is described from its policy alone. Unset for the served document.

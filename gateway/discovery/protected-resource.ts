@@ -8,7 +8,7 @@ export type ProtectedResourceOptions = {
   readonly resource: Resource
   readonly resources: Pick<Resources, 'ofTemplate'>
   readonly catalogue: ScopeCatalogue
-  /** Whether the gateway sees client certificates, so that it accepts tokens bound to one. */
+  /** Whether the gateway receives client certificates, so that it accepts certificate-bound tokens. */
   readonly seesCertificates: boolean
   readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
 }

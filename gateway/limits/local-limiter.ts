@@ -7,13 +7,14 @@ import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-
  */
 type Account = { fullAtMs: number }
 
-/** Fraction of an interval by which a request may come early. Rounding errors must not cost a request. */
+/** Fraction of an interval by which a request may come early. A rounding error must not cause a refusal. */
 const SLACK = 0.01
 
 /**
- * Rate limiter of this process. It uses the generic cell rate algorithm (GCRA): each request costs one interval, a
- * caller may be `per` ahead, and time restores the allowance evenly. Each key needs one number. The limiter holds at
- * most `maxEntries` keys. It evicts the least recently used key, which then starts with the full allowance.
+ * Rate limiter of this process. It uses the generic cell rate algorithm (GCRA). The full allowance is `per`. Each
+ * request uses one interval of the allowance, and elapsed time restores the allowance evenly. The limiter stores one
+ * number for each key, and at most `maxEntries` keys. It evicts the least recently used key, which then starts with the
+ * full allowance.
  */
 export class LocalLimiter {
   readonly #maxEntries: number
@@ -27,7 +28,7 @@ export class LocalLimiter {
     return this.#created?.size ?? 0
   }
 
-  /** Creates the cache on first use. The allocation takes about 10 ms, which would delay the start. */
+  /** Creates the cache on first use, because the allocation takes about 10 ms and would delay the start. */
   get #accounts(): LRUCache<string, Account> {
     this.#created ??= new LRUCache({ max: this.#maxEntries })
     return this.#created
@@ -45,7 +46,7 @@ export class LocalLimiter {
     return allowance(limit, resetMs)
   }
 
-  /** Returns the refusal that a request would get now; `undefined` if it would be allowed. Counts nothing. */
+  /** Returns the refusal that a request would get now; `undefined` if the request would be allowed. Counts nothing. */
   denialOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
     const account = this.#accounts.get(key)
     return account === undefined ? undefined : denial(limit, account.fullAtMs - nowMs)

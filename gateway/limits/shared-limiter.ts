@@ -4,7 +4,7 @@ import type { SharedRedis, UnavailableReason } from '../../platform/redis/shared
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
 
-/** Reason why Redis did not decide. It is a metric label, so the list is closed. */
+/** Reason why Redis did not decide. The reason is a metric label, so the set of values is fixed. */
 export type FallbackReason = UnavailableReason | 'failed'
 
 /** Options for `createSharedLimiter()`. `local` counts while Redis is unavailable. */
@@ -31,7 +31,7 @@ const KEY_HASH_CHARACTERS = 27 // 162 bits
 
 /**
  * The algorithm of local-limiter.ts, in microseconds of the Redis clock, so that replicas do not need synchronized
- * clocks. A key is never further ahead than `per`, which corrects the effect of a clock that was set back.
+ * clocks. The used allowance of a key never exceeds `per`, even after the clock of Redis was set back.
  * KEYS: the rate limit key. ARGV: interval, per. Returns: allowed (1 or 0), microseconds until the full allowance is
  * restored, microseconds to wait.
  */
@@ -47,7 +47,10 @@ redis.call('SET', KEYS[1], string.format('%.3f', now + used), 'PX', math.ceil(us
 return {1, math.ceil(used), 0}
 `
 
-/** A Redis client with the script as a command. ioredis sends the hash, and the text when Redis lost the script. */
+/**
+ * A Redis client with the script as a command. ioredis sends the hash of the script. When Redis lost the script,
+ * ioredis sends the text.
+ */
 type LimiterRedis = Redis & {
   takeFromLimit(key: string, intervalUs: number, perUs: number): Promise<unknown>
 }
@@ -55,7 +58,8 @@ type LimiterRedis = Redis & {
 /**
  * Creates a limiter that counts requests in Redis, together with other processes. While Redis is unavailable, slow or
  * failing, this process counts locally. A caller then gets at most the full limit from each process. Results from Redis
- * are kept locally. Local counting continues from them, and a denied caller stays denied here until its wait is over.
+ * are kept locally. Local counting continues from these results. This process denies a denied caller until the wait of
+ * the caller is over.
  */
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
   const { shared, local, tickMs, onFallback } = options

@@ -1,15 +1,17 @@
 import { canonicalTarget, type TargetRules } from '../../policy-engine/match/canonical-target.ts'
 
 /**
- * `URL` also accepts addresses with backslashes or other numbers of slashes. The code below would find another path in
- * them. RFC 3986 section 3.
+ * Matches the start of an address with exactly two slashes after the scheme. `URL` also accepts backslashes, and fewer
+ * or more slashes. For such an address, `isRequestAddress()` would read a different path than `URL`. RFC 3986 section
+ * 3.
  */
 const WITH_AUTHORITY = /^https?:\/\/[^/\\]/i
 const QUERY_OR_FRAGMENT = /[?#]/
 
 /**
- * Returns whether an address names the current request. Its origin must equal the origin of the base URL; `Host` does
- * not count. Its path must equal the canonical path of the request. Query and fragment are ignored.
+ * Returns whether an address names the current request. The origin of the address must equal the origin of the base
+ * URL; the `Host` header is ignored. The path of the address must equal the canonical path of the request. Query and
+ * fragment are ignored.
  * Source: RFC 9449 section 4.3, step 9, with the normalization of RFC 3986 sections 6.2.2 and 6.2.3.
  * @param path canonical.
  */

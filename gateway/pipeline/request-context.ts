@@ -96,14 +96,14 @@ export type Responder = {
   readonly refuse: (context: RequestContext, refusal: Refusal) => void
   /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
   readonly fail500: (context: RequestContext, error: unknown) => void
-  /** The same for a request without a context, so without a request ID. */
+  /** Handles an exception in a request without a context, and therefore without a request ID. */
   readonly fail500Early: (response: ServerResponse, error: unknown) => void
   /**
-   * Returns whether the connection closes after the upstream's response, which is about to be sent. If so, the gateway
-   * reads no further request from it. RFC 9112 section 9.6.
+   * Returns whether the connection closes after the upstream's response, which is about to be sent. If the connection
+   * closes, the gateway reads no further request from it. RFC 9112 section 9.6.
    */
   readonly shouldClose: (context: RequestContext) => boolean
-  /** Returns whether an earlier response on the connection was the last one. The gateway ignores such a request. */
+  /** Returns whether the request follows the final response of its connection. The gateway ignores such a request. */
   readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
 }
 

@@ -22,7 +22,7 @@ export function createResponder(
 
   function refuse(context: RequestContext, refusal: Refusal): void {
     context.refusal = refusal
-    // Keeps an earlier decision to allow: a failure of the upstream does not change it.
+    // A failure of the upstream does not change an earlier decision to allow the request.
     context.decision ??= decisionOf(refusal)
     send(context, refusalReply(context, refusal), isSuspicious(refusal))
   }
@@ -33,7 +33,7 @@ export function createResponder(
       options.onBroken()
       options.report('request_failed', requestId, error)
     } catch {
-      // Counting or logging failed, so this failure has no place to be reported.
+      // Counting or logging failed, so this failure cannot be reported.
     }
   }
 

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { parseCidr } from '../../platform/diagnostics/schema/value-formats.ts'
 
-/** The one header that the gateway reads from trusted proxies. A client could set any other one. */
+/** The one header that the gateway reads from trusted proxies. A client could set any other header. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 
 const IPV4_WITH_PORT = /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/

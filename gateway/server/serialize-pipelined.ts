@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Maximum number of pipelined requests that wait on a connection. The gateway closes a connection with more of them
- * after it has responded to these.
+ * Maximum number of pipelined requests that wait on a connection. If a connection has more, the gateway responds to the
+ * waiting requests and then closes the connection.
  */
 const MAX_WAITING = 100
 

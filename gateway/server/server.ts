@@ -33,10 +33,13 @@ export type ServerOptions = {
 /** Limit for receiving a request head. Slower clients are broken or attack the gateway. Milliseconds. */
 const HEAD_TIMEOUT_MS = 10_000
 /**
- * Limit for receiving head and body together. Long uploads need a connection that is fast enough for it. Milliseconds.
+ * Limit for receiving head and body together. Long uploads need a connection that is fast enough for this limit.
+ * Milliseconds.
  */
 const REQUEST_TIMEOUT_MS = 60_000
-/** Exceeds the common 60 s of load balancers, so that they close an idle connection first. Milliseconds. */
+/**
+ * Longer than the usual 60 s of load balancers, so that a load balancer closes an idle connection first. Milliseconds.
+ */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500
 /** Time for a client to close its side after the gateway has closed its own. Milliseconds. */
@@ -131,8 +134,8 @@ function respondToClientError(error: ClientError, socket: Socket, options: Serve
 type ClientError = Error & { code?: string; rawPacket?: unknown; bytesParsed?: number }
 
 /**
- * Returns whether an invalid request head starts with `HEAD`. If the method was in an earlier packet, it is unknown
- * here.
+ * Returns whether an invalid request head starts with `HEAD`. If the method was in an earlier packet, the function does
+ * not know the method.
  */
 function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
   const read = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, bytesParsed) : ''
@@ -142,7 +145,10 @@ function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
   return end === -1 || end + 4 === read.length
 }
 
-/** Writes a response without a response object and closes the connection, because its next bytes cannot be trusted. */
+/**
+ * Writes a response without a response object and closes the connection, because the next bytes of the connection
+ * cannot be trusted.
+ */
 function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHead = false): void {
   // A failed parser fails again for every further byte.
   if (closing.has(socket)) return

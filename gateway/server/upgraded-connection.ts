@@ -24,7 +24,7 @@ export function acceptUpgrade(
 ): { readonly response: ServerResponse; readonly upgraded: UpgradedConnection } {
   const response = new http.ServerResponse(request)
   response.shouldKeepAlive = false
-  // The types require a `net.Socket`. `request.socket` is one, or a TLS socket.
+  // The types require a `net.Socket`. `request.socket` is a `net.Socket` or a TLS socket.
   response.assignSocket(request.socket)
   let early = head.length > 0
   const onData = (): void => {

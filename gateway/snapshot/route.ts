@@ -59,7 +59,7 @@ export type EventsRoute = Common & {
   readonly bodyLimitBytes: number
 }
 
-/** All kinds of routes. One table holds all of them, so that each path is matched in one way only. */
+/** All kinds of routes. One table holds the routes of all kinds, so that the same rules match every path. */
 export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | EventsRoute
 
 /** The compiled form of one version of policies and configuration. Each request uses exactly one snapshot. */

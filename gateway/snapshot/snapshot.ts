@@ -59,7 +59,7 @@ export type SnapshotOptions = {
 /**
  * Compiles policies and configuration into one route table. It computes everything that requests need from a route in
  * advance, in steps of a few routes each.
- * @throws {Error} when a route names an unknown upstream. `loadPolicies` reports that earlier.
+ * @throws {Error} when a route names an unknown upstream. `loadPolicies` reports this error earlier.
  */
 export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
   const api = yield* apiRoutes(options)

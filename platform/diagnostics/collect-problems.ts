@@ -37,7 +37,7 @@ export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnos
   return [...Map.groupBy(diagnostics, ({ code, place }) => `${code} ${place.file}`).values()].flatMap(
     (all) => {
       const [first] = all
-      // The line with the number would replace only one diagnostic, so that diagnostic is shown instead.
+      // If only one diagnostic exceeds the maximum, that diagnostic is shown instead of a line with the number 1.
       if (first === undefined || all.length <= MAX_PER_CODE + 1) return all
       const message = `this file has ${all.length - MAX_PER_CODE} more problems with this code`
       const more = diagnostic(first.code, message, wholeFile(first.place.file), { severity: first.severity })

@@ -4,7 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 export type Steps<T> = Generator<void, T, void>
 
 /**
- * Longest time in milliseconds that a slice blocks the event loop. Long enough for progress, short enough for requests.
+ * Longest time in milliseconds that a slice blocks the event loop. The work still makes progress, and requests wait
+ * only a short time.
  */
 const SLICE_MS = 4
 

@@ -34,8 +34,8 @@ const LINE_END = 0x0a
 
 /**
  * The destination of log lines. It never blocks, never throws, and buffers a bounded number of characters.
- * Lines that cannot be written are dropped and counted exactly, and a notice in their position gives the number.
- * Dropping starts when the buffer exceeds `heldCharacters`, and stops when half of the buffer is written.
+ * Lines that cannot be written are dropped and counted exactly, and a notice at the position of the dropped lines gives
+ * their number. Dropping starts when the buffer exceeds `heldCharacters`, and stops when half of the buffer is written.
  * After a failed write, dropping lasts for `RETRY_AFTER_MS`.
  */
 export class LogSink {

@@ -40,8 +40,8 @@ type Watched = { readonly bytesRead: number; quietMs: number }
 
 /**
  * Tracks a server's connections, so that closing waits only for requests. Node's own `close` resets idle connections
- * immediately, even when a request is in transit. It then waits more than a minute for connections without any request,
- * which clients open in advance.
+ * immediately, even when a request is in transit. `close` then waits more than a minute for connections without any
+ * request, which clients open in advance.
  */
 export function gracefulClose(server: Server): GracefulClose {
   const open = new Set<Socket>()

@@ -1,5 +1,6 @@
 /**
- * The module `node:http`. An `import` statement would evaluate all its exports, and `WebSocket` loads the built-in
- * client of Node.js, which is not used here. That takes as long as the rest of the start of Node.js.
+ * The module `node:http`. An `import` statement would evaluate all exports of the module. The export `WebSocket` loads
+ * the built-in client of Node.js, which Scopegate does not use. Loading that client takes as long as the rest of the
+ * start of Node.js.
  */
 export const http = process.getBuiltinModule('node:http')

@@ -6,12 +6,12 @@ const HELPER_NICE = 10
 
 /**
  * Lowers the priority of V8's helper threads, which mark garbage and compile functions. Call it at the entry of a
- * process. Four of them start a job together. On one processor the event loop then gets a fifth of the time, and
+ * process. Four helper threads start a job together. On one processor the event loop then gets a fifth of the time, and
  * requests wait 50 to 200 ms (docs/decisions/0033-lower-the-priority-of-v8-helper-threads.md).
  *
- * A process with a nice value above 10 keeps it for the helpers too.
+ * If the nice value of the process is above 10, the helper threads get the same nice value as the process.
  *
- * Linux only. Elsewhere, and where the kernel does not permit it, the priorities do not change.
+ * Linux only. Elsewhere, and where the kernel does not permit the change, the priorities stay the same.
  */
 export function lowerHelperPriority(): void {
   try {
@@ -21,6 +21,6 @@ export function lowerHelperPriority(): void {
       if (name === 'V8Worker\n') setPriority(Number(thread), nice)
     }
   } catch {
-    // The gateway works without it, with longer stalls.
+    // Without the lower priority, the gateway works, but requests can wait longer.
   }
 }

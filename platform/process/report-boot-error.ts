@@ -2,7 +2,8 @@ import { BootError } from '../diagnostics/boot-error.ts'
 
 /**
  * Prints the reason for a failed start on standard error and returns the exit code.
- * Prints a BootError without its stack, because its message explains the failure. Other errors are defects and keep it.
+ * Prints a BootError without its stack, because its message explains the failure. Other errors are defects, so their
+ * stack is printed.
  */
 export function reportBootError(
   error: unknown,

@@ -40,8 +40,8 @@ const MOST_AT_ONCE = 1_000
 
 /**
  * Reads the revocation stream on its own connection until it is closed. After an interruption, it continues at the last
- * entry. If that entry is gone, or another server process responds, a gap is possible. It then calls `onMissed` and
- * starts again.
+ * entry. If that entry is gone, or another server process responds, a gap is possible. In both cases, the function
+ * calls `onMissed` and starts again.
  * @throws {BootError} like connectRedis with `mayBeAway`.
  */
 export async function followRedisRevocations(options: FollowOptions): Promise<RedisFollower> {

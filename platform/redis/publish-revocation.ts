@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './revocation-keys.ts'
 
-/** Maximum number of entries. Redis deletes the oldest ones, and a slow reader starts again. */
+/**
+ * Maximum number of entries. Redis deletes the oldest entries. A slow reader that missed a deleted entry starts again.
+ */
 const MOST_ENTRIES = 100_000
 /** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */
 const LEAST_SECONDS = 86_400
@@ -26,9 +28,9 @@ end
 
 /**
  * KEYS: stream, mark, time of the issuer's last relayed revocation. ARGV: entry, lifetime of the mark, time of the
- * revocation. All times are in seconds. The third key exists because another issuer can set the mark of the same name.
- * Neither the time nor the expiry of a mark decreases. A mark contains the time of the revocation, because a later
- * revocation of the same subject can follow.
+ * revocation. All times are in seconds. The third key is necessary because another issuer can set the mark for the same
+ * name. Neither the time nor the expiry of a mark decreases. A mark contains the time of the revocation, because a
+ * later revocation of the same subject can follow.
  */
 const RELAY = `${PUBLISH}
 local told = redis.call('GET', KEYS[3])
@@ -44,8 +46,9 @@ return 1
 `
 
 /**
- * Writes a revocation from another channel to Redis, unless another gateway has written it for the same issuer.
- * Cost: one round trip for each name in it.
+ * Writes a revocation that the gateway received outside Redis to the revocation stream in Redis. Does nothing if
+ * another gateway has written the same revocation for the same issuer.
+ * Cost: one round trip for each revoked name (grant, token or subject).
  */
 export async function relayRevocation(
   redis: Redis,

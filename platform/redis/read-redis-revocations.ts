@@ -38,7 +38,7 @@ export async function awaitEntriesAfter(
   return toEntries(answer?.[0]?.[1] ?? [])
 }
 
-/** Returns the ID of the Redis server process. After a change, acknowledged writes can be lost. */
+/** Returns the ID of the Redis server process. After a change of the ID, Redis can have lost acknowledged writes. */
 export async function readRunId(redis: Redis): Promise<string | undefined> {
   try {
     return /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1]

@@ -19,10 +19,11 @@ const VERSION = 1
 
 /**
  * Creates seals whose key and name are derived from a token. Without the token, the stored data is unreadable. With
- * `secret`, a writer to the store that has its own token cannot forge a value.
+ * only a token and write access to the store, but without `secret`, an attacker cannot forge a value.
  * Source: HKDF RFC 5869, AES-256-GCM NIST SP 800-38D. Cost of a seal: some microseconds.
  * @param options.purpose separates the uses of one token.
- * @param options.id identifies the issuer's configuration: a value of another configuration does not open.
+ * @param options.id identifies the issuer's configuration: a value that was sealed for another configuration cannot be
+ * opened.
  */
 export function createSeals(options: {
   readonly purpose: 'verdict' | 'refresh'

@@ -3,7 +3,7 @@ import { CircuitBreaker } from '../circuit-breaker.ts'
 import type { Logger } from '../logging/logger.ts'
 import { connectRedis } from './redis.ts'
 
-/** Reason for not using Redis. It is a metric label, so the list is closed. */
+/** Reason for not using Redis. The reason is a metric label, so the set of values is fixed. */
 export type UnavailableReason = 'away' | 'open'
 
 /**
@@ -19,8 +19,8 @@ export type SharedRedis = {
   /** Description of the reason for not using Redis. Undefined while Redis is in use. */
   readonly trouble: string | undefined
   /**
-   * Sends a command without the default deadline, for callers with a longer one. Rejects when the connection closes, or
-   * when Redis sends nothing for 2 s.
+   * Sends a command without the default deadline, for callers with a longer deadline. Rejects when the connection
+   * closes, or when Redis sends nothing for 2 s.
    */
   send(name: string, args: readonly (string | number)[]): Promise<unknown>
   close(): void
@@ -34,7 +34,7 @@ const TROUBLE: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
   open: 'it fails or does not respond in time: each gateway counts, caches and introspects on its own',
 }
-/** Longer than a connection without data stays open. Milliseconds. */
+/** Longer than the time that a connection without data stays open. Milliseconds. */
 const NO_TIMEOUT_MS = 60_000
 
 /**

@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 import { runInNewContext } from 'node:vm'
 
 type HeapUse = {
-  /** Returns the used part of the heap limit. At 1 the process ends. */
+  /** Returns the used part of the heap limit. At 1, V8 ends the process. */
   ratio(): number
   close(): void
 }
@@ -17,9 +17,9 @@ const MEASURE_ABOVE = 0.7
 const MEASURE_EVERY_MS = 1_000
 
 /**
- * Measures how full the old generation of the heap is. The process ends when it is full. The ratio is based on the
- * bytes left after the last full collection, because a healthy process lets garbage grow up to the limit. Near the
- * limit, a collection is forced at most once per second.
+ * Measures how full the old generation of the heap is. When the old generation is full, V8 ends the process. The ratio
+ * is based on the bytes left after the last full collection, because a healthy process lets garbage grow up to the
+ * limit. Near the limit, the function forces a collection at most once per second.
  */
 export function watchHeap(tickMs: () => number): HeapUse {
   const limitBytes = oldLimitBytes()
@@ -37,7 +37,7 @@ export function watchHeap(tickMs: () => number): HeapUse {
     ratio() {
       const bytes = oldBytes()
       if (bytes <= MEASURE_ABOVE * limitBytes) return Math.min(bytes, liveBytes) / limitBytes
-      // If the heap is full again this soon after a collection, another collection would not help.
+      // The heap is full again within a second after a collection, so a second collection would not help.
       if (tickMs() - measuredAtMs < MEASURE_EVERY_MS) return bytes / limitBytes
       collectGarbage()
       measure()
@@ -70,7 +70,8 @@ let collect: (() => void) | undefined
 
 /**
  * Forces a full garbage collection, which takes tens of milliseconds. A process that rejects requests produces too
- * little garbage to trigger one in V8. Without a collection, it would not notice that memory is available again.
+ * little garbage to trigger one in V8. Without a forced collection, the process would not notice that memory is
+ * available again.
  */
 export function collectGarbage(): void {
   if (collect === undefined) {

@@ -29,9 +29,11 @@ export const NORMAL: OverloadLevel = { level: 'normal', reason: undefined, calmR
 
 const LEVELS = ['normal', 'closing', 'refusing'] as const
 const REASONS: readonly OverloadReason[] = ['heap', 'memory', 'loop']
-/** Calm readings before a lower level, 2 s. Load returns as soon as requests do. */
+/**
+ * Number of calm readings before the level falls: 2 s. The load returns as soon as the gateway accepts requests again.
+ */
 const CALM_READINGS = 20
-/** A level ends only below this part of its threshold (hysteresis). */
+/** A level ends only when the load falls below this part of the threshold (hysteresis). */
 const LEAVE_AT = 0.9
 
 /**

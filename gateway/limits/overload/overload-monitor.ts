@@ -24,8 +24,8 @@ const COLLECT_EVERY_READINGS = 20
 /** Event loop delay above which a process cannot serve requests. Milliseconds. */
 const LAGGING_MS = 1_000
 /**
- * Consecutive slow readings before the readiness check fails. A single one may be a garbage collection or a large
- * document.
+ * Consecutive slow readings before the readiness check fails. A garbage collection or a large document may cause a
+ * single slow reading.
  */
 const LAGGING_READINGS = 3
 

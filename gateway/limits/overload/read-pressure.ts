@@ -57,7 +57,8 @@ function createHistogram(): ReturnType<typeof monitorEventLoopDelay> {
 }
 
 /**
- * Converts a measured interval into a delay. Without delay, the interval is `RESOLUTION_MS`. It is NaN without samples.
+ * Converts a measured interval into a delay. Without delay, the interval is `RESOLUTION_MS`. Without samples, the
+ * interval is NaN.
  */
 function late(nanoseconds: number): number {
   if (Number.isNaN(nanoseconds)) return 0

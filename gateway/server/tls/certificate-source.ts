@@ -20,9 +20,9 @@ export type CertificateSource = {
 const CHECK_EVERY_MS = 5_000
 
 /**
- * Opens a certificate and reloads it when the content of its files changes, in whatever way they are written. Invalid
- * content changes nothing: the active certificate stays and the log states the reason. The same applies while only one
- * of the two files has been replaced.
+ * Opens a certificate and reloads it when the content of its files changes, regardless of how the files are written.
+ * Invalid content changes nothing: the active certificate stays and the log states the reason. The same applies while
+ * only one of the two files has been replaced.
  * @throws {ConfigError} C320 when the first certificate is not usable.
  */
 export function openCertificateSource(options: {
@@ -58,7 +58,7 @@ export function openCertificateSource(options: {
     logger.info({ event: 'tls_certificate', ...logFields(parsed) }, 'TLS certificate reloaded')
   }
 
-  /** Logs each problem once, for as long as it lasts. */
+  /** Logs a problem once, not again at each check that finds the same problem. */
   function logProblem({
     file,
     fault,

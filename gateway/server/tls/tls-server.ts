@@ -72,7 +72,7 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
   return server
 }
 
-/** Reasons for a failed TLS handshake: a metric label, so the list is closed. */
+/** Reasons for a failed TLS handshake: a metric label, so the set of values is fixed. */
 export type HandshakeFailure =
   | 'timeout'
   | 'aborted'

@@ -44,7 +44,8 @@ export function* checkSources(
     presetsFile === undefined || sources.presets === undefined
       ? config.presets
       : attempt(() => readPresets(presetsFile, sources.presets))
-  // Without presets, each policy that extends one would report an error that is not its own.
+  // Stops if the presets are invalid. Otherwise each policy that extends a preset would get an error, although the
+  // cause is in the presets.
   if (presets === undefined) return { hash, problems: found }
   const policies = yield* loadPoliciesSliced({
     dir: config.policiesDir,

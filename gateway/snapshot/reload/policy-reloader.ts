@@ -39,7 +39,7 @@ export type PolicyReloader = {
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /** The active policies, which new workers start with. */
   readonly active: PolicySources
-  /** Check for `/readyz?verbose`. It never makes the gateway not ready. */
+  /** Check for `/readyz?verbose`. The check never makes the gateway not ready. */
   check(): ReadinessCheck
 }
 

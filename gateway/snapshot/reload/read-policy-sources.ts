@@ -24,14 +24,17 @@ export type PolicyLocations = {
   readonly presetsFile: string | undefined
 }
 
-/** Maximum number of volume swaps during one read. After that the last read counts, even if it is mixed. */
+/**
+ * Maximum number of volume swaps during one read. After this number of swaps, the last read is used, even if its files
+ * are from different versions.
+ */
 const MAX_SWAPS = 20
 /** Kubernetes symlink to the folder with the current contents of a volume. */
 const DATA_LINK = '..data'
 
 /**
- * Reads all policies, the scope catalogue and the presets. Each Kubernetes volume is read at one version. Never
- * rejects: the result states which file or folder is unreadable.
+ * Reads all policies, the scope catalogue and the presets. All files of a Kubernetes volume are read from the same
+ * version. Never rejects: the result states which file or folder is unreadable.
  */
 export async function readPolicySources(locations: PolicyLocations): Promise<PolicySources> {
   const { policiesDir, scopesFile, presetsFile } = locations
@@ -47,7 +50,10 @@ type Volume = Pick<PolicySources, 'folder' | 'files'>
 /** Entries of a folder: the path of each name, and the names that may be folders. */
 type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
 
-/** Reads a folder and its nested folders, each at one version, because each of them may be a volume. */
+/**
+ * Reads a folder and its nested folders. Each folder can be a Kubernetes volume, whose contents can change during the
+ * read. So all files of a folder are read from the same version.
+ */
 async function readVolume(dir: string): Promise<Volume> {
   return readPinned(dir, async ({ paths, folders }) => {
     const [own, ...nested] = await Promise.all([
@@ -89,7 +95,7 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
 }
 
 async function readFiles(paths: Listing['paths']): Promise<Volume> {
-  // The gateway does not run tests, so it does not read them.
+  // The gateway does not run tests, so it does not read test files.
   const names = visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
   const files = await Promise.all(
     names
