@@ -5,8 +5,8 @@ import type { NamedClaims } from '../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../policy-engine/decide/scope-check.ts'
 
 /**
- * Claims of a token, from a JWT or an introspection response. Values of type `unknown` are not validated; the others
- * are.
+ * Claims of a token, from a JWT or an introspection response. Values of type `unknown` are not validated. All other
+ * values are validated.
  */
 export type TokenFacts = {
   readonly subject: string | undefined
@@ -53,7 +53,7 @@ export function isHeaderSafe(value: unknown): value is string {
   return typeof value === 'string' && HEADER_SAFE.test(value)
 }
 
-/** Returns the strings in `aud`, each without one trailing slash. A value of another type names no resource. */
+/** Returns the strings in `aud`, each without one trailing slash. A value that is not a string names no resource. */
 function readAudience(audience: unknown): readonly string[] {
   const members = Array.isArray(audience) ? audience : [audience]
   return members
@@ -61,7 +61,9 @@ function readAudience(audience: unknown): readonly string[] {
     .map((member) => (member.endsWith('/') ? member.slice(0, -1) : member))
 }
 
-/** A subject identifies a user only together with its issuer: two issuers may use the same subject for two users. */
+/**
+ * A subject identifies a user only together with its issuer: two issuers may use one subject for two different users.
+ */
 function identityHeaders(caller: {
   readonly subject: string | undefined
   readonly clientId: string | undefined

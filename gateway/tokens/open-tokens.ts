@@ -15,7 +15,7 @@ import { isMarkedRevoked } from './revocation/revoked-tokens.ts'
 /** Token validation of a gateway: its issuers, their revocation channels, and the token cache. */
 export type Tokens = {
   readonly issuers: readonly IssuerClient[]
-  /** Opens after the listener of revocations exists. */
+  /** The revocation channels, which open after the listener of revocations exists. */
   readonly channels: RevocationChannels
   readonly cache: TokenCache
   readonly validator: TokenValidator
@@ -91,8 +91,8 @@ function openIssuers(
 }
 
 /**
- * Returns whether the tokens of each issuer can be validated. An issuer whose keys were never fetched makes the gateway
- * not ready. Every other problem only degrades it.
+ * Returns one check per issuer: whether the tokens of the issuer can be validated. If the keys of an issuer were never
+ * fetched, the gateway is not ready. Every other problem only degrades the gateway.
  */
 function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
   return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
@@ -109,7 +109,10 @@ function neverFetched(issuer: string): ReadinessCheck {
   return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }
 }
 
-/** Returns the token cache level that gateways share; undefined without Redis, or if the configuration disables it. */
+/**
+ * Returns the token cache level that gateways share. Undefined without Redis, or if the configuration disables this
+ * level.
+ */
 function sharedLevel(
   tokenCache: GatewayConfig['tokenCache'],
   parts: {

@@ -3,7 +3,7 @@ import type { IntrospectionResult, TokenStatus } from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
-/** How to validate a token: `known` needs no validation. */
+/** How to validate a token. With `known`, the status is already known. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly status: TokenStatus }
   /** By its signature. */
@@ -12,7 +12,7 @@ export type TokenCheck =
   | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }
-/** The token names an unknown issuer, or needs introspection that no issuer offers. */
+/** The token names an unknown issuer. Or the token needs introspection, and no issuer offers introspection. */
 const FOREIGN: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'wrong_issuer' } } }
 
 /**
@@ -50,7 +50,8 @@ async function askInTurn(
     try {
       const answer = await introspect(token, ...how)
       if (answer.status.active) return answer
-      // `inactive` means that this issuer does not recognize the token. Any other fault is more specific.
+      // `inactive` means that this issuer does not recognize the token. Any other fault describes the problem more
+      // precisely.
       if (last === undefined || isUnknown(last.status)) last = answer
     } catch (error) {
       failure ??= error

@@ -1,6 +1,6 @@
 /**
- * The status of a token cannot be determined, so the gateway can neither accept nor reject it. The message contains no
- * token.
+ * The status of a token cannot be determined, so the gateway can neither accept nor reject the token. The message
+ * contains no token.
  */
 export abstract class UnverifiableError extends Error {
   abstract readonly code: string

@@ -2,7 +2,7 @@ import type { AssertionKey } from './assertion-key.ts'
 
 export type AssertionKeyRing = {
   signingKey(nowMs: number): AssertionKey
-  /** Returns the keys to publish. Returns the same array until the set of keys changes. */
+  /** Returns the keys to publish. The function returns the same array until the set of keys changes. */
   publishedKeys(nowMs: number): readonly AssertionKey[]
   /** Replaces the keys. The first key becomes the signing key once it has been published for `leadMs`. */
   replace(keys: readonly AssertionKey[], nowMs: number): void
@@ -23,7 +23,8 @@ export function createAssertionKeyRing(options: {
 }): AssertionKeyRing {
   const { leadMs, assertionLifeMs } = options
   const published = new Map<string, Published>()
-  // Upstreams cannot have cached other keys of a process that has just started. These keys may sign immediately.
+  // When the process starts, upstreams cannot have cached older keys of this process. The first keys may therefore sign
+  // immediately.
   for (const key of options.keys)
     published.set(key.kid, { key, sinceMs: Number.NEGATIVE_INFINITY, leavesAtMs: Number.POSITIVE_INFINITY })
   let current = firstOf(options.keys)
@@ -63,7 +64,8 @@ export function createAssertionKeyRing(options: {
         if (kept.has(kid)) continue
         const lastUseMs = kid === signing.kid ? fromMs : nowMs
         one.leavesAtMs = Math.min(one.leavesAtMs, lastUseMs + assertionLifeMs)
-        // The replaced key signs until its successor may sign. This overrides a removal time from an earlier rotation.
+        // The replaced key signs until its successor may sign. This time replaces a removal time from an earlier
+        // rotation.
         if (kid === signing.kid) one.leavesAtMs = lastUseMs + assertionLifeMs
       }
     },

@@ -20,8 +20,8 @@ export type AssertionKey = {
  */
 export function toAssertionKey(privateKey: KeyObject): AssertionKey | undefined {
   const { kty, crv, x, y } = createPublicKey(privateKey).export({ format: 'jwk' })
-  // RFC 7638 section 3.2: the required members, in lexicographic order. Only these are copied, so no private member can
-  // leak.
+  // RFC 7638 section 3.2: the required members, in lexicographic order. No other member is copied, so no private member
+  // can leak.
   const members: Record<string, string> | undefined =
     kty === 'EC' && crv === 'P-256' && x !== undefined && y !== undefined
       ? { crv, kty, x, y }
@@ -39,14 +39,14 @@ export function toAssertionKey(privateKey: KeyObject): AssertionKey | undefined 
   })
 }
 
-/** Generates a P-256 private key in PEM, the form in which several processes share it. */
+/** Generates a P-256 private key in PEM. Several processes share the key in this form. */
 export function generatePrivateKey(): string {
   return String(
     generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
   )
 }
 
-/** Creates an assertion key from a private key in PEM. Default: a new P-256 key, which exists only in memory. */
+/** Creates an assertion key from a private key in PEM. Default: a new P-256 key that exists only in memory. */
 export function generateAssertionKey(pem = generatePrivateKey()): AssertionKey {
   const key = toAssertionKey(createPrivateKey(pem))
   if (key === undefined) throw new Error('the key must be a P-256 key')

@@ -3,7 +3,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import { generateAssertionKey, readAssertionKeys } from './assertion-key.ts'
 import { type AssertionKeyRing, createAssertionKeyRing } from './assertion-key-ring.ts'
 
-/** Twice the cache lifetime that the `cache-control` header of the key document permits. Milliseconds. */
+/** Twice the time for which the `cache-control` header of the key document permits caching. Milliseconds. */
 const LEAD_MS = 600_000
 /** Maximum clock skew between gateway and upstream. Milliseconds. */
 const SKEW_MS = 60_000
@@ -16,15 +16,15 @@ const LOOK_EVERY_MS = 5_000
 export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
 
 /**
- * Opens the keys that sign assertions, and rotates them. Keys from `keyFile` rotate when the file changes. Generated
- * keys rotate every day, unless processes share one. Generated keys exist only in memory, so several replicas need a
- * file that all of them read.
+ * Opens the keys that sign assertions, and rotates them. With `keyFile`, the keys rotate when the file changes. Without
+ * `keyFile`, the gateway generates a key and rotates this key every day. A `sharedKey` never rotates.
+ * Generated keys exist only in memory. Several replicas therefore need a `keyFile` that all replicas read.
  * @throws {ConfigError} C306 when the file is not usable at startup. After startup, an unusable file is logged and the
  * current keys stay active.
  */
 export function openAssertionKeys(options: {
   readonly keyFile: string | undefined
-  /** A generated key in PEM that other processes also sign with. It is never rotated. */
+  /** A generated key in PEM that other processes also sign with. This key never rotates. */
   readonly sharedKey: string | undefined
   readonly ttlSeconds: number
   readonly nowMs: () => number
@@ -56,8 +56,8 @@ export function openAssertionKeys(options: {
       )
     }
   }
-  // Polls the modification time and follows symbolic links. A mounted secret is a symbolic link that is switched to
-  // another file.
+  // Polls the modification time and follows symbolic links. A mounted secret is a symbolic link, and an update changes
+  // the target of this link.
   watchFile(keyFile, { interval: LOOK_EVERY_MS, persistent: false }, reread)
   return { ring, close: () => unwatchFile(keyFile, reread) }
 }

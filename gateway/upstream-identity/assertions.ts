@@ -9,8 +9,8 @@ export type Assert = (caller: Caller, nowMs: number) => string
 const ASSERTION_TYPE = 'scopegate-assertion+jwt'
 
 /**
- * An assertion with less remaining lifetime is not reused: it could expire before a slow upstream validates it.
- * Seconds.
+ * Minimum remaining lifetime of a reused assertion. With less, the assertion could expire before a slow upstream
+ * validates it. Seconds.
  */
 const RENEW_BEFORE_SECONDS = 15
 /** Size of each of the two integers of an ES256 signature. RFC 7518 section 3.4. */
@@ -19,10 +19,10 @@ const P256_BYTES = 32
 type Minted = { readonly text: string; readonly goodUntilSeconds: number }
 
 /**
- * Creates assertions, which identify the caller to upstreams. They are signed JWTs (RFC 7519) with `iss`, `aud`, `sub`,
- * `client_id`, `token_issuer`, `scope`, `iat`, `exp` and `jti`.
- * Each caller has one assertion per upstream, which is reused until shortly before it expires. A `WeakMap` holds it by
- * caller, so it is released together with the cached token status.
+ * Creates assertions, which identify the caller to upstreams. An assertion is a signed JWT (RFC 7519) with `iss`,
+ * `aud`, `sub`, `client_id`, `token_issuer`, `scope`, `iat`, `exp` and `jti`.
+ * Each caller has one assertion per upstream, which is reused until shortly before it expires. A `WeakMap` holds the
+ * assertions by caller. They are therefore released together with the cached token status.
  * Cost: one signature, about 30 microseconds, when no assertion can be reused.
  * @returns a function that returns the same `Assert` for the same upstream.
  */
@@ -86,9 +86,9 @@ function encode(part: object): string {
 }
 
 /**
- * Converts an ECDSA signature of OpenSSL from DER, a sequence of two integers, to the JWS form. The JWS form is two
- * concatenated integers of fixed size. With `dsaEncoding: 'ieee-p1363'` of node:crypto, this conversion takes longer
- * than the signature.
+ * Converts an ECDSA signature of OpenSSL from DER to the JWS form. DER is a sequence of two integers. The JWS form is
+ * two concatenated integers of fixed size. OpenSSL could create the JWS form with `dsaEncoding: 'ieee-p1363'` of
+ * node:crypto. But that conversion takes longer than the signature.
  * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 section 8.3.
  * @param der signature created by this process, with less than 128 bytes after its head: P-256 or P-384.
  * @param size size of each integer in bytes, given by the curve.

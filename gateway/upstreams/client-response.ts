@@ -3,12 +3,12 @@ import { TLSSocket } from 'node:tls'
 import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
 
-/** Up to this size, copying a body is cheaper than a second buffer in the write. Bytes. */
+/** Up to this size, a copy of the body costs less than a second buffer in the write. Bytes. */
 const TEXT_BYTES = 16 * 1024
 
 /**
- * Ends a response with its last chunk. Node sends a Latin-1 string, which is byte-identical, in one write with the
- * head.
+ * Ends a response with its last chunk. As a Latin-1 string, the chunk has the same bytes, and Node sends the string in
+ * one write with the head.
  */
 export function endWith(response: ServerResponse, chunk: Buffer | string): void {
   if (typeof chunk === 'string') response.end(chunk, 'latin1')
@@ -21,12 +21,12 @@ export function isEventStream(contentType: string | string[] | undefined): boole
   return typeof contentType === 'string' && /^text\/event-stream\s*(?:;|$)/i.test(contentType)
 }
 
-/** Limit of interim responses per request, above any legitimate use. */
+/** Maximum number of interim responses per request. Legitimate upstreams send fewer. */
 export const MAX_INTERIM_RESPONSES = 32
 
 /**
- * Forwards a 102 response, and a 103 response with its `Link` header. All other interim responses are dropped, as is a
- * 103 without links. HTTP/1.0 clients get no interim responses. RFC 9110 section 15.2, RFC 8297.
+ * Forwards a 102 response, and the `Link` header of a 103 response. Drops all other interim responses, and a 103
+ * response without links. HTTP/1.0 clients get no interim responses. RFC 9110 section 15.2, RFC 8297.
  */
 export function relayInterim(response: ServerResponse, status: number, headers: IncomingHttpHeaders): void {
   if (response.req.httpVersion !== '1.1') return
@@ -36,14 +36,14 @@ export function relayInterim(response: ServerResponse, status: number, headers: 
   try {
     response.writeEarlyHints({ link: links })
   } catch {
-    // Node rejects an invalid link. The early hint is optional, so it is dropped.
+    // Node rejects an invalid link. The 103 response is optional, so the gateway drops this response.
   }
 }
 
 /**
- * Aborts a response with a TCP reset, so that the client cannot take it for complete. To an HTTP/1.0 client, a regular
- * end of the connection means the end of the body. TLS connections are reset too, because many clients ignore a missing
- * close_notify.
+ * Aborts a response with a TCP reset. The client therefore cannot mistake the response for complete. To an HTTP/1.0
+ * client, a regular end of the connection means the end of the body. TLS connections are reset too, because many
+ * clients ignore a missing close_notify.
  */
 export function resetClient(response: ServerResponse): void {
   const { socket } = response

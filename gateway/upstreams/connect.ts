@@ -4,7 +4,7 @@ import { READ_SHARED } from './http1/read-into.ts'
 
 /**
  * Creates a connector for upstream connections: HTTP/1.1 only, certificates verified. A reset is reported as an error,
- * so that it cannot pass for a regular end.
+ * because a regular end would look like the end of a response.
  * @param options.timeoutMs limit for connection setup, including TLS.
  * @param options.ca trusted CA certificates in PEM; `undefined`: the public CAs.
  * @param options.reading `shared`: `readInto()` reads the sockets; `stream`: the sockets are regular streams.
@@ -26,8 +26,8 @@ export function createConnector(options: {
   return (target, callback) =>
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
-      // Must be added before the listeners of the HTTP client. Otherwise a reset would count as the end of a response
-      // that has no length.
+      // This listener must be added before the listeners of the HTTP client. Otherwise a reset would look like the
+      // regular end of a response without a length.
       socket.on('error', nameReset)
       readOnAfterWriteError(socket)
       callback(null, socket)
@@ -42,8 +42,8 @@ type Done = (error?: Error | null) => void
 
 /**
  * Delays a write error until all received bytes have been read. An upstream may respond early and close the connection
- * while the request body is still being sent. The failed write must not destroy the connection before the response has
- * been read. RFC 9112 section 9.5.
+ * while the gateway still sends the request body. The failed write must not destroy the connection before the response
+ * has been read. RFC 9112 section 9.5.
  */
 function readOnAfterWriteError(socket: Socket): void {
   let given: Done | undefined
@@ -70,7 +70,8 @@ function failAfterLastRead(socket: Socket, error: NodeJS.ErrnoException, done: D
     done(error)
     return
   }
-  // The operating system reports a reset only once. The write received it, so the reader would see a regular end.
+  // The operating system reports a reset only once. The write has received this report, so the reader would see a
+  // regular end.
   const { push } = socket
   socket.push = (chunk, encoding) => {
     if (chunk !== null) return push.call(socket, chunk, encoding)

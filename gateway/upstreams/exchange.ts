@@ -42,7 +42,7 @@ export class Exchange implements DispatchHandler {
 
   start(): void {
     const { upstream, response } = this.#request
-    // A response emits `close` only once. `once()` would cost a wrapper function and its removal.
+    // A response emits `close` only once, so `on()` is enough. `once()` would cost a wrapper function and its removal.
     response.on('close', () => this.guard(this.#clientClosed))
     upstream.retryBudget.earn()
     const target = upstream.targets.choose()
@@ -113,8 +113,8 @@ export class Exchange implements DispatchHandler {
     response.writeHead(status, shape(status, headers) as string[])
     const length = headers['content-length']
     this.#remaining = length === undefined ? -1 : Number(length)
-    // The first chunk may come late, so the headers are sent without it. `setImmediate` keeps a small response in one
-    // write.
+    // Sends the headers before the first chunk, because the first chunk may come late. With `setImmediate`, a small
+    // response still needs only one write.
     if (this.#remaining !== -1) return
     setImmediate(flushHead, this)
     if (isEventStream(headers['content-type'])) this.#request.eventStreams.add(this)
@@ -139,7 +139,7 @@ export class Exchange implements DispatchHandler {
     onUpgrade?.(headers, socket)
   }
 
-  /** Ends an event stream during a drain. Its client reconnects, and discards an incomplete event. */
+  /** Ends an event stream during a drain. The client of the stream reconnects, and discards an incomplete event. */
   endStream(): void {
     if (this.#over) return
     this.#finish()
@@ -212,7 +212,7 @@ export class Exchange implements DispatchHandler {
     const { reason, refusal, retryCause } = upstreamFailure(error)
     this.#request.upstream.meter.failed(reason)
     this.#request.onFailure(error)
-    // A failure that the request or the gateway caused does not count against the target.
+    // If the request or the gateway caused the failure, the failure does not count against the target.
     if (refusal.refused !== 'request_malformed' && refusal.refused !== 'overloaded')
       this.#target?.failed(this.#attemptStartedMs)
     if (retryCause !== undefined && this.#retry(retryCause)) return
@@ -221,7 +221,7 @@ export class Exchange implements DispatchHandler {
     this.#abandon(refusal)
   }
 
-  /** Rejects the request before anything was sent: the circuits of all targets are open. */
+  /** Rejects the request before the gateway has sent anything: the circuits of all targets are open. */
   #ejected(): void {
     this.result.failure = 'ejected'
     this.#request.upstream.meter.failed('ejected')
@@ -243,13 +243,13 @@ export class Exchange implements DispatchHandler {
     const next = upstream.targets.choose(this.#target)
     if (next === undefined || !upstream.retryBudget.spend()) return false
     upstream.meter.retried()
-    // Discard the rest of the response. This closes its connection.
+    // Discards the rest of the response, and closes the connection of this response.
     this.#discarding = true
     this.#controller?.abort()
     body?.destroy()
     this.#discarding = false
     this.#leaveTarget()
-    // The caller may be the parser of the HTTP client, so the next attempt starts after it returns.
+    // The caller may be the parser of the HTTP client. The next attempt therefore starts after the caller returns.
     queueMicrotask(() => this.guard(() => this.#send(next)))
     return true
   }
@@ -275,8 +275,8 @@ export class Exchange implements DispatchHandler {
   }
 
   /**
-   * Starts a stall timeout when the client first falls behind. The gateway resets a client that reads nothing for too
-   * long.
+   * Starts a stall timeout when the client first reads too slowly. If the client reads nothing until the timeout, the
+   * gateway resets the connection.
    */
   #watchStall(): void {
     if (this.#stallWatched) return
@@ -285,11 +285,14 @@ export class Exchange implements DispatchHandler {
     response.setTimeout(idleTimeoutMs, () => resetClient(response))
   }
 
-  /** Aborts the upstream request. The client gets a local reply, or a reset if the response has already begun. */
+  /**
+   * Aborts the upstream request. The client gets a local reply. If the response has already begun, the gateway resets
+   * the connection instead.
+   */
   #abandon(refusal: Refusal): void {
     if (this.#over) return
     this.#finish()
-    // Detach from the client's body first: the local reply may have to drain the rest of it.
+    // Detach from the client's body first. The local reply may have to drain the rest of the body.
     this.#body?.destroy()
     this.#controller?.abort()
     const { response, refuse } = this.#request

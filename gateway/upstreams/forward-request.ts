@@ -5,7 +5,7 @@ import type { RetryRule } from '../../policy-engine/format/retry-rule.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFailureReason } from './upstream-failure.ts'
 
-/** An allowed request, with everything needed to forward it and its response. */
+/** An allowed request, with everything that is needed to forward the request and its response. */
 export type ForwardRequest = {
   readonly upstream: Upstream
   readonly method: string
@@ -16,27 +16,27 @@ export type ForwardRequest = {
   /** Source of the body; `undefined`: no body. */
   readonly body: IncomingMessage | undefined
   readonly bodyLimitBytes: number
-  /** Time to the first byte of the response. An upload that makes progress extends it. Milliseconds. */
+  /** Time to the first byte of the response. An upload that makes progress extends this time. Milliseconds. */
   readonly timeoutMs: number
   /** Longest stall inside the response, caused by the upstream or by a client that does not read. Milliseconds. */
   readonly idleTimeoutMs: number
   /** `undefined`: the request is never retried. */
   readonly retries: RetryRule | undefined
   /**
-   * Set for a WebSocket handshake. Takes the connection if the upstream accepts. Any other response is forwarded as
-   * usual.
+   * Set for a WebSocket handshake. If the upstream accepts the handshake, this function takes the connection. Any other
+   * response is forwarded as usual.
    */
   readonly onUpgrade: ((headers: IncomingHttpHeaders, socket: Duplex) => void) | undefined
-  /** Open event streams, so that a drain can end them. */
+  /** Open event streams. A drain ends these streams. */
   readonly eventStreams: Set<EndableResponse>
   readonly response: ServerResponse
   /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
   /** Sends a local reply. Called at most once, and only before anything was sent to the client. */
   readonly refuse: (refusal: Refusal) => void
-  /** Ends a response that is complete before the request body is, and handles the rest of the body. */
+  /** Ends a response that is complete before the request body is complete. Handles the rest of the body. */
   readonly endEarly: (source: IncomingMessage, response: ServerResponse) => void
-  /** Called after an exception in the gateway's own code, when the exchange is over. */
+  /** Called when the exchange is over after an exception in the gateway's own code. */
   readonly onBroken: (error: unknown) => void
   /** Receives the error behind a failed attempt. */
   readonly onFailure: (error: unknown) => void

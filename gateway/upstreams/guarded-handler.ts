@@ -7,8 +7,9 @@ type Handler = DispatchHandler & {
 }
 
 /**
- * Confines an exception in the gateway's own code to its request. The HTTP client would report it as a failure of the
- * upstream. As an uncaught exception, it would leave the request open forever.
+ * Limits the effect of an exception in the gateway's own code to one request. Otherwise the HTTP client would report
+ * the exception as a failure of the upstream. As an uncaught exception, the exception would leave the request open
+ * forever.
  */
 export class GuardedHandler implements DispatchHandler {
   readonly #handler: Handler

@@ -15,14 +15,14 @@ export type NameAddressesOptions = {
   readonly onMoved: () => void
 }
 
-/** Age at which addresses are resolved again. The system resolver does not report a TTL. Milliseconds. */
+/** Age at which addresses are resolved again. The system resolver reports no TTL. Milliseconds. */
 export const RESOLVE_EVERY_MS = 5_000
-/** Longest wait for the name service when cached addresses are available. Milliseconds. */
+/** If addresses are cached, the longest wait for the name service. Milliseconds. */
 const PATIENCE_MS = 500
 
 /**
- * Cached addresses of one name. At most one lookup runs at a time, so a stuck name service blocks only one thread of
- * the process. A failed lookup keeps the cached addresses.
+ * Cached addresses of one name. At most one lookup runs at a time. A name service that does not respond therefore
+ * blocks only one thread of the process. After a failed lookup, the cached addresses stay.
  */
 export class NameAddresses {
   readonly #hostname: string
@@ -86,7 +86,7 @@ export class NameAddresses {
     if (before.length > 0 && !stayed) this.#options.onMoved()
   }
 
-  /** Rotates the addresses, so that each connection starts with a different one. */
+  /** Rotates the addresses, so that each connection tries a different address first. */
   #rotatedAddresses(): readonly Address[] {
     if (this.#known.length < 2) return this.#known
     this.#turn = (this.#turn + 1) % this.#known.length

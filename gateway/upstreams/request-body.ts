@@ -9,8 +9,8 @@ export type RequestBodyOptions = {
 }
 
 /**
- * Streams a client's body to an upstream, with backpressure, and counts its bytes. It is separate from the client's
- * connection. After an aborted upstream request, the client can still get a response.
+ * Streams a client's body to an upstream, with backpressure, and counts its bytes. The stream is separate from the
+ * client's connection. After an aborted upstream request, the client can therefore still get a response.
  */
 export class RequestBody extends Readable {
   readonly #source: IncomingMessage

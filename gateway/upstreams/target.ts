@@ -21,7 +21,7 @@ export type TargetSettings = {
 }
 
 /**
- * Idle timeout of connections. Below 5 s, the keep-alive timeout of a Node upstream that does not announce one.
+ * Idle timeout of connections to an upstream that announces none. Shorter than 5 s, the keep-alive timeout of Node.
  * Milliseconds.
  */
 const IDLE_MS = 4_000
@@ -116,14 +116,16 @@ export class Target {
     })
   }
 
-  /** Resolves the name again while the target is in use, so that connections follow a changed name. */
+  /**
+   * While the target is in use, resolves the name again. Connections therefore use the new addresses after a change.
+   */
   #look(): void {
     if (!this.#used) return
     this.#used = false
     void this.#addresses?.refresh()
   }
 
-  /** Opens a new pool for the changed addresses. Requests of the old pool finish on their connections. */
+  /** Opens a new pool for the changed addresses. Requests of the old pool finish on their existing connections. */
   #renew(): void {
     const before = this.#pool
     this.#pool = this.#open()
@@ -139,7 +141,7 @@ export class Target {
     this.#probe = setTimeout(() => this.#tryToConnect(), pauseMs).unref()
   }
 
-  /** Opens and closes a connection. Only a reachable target gets a trial request. */
+  /** Opens and closes a connection as a probe. Only a reachable target gets a trial request. */
   #tryToConnect(): void {
     const { hostname, host, protocol, port } = new URL(this.origin)
     const target = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }

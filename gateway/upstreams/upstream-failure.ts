@@ -1,7 +1,7 @@
 import type { Refusal } from '../../policy-engine/decide/refusal.ts'
 import type { RetryCause } from '../../policy-engine/format/retry-rule.ts'
 
-/** Reason why an upstream gave no complete response. It is a metric label, so the list is closed. */
+/** Reason why an upstream gave no complete response. The reason is a metric label, so the set of values is fixed. */
 export type UpstreamFailureReason =
   | 'connect'
   | 'descriptors'
@@ -34,7 +34,7 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'ENETUNREACH':
     case 'EADDRNOTAVAIL':
       return { reason: 'connect', refusal: UNREACHABLE, retryCause: 'connect' }
-    // This machine has no descriptor, port or buffer left for one more connection.
+    // This machine has no free descriptor, port or buffer for another connection.
     case 'EMFILE':
     case 'ENFILE':
     case 'ENOBUFS':

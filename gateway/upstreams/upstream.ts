@@ -40,7 +40,7 @@ export type UpstreamSettings = {
   readonly ca: string | undefined
 }
 
-/** Creates an upstream. Connections are opened by requests. */
+/** Creates an upstream. Connections are opened only when requests need them. */
 export function createUpstream(
   settings: UpstreamSettings,
   options: {
@@ -88,12 +88,12 @@ export function createUpstream(
 
 /** Requests that earn one retry. */
 const REQUESTS_PER_RETRY = 5
-/** Largest number of saved retries. It is also the initial number. */
+/** Maximum number of saved retries, and also the initial number. */
 const SAVED_RETRIES = 10
 
 /**
- * Limits retries, so that they cannot flood an upstream. Beyond the saved retries, at most 20% of the requests are
- * retried.
+ * Limits retries, so that retries cannot overload an upstream. At most 20% of the requests are retried. Saved retries
+ * are additional.
  */
 class RetryBudget {
   #balance = SAVED_RETRIES * REQUESTS_PER_RETRY
@@ -122,9 +122,9 @@ class TargetSet {
   }
 
   /**
-   * Chooses the target with the fewest outstanding requests among those whose circuit allows one. Ties are resolved in
-   * round-robin order.
-   * @param except the target that just failed; it is the last choice.
+   * Chooses a target with a circuit that allows a request. Of these targets, chooses the target with the fewest
+   * outstanding requests. Equal targets are chosen in round-robin order.
+   * @param except the target that just failed. This target is the last choice.
    * @returns `undefined` if every circuit is open.
    */
   choose(except?: Target): Target | undefined {

@@ -25,7 +25,7 @@ export async function discoverJwksUri(
       })
       return readKeysAddress(document, { issuer, address })
     } catch (error) {
-      // An issuer that does not respond is unavailable at its other URL too.
+      // If an issuer does not respond, its other URL does not respond either.
       if (!(error instanceof IssuerKeysError) || !ANSWERED.has(error.code)) throw error
       failure ??= error
     }
@@ -63,7 +63,8 @@ function readKeysAddress(
   if (metadata.get('issuer') !== issuer)
     throw new IssuerKeysError('ERR_ISSUER_KEYS_METADATA', `${address}: "issuer" must be ${issuer}.`)
   const keys = metadata.get('jwks_uri')
-  // Keys need at least the transport protection of the metadata. A remote issuer has no keys on this machine.
+  // The URL of the keys must be protected at least as well as the URL of the metadata. A remote issuer has no keys on
+  // this machine.
   const isElsewhere = new URL(address).protocol === 'https:'
   if (
     typeof keys !== 'string' ||

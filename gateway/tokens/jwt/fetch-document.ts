@@ -15,7 +15,7 @@ export type DocumentFetcher = { readonly fetchDocument: FetchDocument; close(): 
  * Creates a fetcher for the metadata and keys of an issuer. Each fetch is one GET without redirects and compression.
  * One deadline covers the time from the DNS lookup to the last byte. The GET contains no data of a client request or a
  * token.
- * `fetchDocument` rejects with {IssuerKeysError}: ERR_ISSUER_KEYS_TIMEOUT, _CONNECTION, _STATUS, _RESPONSE.
+ * The fetcher rejects with {IssuerKeysError}: ERR_ISSUER_KEYS_TIMEOUT, _CONNECTION, _STATUS, _RESPONSE.
  * @param options.ca CA certificates for connections to the issuer, in PEM. Undefined: the public ones.
  */
 export function createDocumentFetcher({ ca }: { readonly ca: string | undefined }): DocumentFetcher {
@@ -64,7 +64,7 @@ export function createDocumentFetcher({ ca }: { readonly ca: string | undefined 
   }
 }
 
-/** Closes an unusable response with its connection. Teardown errors are expected. */
+/** Closes the connection of an unusable response. Errors while the connection closes are expected. */
 function drop(body: Readable): void {
   body.on('error', () => undefined)
   body.destroy()
@@ -74,7 +74,8 @@ function parse(text: string, address: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The parser's message quotes the text, so the error has no cause.
+    // The message of the parser error quotes the text. The new error therefore does not include the parser error as its
+    // cause.
     throw new IssuerKeysError('ERR_ISSUER_KEYS_RESPONSE', `${address} did not send JSON.`)
   }
 }

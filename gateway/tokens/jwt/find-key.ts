@@ -2,10 +2,10 @@ import type { IssuerKey } from './issuer-key.ts'
 import { fits } from './read-jwk.ts'
 
 /**
- * Finds the key that a token names by `kid`, among the keys that work with its algorithm. A token without `kid` matches
- * only if the issuer has exactly one such key.
+ * Finds the key that a token names by `kid`, among the keys that work with the algorithm of the token. A token without
+ * `kid` matches only if the issuer has exactly one such key.
  * Source: RFC 7515 section 4.1.4, RFC 8725 section 3.1.
- * @returns the key; `unknown` when the issuer may have published it since the last fetch; `unfit` when a new fetch
+ * @returns the key; `unknown` when the issuer may have published the key since the last fetch; `unfit` when a new fetch
  * cannot help.
  */
 export function findKey(
@@ -21,7 +21,7 @@ export function findKey(
   return others.length === 0 ? key : 'unfit'
 }
 
-/** RFC 9864 section 2.2: `Ed25519` and `EdDSA` mean the same algorithm for such a key. */
+/** RFC 9864 section 2.2: for such a key, `Ed25519` and `EdDSA` mean the same algorithm. */
 function isOne(ofKey: string, ofToken: string): boolean {
   return (
     ofKey === ofToken ||

@@ -7,7 +7,7 @@ const RSA: KeyKind = { kty: 'RSA', curve: undefined }
 const ED25519: KeyKind = { kty: 'OKP', curve: 'Ed25519' }
 
 /**
- * The signature algorithms that can be allowed for an issuer, each with its kind of key. Only asymmetric ones: a party
+ * The signature algorithms that can be allowed for an issuer, each with its kind of key. All are asymmetric: a party
  * that can verify an `HS256` token can also create one.
  * Source: RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2 (`Ed25519`), RFC 8725 section 3.1.
  */

@@ -12,7 +12,7 @@ export type IssuerKeysErrorCode =
   | 'ERR_ISSUER_KEYS_METADATA'
   /** The key file cannot be read, or contains no key set. */
   | 'ERR_ISSUER_KEYS_FILE'
-  /** There were never any keys, or the last ones are older than the maximum age. */
+  /** No keys were ever available, or the last keys are older than the maximum age. */
   | 'ERR_ISSUER_KEYS_UNAVAILABLE'
   /** The key is unknown, and newer keys cannot be fetched from the issuer now. */
   | 'ERR_ISSUER_KEYS_UNCONFIRMED'

@@ -29,9 +29,11 @@ export type IssuerKeysOptions = {
   readonly copy: JwksFileCache | undefined
   /** Maximum time between two fetches while the issuer responds. Milliseconds. */
   readonly refreshMs: number
-  /** After a fetch for an unknown `kid`, no further unknown `kid` causes a fetch for this long. Milliseconds. */
+  /**
+   * After a fetch for an unknown `kid`, the time during which other unknown `kid` values cause no fetch. Milliseconds.
+   */
   readonly cooldownMs: number
-  /** Keys that the issuer has not confirmed for this long are not used. Milliseconds. */
+  /** If the issuer has not confirmed the keys for this long, the gateway does not use them. Milliseconds. */
   readonly maxStaleMs: number
   readonly clock: Clock
   /** At least 0 and below 1. Spreads the fetches of many gateways over time. */
@@ -50,11 +52,13 @@ export type IssuerKeys = {
   readonly size: number
   /** Why the last fetch failed; undefined after a fetch that succeeded. */
   readonly unavailableReason: string | undefined
-  /** Fetches the keys, or reads the file cache if that fails. Never rejects: the gateway retries in the background. */
+  /**
+   * Fetches the keys. If the fetch fails, reads the file cache. Never rejects: the gateway retries in the background.
+   */
   start(): Promise<void>
   /**
-   * Returns the key that a token names, synchronously when it is known. Returns undefined when the issuer does not have
-   * the key.
+   * Returns the key that a token names. The return is synchronous when the key is known. Returns undefined when the
+   * issuer does not have the key.
    * @throws {IssuerKeysError} by rejection: no keys are available, or the last fetch failed and the key may be new.
    */
   lookUp(keyId: string | undefined, algorithm: string): IssuerKey | undefined | Promise<IssuerKey | undefined>
@@ -64,14 +68,14 @@ export type IssuerKeys = {
 /** Minimum time between two fetches, whatever the load. Milliseconds. */
 const SHORTEST_INTERVAL_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
-/** Maximum retry delay without any keys: until then no JWT of the issuer can be verified. Milliseconds. */
+/** Maximum retry delay while no keys are available. Without keys, no JWT of the issuer can be verified. Milliseconds. */
 const LONGEST_RETRY_WITHOUT_KEYS_MS = 5_000
-/** Limits the memory for past warnings: a hostile issuer can send any number of key names. */
+/** Maximum number of warnings that are remembered. A hostile issuer can send any number of key names. */
 const MAX_WARNED = 1_000
 
 /**
- * Creates the key store of one issuer. It fetches keys before they are needed and refreshes them in the background, one
- * fetch at a time. The last keys stay in use while the issuer is unavailable.
+ * Creates the key store of one issuer. The store fetches keys before a token needs them, and refreshes the keys in the
+ * background. Only one fetch runs at a time. While the issuer is unavailable, the last keys stay in use.
  */
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const { issuer, clock, copy, meter, logger } = options
@@ -142,7 +146,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     } catch (error) {
       if (closed) return
       meter.refreshed('error')
-      // One log line for the first failure and for every tenth after it: an outage may last all night.
+      // Logs only the first failure and every tenth failure after that, because an outage may last all night.
       failures += 1
       lastFailure = error
       if (failures % 10 === 1)
@@ -216,7 +220,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       return typeof key === 'string' ? undefined : key
     }
     /**
-     * Returns the key, or undefined. Only after a successful fetch is it certain that the issuer does not have the key.
+     * Returns the key, or undefined. Only a successful fetch shows that the issuer does not have the key. If the last
+     * fetch failed, this function throws.
      */
     const found = (): IssuerKey | undefined => {
       const key = find()
@@ -228,11 +233,11 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
-      // A fetch for another unknown `kid` covers this one too. After any other fetch, another waiting caller may have
-      // started the next one.
+      // A fetch for another unknown `kid` also shows whether this `kid` exists. After any other fetch, another waiting
+      // caller may have started the next fetch.
       if (key !== undefined || isOwn) return found()
     }
-    // The background retries of an unavailable issuer are frequent enough.
+    // While the issuer is unavailable, the background retries are frequent enough.
     if (failures > 0 || clock.tickMs() < coolUntilTick) return found()
     coolUntilTick = clock.tickMs() + options.cooldownMs
     await refresh()

@@ -27,8 +27,8 @@ const OTHERS_MAY_WRITE = 0o022
 /**
  * Creates a file cache for the public keys of an issuer, so that a gateway can start while the issuer is unavailable.
  * Writes are atomic, and only the owner has access (0600).
- * A read requires a regular file that no other user can have written. The file must be for the same configuration of
- * the issuer, and its fetch time must not be in the future.
+ * A file is read only if it is a regular file and no other user can have written the file. The file must be for the
+ * current configuration of the issuer. The fetch time in the file must not be in the future.
  */
 export function createJwksFileCache(options: {
   readonly dir: string

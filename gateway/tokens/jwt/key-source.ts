@@ -19,10 +19,13 @@ export type LoadKeys = () => Promise<KeySet>
 
 /** A key has about half a KiB. Larger documents are rejected. */
 const KEYS_LIMIT_BYTES = 512 * 1024
-/** Consecutive failures after which the gateway discovers the URL again: the issuer may have moved its keys. */
+/**
+ * After this many consecutive failures, the gateway discovers the URL again, because the issuer may have moved its
+ * keys.
+ */
 const FAILURES_BEFORE_DISCOVERY = 3
 
-/** Creates a loader of an issuer's keys. The discovered URL is kept as long as it works. */
+/** Creates a loader of an issuer's keys. The loader uses the discovered URL as long as this URL works. */
 export function createKeySource(options: {
   readonly issuer: string
   readonly place: KeysLocation
@@ -68,7 +71,8 @@ async function readKeysFile(file: string): Promise<unknown> {
     return JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'not JSON, or too large'
-    // The parser's message quotes the text, so the error has no cause.
+    // The message of the parser error quotes the text. The new error therefore does not include the parser error as its
+    // cause.
     throw new IssuerKeysError('ERR_ISSUER_KEYS_FILE', `The keys in ${file} cannot be read: ${code}.`)
   }
 }

@@ -1,10 +1,10 @@
-/** Deeper than the claims of any real token. Protects later recursive code from deep nesting. */
+/** Maximum depth. The claims of real tokens are less deep. Protects later recursive code from deep nesting. */
 const MAX_DEPTH = 16
 
 /**
- * Parses a JSON object that can be read in one way only. Rejects a repeated member, `__proto__` at any depth, and more
- * than 16 levels.
- * Source: RFC 8725 sections 2.4 and 3.10; RFC 8259 section 4 does not define the meaning of a repeated member.
+ * Parses a JSON object that every parser reads in the same way. Rejects a repeated member, `__proto__` at any depth,
+ * and more than 16 levels.
+ * Source: RFC 8725 sections 2.4 and 3.10. RFC 8259 section 4 does not define the meaning of a repeated member.
  * Cost: linear in the text.
  * @returns the members, or undefined.
  */
@@ -49,7 +49,7 @@ function endOfString(json: string, start: number): number {
   return at + 1
 }
 
-/** Returns whether the string is a member name: in an object, a colon follows it. */
+/** Returns whether the string is the name of a member. In an object, a colon follows the name of a member. */
 function isName(json: string, end: number): boolean {
   let at = end
   while (json[at] === ' ' || json[at] === '\t' || json[at] === '\n' || json[at] === '\r') at += 1

@@ -6,7 +6,7 @@ export type CompactJwt = {
   /** The compact form, unmodified. RFC 7515 section 7.1. */
   readonly token: string
   readonly algorithm: string
-  /** `kid`: only for a lookup among the issuer's own keys. */
+  /** `kid`: used only for a lookup among the issuer's own keys. */
   readonly keyId: string | undefined
   /** `typ` in lower case, without `application/`. RFC 7515 section 4.1.9. */
   readonly type: string | undefined
@@ -48,8 +48,8 @@ export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malforme
 }
 
 /**
- * Returns whether a token has two random parts, as the opaque tokens of some servers do. The first part of a JWT
- * without a signature is a JSON header.
+ * Returns whether a token consists of two random parts. Some servers create such opaque tokens. In a JWT without a
+ * signature, the first part is a JSON header.
  */
 function isOfTwoRandomParts(token: string): boolean {
   const [first = '', , ...others] = token.split('.', 3)

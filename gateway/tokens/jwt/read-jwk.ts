@@ -5,16 +5,16 @@ import { ALGORITHMS, type DropReason, type IssuerKey, type KeyKind } from './iss
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 /** RFC 7518 section 3.3. Bits. */
 const RSA_MIN_BITS = 2_048
-/** A larger key makes every signature verification expensive. Bits. */
+/** Maximum size. With a larger key, every signature verification is expensive. Bits. */
 const RSA_MAX_BITS = 8_192
-/** FIPS 186-5 section 5.4 requires more than 2^16. The upper bound limits the cost of a verification. */
+/** FIPS 186-5 section 5.4 requires an exponent of more than 2^16. The upper bound limits the cost of a verification. */
 const EXPONENT_MIN = 65_537n
 const EXPONENT_MAX = 0xffff_ffffn
 
 /**
  * Validates one key of a published set. Rejects keys for other purposes and weak keys.
  * Source: RFC 7517 section 4, RFC 7518 section 6, RFC 8725 sections 3.1 and 3.5.
- * @returns the key, or why it is not used. The reason contains no key material.
+ * @returns the key, or the reason why the key is not used. The reason contains no key material.
  */
 export function readJwk(
   jwk: ReadonlyMap<string, unknown>,

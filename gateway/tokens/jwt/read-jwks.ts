@@ -7,7 +7,7 @@ export type KeySet = {
   readonly dropped: readonly DroppedKey[]
 }
 
-/** More keys than any issuer publishes. Further keys are not read. */
+/** Maximum number of keys, which is more than any issuer publishes. Further keys are not read. */
 const MAX_KEYS = 100
 
 /**

@@ -19,7 +19,7 @@ const NOT_UNDERSTOOD = ['crit', 'b64', 'enc', 'zip', 'epk', 'p2c', 'p2s'] as con
 
 /**
  * Splits and decodes a compact form strictly: each part has one canonical encoding. Uses no cryptography and sends no
- * requests. The text does not identify a JWT: ECDSA permits two signatures (docs/decisions/0024).
+ * requests. Do not use the text as the ID of a JWT, because ECDSA permits two signatures (docs/decisions/0024).
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
  * Cost: linear in the text. A text of more than 8 KiB is rejected by its length.
  * @returns undefined when the text is not valid.
@@ -53,7 +53,8 @@ function readPart(part: string): ReadonlyMap<string, unknown> | undefined {
 }
 
 /**
- * Node decodes base64url leniently, but encodes it canonically, trailing bits included. RFC 4648 sections 3.5 and 5.
+ * Node also decodes base64url that is not canonical, but encodes only canonical base64url, trailing bits included. RFC
+ * 4648 sections 3.5 and 5.
  */
 function decode(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')

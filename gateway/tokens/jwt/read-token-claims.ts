@@ -7,15 +7,15 @@ import type { JwtRules } from './jwt-rules.ts'
 
 type Claims = ReadonlyMap<string, unknown>
 
-/** The end of the year 9999. A later date must be in milliseconds. Seconds since the epoch. */
+/** The end of the year 9999. A later time can only be in milliseconds. Seconds since the epoch. */
 const LAST_SECOND = 253_402_300_799
 
 const MISSING: TokenStatus = { active: false, fault: { reason: 'claims_missing' } }
 const INVALID: TokenStatus = { active: false, fault: { reason: 'claims_invalid' } }
 
 /**
- * Converts the claims of a JWT to a token status. The signature must be verified already. A claim with an invalid value
- * is never treated as missing.
+ * Converts the claims of a JWT to a token status. Call this function only after the signature is verified. A claim with
+ * an invalid value is never treated as missing.
  * Source: RFC 9068 sections 2.2 and 4, RFC 7519 section 4.1, RFC 8725 section 3.
  */
 export function readTokenClaims(
@@ -58,7 +58,7 @@ export function readTokenClaims(
       granted,
       audience: audienceOf(claims.get('aud'), rules),
       issuer: rules.issuer,
-      // Every request checks these times again, so both include the tolerance.
+      // Every request checks these times again. Both times therefore include the tolerance.
       expiresAtSeconds: expires + tolerance,
       notBeforeSeconds: Math.max(notBefore ?? 0, issuedAt ?? 0) - tolerance,
       issuedAtSeconds: issuedAt,

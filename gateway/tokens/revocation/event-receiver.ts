@@ -9,8 +9,8 @@ import { toRevocations } from './to-revocations.ts'
 import { type EventFault, type EventIssuer, verifySecurityEvent } from './verify-security-event.ts'
 
 /**
- * Outcome of an event. `taken`: the event is accepted for every gateway. `EventFault`: it is rejected. `try_again`: the
- * issuer should send it again.
+ * Outcome of an event. `taken`: the event is accepted for every gateway. `EventFault`: the event is rejected.
+ * `try_again`: the issuer should send the event again.
  */
 export type EventOutcome = 'taken' | EventFault | 'try_again'
 
@@ -23,9 +23,9 @@ const NOT_TAKEN = {
 export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
 
 /**
- * Creates a receiver of Security Event Tokens. An event is taken when its revocations apply in this process and, with a
- * shared Redis, are written there for the other gateways. Otherwise the receiver asks the issuer to send the event
- * again. A repeated event does no harm.
+ * Creates a receiver of Security Event Tokens. An event is taken when its revocations apply in this process. With a
+ * shared Redis, the revocations must also be written to Redis for the other gateways. Otherwise the receiver asks the
+ * issuer to send the event again. A repeated event does no harm.
  * @param options.tell rejects when a revocation cannot be written for the other gateways.
  */
 export function createEventReceiver(options: {
@@ -61,7 +61,7 @@ export function createEventReceiver(options: {
         )
       return 'taken'
     } catch (error) {
-      // The issuer's keys or Redis are unavailable. The transmitter has made no mistake.
+      // The issuer's keys or Redis are unavailable. The transmitter did not cause this error.
       options.failures.failed(NOT_TAKEN, error)
       return 'try_again'
     }

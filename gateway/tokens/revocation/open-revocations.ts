@@ -65,7 +65,9 @@ export function revocationListener(state: TokenState): RevocationListener {
   }
 }
 
-/** Returns whether the revocations of each issuer arrive. Issuers that publish no revocations have no check. */
+/**
+ * Returns one readiness check per issuer with a revocation channel. The check fails while the channel is not connected.
+ */
 export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): readonly ReadinessCheck[] {
   return channels
     .states()
@@ -77,8 +79,8 @@ export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): 
 const NOT_ARRIVING = 'not connected: revoked tokens are accepted until their cache entry expires'
 
 /**
- * Share of `tokenCache.ttlWithoutPush` for cache entries. A revoked token must be rejected within `ttlWithoutPush`; the
- * rest of the time is for the next introspection request and its response.
+ * Share of `tokenCache.ttlWithoutPush` for cache entries. A revoked token must be rejected within `ttlWithoutPush`. The
+ * rest of this time is for the next introspection request and its response.
  */
 const SHARE_FOR_CACHE = 0.9
 
@@ -96,9 +98,9 @@ export function statusCapMs(
 }
 
 /**
- * Returns the maximum age of a token status from another gateway. With revocation marks in Redis, each use checks the
- * mark. Without marks, a status from before the last clear of this process could describe a token that was revoked
- * since. Milliseconds.
+ * Returns the maximum age of a token status from another gateway. If Redis holds revocation marks, each use of the
+ * status checks the mark. Without marks, a status may be older than the last time this process cleared its cache. The
+ * token may have been revoked since then. Milliseconds.
  */
 export function sharedAgeMs(
   tokenCache: GatewayConfig['tokenCache'],

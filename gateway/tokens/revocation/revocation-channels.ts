@@ -17,7 +17,9 @@ import {
 export type RevocationChannelsOptions = {
   readonly issuers: readonly {
     readonly issuer: string
-    /** The issuer's own revocation stream. Undefined: it has none, or the gateway does not use it. */
+    /**
+     * The issuer's own revocation stream. Undefined: the issuer has no stream, or the gateway does not use the stream.
+     */
     readonly stream: Pick<RevocationsOptions, 'url' | 'clientId' | 'clientSecret' | 'ca'> | undefined
   }[]
   /** The Redis in which authorization servers publish revocations. */
@@ -51,7 +53,7 @@ export type RevocationChannels = {
    * from Redis, every issuer may have one.
    */
   isConfigured(issuer: string): boolean
-  /** Returns whether revocations of the issuer arrive now. */
+  /** Returns whether a revocation channel of the issuer is connected now. */
   isConnected(issuer: string): boolean
   /** Returns the state of each issuer that has, had, or may have a channel. */
   states(): readonly { readonly issuer: string; readonly isConnected: boolean }[]
@@ -60,17 +62,19 @@ export type RevocationChannels = {
   close(): Promise<void>
 }
 
-/** Redis responds every second. After a longer silence, the connection counts as lost. Milliseconds. */
+/**
+ * Redis responds every second. If Redis is silent for longer than this, the connection counts as lost. Milliseconds.
+ */
 const SILENCE_MS = 3_000
 const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a revocation' }
 /** Maximum number of revocations that are queued for Redis while it is unavailable. */
 const MOST_RELAYS = 10_000
 
 /**
- * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver the
- * same revocation, which does no harm. An issuer is connected while one of its channels is open. The Redis channel
- * counts only for issuers that state in Redis that they publish there. Gateways write revocations of other issuers to
- * it.
+ * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver
+ * the same revocation, which does no harm.
+ * An issuer is connected while one of its channels is open. The Redis channel counts only for issuers that state in
+ * Redis that they publish there. Gateways write revocations of other issuers to the stream in Redis.
  */
 export function createRevocationChannels(options: RevocationChannelsOptions): RevocationChannels {
   const { issuers, logger, tickMs, nowSeconds } = options
@@ -94,7 +98,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
           revocation?.issuer === undefined ? [] : [revocation],
         )
         if (revocations.length > 0) onRevoked(revocations, undefined)
-        // An unreadable entry was a revocation of unknown tokens.
+        // An unreadable entry is a revocation, but its tokens are unknown.
         if (revocations.length < entries.length) onGap()
       },
       onMissed: onGap,

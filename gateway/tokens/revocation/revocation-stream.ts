@@ -1,12 +1,12 @@
 /** One event of a `text/event-stream`. `id` is the latest ID in the stream, from this event or an earlier one. */
 export type StreamEvent = { readonly event: string; readonly data: string; readonly id: string | undefined }
 
-/** Maximum length of a line or an event. A peer that exceeds it does not send revocations. Characters. */
+/** Maximum length of a line or an event. A peer that exceeds this length does not send revocations. Characters. */
 const LINE_LIMIT = 64 * 1024
 
 /**
- * Creates an incremental parser for a `text/event-stream`. It ignores comments, and fields other than `event`, `data`
- * and `id`.
+ * Creates an incremental parser for a `text/event-stream`. The parser ignores comments, and fields other than `event`,
+ * `data` and `id`.
  * Source: HTML Living Standard, section 9.2.6.
  * @throws {RangeError} from the parser, when a line or an event exceeds the limit.
  */
@@ -38,7 +38,7 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
       if (field === 'id' && /^[\x21-\x7e]{1,256}$/.test(value)) id = value
       if (field === 'data') {
         data.push(value)
-        dataLength += value.length + 1 // an empty line takes memory, too
+        dataLength += value.length + 1 // an empty line also takes memory
       }
     }
     if (rest.length + dataLength > LINE_LIMIT) throw new RangeError('an event is too large')

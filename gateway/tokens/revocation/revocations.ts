@@ -25,7 +25,8 @@ export type RevocationsOptions = {
 }
 
 /**
- * A subscription. `connected` states whether revocations arrive now. `close` resolves when the connection is closed.
+ * A subscription. `connected` states whether the stream is connected now. `close` resolves when the connection is
+ * closed.
  */
 export type RevocationsSubscription = { readonly connected: boolean; close(): Promise<void> }
 
@@ -36,9 +37,9 @@ const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 10_000
 
 /**
- * Subscribes to the revocation stream of an issuer, so that a revoked token is rejected before its cached status
- * expires. Reconnects without limit, with exponential backoff and jitter, and sends the ID of the last event. There is
- * a revocation gap unless the issuer resumes after that event.
+ * Subscribes to the revocation stream of an issuer. A revoked token is then rejected before its cached status expires.
+ * Reconnects without limit, with exponential backoff and jitter, and sends the ID of the last event. If the issuer does
+ * not resume after that event, there is a revocation gap.
  * Source: HTML Living Standard, section 9.2.
  */
 export function subscribeToRevocations(options: RevocationsOptions): RevocationsSubscription {
@@ -92,7 +93,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
-      // An unreadable event was a revocation of unknown tokens.
+      // An unreadable event is a revocation, but its tokens are unknown.
       else options.onGap()
     }
     if (id !== undefined) lastId = id
@@ -106,7 +107,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       } catch (error) {
         if (closing.signal.aborted) return
         if (connected) attempt = 0
-        // One log line for the first failure and for every tenth after it: an outage may last all night.
+        // Logs only the first failure and every tenth failure after that, because an outage may last all night.
         if (attempt % 10 === 0)
           logger.warn(
             {
@@ -141,7 +142,9 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   }
 }
 
-/** Returns whether the issuer resumes after the last event. An issuer that does not state it does not resume. */
+/**
+ * Returns whether the issuer resumes after the last event. Without a statement from the issuer, the result is false.
+ */
 function isResumed(data: string): boolean {
   try {
     return (JSON.parse(data) as { resumed?: unknown } | null)?.resumed === true

@@ -5,7 +5,10 @@ import type { Revocation } from '../../../oauth/revocation.ts'
 import { revokedKey } from '../../../platform/redis/revocation-keys.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 
-/** The revocations that still matter. They override every token status: a status is older, or does not reflect them. */
+/**
+ * The revocations that still matter. A revocation overrides every token status. The status may be older than the
+ * revocation, or may not reflect the revocation.
+ */
 export type RevokedTokens = {
   readonly size: number
   /** @param channelIssuer sender of the message, for a revocation that names no issuer. */
@@ -28,20 +31,21 @@ type Ban = {
 
 type Bans = LRUCache<string, Ban>
 
-/** Lifetime of an entry whose revocation has no expiry: one day, longer than access tokens should live. Seconds. */
+/** Lifetime of an entry whose revocation has no expiry. Access tokens should live less than one day. Seconds. */
 const BAN_SECONDS = 86_400
 /** About 30 MiB for each kind of entry. */
 const MAX_BANS = 100_000
-/** Maximum number of issuers under one name. More issuers that share a name are not realistic. */
+/** Maximum number of issuers with the same name in a revocation. More issuers with one name are not realistic. */
 const MOST_OF_A_NAME = 8
 /** Covers the clock skew between issuers and gateways, and the clock tolerance for tokens. Seconds. */
 const MARGIN_SECONDS = 120
 
 /**
  * Creates a store that keeps revocations until the tokens would have expired. The revocation of a grant or a token is
- * final. A subject gets new, valid tokens when it signs in again. An issuer can revoke only its own tokens.
- * @param options.onForgotten called when an entry that still matters is evicted because the store is full. Cached token
- * statuses must be dropped then.
+ * final. After a revocation, a subject can sign in again and gets new, valid tokens. An issuer can revoke only its own
+ * tokens.
+ * @param options.onForgotten called when the store is full and evicts an entry that still matters. The caller must then
+ * drop the cached token statuses.
  */
 export function createRevokedTokens(options: {
   readonly onForgotten: () => void
@@ -109,7 +113,7 @@ function put(bans: Bans, name: string, ban: Omit<Ban, 'next'>): void {
   const next = others
     .slice(0, MOST_OF_A_NAME - 1)
     .reduceRight<Ban | undefined>((rest, other) => ({ ...other, next: rest }), undefined)
-  // Revocations may arrive in any order, and repeatedly. A later one never weakens an earlier one.
+  // Revocations may arrive in any order, and repeatedly. A later revocation never weakens an earlier revocation.
   bans.set(name, {
     issuer: ban.issuer,
     untilSeconds: Math.max(ban.untilSeconds, before?.untilSeconds ?? 0),
@@ -132,7 +136,7 @@ function chainOf(first: Ban | undefined): readonly Ban[] {
 
 /**
  * Returns whether Redis holds a revocation mark of the token. The check is for results from the shared cache, because
- * this process may not have received the revocation. The mark is written in the same step as the revocation. Cost: one
+ * this process may not have received the revocation. The revocation and its mark are written in one step. Cost: one
  * round trip.
  */
 export async function isMarkedRevoked(redis: Pick<Redis, 'mget'>, caller: Caller): Promise<boolean> {

@@ -44,8 +44,8 @@ const LONGEST_ID = 256
 
 /**
  * Verifies a Security Event Token as strictly as an access token: form, type, issuer, algorithm, key, signature,
- * audience, times. It has its own `typ`. An access token is never accepted as an event, and an event never as an access
- * token.
+ * audience, times. A Security Event Token has its own `typ`. An access token is never accepted as an event, and an
+ * event never as an access token.
  * Source: RFC 8417 sections 2.2, 2.3 and 4, RFC 8935 section 2.
  * Cost: one signature verification, only for a known issuer.
  * @throws {UnverifiableError} by rejection, when the issuer's keys are unavailable, or newer keys cannot be fetched
@@ -86,9 +86,11 @@ export async function verifySecurityEvent(
 }
 
 /**
- * Finds the key of an event. An issuer does not send a rejected event again. A key is therefore unknown only if a fetch
- * after the event confirms it. Any client can trigger the cooldown between two fetches for unknown keys. During the
- * cooldown, an access token is rejected, but an event must be sent again.
+ * Finds the key of an event. An issuer does not send a rejected event again. A key therefore counts as unknown only if
+ * a fetch after the event did not return the key.
+ * Between two fetches for unknown keys there is a cooldown, which any client can trigger. During the cooldown, the
+ * gateway rejects an access token with an unknown key. For an event, the gateway asks the issuer to send the event
+ * again.
  */
 async function findKey(
   { keyId, algorithm }: CompactJwt,

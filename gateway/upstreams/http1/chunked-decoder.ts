@@ -5,7 +5,7 @@ const CR = 13
 const LF = 10
 const SEMICOLON = 59
 const COLON = 58
-/** Up to 281 TB, which a number represents exactly. */
+/** Maximum number of hexadecimal digits: up to 281 TB, which a number represents exactly. */
 const MAX_SIZE_DIGITS = 12
 /** Longest chunk extension. Bytes. */
 const MAX_SIZE_LINE = 256

@@ -15,20 +15,22 @@ export type ConnectionPoolOptions = {
   readonly idleMs: number
 }
 
-/** Interval of idle checks. Idle time is counted in checks, so that requests read no clock. Milliseconds. */
+/**
+ * Interval of idle checks. Idle time is counted in checks, so a request does not need to read the clock. Milliseconds.
+ */
 const LOOK_AT_IDLE_MS = 500
 /**
- * Connections are closed this long before the upstream would close them. A request sent at that moment would be lost.
- * Milliseconds.
+ * The gateway closes a connection this long before the upstream would close it. A request sent at the moment of the
+ * close would be lost. Milliseconds.
  */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 600_000
 
 /**
  * The connections to one origin. There is one connection per concurrent request, and idle connections are reused.
- * A request is written after the poll phase of the event loop, when all received bytes have been read. A connection is
- * reused only after one such phase since its last response. Unsolicited bytes are therefore detected before they can be
- * read as a response (GHSA-35p6-xmwp-9g52).
+ * A request is written after the poll phase of the event loop, when all received bytes have been read. After a
+ * response, a connection is reused only after one such phase. Unsolicited bytes are therefore detected before they can
+ * be read as a response (GHSA-35p6-xmwp-9g52).
  */
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions
@@ -76,7 +78,7 @@ export class ConnectionPool implements ConnectionOwner {
     return dispatch
   }
 
-  /** Rejects new requests, and resolves when the last one is complete. */
+  /** Rejects new requests, and resolves when the last open request is complete. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#closing = resolve
@@ -125,7 +127,9 @@ export class ConnectionPool implements ConnectionOwner {
     this.#watch ??= setInterval(() => this.#lookAtIdle(), LOOK_AT_IDLE_MS).unref()
   }
 
-  /** `setImmediate` runs after the poll phase. All bytes received before that phase have then been read. */
+  /**
+   * `setImmediate` runs after the poll phase. At that time, all bytes received before the poll phase have been read.
+   */
   #awaitRoundEnd(): void {
     if (this.#roundEnds) return
     this.#roundEnds = true

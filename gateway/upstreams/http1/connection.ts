@@ -8,7 +8,7 @@ import { UpstreamError } from './upstream-error.ts'
 
 /** Callbacks of a connection to its pool. */
 export type ConnectionOwner = {
-  /** The exchange is complete, and the connection can take another one. */
+  /** The exchange is complete, and the connection can take another exchange. */
   released(connection: Connection): void
   closed(connection: Connection): void
 }
@@ -18,7 +18,8 @@ const LF = 10
 const HEAD_END = '\r\n\r\n'
 const HEAD_LIMIT_BYTES = 32 * 1024
 /**
- * A body of at most this size that arrives together with its head is forwarded as text, which is cheaper than bytes.
+ * Maximum size of a body that is forwarded as text, which costs less than bytes. Such a body arrives together with its
+ * head.
  */
 const TEXT_BYTES = 16 * 1024
 const UNTIL_CLOSE = -1
@@ -184,7 +185,7 @@ export class Connection {
     return true
   }
 
-  /** Handles a complete head. Its body may follow in `text` from `from` on, and in `more`. */
+  /** Handles a complete head. The body may follow: in `text` from position `from` on, and in `more`. */
   #begin(head: ResponseHead, text: string, from: number, more: Buffer | undefined): void {
     const dispatch = this.#dispatch as Dispatch
     const { handler, request } = dispatch
@@ -213,7 +214,7 @@ export class Connection {
   /** @param bytes owned by the connection. */
   #receiveBody(bytes: Buffer): void {
     if (this.#paused) {
-      // Bytes may arrive after the socket was paused.
+      // Bytes may still arrive after the gateway has paused the socket.
       this.#rest = this.#rest === undefined ? bytes : Buffer.concat([this.#rest, bytes])
       return
     }
@@ -343,8 +344,9 @@ function bodyLength({ status, chunked, contentLength }: ResponseHead, method: st
 }
 
 /**
- * Returns whether the upstream may wrongly send content after this head. Content that arrives after the next request
- * was written would be read as the response to that request. RFC 9110 sections 9.3.2, 15.3.5 and 15.4.5.
+ * Returns whether the upstream may wrongly send content after this head. Such content could arrive after the next
+ * request was written. The gateway would then read the content as the response to that request. RFC 9110 sections
+ * 9.3.2, 15.3.5 and 15.4.5.
  */
 function mayPrecedeContent({ status, chunked, contentLength = 0 }: ResponseHead, method: string): boolean {
   return method === 'HEAD' || ((status === 204 || status === 304) && (chunked || contentLength > 0))
@@ -356,8 +358,8 @@ function looksWrong(text: string, from: number): boolean {
 }
 
 /**
- * Returns whether part of an incomplete head holds a character that is invalid in every head. Without CRLF the end of
- * the head would never come. RFC 9112 section 2.2.
+ * Returns whether part of an incomplete head contains a character that is invalid in every head. Without CRLF, the
+ * gateway would never find the end of the head. RFC 9112 section 2.2.
  */
 function hasInvalidCharacter(text: string, from: number): boolean {
   for (let at = from; at < text.length; at++) {

@@ -47,7 +47,7 @@ export type DispatchController = {
 /** Methods of a connection that its current dispatch calls. */
 type DispatchConnection = { pause(): void; resume(): void; drop(): void }
 
-/** One request and its response. It starts before the request has a connection. */
+/** One request and its response. A dispatch starts before the request has a connection. */
 export class Dispatch implements DispatchController {
   readonly request: OutgoingRequest
   readonly handler: DispatchHandler

@@ -4,14 +4,17 @@ import type { OnReadOpts, Socket } from 'node:net'
 export type Receiver = { receive(bytes: Buffer): void }
 
 const READ_BYTES = 64 * 1024
-/** All sockets read into this buffer, one after the other. Each receiver must consume the bytes before it returns. */
+/**
+ * All sockets read into this buffer, one after the other. Each receiver must process the bytes before the receiver
+ * returns.
+ */
 const SHARED = Buffer.allocUnsafeSlow(READ_BYTES)
 const receiver = Symbol('receiver')
 type Reading = Socket & { [receiver]?: Receiver }
 
 /**
- * Option of `net.connect()` and `tls.connect()` that avoids a stream and a new buffer for each read. Such a socket
- * emits no `data`. Its bytes go to the receiver that `readInto()` sets.
+ * Option of `net.connect()` and `tls.connect()` that avoids a stream and a new buffer for each read. A socket with this
+ * option emits no `data`. Its bytes go to the receiver that `readInto()` sets.
  */
 export const READ_SHARED: OnReadOpts = {
   buffer: () => SHARED,

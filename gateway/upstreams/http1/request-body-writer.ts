@@ -10,7 +10,7 @@ export type RequestBodyWriterOptions = {
   readonly onFailure: (error: Error) => void
 }
 
-/** Sends a request body with backpressure. It never sends more or less than the announced length. */
+/** Sends a request body with backpressure. The number of sent bytes is never more or less than the announced length. */
 export class RequestBodyWriter {
   done = false
   readonly #options: RequestBodyWriterOptions

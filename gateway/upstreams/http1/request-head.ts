@@ -17,7 +17,9 @@ const NOT_IN_TARGET = /[^\x21-\x7e]/
 const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 /** Header names that only `formatRequestHead` may write. */
 const FRAMING: ReadonlySet<string> = new Set(['connection', 'host', 'transfer-encoding', 'upgrade'])
-/** Methods whose requests usually have a body. Without one, they get `Content-Length: 0`: RFC 9110 section 8.6. */
+/**
+ * Methods whose requests usually have a body. A request without a body gets `Content-Length: 0`: RFC 9110 section 8.6.
+ */
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 const LENGTH = 'content-length'
 

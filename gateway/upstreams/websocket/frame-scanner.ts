@@ -1,4 +1,4 @@
-/** Reason why a frame is not forwarded. Each has a close code in RFC 6455 section 7.4.1. */
+/** Reason why a frame is not forwarded. RFC 6455 section 7.4.1 defines a close code for each reason. */
 export type FrameFault = 'protocol' | 'message_too_large'
 
 const OPCODE_CONTINUATION = 0x0
@@ -7,12 +7,12 @@ const OPCODE_PONG = 0xa
 const FIRST_CONTROL_OPCODE = 0x8
 const LAST_DATA_OPCODE = 0x2
 const CONTROL_PAYLOAD_BYTES = 125
-/** Code of a Close frame without a code. RFC 6455 section 7.1.5. */
+/** Close code for a Close frame that contains no code. RFC 6455 section 7.1.5. */
 const NO_CODE = 1005
 
 /**
- * Scans the frames of one direction of a WebSocket. It tracks frame boundaries, message sizes and the Close frame. It
- * does not read data payloads, so extensions pass unchanged.
+ * Scans the frames of one direction of a WebSocket. The scanner tracks frame boundaries, message sizes and the Close
+ * frame. Extensions pass unchanged, because the scanner does not read data payloads.
  * Source: RFC 6455 section 5.2.
  */
 export class FrameScanner {
@@ -40,8 +40,8 @@ export class FrameScanner {
   /**
    * Scans the next bytes.
    * @param toBoundary stops at the end of the first frame that ends in these bytes.
-   * @returns how many of the bytes may be forwarded. An incomplete frame head at the end is excluded, as is everything
-   * from a faulty frame on.
+   * @returns how many of the bytes may be forwarded. An incomplete frame head at the end is not included. A faulty
+   * frame and all bytes after it are not included.
    */
   scan(data: Buffer, toBoundary = false): number {
     let at = 0

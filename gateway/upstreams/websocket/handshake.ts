@@ -8,9 +8,9 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/
 
 /**
- * Returns whether a request is a WebSocket handshake. A request with a body is handled as an ordinary request. The same
- * holds for a pipelined request while an earlier response is incomplete. The route decides whether it allows
- * WebSockets.
+ * Returns whether a request is a WebSocket handshake. A request with a body is handled as an ordinary request. A
+ * pipelined request is also handled as an ordinary request while an earlier response is incomplete. The route decides
+ * whether WebSockets are allowed.
  */
 export function isWebsocketHandshake({ method, httpVersion, headers, socket }: IncomingMessage): boolean {
   const answering = (socket as { _httpMessage?: unknown })._httpMessage

@@ -3,7 +3,10 @@ import type { Duplex } from 'node:stream'
 import { FrameScanner } from './frame-scanner.ts'
 
 export type SessionEnd = {
-  /** Code of the first Close frame that was forwarded or sent; 1006 without one. RFC 6455 section 7.4.1. */
+  /**
+   * Close code of the first Close frame that was forwarded or sent. 1006 if there was no Close frame. RFC 6455 section
+   * 7.4.1.
+   */
   readonly code: number
   /** Bytes of frames, heads included. */
   readonly fromClient: number
@@ -30,7 +33,7 @@ const GOING_AWAY = 1001
 const PROTOCOL_ERROR = 1002
 const ABNORMAL = 1006
 const MESSAGE_TOO_BIG = 1009
-/** Not 1014 (bad gateway): widely used clients treat a code that they do not recognize as an invalid frame. */
+/** Not 1014 (bad gateway). Widely used clients do not recognize this code and treat the Close frame as invalid. */
 const UPSTREAM_GONE = 1011
 
 const NOTHING = Buffer.alloc(0)
@@ -41,19 +44,19 @@ type Way = {
   readonly sink: Duplex
   readonly scanner: FrameScanner
   readonly fromClient: boolean
-  /** Start of an incomplete frame head. It is forwarded when the head is complete. */
+  /** Start of an incomplete frame head. The gateway forwards these bytes when the head is complete. */
   held: Buffer
   bytes: number
   /** Close frame that waits for the end of the current frame. */
   close: Buffer | undefined
-  /** Set after a Close frame was forwarded or sent. Nothing follows it. */
+  /** Set after a Close frame was forwarded or sent. No further frame is sent. */
   done: boolean
 }
 
 /**
  * An open WebSocket between a client and an upstream. Frames are forwarded unchanged, including pings and extensions,
  * with backpressure in both directions. The gateway can close the session between two frames, with its own close code.
- * A frame that violates RFC 6455 and a message above the limit are not forwarded.
+ * Frames that violate RFC 6455 and messages above the limit are not forwarded.
  */
 export class WebsocketSession {
   readonly #options: WebsocketSessionOptions
@@ -89,7 +92,7 @@ export class WebsocketSession {
     this.#code ??= code
     for (const way of this.#ways) {
       if (way.done || way.close !== undefined) continue
-      // To the upstream, the gateway is a client and masks its frames.
+      // For the upstream, the gateway is the client and therefore masks its frames.
       way.close = closeFrame(code, reason, way.fromClient)
       if (way.scanner.atBoundary) this.#sendClose(way)
     }
@@ -140,8 +143,8 @@ export class WebsocketSession {
   }
 
   /**
-   * Handles the end of one side. Without a Close frame before it, the gateway sends one to the other side. If a frame
-   * was forwarded in part, the gateway destroys that connection instead.
+   * Handles the end of one side. If this side sent no Close frame, the gateway sends a Close frame to the other side.
+   * If only part of a frame was forwarded, the gateway destroys the connection to the other side instead.
    */
   #sourceEnded(way: Way): void {
     const { sink, scanner } = way

@@ -6,16 +6,16 @@ import { createTokenRechecks, type OpenSession, type TokenRechecksOptions } from
 export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number
-  /** Interval of rechecks for tokens whose revocations do not arrive. Milliseconds. */
+  /** Interval of rechecks for tokens of issuers without a connected revocation channel. Milliseconds. */
   readonly recheckMs: number
-  /** Returns whether revocations of an issuer currently arrive. */
+  /** Returns whether a revocation channel of the issuer is connected now. */
   readonly pushed: (issuer: string) => boolean
   readonly nowMs: () => number
 }
 
-/** A reserved slot for a session. Call `leave()` if the slot is not used, and when the session is over. */
+/** A reserved slot for a session. Call `leave()` when the session is over, or if the slot is not used. */
 export type SessionSlot = {
-  /** Registers the open session. It is closed when its token expires or is revoked. */
+  /** Registers the open session. The registry closes the session when its token expires or is revoked. */
   opened(open: OpenSession): void
   leave(): void
 }
@@ -29,7 +29,7 @@ export type WebsocketSessions = {
   enter(caller: string): SessionSlot | Refusal
   /** Closes the sessions of revoked tokens, with code 1008. */
   revoke(isRevoked: (caller: Caller) => boolean): void
-  /** Validates all tokens again, after revocations may have been missed. */
+  /** Validates all tokens again after a revocation gap. */
   recheck(): void
   /** Closes all current and later sessions with code 1001. Resolves when the last one is over. */
   drain(): Promise<void>
@@ -44,8 +44,8 @@ const RETRY_AFTER_SECONDS = 5
 const LONGEST_TIMER_MS = 2_147_483_647
 
 /**
- * Creates the registry of WebSocket sessions. It enforces the limits, and closes sessions whose tokens expire or are
- * revoked.
+ * Creates the registry of WebSocket sessions. The registry enforces the limits, and closes sessions whose tokens expire
+ * or are revoked.
  */
 export function createWebsocketSessions(options: WebsocketSessionsOptions): WebsocketSessions {
   const { maxSessions, maxSessionsPerCaller, nowMs } = options
@@ -74,8 +74,8 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         opened = open
         sessions.set(open, undefined)
         expireLater(open)
-        // A revocation may have arrived while the upstream was processing the handshake. There was no session to close
-        // then.
+        // A revocation may have arrived during the handshake of the upstream. At that time, there was no session to
+        // close.
         rechecks.addNow(open)
         if (draining) open.session.close(GOING_AWAY, 'going away')
       },

@@ -6,7 +6,7 @@ import type { WebsocketSession } from './session.ts'
 /** An open session and the token that it depends on. */
 export type OpenSession = {
   readonly session: WebsocketSession
-  /** `undefined`: anonymous. Such a session depends on no token. */
+  /** `undefined`: anonymous. The session of an anonymous caller depends on no token. */
   readonly identity:
     | {
         readonly token: string
@@ -33,12 +33,12 @@ export type TokenRechecksOptions = {
 export type TokenRechecks = {
   add(open: OpenSession): void
   addNow(open: OpenSession): void
-  /** Returns whether the last validation failed to get a result, so that it must be repeated. */
+  /** Returns whether the last validation had no result. Such a validation must be repeated. */
   isInDoubt(open: OpenSession): boolean
   forget(open: OpenSession): void
 }
 
-/** Queued validations that run concurrently. Requests must not wait behind thousands of sessions. */
+/** Maximum number of concurrent validations from the queue. Requests must not wait behind thousands of sessions. */
 const AT_ONCE = 16
 
 /** Close codes of RFC 6455 section 7.4.1. */
