@@ -3,7 +3,7 @@ import { BenchError } from './bench-error.ts'
 
 /**
  * Listens on a free port of the loopback interface and tells the benchmark that started this process.
- * The process ends on a signal, or when the benchmark has ended.
+ * This process ends on a signal, or when the benchmark has ended.
  */
 export function announceListening(server: Server): void {
   server.listen(0, '127.0.0.1', () => {

@@ -18,11 +18,11 @@ const COUNTER_OF = {
 const LINE_BREAK = 0x0a
 
 /**
- * Makes the check that a gateway did everything for the requests it answered: a line of the access log, a count in the
- * metrics and a token from the cache for each, or one that was checked.
- * It empties the log, so that a long benchmark does not fill the disk.
- * @returns a function that takes the number of requests since it was called last, and what their tokens were; it throws
- * ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway is gone.
+ * Creates the check that a gateway did all its work.
+ * Each answered request needs a line of the access log, a count in the metrics, and a cache hit or a token validation.
+ * The check empties the log, so that a long benchmark does not fill the disk.
+ * @returns a function that takes the number of requests since its last call, and the kind of their tokens. It throws
+ * ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway has ended.
  */
 export function verifyGateway(
   product: Pick<Product, 'logFile' | 'managementUrl'>,

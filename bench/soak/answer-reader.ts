@@ -1,7 +1,7 @@
-/** An answer, or as much of one as has come. */
+/** A complete response, or the received part of a response. */
 export type ReadAnswer = {
   readonly status: number
-  /** Names in lower case; of repeated ones the last. */
+  /** Names in lower case. For a repeated name, the last value. */
   readonly headers: ReadonlyMap<string, string>
   /** Without chunk framing, one character for each byte. */
   readonly body: string
@@ -13,8 +13,8 @@ const BREAK = '\r\n'
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Reads the answers on one connection, byte for byte, as strictly as a client may.
- * Source: RFC 9112 sections 6 and 7. Interim answers are passed over.
+ * Reads the responses on one connection byte by byte, as strictly as HTTP permits.
+ * Source: RFC 9112 sections 6 and 7. Skips interim responses.
  */
 export class AnswerReader {
   #rest = ''
@@ -30,8 +30,8 @@ export class AnswerReader {
   }
 
   /**
-   * Takes the next answer off the front once it is whole.
-   * @param method of the request that it belongs to: the answer to HEAD has no body.
+   * Removes and returns the next response when it is complete.
+   * @param method method of the request, because a response to HEAD has no body.
    */
   take(method: string): ReadAnswer | undefined {
     const read = this.#read(method)
@@ -40,7 +40,7 @@ export class AnswerReader {
     return read.answer
   }
 
-  /** What there is of the next answer; undefined while its head is not whole. */
+  /** Returns the received part of the next response. Undefined while its head is incomplete. */
   peek(method: string): ReadAnswer | undefined {
     return this.#read(method)?.answer
   }
@@ -81,7 +81,7 @@ export class AnswerReader {
   }
 }
 
-/** @returns the end of the last chunk, or -1 while that has not come. */
+/** @returns the end of the last chunk, or -1 while the last chunk is incomplete. */
 function readChunks(text: string, from: number): { readonly body: string; readonly end: number } {
   let body = ''
   let at = from

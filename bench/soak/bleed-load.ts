@@ -8,28 +8,34 @@ import { repeatNonce } from './repeat-nonce.ts'
 export type BleedCounts = {
   /** Started requests, with any outcome. */
   requests: number
-  /** Their whole answer came. */
+  /** Requests with a complete response. */
   answered: number
-  /** Their client left in the middle of sending, some time after that, or in the middle of what came back. */
+  /**
+   * Requests whose client disconnected: while sending, while waiting for the response, or while receiving the response.
+   */
   readonly left: { sending: number; waiting: number; receiving: number }
-  /** Sent behind an answer that ended their connection: they must not have been forwarded. */
+  /**
+   * Requests sent after a response that closed their connection. The gateway must not have forwarded these requests.
+   */
   readonly putOff: string[]
-  /** Answers, or parts of them, that were not all the request's own; and what should not have come. */
+  /** Complete or partial responses that do not belong to their request, and unexpected bytes. */
   mismatches: number
-  /** The first few of those. */
+  /** The first mismatches. */
   readonly examples: string[]
-  /** Neither an answer nor a mismatch, by kind. */
+  /** Requests with neither a response nor a mismatch, by kind of failure. */
   readonly failed: Map<string, number>
   connections: number
 }
 
 const EXAMPLES = 10
 const MOST_AT_ONCE = 3
-/** A third of them while they send, a third by the bytes that came, a third by time. */
+/**
+ * Share of clients that disconnect: a third while sending, a third after some received bytes, a third after some time.
+ */
 const SHARE_LEFT = 0.25
 const LONGEST_PATIENCE_MS = 25
 
-/** Sends so many requests over so many kept-alive connections, of which clients leave some at any byte. */
+/** Sends requests on keep-alive connections. Some clients disconnect at a random byte. */
 export async function bleedLoad(options: {
   readonly url: string
   readonly requests: number
@@ -56,7 +62,7 @@ export function noCounts(): BleedCounts {
   }
 }
 
-/** One connection, until its client leaves it. */
+/** Uses one connection until its client disconnects. */
 function converse({ hostname, port, host }: URL, limit: number, counts: BleedCounts): Promise<void> {
   counts.connections += 1
   return new Promise((resolve) => {

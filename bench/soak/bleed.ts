@@ -1,5 +1,5 @@
-// npm run soak:bleed [-- --requests N]: requests that say which one they are, on kept-alive connections that clients leave at
-// any byte. Bar: no answer, and no part of one, is another request's.
+// npm run soak:bleed [-- --requests N]: requests with a nonce, on keep-alive connections that clients close at
+// any byte. Limit: no response or part of a response belongs to another request.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// npm run soak:crash: for a minute a worker is killed every five seconds, under keep-alive load. Bars: no more requests are
-// lost than the worker had in flight, and its successor serves within a second.
+// npm run soak:crash: kills a worker every five seconds for a minute, under keep-alive load.
+// Limits: no more requests are lost than the worker had in flight, and the new worker accepts requests within a second.
 import type { Measurement } from './measurement.ts'
 import { runSoak } from './run-soak.ts'
 import { soakCrash } from './soak-crash.ts'

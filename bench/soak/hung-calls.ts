@@ -6,14 +6,14 @@ import { readPercentile } from './read-percentile.ts'
 import type { HangingUpstream } from './start-hanging-upstream.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
-/** How many calls hang at an upstream, and for how long. */
+/** Number of calls that hang at an upstream, and the durations. */
 export type HungCallsOptions = {
   readonly gateway: SoakGateway
   readonly upstream: HangingUpstream
   readonly calls: number
   /** Timeout of the gateway for an upstream, in milliseconds. */
   readonly timeoutMs: number
-  /** The healthy route is asked for so long at a time; less than the timeout. Milliseconds. */
+  /** Duration of each measurement of the healthy route, shorter than the timeout. Milliseconds. */
   readonly probedMs: number
 }
 
@@ -22,7 +22,10 @@ const RISE_BAR = 1.1
 const LIMIT_MS = 30_000
 const LOOK_EVERY_MS = 25
 
-/** Calls that no upstream ever answers, beside a route that is well; that route alone, before and after, for comparison. */
+/**
+ * Measures a healthy route while other calls wait for an upstream that never responds.
+ * Measures this route alone before and after, for comparison.
+ */
 export async function measureHungCalls(options: HungCallsOptions): Promise<readonly Measurement[]> {
   const { gateway, upstream, calls, timeoutMs, probedMs } = options
   const before = await probeFor(gateway, probedMs)

@@ -9,10 +9,10 @@ import { watchRss } from './watch-rss.ts'
 const BAR_MIB = 350
 const AT_ONCE = 100
 const PROBED_MS = 5_000
-/** Of a request beside the idle connections, on a machine that does nothing else. Milliseconds. */
+/** Limit for the duration of a request beside the idle connections, on an otherwise idle machine. Milliseconds. */
 const BAR_P99_MS = 5
 
-/** Opens kept-alive connections, one request on each, and leaves them idle while others are served. */
+/** Opens keep-alive connections, sends one request on each, and leaves them idle while other clients send requests. */
 export async function measureIdleConnections(
   gateway: SoakGateway,
   connections: number,

@@ -2,24 +2,24 @@ import { type Measurement, measuredCount } from './measurement.ts'
 import { readPercentile } from './read-percentile.ts'
 import type { TokenUse } from './token-traffic.ts'
 
-/** How to tell whether an answer was right. */
+/** Facts that decide whether a response was right. */
 export type TokenRules = {
   /** Streams of invalid tokens. All other streams have valid tokens. */
   readonly bad: ReadonlySet<string>
-  /** When a token was revoked, since the epoch. Milliseconds. */
+  /** Time of the revocation of each token. Milliseconds since the epoch. */
   readonly revokedAtMs: ReadonlyMap<string, number>
 }
 
 const PASSED = 200
-/** A revocation that was pushed has arrived everywhere by then. Milliseconds. */
+/** Time within which a pushed revocation reaches every gateway. Milliseconds. */
 const REVOKED_AFTER_MS = 1_000
 
-/** Those that were sent within a span of time. Milliseconds since the epoch. */
+/** Returns the requests that were sent within a period. Milliseconds since the epoch. */
 export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: number): readonly TokenUse[] {
   return uses.filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
 }
 
-/** Wrongly allowed or wrongly denied. Undefined where both outcomes are right. */
+/** Returns whether a request was wrongly allowed or denied. Undefined when both outcomes are right. */
 export function judgeUse(
   { stream, token, status, atMs }: TokenUse,
   { bad, revokedAtMs }: TokenRules,
@@ -32,7 +32,7 @@ export function judgeUse(
   return status === PASSED ? 'wrong allow' : 'right'
 }
 
-/** Counts of a phase beside their bars. */
+/** Returns the counts of a phase with their limits. */
 export function measuredUses(
   phase: string,
   uses: readonly TokenUse[],
@@ -51,8 +51,8 @@ export function measuredUses(
 }
 
 /**
- * The increase of the 99th percentile of each stream by a fault: gateways with the fault minus a gateway without it. Both run at
- * the same time, so that other load affects both.
+ * The increase of the 99th percentile of each stream by a fault: gateways with the fault minus a gateway without the
+ * fault. Both run at the same time, so that other load affects both.
  */
 export function measuredAdded(
   phase: string,

@@ -3,27 +3,27 @@ import { connect } from 'node:net'
 /** The outcomes of the requests of a load. */
 export type LoadCounts = {
   answered: number
-  /** Failures by kind: an error code, `closed` without an answer, or a status other than 200. */
+  /** Failures by kind: an error code, `closed` without a response, or a status other than 200. */
   readonly failed: Map<string, number>
   /** Connections that were opened. */
   opened: number
 }
 
-/** A load that goes on until it is stopped. */
+/** A load that continues until `stop()`. */
 export type KeepAliveLoad = {
   readonly counts: LoadCounts
-  /** Resolves when so many requests were answered in all, or failed. */
+  /** Resolves when the total of answered and failed requests reaches this number. */
   reached(requests: number): Promise<void>
-  /** Lets every request that is under way end, then closes the connections. */
+  /** Waits for the open requests, then closes the connections. */
   stop(): Promise<void>
 }
 
-/** Where a load goes, and by what sorts of connections. */
+/** Target and connections of a load. */
 export type KeepAliveLoadOptions = {
   readonly url: string
   /** Connections that send one request after the other. */
   readonly busy: number
-  /** Connections that pause between requests, each for a while of its own: some are always idle when a server ends. */
+  /** Connections that pause between requests for different times. Some are therefore always idle when a server ends. */
   readonly pausing: number
   /** Connections that are opened for one request. */
   readonly fleeting: number
@@ -35,8 +35,8 @@ const HEAD_END = '\r\n\r\n'
 type Client = { readonly pausesMs: number; readonly staysOpen: boolean }
 
 /**
- * Sends requests on kept-alive connections as a proxy in front does: a connection is given up after an answer that says
- * so, and nothing is sent again. Whatever gets no whole answer with status 200 is a failure.
+ * Sends requests on keep-alive connections like a load balancer. Closes a connection when the response requests
+ * the close, and repeats no request. A request without a complete response with status 200 is a failure.
  */
 export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad {
   const counts: LoadCounts = { answered: 0, failed: new Map(), opened: 0 }
@@ -55,7 +55,7 @@ export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad
     for (const one of waiting) if (done >= one.requests) one.resolve()
   }
 
-  /** One connection, until the server or the client has had enough of it. */
+  /** Uses one connection until the server or the client closes it. */
   function converse(client: Client): Promise<void> {
     counts.opened += 1
     return new Promise((resolve) => {

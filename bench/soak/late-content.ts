@@ -1,5 +1,5 @@
-// npm run soak:late-content [-- --calls N]: an upstream that sends content after 204, 304, HEAD and interim responses, some
-// milliseconds late. Bar: no response holds a byte of another one.
+// npm run soak:late-content [-- --calls N]: an upstream that sends content after 204, 304, HEAD and interim responses,
+// some milliseconds late. Limit: no response contains a byte of another response.
 import { measureLateContent } from './measure-late-content.ts'
 import { readCount } from './read-count.ts'
 import { runSoak } from './run-soak.ts'

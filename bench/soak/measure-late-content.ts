@@ -14,8 +14,8 @@ export type LateContentOptions = {
 type Response = { readonly status: number; readonly nonce: string; readonly text: string }
 
 /**
- * Requests responses with late content, each followed by a correct one, and counts the responses that hold a byte of another
- * response.
+ * Requests responses with late content, each followed by a correct one, and counts the responses that contain a byte of
+ * another response.
  */
 export async function measureLateContent(options: LateContentOptions): Promise<readonly Measurement[]> {
   const { url, calls, atOnce } = options

@@ -4,9 +4,9 @@ import type { RevocationCluster } from './revocation-cluster.ts'
 
 /** The outcomes of revoked tokens. */
 export type RevocationTimes = {
-  /** One for each: from the answer to its revocation until the last gateway refused it. Milliseconds. */
+  /** Time for each token from the response to the revocation until the last gateway denied the token. Milliseconds. */
   readonly timesMs: readonly number[]
-  /** Status codes of the answers to `POST /api/oauth/revoke`. */
+  /** Status codes of the responses to `POST /api/oauth/revoke`. */
   readonly answers: ReadonlyMap<number, number>
   readonly tokens: readonly string[]
 }
@@ -16,13 +16,13 @@ const PASSED = 201
 const DENIED = 401
 const GIVE_UP_MS = 60_000
 /**
- * Interval between two checks of a gateway, in milliseconds. One token: as often as it responds. Many tokens together: rarely,
- * so that the checks do not slow the gateways down.
+ * Interval between two checks of a gateway, in milliseconds. One token: as often as it responds.
+ * Many tokens together: rarely, so that the checks do not slow the gateways down.
  */
 const LOOK_AT_ONE_MS = 1
 const LOOK_AT_MANY_MS = 20
 
-/** Obtains a token that every gateway has let pass, and knows by now. */
+/** Obtains a token that every gateway has accepted and cached. */
 export async function obtainKnownToken(cluster: RevocationCluster): Promise<string> {
   const token = await cluster.obtainToken()
   const statuses = await statusesOf(cluster, token)
@@ -32,9 +32,11 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 }
 
 /**
- * Revokes tokens, and takes the time from the answer until every gateway refuses: `rounds` times `atOnce` of them together.
- * @param before runs in each round when the gateways know the tokens and none is revoked; `after` when all are refused.
- * @param until 'denied': refused as revoked (401). 'not passed': 503 is enough, when the token status is unavailable.
+ * Revokes tokens in `rounds` rounds of `atOnce` tokens.
+ * Measures the time from the response until every gateway denies them.
+ * @param before runs in each round when the gateways have cached the tokens, before the revocation.
+ * `after`: runs when every token is denied.
+ * @param until 'denied': waits for 401. 'not passed': also accepts 503 (token status unavailable).
  */
 export async function measureRevocations(
   cluster: RevocationCluster,
@@ -69,7 +71,7 @@ export async function measureRevocations(
   return { timesMs, answers, tokens }
 }
 
-/** How many answers of gateways let one of these tokens pass. */
+/** Returns the number of responses of gateways that accepted one of these tokens. */
 export async function countPassed(cluster: RevocationCluster, tokens: readonly string[]): Promise<number> {
   let passed = 0
   for (const token of tokens)

@@ -1,8 +1,8 @@
-/** A number that was measured beside the one it has to reach. */
+/** A measured number and its limit. */
 export type Measurement = {
   readonly what: string
   readonly measured: string
-  /** `none` where a number is only told. */
+  /** `none` for a number without a limit. */
   readonly bar: string
   /** Undefined without a limit. */
   readonly held: boolean | undefined
@@ -10,7 +10,7 @@ export type Measurement = {
 
 const MIB = 1_024 * 1_024
 
-/** Resident memory against a bar. */
+/** Resident memory and its limit. */
 export function measuredRss(what: string, peakBytes: number, barMib: number): Measurement {
   return {
     what: `${what}: peak RSS`,
@@ -20,14 +20,14 @@ export function measuredRss(what: string, peakBytes: number, barMib: number): Me
   }
 }
 
-/** Something that has to be exactly so. */
+/** A count that must be exactly equal to its limit. */
 export function measuredCount(what: string, measured: number, wanted: number): Measurement {
   return { what, measured: String(measured), bar: String(wanted), held: measured === wanted }
 }
 
 const RESULTS = { true: 'held', false: 'NOT HELD', undefined: '' } as const
 
-/** Lines of a table, columns aligned. */
+/** Formats the lines of a table with aligned columns. */
 export function formatMeasurements(rows: readonly Measurement[]): string {
   const width = (pick: (row: Measurement) => string): number =>
     Math.max(...rows.map((row) => pick(row).length))

@@ -2,15 +2,15 @@ import { randomBelow, randomOf } from './random.ts'
 
 type Mutation = (lines: readonly string[], at: number) => readonly string[] | undefined
 
-/** What people do to YAML files. Each gives undefined where there is nothing to do it to. */
+/** Common mistakes in YAML files. Each function returns undefined for a text that it cannot change. */
 const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
-  // a key that is misspelt
+  // a misspelled key
   (lines, at) => change(lines, at, /([a-z])([a-z])(?=[a-zA-Z]*:)/, '$2$1x'),
-  // a scope that there is not
+  // an unknown scope
   (lines, at) => change(lines, at, /\[(\w+):(read|write)\]/, '[$1s:$2]'),
   // an invalid value
   (lines, at) => change(lines, at, /\b(GET|POST|challenge|allow|deny)\b/, 'x$1'),
-  // a number in place of a time
+  // a number instead of a duration
   (lines, at) => change(lines, at, /timeout: \w+/, 'timeout: soon'),
   // a bracket that is never closed
   (lines, at) => change(lines, at, /\]/, ''),
@@ -22,9 +22,9 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   (lines, at) => change(lines, at, /^ {2}/, '\t'),
   // a line that is indented deeper
   (lines, at) => change(lines, at, /^( *)(\w)/, '$1   $2'),
-  // a line that is there twice
+  // a duplicate line
   (lines, at) => lines.toSpliced(at, 0, lines[at] ?? ''),
-  // a line that is gone
+  // a missing line
   (lines, at) => lines.toSpliced(at, 1),
   // the end is missing
   (lines, at) => [...lines.slice(0, at), (lines[at] ?? '').slice(0, randomBelow((lines[at] ?? '').length))],
@@ -32,7 +32,7 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   (lines, at) => change(lines, at, /path: (\S)/, 'path: no$1'),
   // a leftover merge conflict
   (lines, at) => lines.toSpliced(at, 0, '<<<<<<< HEAD'),
-  // a list in place of { all: [] }
+  // a list instead of { all: [] }
   (lines, at) => change(lines, at, /scopes: \{ all: (\[[^\]]*\]) \}/, 'scopes: $1'),
 ]
 
@@ -47,7 +47,7 @@ function change(
   return changed === line ? undefined : lines.with(at, changed)
 }
 
-/** Does to a text of some lines what people do by mistake, once. It may still be right afterwards. */
+/** Makes one common mistake in a text. The result may still be valid. */
 export function mutatePolicy(text: string): string {
   const lines = text.split('\n')
   for (;;) {

@@ -1,20 +1,20 @@
 import { randomBelow, randomOf, randomSize } from './random.ts'
 import { repeatNonce } from './repeat-nonce.ts'
 
-/** A request that says which one it is in its query, in a header and in every part of its body. */
+/** A request that contains its nonce in the query, in a header and in every part of the body. */
 export type NonceRequest = {
   readonly nonce: string
   readonly method: string
-  /** Size of the body that its answer has to have. */
+  /** Expected body size of the response. */
   readonly answerBytes: number
-  /** Everything that goes out, one character for each byte. */
+  /** The complete request, one character for each byte. */
   readonly text: string
 }
 
 const LARGEST_ANSWER_BYTES = 100_000
 const LARGEST_BODY_BYTES = 50_000
 
-/** Makes up the request of a serial number that no other one has. */
+/** Creates the request for a unique serial number. */
 export function nonceRequest(serial: number, host: string): NonceRequest {
   const nonce = `${serial.toString(36).padStart(7, '0')}${randomBelow(1_296).toString(36).padStart(2, '0')}.`
   const method = randomOf(['GET', 'GET', 'GET', 'POST', 'POST', 'PUT', 'HEAD'])

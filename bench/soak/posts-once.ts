@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { type Measurement, measuredCount } from './measurement.ts'
 import type { CountingUpstream } from './start-counting-upstream.ts'
 
-/** How many POSTs are sent, and where their executions are counted. */
+/** Number of POSTs, and the upstream that counts their executions. */
 export type PostsOnceOptions = {
   /** Address of the gateway. */
   readonly url: string
@@ -16,8 +16,8 @@ export type PostsOnceOptions = {
 const BODY = JSON.stringify({ amount: 1 })
 
 /**
- * Sends POSTs, each once, while something is wrong between gateway and upstream. However a call ends, it must not have
- * been executed twice; one that was answered was executed.
+ * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST
+ * twice. It must have executed every POST with status 201.
  */
 export async function measurePostsOnce(options: PostsOnceOptions): Promise<readonly Measurement[]> {
   const { url, upstream, calls, atOnce, beforeCall } = options
@@ -51,7 +51,7 @@ export async function measurePostsOnce(options: PostsOnceOptions): Promise<reado
   ]
 }
 
-/** @returns the status, or why there was no whole answer. */
+/** @returns the status, or the reason why the response is incomplete. */
 function post(url: string, call: string, agent: Agent): Promise<string> {
   return new Promise((resolve) => {
     const headers = { 'x-call': call, 'content-type': 'application/json', 'content-length': BODY.length }

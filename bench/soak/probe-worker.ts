@@ -1,4 +1,4 @@
-// The thread behind startProbe(): sends one request after the other on a keep-alive connection, until it is stopped.
+// The thread behind startProbe(): sends one request after the other on a keep-alive connection until `stop()`.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -25,7 +25,7 @@ agent.destroy()
 parentPort?.postMessage({ times, failures } satisfies ProbeResult)
 parentPort?.close()
 
-/** @returns why there was no whole answer of 200; undefined when there was. */
+/** @returns the reason of the failure. Undefined after a complete response with status 200. */
 function ask(url: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     get(url, { agent }, (response) => {

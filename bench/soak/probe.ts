@@ -5,16 +5,18 @@ import { readPercentile } from './read-percentile.ts'
 
 /** The results of a well-behaved client beside misbehaving clients. */
 export type ProbeResult = {
-  /** Of each request, until the last byte. Milliseconds. */
+  /** Time of each request until the last byte of the response. Milliseconds. */
   readonly times: readonly number[]
-  /** Why a request got no whole answer of 200, once for each. */
+  /** For each failed request, the reason for the missing or incomplete response. */
   readonly failures: readonly string[]
 }
 
-/** A client that behaves well, until it is stopped. */
+/** A well-behaved client that runs until `stop()`. */
 export type Probe = { stop(): Promise<ProbeResult> }
 
-/** Begins to ask for an address, one request after the other. In a thread of its own: the measuring side's load is not measured. */
+/**
+ * Starts to request a URL, one request after the other. A separate thread prevents delays by the load of this process.
+ */
 export function startProbe(url: string): Probe {
   const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), { workerData: url })
   return {
@@ -27,7 +29,7 @@ export function startProbe(url: string): Probe {
   }
 }
 
-/** That none of them failed, and how long nearly all of them took, beside a bar where there is one. */
+/** Returns the number of failures and the 99th percentile of the times, with their limits. */
 export function measuredProbe(what: string, result: ProbeResult, barMs?: number): readonly Measurement[] {
   const p99Ms = readPercentile(result.times, 0.99)
   return [

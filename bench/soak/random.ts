@@ -1,16 +1,16 @@
-/** A whole number from 0 to `limit`, without `limit`. */
+/** Returns a random integer from 0 to `limit` - 1. */
 export function randomBelow(limit: number): number {
   return Math.floor(Math.random() * limit)
 }
 
-/** Sizes as they are in life: most of them small, some large. Bytes. */
+/** Returns a random size: usually small, sometimes large. Bytes. */
 export function randomSize(largest: number): number {
   const kind = Math.random()
   if (kind < 0.7) return randomBelow(Math.min(200, largest))
   return randomBelow(kind < 0.95 ? Math.min(5_000, largest) : largest)
 }
 
-/** One of several. */
+/** Returns a random item of a list. */
 export function randomOf<T>(all: readonly [T, ...T[]]): T {
   return all[randomBelow(all.length)] ?? all[0]
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { BenchError } from '../bench-error.ts'
 
 /**
- * Reads `--<option> N`, a whole number from 1; undefined when it is not given.
+ * Reads `--<option> N`, a whole number from 1. Undefined without the option.
  * @throws {BenchError} ERR_BENCH_USAGE for anything else.
  */
 export function readCount(args: readonly string[], option: string): number | undefined {

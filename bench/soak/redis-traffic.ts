@@ -8,19 +8,19 @@ import type { Cleanup } from '../cleanup.ts'
 import { type SoakGateway, startSoakGateway } from './start-soak-gateway.ts'
 import type { TokenStream } from './token-traffic.ts'
 
-/** Who issues tokens of each kind. */
+/** The issuers of each kind of token. */
 export type RedisTrafficIssuers = { readonly opaque: TestIssuer; readonly jwts: JwtIssuer }
 
-/** The gateway rejects all of these. */
+/** Stream of invalid tokens: the gateway rejects all of them. */
 export const BAD_STREAM = 'invalid tokens'
-/** Opaque tokens that are revoked while the traffic goes on. */
+/** Stream of opaque tokens, some of which are revoked during the traffic. */
 export const REVOKED_STREAM = 'opaque, some revoked'
 
-const BASE_URL = 'http://127.0.0.1:8080' // of every gateway of a soak test
+const BASE_URL = 'http://127.0.0.1:8080' // the same for every gateway of a soak test
 const OPAQUE_ISSUER = 'http://opaque.example'
 const SCOPE = 'courses:read'
 const RULE = { scopes: { all: [SCOPE] }, anonymous: 'deny' }
-/** No multiple of three, so that each token comes to each of three gateways. */
+/** Not a multiple of three, so that each of the three gateways receives every token. */
 const KNOWN = 50
 const REVOCABLE = 61
 
@@ -32,13 +32,13 @@ export async function startTrafficIssuers(cleanup: Cleanup): Promise<RedisTraffi
   return { opaque, jwts }
 }
 
-/** Starts a gateway before them, with a route that wants a token, and one that is rate-limited as well. */
+/** Starts a gateway for these issuers. One route requires a token. Another route is also rate-limited. */
 export function startTrafficGateway(options: {
   readonly folder: string
   readonly cleanup: Cleanup
   readonly upstream: string
   readonly issuers: RedisTrafficIssuers
-  /** Undefined: it has none. */
+  /** Undefined: a gateway without Redis. */
   readonly redisUrl: string | undefined
   readonly stdout: number
 }): Promise<SoakGateway> {
@@ -73,7 +73,7 @@ export function startTrafficGateway(options: {
   })
 }
 
-/** Makes the tokens of every kind, `uses` of each of those that are new each time. */
+/** Creates the tokens of every kind. `uses`: number of tokens of each kind that is new for every request. */
 export function makeStreams(
   { opaque, jwts }: RedisTrafficIssuers,
   gateways: readonly SoakGateway[],

@@ -1,6 +1,7 @@
-// npm run soak:redis: two gateways on one Redis, and one without, under steady traffic of good and bad tokens, while Redis is
-// up, stopped, frozen and flapping. Prints for each the wrong responses, the delay compared with the gateway without Redis, and
-// the number of connections to Redis.
+// npm run soak:redis: two gateways on one Redis and one gateway without Redis, under steady traffic of valid and
+// invalid tokens, while Redis is up, stopped, frozen and flapping.
+// Prints for each phase the wrong responses, the delay compared with the gateway without Redis, and the number of
+// connections to Redis.
 import { mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -30,9 +31,9 @@ const UP_MS = 15_000
 const FAULT_MS = 20_000
 const FLAP_MS = 2_000
 const REVOKED_IN_A_PHASE = 5
-/** As much as the longest run may take of tokens that are new each time. */
+/** Maximum number of single-use tokens in the longest run. */
 const NEW_TOKENS = 15_000
-/** F6 and F7 of the fault list: what nearly every request may take longer. F8 knows of none. */
+/** F6 and F7 of the fault list: maximum added delay of nearly every request. F8 has no limit. */
 const ADDED_MS = 5
 const ADDED_AT_FIRST_MS = 100
 const AT_FIRST_MS = 1_000
@@ -50,7 +51,7 @@ type Phase = {
   readonly connects: number
 }
 
-/** A gateway, and where it logs. */
+/** A gateway and its log file. */
 type Side = { readonly gateway: SoakGateway; readonly logFile: string }
 
 await runSoak(async ({ folder, cleanup }) => {
@@ -95,7 +96,7 @@ await runSoak(async ({ folder, cleanup }) => {
   const revokedAtMs = new Map<string, number>()
   const phases: Phase[] = []
 
-  /** Lets time pass while Redis is as it is; in the middle of it some tokens are revoked. */
+  /** Waits while the state of Redis does not change. Revokes some tokens in the middle. */
   async function phase(name: string, lasting: () => Promise<unknown>): Promise<void> {
     const before = ways.map(({ connections }) => connections)
     const fromMs = Date.now()
@@ -111,7 +112,7 @@ await runSoak(async ({ folder, cleanup }) => {
     console.log(name)
   }
 
-  /** @returns how long it takes until every gateway asks Redis again. Milliseconds. */
+  /** @returns the time until every gateway uses Redis again. Milliseconds. */
   async function recovery(): Promise<number> {
     const startedMs = performance.now()
     for (const { gateway } of sides) {

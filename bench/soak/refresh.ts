@@ -1,6 +1,6 @@
-// npm run soak:refresh: two authorization servers, on one SQLite file and then on one Redis. 200 rounds of 200 parallel uses of
-// a refresh token; two clients that share a token file; 20 rounds in which a server is killed. Bars: no grant ends, and all
-// responses of a round are equal.
+// npm run soak:refresh: two authorization servers, on one SQLite file and then on one Redis.
+// 200 rounds of 200 parallel uses of a refresh token; two clients that share a token file; 20 rounds in which a server
+// is killed. Limits: no grant ends, and all responses of a round are equal.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cleanup } from '../cleanup.ts'

@@ -1,4 +1,4 @@
-// npm run soak:restart: three rolling restarts of all workers under keep-alive load. Bar: no request fails.
+// npm run soak:restart: three rolling restarts of all workers under keep-alive load. Limit: no request fails.
 import { type Measurement, measuredCount } from './measurement.ts'
 import { runSoak } from './run-soak.ts'
 import { soakRestart } from './soak-restart.ts'

@@ -13,16 +13,16 @@ import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { startCountingUpstream } from './start-counting-upstream.ts'
 
-/** A service that can be ended and started again at its address. */
+/** A service that can be stopped and restarted at the same address. */
 export type ClusterService = {
   readonly url: string
-  /** The process that runs now. */
+  /** The current process. */
   readonly process: BenchProcess
-  /** Ends it like a service manager, and restarts it with these additional settings. */
+  /** Stops the service like a service manager, and restarts it with these additional settings. */
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
-  /** Resolves when it says that it is ready: a store that was away is there again. */
+  /** Resolves when the service reports ready, for example after an outage of the store. */
   ready(): Promise<void>
-  /** The value of a series with one label set, or none. */
+  /** Returns the value of a metric series with one label or no label. */
   metric(name: string): Promise<number>
 }
 
@@ -32,25 +32,25 @@ export type ClusterGateway = ClusterService & {
   statusOf(token: string): Promise<number>
 }
 
-/** Several gateways and authorization servers, each a process of its own, as they run in production. */
+/** Several gateways and authorization servers. Each is a separate process, as in production. */
 export type RevocationCluster = {
   readonly gateways: readonly ClusterGateway[]
   readonly servers: readonly ClusterService[]
   readonly client: Client
-  /** A new access token of alice, of a grant of its own. */
+  /** Obtains a new access token of alice, from a new grant. */
   obtainToken(): Promise<string>
 }
 
-/** What runs. Without Redis there is one authorization server, on SQLite. */
+/** Composition of the cluster. Without Redis: one authorization server, on SQLite. */
 export type RevocationClusterOptions = {
-  /** Gets data, configuration, and a `.log` of each service. */
+  /** Folder for data, configuration, and a `.log` file of each service. */
   readonly folder: string
   readonly cleanup: Cleanup
   readonly gateways: number
   readonly servers: number
-  /** How the servers reach Redis, and how the gateways do. */
+  /** URLs of Redis for the servers and for the gateways. */
   readonly redis: { readonly ofServers: string; readonly ofGateways: string } | undefined
-  /** Whether gateways listen to the stream of events of their authorization server. */
+  /** True: the gateways use the revocation stream of their authorization server. */
   readonly eventStream: boolean
   /** Settings of the authorization servers, as environment variables. */
   readonly serverSettings?: Readonly<Record<string, string>>
@@ -121,8 +121,8 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
 }
 
 /**
- * Waits until every gateway says that revocations arrive, or that they do not.
- * @throws {BenchError} ERR_BENCH_SUBJECT when that takes more than half a minute.
+ * Waits until every gateway reports that the revocation channel is up, or down.
+ * @throws {BenchError} ERR_BENCH_SUBJECT when the wait takes more than half a minute.
  */
 export async function awaitChannel(
   { gateways }: Pick<RevocationCluster, 'gateways'>,

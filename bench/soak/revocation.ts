@@ -1,6 +1,7 @@
-// npm run soak:revocation: three gateways, one Redis, one authorization server. The time from the answer of
-// POST /api/oauth/revoke until all three refuse; the same without the channel. Bars: p99 under 1 s; within the cap, which is
-// tokenCache.ttlWithoutPush. Afterwards everything is restarted, and nothing that was refused may come back.
+// npm run soak:revocation: three gateways, one Redis, one authorization server. Measures the time from the response of
+// POST /api/oauth/revoke until all three deny the token, with and without the channel.
+// Limits: p99 under 1 s; without it, the cap tokenCache.ttlWithoutPush.
+// After a restart of all services, the gateways must still deny every revoked token.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startFaultProxy } from '../../test/fixtures/fault-proxy.ts'
@@ -14,7 +15,7 @@ import { runSoak } from './run-soak.ts'
 const REVOCATIONS = 200
 const PUSHED_P99_MS = 1_000
 const CAP_MS = 5_000
-/** Revoked together while the channel is down: each round waits for the cap. */
+/** Number of tokens revoked together while the channel is down. Each round waits for the cap. */
 const AT_ONCE = 20
 const ROUNDS = REVOCATIONS / AT_ONCE
 

@@ -10,7 +10,7 @@ const LIMIT_MS = 60_000
 export type RollKind = 'supervisor' | 'workers'
 
 /**
- * Restarts every worker of a gateway, and waits until the old ones are gone and new ones serve.
+ * Restarts every worker of a gateway. Waits until the old workers have ended and the new workers accept requests.
  * @throws {BenchError} ERR_BENCH_SUBJECT when that takes more than a minute.
  */
 export async function rollWorkers(gateway: SoakGateway, kind: RollKind): Promise<void> {
@@ -22,7 +22,7 @@ export async function rollWorkers(gateway: SoakGateway, kind: RollKind): Promise
 }
 
 /**
- * Waits until so many workers serve, none of them of those that are to be gone.
+ * Waits until this number of workers accept requests, and the excluded workers have ended.
  * @throws {BenchError} ERR_BENCH_SUBJECT when that takes more than a minute.
  */
 export async function whenServing(
@@ -40,13 +40,13 @@ export async function whenServing(
   }
 }
 
-/** Process ids of a process's children (Linux). */
+/** Returns the ids of the child processes of a process (Linux). */
 export function childrenOf(pid: number): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
 }
 
-/** From readiness: metrics wait for workers that are starting. */
+/** Reads the readiness endpoint, because metrics wait for workers that are starting. */
 async function servingWorkers(gateway: SoakGateway): Promise<number> {
   const verbose = await (await fetch(`${gateway.managementUrl}/readyz?verbose`)).text()
   return Number(/workers: (\d+) of/.exec(verbose)?.[1] ?? 0)

@@ -6,14 +6,14 @@ import { formatMeasurements, type Measurement } from './measurement.ts'
 
 /** The tools of a soak test. */
 export type Soak = {
-  /** Empty; gone when the soak is over. */
+  /** Empty folder, removed after the soak test. */
   readonly folder: string
   readonly cleanup: Cleanup
 }
 
 /**
- * Runs one soak from end to end: prints every number beside its bar and how busy the machine was, and sets the exit code
- * to 1 when a bar is not held.
+ * Runs one soak test. Prints every number beside its limit, and the load of the machine. Sets the exit code
+ * to 1 when a limit is exceeded.
  */
 export async function runSoak(measure: (soak: Soak) => Promise<readonly Measurement[]>): Promise<void> {
   const cleanup = createCleanup()

@@ -9,7 +9,7 @@ const DRIP_EVERY_MS = 1_000
 const GIVE_UP_MS = 30_000
 const LOOK_EVERY_MS = 25
 
-/** Attackers that send the head of a request a line at a time and never end it, while others are served. */
+/** Attackers that send a request head line by line and never complete it, while other clients send requests. */
 export async function measureSlowHeads(
   gateway: SoakGateway,
   attackers: number,

@@ -10,7 +10,7 @@ const READ_EVERY_MS = 500
 const MAX_BEGIN_MS = 60_000
 const BEGIN_CHECK_MS = 50
 
-/** Clients that each ask for 100 MB and take it a piece at a time; they leave after `seconds` seconds. */
+/** Clients that each request 100 MB, read it in small pieces and disconnect after `seconds` seconds. */
 export async function measureSlowReaders(
   gateway: SoakGateway,
   options: { readonly readers: number; readonly seconds: number },
@@ -31,7 +31,7 @@ export async function measureSlowReaders(
   const reading = setInterval(() => {
     for (const socket of sockets) socket.resume()
   }, READ_EVERY_MS)
-  // A machine that is busy needs a while to begin with all of them; the time counts from there.
+  // On a busy machine, it takes time until all clients have started. The measured time starts after that.
   for (let ms = 0; begun.size < options.readers && ms < MAX_BEGIN_MS; ms += BEGIN_CHECK_MS)
     await wait(BEGIN_CHECK_MS)
   await wait(options.seconds * 1_000)

@@ -6,13 +6,13 @@ import { startSoakGateway } from './start-soak-gateway.ts'
 export type BleedSoak = {
   readonly counts: BleedCounts
   readonly upstream: Pick<NonceUpstream, 'requests' | 'problems' | 'repeated'>
-  /** Forwarded after the response that ended their connection, so that no client received their responses. */
+  /** Requests forwarded after the response that closed their connection. No client received their responses. */
   readonly unanswered: number
 }
 
 const CLIENTS = 48
 
-/** Sends requests that say which one they are through a gateway, of which clients leave some at any byte. */
+/** Sends requests with a nonce through a gateway. Some clients disconnect at a random byte. */
 export async function soakBleed(options: {
   readonly folder: string
   readonly cleanup: Cleanup
@@ -38,7 +38,7 @@ export async function soakBleed(options: {
   return { counts, upstream, unanswered: counts.putOff.filter(upstream.saw).length }
 }
 
-/** Whether every answer was its request's own, and nothing else went wrong. */
+/** Returns whether every response belonged to its request, without other failures. */
 export function heldBleed({ counts, upstream, unanswered }: BleedSoak): boolean {
   return (
     counts.mismatches === 0 &&

@@ -8,10 +8,10 @@ import { startLoadedGateway } from './start-loaded-gateway.ts'
 
 /** The loss from the end of one worker. */
 export type Kill = {
-  /** Connections that the worker had, and one that was on its way to it: each has one request in flight at most. */
+  /** Connections of the worker, plus one that it has not accepted yet. Each has at most one request in flight. */
   readonly connections: number
   readonly failed: number
-  /** Until as many workers served as before. Milliseconds. */
+  /** Time until the original number of workers accepts requests again. Milliseconds. */
   readonly backMs: number
 }
 
@@ -24,7 +24,10 @@ export type CrashSoakOptions = {
   readonly onKill?: (kill: Kill) => void
 }
 
-/** Kills the worker that has most to do with SIGKILL, again and again, while clients send requests on kept-alive connections (Linux). */
+/**
+ * Repeatedly kills the worker with the most connections with SIGKILL, while clients send requests on keep-alive
+ * connections (Linux).
+ */
 export async function soakCrash(
   options: CrashSoakOptions,
 ): Promise<{ readonly counts: LoadCounts; readonly kills: readonly Kill[] }> {
@@ -40,7 +43,7 @@ export async function soakCrash(
     const [victim] = childrenOf(pid).toSorted((one, other) => held(other) - held(one))
     if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'no worker is running')
     const failedBefore = sum(load.counts.failed)
-    process.kill(victim, 'SIGSTOP') // so that the count equals its requests in flight
+    process.kill(victim, 'SIGSTOP') // so that its connections do not change during the count
     const connections = held(victim)
     process.kill(victim, 'SIGKILL')
     const killedMs = performance.now()
@@ -55,7 +58,7 @@ export async function soakCrash(
   return { counts: load.counts, kills }
 }
 
-/** Connections to a port that a process holds. */
+/** Counts the connections of a process to a port. */
 function countConnections(pid: number, port: number): number {
   const folder = `/proc/${pid}/fd`
   const held = new Set(
@@ -68,7 +71,7 @@ function countConnections(pid: number, port: number): number {
     .filter((fields) => fields[1]?.endsWith(local) === true && held.has(fields[9] ?? '')).length
 }
 
-/** A descriptor may be closed by the time that it is looked at. */
+/** A descriptor may be closed before this function reads it. */
 function readLink(path: string): string {
   try {
     return readlinkSync(path)

@@ -12,14 +12,14 @@ import { type RevocationCluster, startRevocationCluster } from './revocation-clu
 
 const GIVE_UP_MS = 60_000
 
-/** Two authorization servers on one store, each a process of its own, and a client at each. */
+/** Two authorization servers on one store, each a separate process with one client. */
 export type RefreshCluster = {
   readonly servers: RevocationCluster['servers']
   /** The client at each server. */
   readonly clients: readonly Client[]
   /** A refresh token of a new grant. */
   obtainRefreshToken(): Promise<string>
-  /** Whether the access token belongs to an open grant. */
+  /** Returns whether the access token belongs to an open grant. */
   isSignedIn(accessToken: string): Promise<boolean>
 }
 
@@ -62,18 +62,19 @@ export type ParallelRefreshes = {
   readonly responses: number
   /** Responses with another status than 200, after repeats. */
   readonly refused: number
-  /** Responses with status 503, each repeated by its client: on a busy machine Redis may answer too late. */
+  /** Responses with status 503, each repeated by its client: on a busy machine Redis may respond too late. */
   readonly repeated: number
   /** Rounds in which two responses with status 200 differ. */
   readonly different: number
   /** Rounds after which the successor cannot be refreshed. */
   readonly ended: number
-  /** One for each request. Milliseconds. */
+  /** Duration of each request. Milliseconds. */
   readonly timesMs: readonly number[]
 }
 
 /**
- * Uses a refresh token many times at once at both servers, then its successor; each round with a new grant.
+ * Sends concurrent refreshes with one refresh token to both servers, then refreshes with its successor.
+ * Each round has a new grant.
  * @param options.duringRound runs while the requests of a round are open.
  */
 export async function refreshInParallel(
@@ -132,7 +133,7 @@ async function refreshAt(
 
 /**
  * Two clients read their refresh token from one file, refresh some time apart, and write the response to the file.
- * @returns how many times a client was signed out.
+ * @returns the number of times that a client was signed out.
  */
 export async function shareTokenFile(
   cluster: RefreshCluster,

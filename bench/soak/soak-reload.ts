@@ -14,25 +14,25 @@ import { findWrongAnswers, startVersionsLoad } from './versions-load.ts'
 /** The results of reloads under load. */
 export type ReloadSoak = {
   readonly answered: number
-  /** By kind. */
+  /** Number of failures by kind. */
   readonly failed: ReadonlyMap<string, number>
   /** Responses that match no active policy version: `hash path status`. */
   readonly wrong: readonly string[]
-  /** Reloads that did not end as they should have, in words. */
+  /** Descriptions of reloads with an unexpected result. */
   readonly unexpected: readonly string[]
-  /** How long each took, as its asker saw it. Milliseconds. */
+  /** Duration of each reload, measured by its caller. Milliseconds. */
   readonly tookMs: readonly number[]
 }
 
-/** So many requests are answered by each version at least, however fast the reloads are. */
+/** Minimum number of responses for each version, even when the reloads are fast. */
 export const ANSWERS_EACH = 40
 
-/** How much of it. */
+/** Amount of load and reloads. */
 export type ReloadSoakOptions = {
   readonly folder: string
   readonly reloads: number
   readonly connections: number
-  /** From one reload to the next, at least. Milliseconds. */
+  /** Minimum time between the starts of two reloads. Milliseconds. */
   readonly everyMs: number
 }
 
@@ -69,7 +69,7 @@ export async function soakGoodReloads(gateway: SoakGateway, options: ReloadSoakO
   })
 }
 
-/** Breaks the policies in all the ways in which people do, while clients ask: nothing may change. */
+/** Makes all common mistakes in the policies while clients send requests. The responses must not change. */
 export async function soakBrokenReloads(
   gateway: SoakGateway,
   options: ReloadSoakOptions,

@@ -6,22 +6,22 @@ import { startLoadedGateway } from './start-loaded-gateway.ts'
 /** The outcomes of the requests. */
 export type RestartSoak = {
   readonly counts: LoadCounts
-  /** How long each roll took. Milliseconds. */
+  /** Duration of each rolling restart. Milliseconds. */
   readonly rollsMs: readonly number[]
 }
 
-/** How often the workers are replaced, and how much is asked of them meanwhile. */
+/** Number of rolling restarts, and the load during the restarts. */
 export type RestartSoakOptions = {
   readonly folder: string
   readonly cleanup: Cleanup
   readonly workers: number
   readonly rolls: readonly RollKind[]
-  /** Requests before, between and after the rolls, at least. */
+  /** Minimum number of requests before, between and after the restarts. */
   readonly requests: number
   readonly onRoll?: (number: number, kind: RollKind, counts: LoadCounts) => void
 }
 
-/** Restarts all workers of a gateway again and again while clients send requests on kept-alive connections. */
+/** Restarts all workers of a gateway repeatedly while clients send requests on keep-alive connections. */
 export async function soakRestart(options: RestartSoakOptions): Promise<RestartSoak> {
   const { cleanup, rolls } = options
   const gateway = await startLoadedGateway({

@@ -5,9 +5,9 @@ import { randomBelow } from './random.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
 
-/** What clients made of answers that broke off at the upstream. */
+/** Outcomes at the clients for responses that the upstream truncated. */
 export type TruncationCounts = {
-  /** Answers that broke off. */
+  /** Truncated responses. */
   truncated: number
   /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
@@ -25,8 +25,8 @@ const LARGEST_BYTES = 40_000
 const WHOLE: readonly Cut[] = ['whole by length', 'whole by chunks']
 
 /**
- * Takes answers that break off at the upstream, in every way there is, through a gateway, as a client of HTTP/1.1 and as one
- * of HTTP/1.0. After each one that breaks off comes a whole one.
+ * Requests responses through a gateway that the upstream truncates in every way, as an HTTP/1.1 client and as an
+ * HTTP/1.0 client. A complete response follows each truncated one.
  */
 export async function soakTruncated(options: {
   readonly folder: string
@@ -40,7 +40,7 @@ export async function soakTruncated(options: {
     folder,
     cleanup,
     upstream,
-    upstreamSettings: { ejection: { failures: 1_000 } }, // an address left alone would break nothing off
+    upstreamSettings: { ejection: { failures: 1_000 } }, // prevents ejection: an ejected upstream truncates nothing
   })
   const cuts = (Object.keys(CUTS) as Cut[]).filter((cut) => !CUTS[cut].whole)
   async function client(): Promise<void> {

@@ -6,9 +6,9 @@ import type { Cleanup } from '../cleanup.ts'
 const PIECE = Buffer.alloc(64 * 1024, 'x')
 
 /**
- * Starts an upstream that answers `?bytes=N` with N bytes, as fast as they are taken, and anything with a body with the
- * number of bytes that came.
- * @returns its address.
+ * Starts an upstream that answers `?bytes=N` with N bytes, as fast as the client reads.
+ * It answers a request with a body with the number of received bytes.
+ * @returns the address of the upstream.
  */
 export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
@@ -34,7 +34,7 @@ export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** So many bytes, in pieces, made when they are asked for. */
+/** Creates a stream of this number of bytes, in pieces, on demand. */
 export function pieces(bytes: number): Readable {
   let left = bytes
   return new Readable({

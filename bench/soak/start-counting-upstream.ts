@@ -6,11 +6,11 @@ import type { Cleanup } from '../cleanup.ts'
 export type CountingUpstream = {
   readonly url: string
   readonly port: number
-  /** How often each call was executed, by the value of its `x-call` header. */
+  /** Number of executions of each call, by the value of its `x-call` header. */
   readonly executed: ReadonlyMap<string, number>
 }
 
-/** Starts an upstream that executes every request whose body it has read wholly, and answers it with 201. */
+/** Starts an upstream that executes a request after it has read the complete body, and responds with 201. */
 export async function startCountingUpstream(cleanup: Cleanup): Promise<CountingUpstream> {
   const executed = new Map<string, number>()
   const server = createServer((request, response) => {

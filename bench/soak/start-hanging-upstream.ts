@@ -2,16 +2,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 
-/** An upstream that takes requests and never answers. */
+/** An upstream that receives requests and never responds. */
 export type HangingUpstream = {
   readonly url: string
-  /** Requests that were taken and not answered, so far. */
+  /** Requests received without a response until now. */
   readonly taken: number
-  /** Connections of those that are still open. */
+  /** Open connections of these requests. */
   readonly held: number
 }
 
-/** Starts an upstream that never answers what ends in `/hang`, and everything else at once. */
+/** Starts an upstream that never responds to paths that end in `/hang`. It responds to other paths immediately. */
 export async function startHangingUpstream(cleanup: Cleanup): Promise<HangingUpstream> {
   const held = new Set<Socket>()
   let taken = 0

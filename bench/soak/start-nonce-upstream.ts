@@ -7,13 +7,13 @@ import { repeatNonce } from './repeat-nonce.ts'
 
 export type NonceUpstream = {
   readonly url: string
-  /** Whole requests so far. */
+  /** Complete requests until now. */
   readonly requests: number
-  /** Requests in which query, header and body did not speak of the same nonce. */
+  /** Requests in which query, header and body have different nonces. */
   readonly problems: readonly string[]
-  /** Nonces that came more than once. */
+  /** Nonces that were received more than once. */
   readonly repeated: number
-  /** Whether the request with this nonce came whole. */
+  /** Returns whether the request with this nonce was received completely. */
   saw(nonce: string): boolean
 }
 
@@ -22,7 +22,7 @@ const LONGEST_WAIT_MS = 20
 
 /**
  * Starts an upstream that answers `?n=<nonce>&bytes=<size>&framing=length|chunked` with the nonce in a header and,
- * repeated, as the body: after a while, sometimes in pieces.
+ * repeated, as the body. It responds after a short time, sometimes in pieces.
  */
 export async function startNonceUpstream(cleanup: Cleanup): Promise<NonceUpstream> {
   const problems: string[] = []
@@ -33,7 +33,7 @@ export async function startNonceUpstream(cleanup: Cleanup): Promise<NonceUpstrea
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     const chunks: string[] = []
     request.setEncoding('latin1').on('data', (chunk: string) => chunks.push(chunk))
-    request.on('error', () => undefined) // the client left in the middle of its body
+    request.on('error', () => undefined) // the client disconnected during its body
     request.on('end', () => {
       const body = chunks.join('')
       const query = new URL(request.url ?? '/', 'http://a').searchParams

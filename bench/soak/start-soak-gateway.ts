@@ -4,25 +4,25 @@ import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 import { type SoakConfig, writeSoakConfig } from './write-soak-config.ts'
 
-/** A gateway in a process of its own. */
+/** A gateway in a separate process. */
 export type SoakGateway = {
   readonly url: string
   readonly managementUrl: string
   readonly process: BenchProcess
 }
 
-/** How a gateway differs from the plain one of a soak test. */
+/** Differences from the default gateway of a soak test. */
 export type SoakGatewayOptions = SoakConfig & {
   readonly cleanup: Cleanup
   /** Node.js options such as `--max-old-space-size=256`. */
   readonly nodeOptions?: readonly string[]
-  /** A file descriptor for its log; dropped when not given. */
+  /** A file descriptor for the log of the gateway. Without it, the log is dropped. */
   readonly stdout?: number
 }
 
 /**
- * Starts a gateway with one open route, as a process of its own from its own entry.
- * @throws {BenchError} ERR_BENCH_START when it does not come up.
+ * Starts a gateway with one open route as a separate process.
+ * @throws {BenchError} ERR_BENCH_START when the gateway does not start.
  */
 export async function startSoakGateway(options: SoakGatewayOptions): Promise<SoakGateway> {
   const { folder } = options

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 import { randomBelow } from './random.ts'
 
-/** Ways to stop in the middle of an answer; `whole` ones stop at its end. */
+/** Ways to truncate a response. `whole` ones are complete. */
 export const CUTS = {
   'whole by length': { whole: true, framing: 'length', stop: 'none' },
   'whole by chunks': { whole: true, framing: 'chunked', stop: 'none' },
@@ -20,7 +20,7 @@ export const CUTS = {
 } as const
 export type Cut = keyof typeof CUTS
 
-/** Starts an upstream that answers `?cut=<one of CUTS>&bytes=<size>` and stops where that says. */
+/** Starts an upstream that answers `?cut=<one of CUTS>&bytes=<size>` and truncates the response according to `cut`. */
 export async function startTruncatingUpstream(cleanup: Cleanup): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
@@ -50,7 +50,7 @@ export async function startTruncatingUpstream(cleanup: Cleanup): Promise<string>
 function answer(socket: Socket, { cut, bytes }: { readonly cut: Cut; readonly bytes: number }): void {
   const { framing, stop } = CUTS[cut]
   const text = render(cut, bytes)
-  // Sometimes the head is seen before what goes wrong, sometimes with it.
+  // Sometimes the gateway receives the head before the fault, sometimes together with the fault.
   const at = randomBelow(3) === 0 ? randomBelow(text.length) : 0
   const finish = (): void => {
     if (stop === 'end') socket.end()
@@ -65,7 +65,7 @@ function answer(socket: Socket, { cut, bytes }: { readonly cut: Cut; readonly by
   )
 }
 
-/** A reset that overtakes the bytes before it would be one before the answer. */
+/** Delays a reset, because a reset that overtakes the bytes would arrive before the response. */
 function later(then: () => void): () => void {
   return () => void setTimeout(then, 2 + randomBelow(5))
 }

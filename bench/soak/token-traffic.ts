@@ -21,10 +21,10 @@ export type TokenUse = {
   readonly tookMs: number
 }
 
-/** Traffic that goes on until it is stopped. */
+/** Traffic that continues until `stop()`. */
 export type TokenTraffic = { stop(): Promise<readonly TokenUse[]> }
 
-/** Begins to send, at a steady pace and in a thread of its own, so that nothing else that is done is measured. */
+/** Starts to send requests at a steady rate. A separate thread prevents delays by other work of this process. */
 export function startTokenTraffic(options: TokenTrafficOptions): TokenTraffic {
   const worker = new Worker(new URL('./token-traffic-worker.ts', import.meta.url), { workerData: options })
   return {

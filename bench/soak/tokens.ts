@@ -1,5 +1,5 @@
-// npm run soak:tokens: what remembering tokens costs: heap for each of 100,000, questions for a herd of 1,000. Prints each
-// number beside its bar; exit code 1 when one is not held.
+// npm run soak:tokens: cost of the token cache: heap per token with 100,000 tokens, introspection requests for 1,000
+// concurrent uses. Prints each number beside its limit. Exit code 1: a limit is exceeded.
 import { measureRemembered } from '../tokens/measure-remembered.ts'
 import { startHerd } from '../tokens/start-herd.ts'
 import { type Measurement, measuredCount } from './measurement.ts'

@@ -1,4 +1,5 @@
-// npm run soak:truncated [-- --answers N]: answers that break off at the upstream. Bar: no client takes one for whole.
+// npm run soak:truncated [-- --answers N]: responses that the upstream truncates.
+// Limit: no client accepts one as complete.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What each path is answered with, by the parity of the version. */
+/** Status for each path, by the parity of the version. */
 export const RIGHT_ANSWERS: Readonly<Record<string, readonly [even: number, odd: number]>> = {
   '/pub/soak': [200, 200],
   '/versions/open': [401, 200],
@@ -38,7 +38,7 @@ ${routes
   .join('')}`
 }
 
-/** Where the policy lies that has versions. @returns the file. */
+/** Returns the file of the policy with versions. */
 export function writeVersion(folder: string, version: number): string {
   const policies = join(folder, 'policies')
   mkdirSync(policies, { recursive: true })

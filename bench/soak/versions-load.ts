@@ -2,18 +2,21 @@ import { Agent, request } from 'node:http'
 import { randomOf } from './random.ts'
 import { RIGHT_ANSWERS } from './versioned-policies.ts'
 
-/** A load that goes on until it is stopped. */
+/** A load that continues until `stop()`. */
 export type VersionsLoad = {
-  /** How often each path was answered so by those policies: `hash path status`. */
+  /** Number of responses by policy hash, path and status. Key: `hash path status`. */
   readonly seen: ReadonlyMap<string, number>
   readonly failed: ReadonlyMap<string, number>
   readonly answered: number
-  /** Resolves when so many more requests were answered, or failed. */
+  /** Resolves after this number of further responses or failures. */
   more(requests: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** Asks for paths that policies disagree about, on kept-alive connections, and notes which policies gave which answer. */
+/**
+ * Requests paths with different results in each policy version, on keep-alive connections.
+ * Counts the responses of each version.
+ */
 export function startVersionsLoad(url: string, connections: number): VersionsLoad {
   const seen = new Map<string, number>()
   const failed = new Map<string, number>()

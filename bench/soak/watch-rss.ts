@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** How much memory a process has been using. Bytes. */
+/** Memory use of a process over time. Bytes. */
 export type RssWatch = {
   readonly peakBytes: number
   stop(): void
@@ -8,7 +8,7 @@ export type RssWatch = {
 
 const LOOK_EVERY_MS = 50
 
-/** Resident memory of a process now (Linux). Bytes. */
+/** Returns the current resident memory of a process (Linux). Bytes. */
 function readRss(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024

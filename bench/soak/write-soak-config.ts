@@ -3,19 +3,22 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { NEVER_OVERLOADED } from './never-overloaded.ts'
 
-/** The configuration of a gateway of a soak test. */
+/** Configuration of the gateway in a soak test. */
 export type SoakConfig = {
-  /** Where configuration and policies are written. */
+  /** Folder for configuration and policies. */
   readonly folder: string
   /** The upstream of `/pub/**`. */
   readonly upstream: string
-  /** Settings of that upstream beyond its address; an answer may take `10s` to begin when they say nothing of it. */
+  /** Settings of the upstream in addition to its address. Default time until the first byte of a response: `10s`. */
   readonly upstreamSettings?: Readonly<Record<string, unknown>>
-  /** Rules of the route besides methods and path. */
+  /** Rules of the route in addition to methods and path. */
   readonly route?: Readonly<Record<string, unknown>>
-  /** Routes beside that one, as a policy has them. */
+  /** Additional routes, in policy format. */
   readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]
-  /** Settings of config/gateway.yaml besides the addresses. By default, event-loop delay does not count as overload. */
+  /**
+   * Settings of config/gateway.yaml in addition to the addresses.
+   * By default, event-loop delay does not count as overload.
+   */
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
