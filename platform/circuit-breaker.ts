@@ -64,7 +64,7 @@ export class CircuitBreaker {
     return undefined
   }
 
-  /** Records the start of a request. The first one after `halfOpen()` is the trial. */
+  /** Records the start of a request. The first request after `halfOpen()` is the trial. */
   began(startedMs: number): void {
     if (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs)) this.#trialStartedMs = startedMs
   }

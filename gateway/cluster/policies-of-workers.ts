@@ -17,7 +17,7 @@ import type { WorkerPolicies } from './worker-messages.ts'
 export type PoliciesOfWorkers = Pick<PolicyReloader, 'reload' | 'check' | 'active'> & {
   /** Updates a worker that has started to serve. The policies may have changed during the start of the worker. */
   joined(worker: WorkerProcess): void
-  /** Follows a rolling restart, after which all workers use new configuration and policies. */
+  /** Adopts the policy locations of the restarted workers and reloads the policies. Called after a rolling restart. */
   rolled(): Promise<void>
   /** Returns the active policies, in the format of `GET /policies`. */
   describe(): Promise<string | undefined>
@@ -51,7 +51,7 @@ export function openPoliciesOfWorkers(options: {
     return startReloading(reload, { ...locations, logger })
   }
 
-  /** Does not wait for the reply. A worker that already has these policies changes nothing. */
+  /** Sends the active policies to a worker that has other policies, and does not wait for the reply. */
   function joined(worker: WorkerProcess): void {
     const { active } = reloader
     if (worker.policies !== undefined && worker.policies.hash !== active.hash) void worker.apply(active)

@@ -21,7 +21,8 @@ export type OpenapiOptions = {
   /** Documents of upstreams. An operation without such a document is described from its policy alone. */
   readonly sources: readonly OpenapiSource[]
   /**
-   * Returns additional members of an operation that is described from its policy alone. Unset for the served document.
+   * Returns additional members of an operation that is described from its policy alone. Undefined for `/openapi.json`,
+   * which the gateway serves.
    */
   readonly extend?: (route: PolicyRoute) => JsonObject
 }
@@ -112,7 +113,7 @@ function describePath(path: string): string {
 }
 
 /**
- * Splits a path item into its operations and the members that apply to all of them. `servers` is dropped, because the
+ * Splits a path item into its operations and the members that all operations share. `servers` is dropped, because the
  * API has one base URL.
  */
 function splitPathItem(item: JsonObject): { kept: [string, unknown][]; shared: [string, unknown][] } {

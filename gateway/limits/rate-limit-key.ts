@@ -5,9 +5,9 @@ import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
 /**
  * Returns the key that a request is counted under. Without a subject the client is counted, and without a client the IP
- * address. A caller therefore cannot escape a limit by sending less. Subjects and client IDs are unique only together
- * with their issuer. IPv6 addresses are counted by /64 prefix, because the holder of one address controls the whole
- * prefix.
+ * address. A caller therefore cannot escape a limit by omitting the token. Subjects and client IDs are unique only
+ * together with their issuer. IPv6 addresses are counted by /64 prefix, because the holder of one address controls the
+ * whole prefix.
  */
 export function rateLimitKey(
   limit: Pick<RateLimit, 'by' | 'keyPrefix'>,

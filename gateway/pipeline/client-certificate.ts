@@ -27,8 +27,8 @@ export type CertificateReader = (request: IncomingMessage) => string | undefined
 
 /**
  * Creates a function that returns the SHA-256 thumbprint of a request's client certificate.
- * For a trusted proxy it reads only the header, because the proxy owns the connection. It ignores the header of any
- * other peer. A certificate outside its validity period counts as missing.
+ * If the peer is a trusted proxy, the function reads only the header, because the proxy owns the connection. The
+ * function ignores the header of any other peer. A certificate outside its validity period counts as missing.
  * Cost: a direct connection is inspected once; a header is read for each request.
  */
 export function createCertificateReader(options: CertificateReaderOptions): CertificateReader {

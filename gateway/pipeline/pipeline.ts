@@ -23,7 +23,7 @@ export type Pipeline = {
   /** Handles a request. `upgraded` is its connection if it asks for a WebSocket. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void
   readonly inFlight: number
-  /** Ends open event streams, which have no natural end. Their clients reconnect to another process. */
+  /** Ends event streams, which would otherwise stay open. Their clients reconnect to another process. */
   endStreams(): void
 }
 

@@ -17,7 +17,9 @@ import type { CertificateReader } from './client-certificate.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { LocalReply } from './send-reply.ts'
 
-/** All state of one request. The stages fill it; the access log reads it when the response is closed. */
+/**
+ * All state of one request. The stages fill the context. The access log reads the context when the response is closed.
+ */
 export type RequestContext = {
   readonly services: PipelineServices
   readonly request: IncomingMessage

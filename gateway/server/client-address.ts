@@ -15,7 +15,7 @@ const FOR = /^for *= *(?:"([^"\\]*)"|([^" \\][^"\\]*)?)$/i
  * read from the right. Each trusted address vouches for the entry to its left; the first untrusted address is the
  * client. At an unreadable entry the search stops: the last readable address is the client.
  * Source: RFC 7239 sections 4, 5.2 and 6.
- * @param peer the normalized address of the connection. The caller must check that it is trusted.
+ * @param peer the normalized address of the connection. The caller must check that the peer is trusted.
  */
 export function clientAddress(
   peer: string,

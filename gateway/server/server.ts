@@ -22,7 +22,7 @@ export type ServerOptions = {
   /** The server closes further connections without reading from them. */
   readonly connectionsLimit: number
   readonly onRefused: () => void
-  /** Called for input that got a response but never became a request: invalid, too slow or too large. */
+  /** Called for input that got a response without becoming a request, because it was invalid, too slow or too large. */
   readonly onUnread: (unread: UnreadRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
@@ -150,7 +150,7 @@ function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
  * cannot be trusted.
  */
 function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHead = false): void {
-  // A failed parser fails again for every further byte.
+  // After a failure, the parser fails again for every further byte.
   if (closing.has(socket)) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
   if (!socket.writable) {

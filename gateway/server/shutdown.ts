@@ -40,7 +40,7 @@ export async function shutdown(
     signal: left.signal,
   }).then(
     () => {
-      // Event streams and WebSockets have no natural end. Their clients reconnect to another process.
+      // Event streams and WebSockets would otherwise stay open. Their clients reconnect to another process.
       endStreams()
       return sessions.drain()
     },

@@ -163,7 +163,7 @@ function fold(text: string): string {
  */
 function convert(given: string, schema: Schema): unknown {
   const types = new Set(branches(schema).map((one) => one.type))
-  // Numbers precede text: for a key that accepts a number or a word, such as `auto`, digits become a number.
+  // Numbers precede text: if a key accepts both a number and a word such as `auto`, digits become a number.
   if ((types.has('integer') || types.has('number')) && /^-?[0-9]{1,15}(\.[0-9]+)?$/.test(given))
     return Number(given)
   if (types.has('string')) return given

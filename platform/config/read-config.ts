@@ -94,7 +94,10 @@ function withVariable(one: Diagnostic): Diagnostic {
 
 type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults }
 
-/** Adds the defaults of absent keys. Returns any value other than a map unchanged, and the schema reports it. */
+/**
+ * Adds the defaults of absent keys. Returns any other value than a map unchanged, so that the schema check reports the
+ * value.
+ */
 function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unknown {
   if (defaults === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
     return value

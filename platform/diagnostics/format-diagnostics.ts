@@ -83,7 +83,8 @@ function clean(text: string): string {
 }
 
 /**
- * Masks user name and password of an address (redis://:secret@host) with one star per character, so that columns match.
+ * Masks user name and password of an address (redis://:secret@host) with one star per character, so that the columns do
+ * not move.
  */
 function maskUserInfo(text: string): string {
   return text.replace(/(?<=\/\/)[^\s/@]+(?=@)/g, (secret) => '*'.repeat(secret.length))

@@ -27,8 +27,8 @@ export type FinishOptions = {
 /** Interval between two checks of the open connections during shutdown. Milliseconds. */
 export const LOOK_EVERY_MS = 25
 /**
- * Limit on the time that counts between two checks. While a machine is suspended, clients cannot send anything.
- * Milliseconds.
+ * Limit on the time that counts between two checks. While a machine is suspended, clients cannot send data, so that
+ * time must not count as idle time. Milliseconds.
  */
 const LONGEST_LOOK_MS = 50
 /** Longer than sent data takes to arrive. Milliseconds. */

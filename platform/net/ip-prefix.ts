@@ -1,6 +1,6 @@
 /**
- * Returns the key for counting requests of an address: the IPv4 address, or a prefix of the IPv6 address. A host has
- * all addresses of its /64. A site has at most a /48.
+ * Returns the key for counting requests of an address: the IPv4 address, or a prefix of the IPv6 address. A host can
+ * use all addresses of its /64. A site has at most a /48.
  */
 export function ipPrefix(address: string, prefixBits: 48 | 64 = 64): string {
   if (!address.includes(':') || address.toLowerCase().startsWith('::ffff:')) return address

@@ -16,12 +16,15 @@ export type ManagementAnswer = {
   readonly type?: string
 }
 
-/** The endpoints take no body. Bytes. */
+/** Small, because the endpoints ignore the body. Bytes. */
 export const BODY_LIMIT_BYTES = 1_024
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** Mounts the endpoints. Another method gets 405, and a POST from a web page gets 403. Small bodies are ignored. */
+/**
+ * Mounts the endpoints. A request with a method other than that of the endpoint gets 405. A POST from a web page gets
+ * 403. Small bodies are ignored.
+ */
 export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))

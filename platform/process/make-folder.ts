@@ -16,7 +16,7 @@ export function makeFolder(folder: string, mode = OWNER_ONLY): void {
   try {
     mkdirSync(folder, { mode })
   } catch (error) {
-    // Another process created the folder first.
+    // EEXIST: another process created the folder first.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   }
 }

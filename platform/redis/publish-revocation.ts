@@ -8,7 +8,10 @@ import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './r
 const MOST_ENTRIES = 100_000
 /** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */
 const LEAST_SECONDS = 86_400
-/** Covers clock differences, and introspection results that were requested just before the revocation. Seconds. */
+/**
+ * Additional lifetime, for clock differences and for introspection results that were requested just before the
+ * revocation. Seconds.
+ */
 const MARGIN_SECONDS = 300
 
 /**

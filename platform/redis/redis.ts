@@ -9,7 +9,7 @@ const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
 const RECONNECT_MIN_MS = 2_000 // a gateway has two connections: together one attempt per second
 const RECONNECT_MAX_MS = 10_000
 
-/** Shortest time between two reconnections because of a replica. Each one starts after `LEAVE_REPLICA_MS`. */
+/** Shortest time between two reconnections because of a replica. Each reconnection starts after `LEAVE_REPLICA_MS`. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
 const LEAVE_REPLICA_MS = 50
 

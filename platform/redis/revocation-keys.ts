@@ -11,9 +11,9 @@ export function publisherKey(issuer: string): string {
 }
 
 /**
- * Returns the key that marks a revoked name. Its value is the time of the revocation in seconds. The key lasts as long
- * as affected tokens could be valid. It is written in the same step as the stream entry, so that a gateway can check an
- * introspection result from Redis immediately.
+ * Returns the key that marks a revoked name. Its value is the time of the revocation in seconds. The key expires when
+ * no affected token can still be valid. The key is written in the same step as the stream entry, so that a gateway can
+ * check an introspection result from Redis immediately.
  */
 export function revokedKey(kind: 'grant' | 'token' | 'subject', name: string): string {
   return `{scopegate}:revoked:${kind}:${name}`
@@ -21,7 +21,7 @@ export function revokedKey(kind: 'grant' | 'token' | 'subject', name: string): s
 
 /**
  * Returns the key for the issuer's last revocation that a gateway wrote into the stream. Its value is the time of the
- * revocation in seconds. It expires with the mark.
+ * revocation in seconds. The key expires together with the mark.
  */
 export function relayedKey(issuer: string, kind: 'grant' | 'token' | 'subject', name: string): string {
   return `{scopegate}:relayed:${hash('sha256', issuer, 'base64url')}:${kind}:${name}`

@@ -28,7 +28,7 @@ export type SharedRedis = {
 
 const COMMAND_TIMEOUT_MS = 75
 const CIRCUIT_RULES = { failures: 5, longestPauseMs: 1_000 }
-/** The start of a command whose failure always counts. */
+/** Start time for a command whose failure always counts. */
 const UNKNOWN_START_MS = Number.POSITIVE_INFINITY
 const TROUBLE: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',

@@ -4,8 +4,8 @@ import { isRequestAddress } from '../is-request-address.ts'
 import type { MatchedContext } from '../request-context.ts'
 
 /**
- * Verifies the proof of possession of a request: its DPoP proof, or its client certificate. It inspects only the proof
- * that the token requires, so other requests pay no cost.
+ * Verifies the proof of possession of a request: its DPoP proof, or its client certificate. The stage inspects only the
+ * proof that the token requires, so other requests have no cost.
  * Reads `caller`, `token`, `credential`, `canonical` and `request`. Sets `possessionProof` and `nonceHeaders`.
  * @returns a promise if used proofs are stored in Redis. The refusals are `proof_invalid` and `proof_nonce` (401).
  */
@@ -20,7 +20,8 @@ export function verifyPossession(
     return undefined
   }
   if (caller.confirmation?.kind !== 'dpop') {
-    // The DPoP scheme with a token that is not DPoP-bound: the decision denies it, whatever the proof is.
+    // The request uses the DPoP scheme, but the token is not DPoP-bound. The stage `decide` denies the request with any
+    // proof.
     context.possessionProof = { scheme: 'dpop', thumbprint: undefined }
     return undefined
   }

@@ -21,8 +21,8 @@ const CHECK_EVERY_MS = 5_000
 
 /**
  * Opens a certificate and reloads it when the content of its files changes, regardless of how the files are written.
- * Invalid content changes nothing: the active certificate stays and the log states the reason. The same applies while
- * only one of the two files has been replaced.
+ * Invalid content changes nothing: the active certificate stays and the log states the reason. The active certificate
+ * also stays while only one of the two files has been replaced.
  * @throws {ConfigError} C320 when the first certificate is not usable.
  */
 export function openCertificateSource(options: {
@@ -45,7 +45,7 @@ export function openCertificateSource(options: {
     if (key instanceof Error) return logProblem({ file: 'keyFile', fault: codeOf(key) })
     const parsed = parseCertificate({ cert, key }, nowMs())
     if ('fault' in parsed) {
-      // The files still contain the active certificate, which has expired since.
+      // The files still contain the active certificate, but the certificate has expired.
       if (key === current.key && pemCertificates(cert).join('\n') === current.cert) return
       return logProblem(parsed)
     }
@@ -93,7 +93,7 @@ export function openCertificateSource(options: {
     )
   }
 
-  // Keeps one read at a time, for a file system that hangs.
+  // Runs one read at a time, so that reads do not accumulate when the file system hangs.
   let checking = false
   const timer = setInterval(async () => {
     if (checking) return

@@ -44,7 +44,7 @@ export type PolicyReloader = {
 }
 
 const SETTLE_MS = 200
-/** Maximum number of reads while the files keep changing. After that the last version is used. */
+/** Maximum number of reads while the files keep changing. After this number of reads, the last version is used. */
 const MAX_READS = 25
 
 /**

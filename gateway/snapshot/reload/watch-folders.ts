@@ -37,8 +37,9 @@ const MISSING_EVERY_MS = 1_000
 type Watched = { readonly watcher: FSWatcher; readonly identity: string }
 
 /**
- * Watches folders. A watch on a single file would end when a writer replaces the file. Without support from the system,
- * only the regular checks remain, and the log says so once. A deleted folder is watched again when it returns.
+ * Watches folders. A watch on a single file would end when a writer replaces the file. If the system does not support
+ * watches, the function uses only the regular checks, and logs this once. A deleted folder is watched again when the
+ * folder returns.
  */
 export function watchFolders(options: FolderWatchOptions): FolderWatch {
   const { onChange, logger, quietMs = QUIET_MS, checkEveryMs = CHECK_EVERY_MS } = options
