@@ -39,11 +39,11 @@ export type PolicySet = {
   readonly compiled: CompiledPolicies
 }
 
-/** The result of reading. `set` is undefined when the problems contain an error. */
+/** The result of reading the policies. `set` is undefined when the problems contain an error. */
 type OpenedPolicySet = {
   readonly set: PolicySet | undefined
   readonly problems: readonly Diagnostic[]
-  /** All readable policies. Without routes when the policies are invalid. */
+  /** All readable policies. When the policies are invalid, this object contains no routes. */
   readonly policies: LoadedPolicies
   /** The folders whose files affect the result. */
   readonly folders: readonly string[]
@@ -81,7 +81,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
-  // Invalid resources cause further errors about resources, which are not reported.
+  // Invalid resources cause consequential errors, which are not reported.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
@@ -96,7 +96,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
     withTestFiles: true,
   })
-  // If the presets cannot be read, an unknown preset name is a consequential error.
+  // If the presets cannot be read, every preset name is unknown. Such an error is a consequence, not a separate
+  // mistake.
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
   found.push(...policies.diagnostics.filter(({ code }) => knowsPresets || code !== 'P206'))
   const gatewayFile = displayPath(config('gateway.yaml'))
@@ -124,8 +125,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
 }
 
 /**
- * Checks the configuration of the authorization server if it exists. Reports the variables that both services do not
- * use.
+ * Checks the configuration of the authorization server if it exists. Reports the variables that neither service uses.
  */
 async function checkAuthorizationServer(
   configDir: string,
@@ -148,7 +148,7 @@ async function checkAuthorizationServer(
         displayPath(join(configDir, 'gateway.yaml')),
       ),
     )
-  // A variable that one of the two services uses is not a mistake.
+  // A variable is correct when at least one of the two services uses it.
   const unknownToBoth = new Set(other?.warnings.map((one) => one.place.file))
   found.push(...ownVariables.filter((one) => unknownToBoth.has(one.place.file)))
   return found

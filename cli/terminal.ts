@@ -39,7 +39,7 @@ export function processTerminal(): Terminal {
   }
 }
 
-/** Reports incomplete output, because it makes the result unusable. Sets an exit code other than 0. */
+/** Reports incomplete output, because an incomplete result is unusable. Sets an exit code other than 0. */
 function reportLostOutput(error: Error): void {
   if (isLossReported) return
   isLossReported = true
@@ -54,7 +54,7 @@ let isLossReported = false
 
 /**
  * Reads standard input to its end, at most `limitBytes` bytes.
- * @returns the text, or undefined when it is longer.
+ * @returns the text, or undefined when the input is longer.
  */
 export async function readInput(
   { input }: Pick<Terminal, 'input'>,

@@ -25,7 +25,8 @@ export function toContractPolicy(
   const rootExtension = own(document.value, EXTENSION)
   const names = nameRoutes(operations, head.name)
   const { defaults, ...more } = isMap(rootExtension) ? rootExtension : { defaults: undefined }
-  // Each route states its own `anonymous` rule where it differs from the defaults, so that defaults never open it.
+  // A route gets its own `anonymous` rule if the rule of its operation differs from the defaults. So the defaults never
+  // open a route to anonymous callers.
   const isOpenByDefault = own(defaults, 'anonymous') === 'allow'
   const routes = operations.map((operation, index) => toRoute(operation, names[index] ?? '', isOpenByDefault))
   const value = {

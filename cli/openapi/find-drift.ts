@@ -11,7 +11,7 @@ import type { Operation } from './read-operations.ts'
 
 /**
  * Finds differences between a contract and policies: the set of requests, the required scopes, and whether a token is
- * required. OpenAPI cannot express conditions, limits and similar rules, so they are not compared.
+ * required. Conditions, limits and similar rules are not compared, because OpenAPI cannot express them.
  * Codes: O301 an operation without a route, O302 a route without an operation, O303 different scopes, O304 a different
  * anonymous rule.
  */
@@ -54,7 +54,7 @@ export function findDrift(options: {
   for (const route of policies.routes) {
     const template = readTemplate(route.path)
     const missing = route.methods.filter((method) => !described.has(`${method} ${shapeOf(template)}`))
-    // A wildcard route counts as described when one of its paths is described.
+    // The contract describes a wildcard route if it describes one path that the route matches.
     if (missing.length === 0 || (template.below && described.has(`route ${route.policy.name}`))) continue
     diagnostics.push(
       diagnostic(

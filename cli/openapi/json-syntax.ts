@@ -38,8 +38,8 @@ class SyntaxProblem extends Error {
 }
 
 /**
- * Parses JSON and records the offsets of all values. Reports duplicate keys, because parsers differ about which one
- * counts.
+ * Parses JSON and records the offsets of all values. Reports duplicate keys, because some parsers use the first value
+ * and others the last value.
  * Source: RFC 8259. Nesting is limited to 500 levels.
  */
 export function parseJsonText(text: string): ParsedJson {

@@ -12,7 +12,7 @@ const MAX_BYTES = 16 * 1024 * 1024 // the largest descriptions of public APIs ha
 /**
  * Reads an OpenAPI document, JSON or YAML, as plain data with source locations. `diagnostics` contains all problems.
  * Cost: one synchronous read of at most 16 MiB.
- * Codes: O001 the file cannot be read, O002 it is neither JSON nor YAML.
+ * Codes: O001 the file cannot be read, O002 the text is neither JSON nor YAML.
  */
 export function readContract(file: string): YamlDocument {
   const shownAs = displayPath(file)

@@ -51,8 +51,8 @@ const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch']
 const OTHER_FIELDS = ['$ref', 'summary', 'description', 'servers', 'parameters']
 
 /**
- * Reads the operations of an OpenAPI 3.0 or 3.1 document, in its order. An operation that a policy cannot express is an
- * error with its line.
+ * Reads the operations of an OpenAPI 3.0 or 3.1 document, in the order of the document. If a policy cannot express an
+ * operation, reports an error with the line of the operation.
  * Codes: O003 a different kind of document, O004 an unresolved reference, O005 a wrong structure, O101 path, O102
  * method, O103 security, O104 servers, O105 (note) a renamed parameter, O107 (note) undeclared security, O108 (note) a
  * skipped security alternative.
@@ -72,7 +72,10 @@ export function readOperations(
   const diagnostics: Diagnostic[] = []
   const operations: Operation[] = []
   const skipped: SkippedOperation[] = []
-  /** Returns true when there are errors since `before`. With `skipUnsupported`, moves them to an entry of `skipped`. */
+  /**
+   * Returns true when there are errors since `before`. With `skipUnsupported`, moves these errors to an entry of
+   * `skipped`.
+   */
   const isUnsupported = (operation: string, before: number): boolean => {
     const found = diagnostics.slice(before)
     const [first] = found.filter(({ severity }) => severity === 'error')

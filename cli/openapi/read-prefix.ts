@@ -57,7 +57,7 @@ export function readServerPath(server: string): string | undefined {
     : undefined
 }
 
-/** Replaces each variable in a path by its only value. A variable with several possible values is a problem. */
+/** Replaces each variable in a path by its only value. Reports a variable with several possible values. */
 function fillVariables(
   path: string,
   variables: unknown,

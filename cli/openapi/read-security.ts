@@ -6,7 +6,7 @@ export type OperationAccess = {
   readonly anonymous: 'allow' | 'challenge'
   /** True when neither the operation nor the document has `security`. */
   readonly isUndeclared: boolean
-  /** Alternatives with other scopes that the route does not accept. */
+  /** Alternatives of the contract whose scopes the route does not accept. */
   readonly unused: readonly UnusedAlternative[]
 }
 
@@ -15,7 +15,7 @@ export type UnusedAlternative = {
   readonly scheme: string
   readonly scopes: readonly string[]
   readonly reason: string
-  /** True when `--scheme` can select the alternative. The hint then says so. */
+  /** True when `--scheme` can select the alternative. The hint then names `--scheme`. */
   readonly canBeChosen: boolean
   readonly at: readonly (string | number)[]
 }
@@ -162,7 +162,7 @@ function refuseScheme(name: string, scheme: unknown, scopes: number): string | u
     const what = type === 'http' ? `http ${String(kind)}` : String(type)
     return `${JSON.stringify(name)} has the type ${what}, but routes validate access tokens`
   }
-  // OpenAPI 3.1 calls them roles and does not define where a token contains them.
+  // OpenAPI 3.1 calls these names roles, and does not define which claim of a token contains the roles.
   return scopes > 0
     ? `${JSON.stringify(name)} has the type http bearer: its list contains roles, not scopes`
     : undefined

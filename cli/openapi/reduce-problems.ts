@@ -6,7 +6,7 @@ import type { PolicyReferences } from '../read-references.ts'
 import { type PolicyHead, toContractPolicy } from './contract-policy.ts'
 import type { Operation, SkippedOperation } from './read-operations.ts'
 
-/** Problems of a single route that only a change of the contract solves: the path is invalid, reserved or internal. */
+/** Problems of a single route that require a change of the contract: the path is invalid, reserved or internal. */
 const CODES = ['P108', 'P302', 'P307']
 
 /** Removes operations whose route is not valid in a policy, on its own or together with earlier routes. */
@@ -44,7 +44,10 @@ export function dropUnsupported(
 /** Maximum number of further locations that a report shows for one cause. */
 const FURTHER_PLACES = 2
 
-/** Merges problems with the same code and message into one at the first location. Its message contains their number. */
+/**
+ * Merges problems with the same code and message into one problem at the first location. The message contains the
+ * number of merged problems.
+ */
 export function onePerCause(problems: readonly Diagnostic[]): readonly Diagnostic[] {
   return [...Map.groupBy(problems, ({ code, message }) => `${code} ${message}`).values()].flatMap((group) => {
     const [first, ...others] = group

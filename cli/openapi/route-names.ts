@@ -29,7 +29,8 @@ export function nameRoutes(operations: readonly Nameless[], policy: string): rea
 }
 
 function nameOf({ operationId, method, path }: Nameless, policy: string): string {
-  // An export names the route list-courses of courses `courses.list-courses`.
+  // `export openapi` writes `<policy>.<route>` as the operationId, e.g. `courses.list-courses`. The import removes the
+  // policy name.
   const own =
     operationId?.startsWith(`${policy}.`) === true ? operationId.slice(policy.length + 1) : operationId
   const fromId = own === undefined ? '' : kebab(own)

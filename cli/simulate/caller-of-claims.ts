@@ -52,7 +52,8 @@ export function callerOfClaims(
       { issuer: iss, nowSeconds, scopes, claims: readNamedClaims(new Map(Object.entries(claims)), names) },
     )
     if (status.active) return { caller: status.caller }
-    // The gateway checks the issuer before the binding. Here the decision checks the issuer of a caller later.
+    // The gateway checks the issuer before the binding. Here, the decision checks the issuer later, so this line
+    // reports a wrong issuer first.
     const isForeign = status.fault.reason === 'sender_constrained' && !issuers.includes(iss)
     return { fault: isForeign ? { reason: 'wrong_issuer' } : status.fault }
   } catch (error) {

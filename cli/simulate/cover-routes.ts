@@ -1,7 +1,7 @@
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import type { TestResult } from './run-policy-tests.ts'
 
-/** Outcome of a request at a route: allowed or denied with a token, or any decision without a token. */
+/** Outcome of a request that matches a route: allowed or denied with a token, or any decision without a token. */
 export type RouteOutcome = 'allow' | 'deny' | 'anonymous'
 
 /** The possible outcomes of a route, and whether a test reaches them. */

@@ -45,7 +45,7 @@ type ExplainedCors = {
   readonly isAllowed: boolean
   /** The requested headers of a preflight that are not allowed. */
   readonly deniedHeaders: readonly string[]
-  /** The `cors` of the route. Undefined for a preflight, because several routes can decide it. */
+  /** The `cors` of the route. Undefined for a preflight, because several routes can decide on a preflight. */
   readonly rule: CorsRule | undefined
 }
 

@@ -11,8 +11,8 @@ import type { SimulationPolicies } from './simulate.ts'
 
 /**
  * Opens the policies that `--url`, `--config` and `--policies` name.
- * @returns undefined when they are not valid; the problems are printed already, and the exit code is 3.
- * @throws {BootError} when a running gateway does not return them, or when two sources are given.
+ * @returns undefined when the policies are not valid. The problems are then printed already, and the exit code is 3.
+ * @throws {BootError} when a running gateway does not return its policies, or when two sources are given.
  */
 export async function openSimulationPolicies(
   verb: string,
@@ -29,7 +29,9 @@ export async function openSimulationPolicies(
   return fetchLivePolicies(url)
 }
 
-/** Returns the gateway's rules for JWTs of an issuer. Undefined when the gateway does not accept its JWTs. */
+/**
+ * Returns the gateway's rules for JWTs of an issuer. Undefined when the gateway does not accept JWTs of this issuer.
+ */
 function jwtRulesOf({ issuers, baseUrl }: GatewayFile, issuer: unknown): JwtRules | undefined {
   const entry = issuers.find((one) => one.issuer === issuer)
   const jwt = entry && toIssuerConfig(entry, { clientSecret: undefined, ca: undefined }).jwt

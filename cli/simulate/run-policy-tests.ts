@@ -35,7 +35,10 @@ function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: num
   }
 }
 
-/** Returns only a wrong decision, because it causes the other differences. Otherwise returns all differences. */
+/**
+ * If the decision is wrong, returns only this difference, because a wrong decision causes the other differences.
+ * Otherwise returns all differences.
+ */
 function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[] {
   const { expect } = test
   const { decision, response } = simulation

@@ -17,21 +17,21 @@ import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts
 
 export type SimulatedRequest = {
   readonly method: string
-  /** The request target: a path, with a query if there is one. */
+  /** The request target: a path and an optional query. */
   readonly target: string
   /** Names and values, without `Authorization`. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The claims of the token; undefined: no token is sent. */
+  /** The claims of the token. Undefined: the request has no token. */
   readonly claims: Claims | undefined
-  /** True: missing claims that a token needs get default values. */
+  /** True: missing claims that every valid token needs get default values. */
   readonly isCompleted: boolean
 }
 
 export type Simulation = {
   readonly decision: Decision
-  /** The response to the client; undefined when the request is forwarded. */
+  /** The response of the gateway to the client. Undefined when the gateway forwards the request. */
   readonly response: ErrorResponse | undefined
-  /** The response if the policy were enforced; undefined when it is the same. */
+  /** The response that an audit-only policy would cause with `enforce: on`. Undefined without an audit-only refusal. */
   readonly would: ErrorResponse | undefined
   /** The resource that the token must name as its audience. */
   readonly resource: Resource
@@ -55,7 +55,7 @@ export type SimulationPolicies = {
 
 /** Node's parser rejects all other methods. The server rejects CONNECT. */
 const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
-/** A placeholder: the claims are known, so the token itself is not validated. */
+/** A placeholder for the token. The claims are known, so the simulation validates no token. */
 const SOME_TOKEN = 'Bearer token'
 
 /**

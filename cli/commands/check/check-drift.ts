@@ -28,7 +28,7 @@ export async function checkDrift(
     readonly document: YamlDocument
     readonly choices: ContractChoices
     readonly configDir: string
-    /** A policy file or a folder of them. Absolute. */
+    /** A policy file or a folder of policy files. Absolute. */
     readonly policy: string
     /** Compares only routes to this upstream. Undefined: all routes. */
     readonly upstream: string | undefined

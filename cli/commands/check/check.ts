@@ -68,7 +68,7 @@ export async function runCheck(given: ParsedArguments, terminal: Terminal): Prom
   return given.has('watch') ? watchAndCheck(options) : check(options)
 }
 
-/** Checks again after each change, until the process is interrupted. */
+/** Repeats the check after each change, until the process is interrupted. */
 async function watchAndCheck(options: CheckOptions): Promise<number> {
   const ending = new AbortController()
   const end = () => ending.abort()

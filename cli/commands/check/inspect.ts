@@ -12,7 +12,10 @@ export type InspectOptions = OpenPolicySetOptions & {
   readonly strict?: boolean | undefined
 }
 
-/** Checks configuration and policies as the services do at startup. Runs the policy tests if both are valid. */
+/**
+ * Checks configuration and policies as the services do at startup. Runs the policy tests if configuration and policies
+ * are valid.
+ */
 export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const { set, policies, problems, folders } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
@@ -40,7 +43,7 @@ function warningToError(one: Diagnostic): Diagnostic {
   return one.severity === 'warning' ? { ...one, severity: 'error' } : one
 }
 
-/** Returns true for a problem in one of the files. A problem outside policy files always applies. */
+/** Returns true for a problem in one of the requested files, and for every problem outside policy files. */
 function concerns({ place, related }: Diagnostic, files: ReadonlySet<string>): boolean {
   const isPolicy = /(?:\.policy|_test)\.yaml$/.test(place.file)
   return !isPolicy || [place, ...related.map((one) => one.place)].some(({ file }) => files.has(file))

@@ -7,7 +7,7 @@ const SETTLE_MS = 100 // editors write a file in several steps
  * run causes another run.
  */
 export async function runOnChange(options: {
-  /** Folders to watch from the start, so that changes during the first run count. */
+  /** Folders to watch before the first run, so that a change during the first run causes another run. */
   readonly folders: readonly string[]
   /**
    * @param changed name of the first changed file; undefined for the first run.
@@ -58,7 +58,7 @@ function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
 }
 
-/** Ignores a folder that cannot be watched, because the code that reads the folder reports the problem. */
+/** Ignores a folder that cannot be watched. The code that reads the folder reports the problem. */
 function watchFolder(folder: string, onChange: (name: string) => void): FSWatcher | undefined {
   try {
     return watch(folder, (_, name) => {

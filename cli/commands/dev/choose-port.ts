@@ -18,12 +18,12 @@ export function tryPort(port: number): Promise<number | undefined> {
   })
 }
 
-/** The management port is the gateway's port plus this: 9090 for 8080. */
+/** Difference between the management port and the gateway's port: 9090 for 8080. */
 const OFFSET = 1010
 
 /**
- * Chooses the gateway's management port for `scopegate dev`: the configured one, else the gateway's port plus 1010,
- * else a free one.
+ * Chooses the gateway's management port for `scopegate dev`: the configured port, else the gateway's port plus 1010,
+ * else a free port.
  * @returns the port, and in `taken` the predictable port when another program listens on it.
  */
 export async function chooseManagementPort(

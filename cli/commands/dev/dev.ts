@@ -18,7 +18,7 @@ const DEFAULT_PORT = 8080
 
 /**
  * Runs the gateway, the authorization server and the demo API on this machine, each in its own process. Runs until
- * Ctrl-C, or until the reader of its output is gone. Keeps clients, grants and the demo's data in `<data>` between
+ * Ctrl-C, or until the reader of the output is gone. Keeps clients, grants and the demo's data in `<data>` between
  * starts.
  * @returns the exit code: 0 after a request to stop, 1 when one of the programs exits by itself.
  */
@@ -98,7 +98,10 @@ function readPort(text: string | undefined): number {
   )
 }
 
-/** Creates the data folder for this user only, and the secret for introspection by the gateway. */
+/**
+ * Creates the data folder with access for this user only. Creates the client secret with which the gateway introspects
+ * tokens.
+ */
 function prepareDataFolder(dataDir: string): string {
   const secretFile = join(dataDir, 'gateway-client-secret')
   try {
@@ -129,7 +132,7 @@ const PARENT_CHECK_MS = 250
 
 /**
  * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, it also resolves when the script's
- * shell exits. npm sends SIGTERM only to that shell, and the shell does not stop its program.
+ * shell exits. npm sends SIGTERM only to that shell, and the shell does not stop this process.
  */
 function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise<'stop'> {
   return new Promise((resolve) => {

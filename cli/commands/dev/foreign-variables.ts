@@ -11,8 +11,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Finds, for each service, the variables of the environment that only the other service uses. Both services share one
- * environment here, and each service would report the other's variables as mistakes. An unreadable configuration yields
- * no variables, because the service reports its problems.
+ * environment here. Each service would report the variables of the other service as mistakes. For an unreadable
+ * configuration, the result is empty, because the service reports the problems of its configuration.
  */
 export function findForeignVariables(options: {
   readonly configDir: string

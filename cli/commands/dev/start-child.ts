@@ -10,14 +10,14 @@ export type Child = {
   readonly name: string
   /** Resolves with the listen addresses. Rejects when the program exits before it listens. */
   readonly ready: Promise<ChildAddresses>
-  /** Resolves with the exit code, or undefined when a signal ended it. */
+  /** Resolves with the exit code, or with undefined when a signal ended the program. */
   readonly ended: Promise<number | undefined>
   stop(): void
 }
 
 /**
- * Starts a program of this package in its own process. `module` is its path in the source folder, without the file
- * extension. Its standard output goes to `onLine`, line by line. Its standard error is inherited.
+ * Starts a program of this package in its own process. `module` is the path of the program in the source folder,
+ * without the file extension. `onLine` receives each line of standard output. Standard error is inherited.
  */
 export function startChild(options: {
   readonly name: string

@@ -10,7 +10,7 @@ export type AccessShift = Shift & {
   readonly when: Shift
   readonly anonymous: Shift
   readonly audience: Shift
-  /** True when there were too many combinations to try. */
+  /** True when the conditions have too many combinations to try all. */
   readonly areConditionsAsWritten: boolean
 }
 
@@ -51,8 +51,8 @@ function isOpen({ policy }: CompiledRoute): boolean {
 }
 
 /**
- * Compares audiences. A token must be for the resource and from one of its issuers. Two environments have different
- * resource identifiers, so resources with the same path count as the same part of the API.
+ * Compares audiences. A token must name the resource as its audience and come from an issuer of the resource. Two
+ * environments have different resource identifiers, so resources with the same path count as the same part of the API.
  */
 function compareResources(old: Resource, now: Resource): Shift {
   if (old.path !== now.path) return { gains: true, loses: true }
@@ -61,7 +61,9 @@ function compareResources(old: Resource, now: Resource): Shift {
   return { gains: !after.isSubsetOf(before), loses: !before.isSubsetOf(after) }
 }
 
-/** Direction of a change in a set of callers. Both are true when some callers gain access and others lose it. */
+/**
+ * Direction of a change in a set of callers. Both are true when some callers gain access and other callers lose access.
+ */
 export type Shift = { readonly gains: boolean; readonly loses: boolean }
 
 export const SAME: Shift = { gains: false, loses: false }
@@ -70,8 +72,8 @@ export const SAME: Shift = { gains: false, loses: false }
 type Clauses = readonly ReadonlySet<string>[]
 
 /**
- * Compares the sets of scopes that two rules accept. The result is exact: a rule is stricter than another one if each
- * list of the other rule contains a complete list of the stricter rule.
+ * Compares the sets of scopes that two rules accept. The result is exact: rule A is stricter than rule B if each list
+ * of B contains a complete list of A.
  */
 export function compareScopes(old: ScopeCheck | undefined, now: ScopeCheck | undefined): Shift {
   const [before, after] = [toClauses(old), toClauses(now)]

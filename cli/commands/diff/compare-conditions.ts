@@ -10,7 +10,9 @@ export type MatchedRoute = {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Which sides a token and a request can satisfy: only the old one, only the new one, or both. */
+/**
+ * The sides whose conditions a token and a request can satisfy: only the old side, only the new side, or both sides.
+ */
 export type Overlap = {
   readonly oldOnly: boolean
   readonly nowOnly: boolean
@@ -32,10 +34,10 @@ const INCOMPARABLE: readonly never[] = []
 const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
 
 /**
- * Compares the conditions of two routes for all requests that one request represents. It tries values for claims and
- * for the parts of the request that claims are compared with. The values are literals, texts that globs match, another
- * value, and no value. Above `MAX_TRIED` combinations, it compares the conditions as text. Then it misses no gain, but
- * it can report a gain that does not exist.
+ * Compares the conditions of two routes for all requests that one request represents. The comparison tries values for
+ * claims and for the parts of the request that claims are compared with. The values are literals, texts that globs
+ * match, another value, and no value. Above `MAX_TRIED` combinations, the conditions are compared as text. The text
+ * comparison misses no gain, but can report a gain that does not exist.
  * @param findRoutes finds the two routes for another path; undefined when that path matches other routes.
  */
 export function compareConditions(
@@ -79,12 +81,18 @@ export function compareConditions(
   return found
 }
 
-/** Returns the conditions of a route. An audit-only route has none, because it never enforces them. */
+/**
+ * Returns the conditions of a route. Returns no conditions for an audit-only route, because the gateway does not
+ * enforce the conditions of an audit-only route.
+ */
 function sideOf({ route, params }: MatchedRoute): Side {
   return { when: route.policy.enforce === 'report' ? [] : route.access.when, params }
 }
 
-/** Returns conditions as text. Replaces the name of a path parameter by its value, so that names do not matter. */
+/**
+ * Returns conditions as text. Replaces the name of a path parameter by its value, because the name has no effect on the
+ * decision.
+ */
 function writtenConditions({ when, params }: Side): ReadonlySet<string> {
   return new Set(
     when.map(({ condition: { claim, test } }) =>
@@ -150,8 +158,9 @@ function claimDomain(
     own.flat().map(({ condition }) => condition),
     compared.filter((one) => typeof one === 'string'),
   )
-  // A list satisfies a condition when one of its members does. If a list satisfies some conditions and fails another
-  // one, the longest list that fails the latter also satisfies the former. So one failing list per condition is enough.
+  // A list satisfies a condition when one of its members satisfies the condition. Additional members never make a list
+  // fail. Assume that a list fails condition A and satisfies other conditions. Then the longest list that fails A
+  // satisfies these other conditions too. So the longest failing list of each condition is enough.
   const lists = own.flatMap((when, index) =>
     when.map(({ holds }) =>
       values.filter((value) => !holds(new Map([[claim, value]]), tried[index] as RequestValues)),
@@ -222,7 +231,8 @@ function distinguishingValues(
   }
   for (const glob of globs) {
     values.add(glob.replaceAll('*', ''))
-    // A text that only a `*` matches. A glob that matches it also matches everything that this glob matches.
+    // A text in which only a `*` of this glob can match `OTHER_TEXT`. Another glob that matches this text also matches
+    // everything that this glob matches.
     values.add(glob.replaceAll('*', OTHER_TEXT))
     for (const other of globs) values.add(glob.replaceAll('*', other.replaceAll('*', '')))
   }

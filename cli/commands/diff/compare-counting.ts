@@ -9,8 +9,8 @@ export type Successor = readonly [old: CompiledRoute, now: CompiledRoute]
  * Finds requests that newly share a rate limit or no longer share one. Each route has its own counter, so after a route
  * is split, each part has the full limit.
  * @param successors every pair of routes that a request matches, in any order and number.
- * @returns a detail for such a pair. A route that keeps its name has none, because the pairs of the other routes
- * describe the change.
+ * @returns a detail for such a pair. A pair of routes with the same name has no detail, because the pairs with
+ * different names describe the change.
  */
 export function compareCounting(
   successors: Iterable<Successor>,
@@ -37,7 +37,7 @@ export function compareCounting(
   }
 }
 
-/** A limit on one side only is reported as a change of the limit. */
+/** Returns true when both routes have a rate limit. A limit on one side only is reported as a change of the limit. */
 function isCounted(old: CompiledRoute, now: CompiledRoute): boolean {
   return old.policy.rateLimit !== undefined && now.policy.rateLimit !== undefined
 }

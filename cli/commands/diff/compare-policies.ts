@@ -12,7 +12,9 @@ export type DiffSide = {
   readonly resourcePaths: readonly string[]
 }
 
-/** A change for callers of one route, or of the part of it that another route replaces. */
+/**
+ * A change for callers of one route. If another route replaces a part of the route: a change for callers of that part.
+ */
 export type Change = {
   readonly kind: 'changed' | 'new' | 'gone'
   readonly old: string | undefined
@@ -47,7 +49,7 @@ type Group = {
 }
 
 /**
- * Compares the effect of two sets of policies on callers: it decides representative requests with both sides. Ignores
+ * Compares the effect of two sets of policies on callers. Decides representative requests with both sides. Ignores
  * names of routes and parameters, the order of files, and how rules are split over routes.
  */
 export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {

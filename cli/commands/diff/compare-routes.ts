@@ -5,13 +5,14 @@ import type { MatchedRoute } from './compare-conditions.ts'
 import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
-/** One difference of a route as text, and its own effect on access. */
+/** One difference of a route as text, and the effect of this difference alone on access. */
 export type Detail = Shift & {
   readonly what: string
   readonly old: string
   readonly now: string
   /**
-   * Set when the conditions were compared as text, because there were too many combinations. The effect can be wrong.
+   * Set when the conditions were compared as text, because they have too many combinations. The effect can then be
+   * wrong.
    */
   readonly asWritten?: true
 }
@@ -112,7 +113,7 @@ function serviceDetails({ route: old }: MatchedRoute, { route: now }: MatchedRou
   )
 }
 
-/** Compares the resulting paths, because parameter names can differ. */
+/** Compares the resulting upstream paths, because the old and the new template can have different parameter names. */
 function upstreamPath(
   old: MatchedRoute,
   now: MatchedRoute,

@@ -22,7 +22,7 @@ type Where = Pick<Terminal, 'folder' | 'env'> & { readonly folders: Folders }
  * - a folder of policies
  * - a folder that contains `config` and `policies`
  * - `REVISION:FOLDER`: the policies of a git revision
- * - `REVISION`: its policies with its configuration
+ * - `REVISION`: the policies of a git revision with the configuration of that revision
  *
  * Without a configuration of its own, a side uses the current configuration.
  */

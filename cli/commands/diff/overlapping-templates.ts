@@ -2,7 +2,7 @@ import type { PathSegment, PathTemplate } from '../../../policy-engine/match/pat
 
 /** An index of templates by segments, for finding overlapping templates without comparing all of them. */
 type TemplateTree<T> = {
-  /** Yields the entries whose templates have a path in common with this one. */
+  /** Yields the entries whose templates have a path in common with `template`. */
   overlapping(template: PathTemplate): Generator<T>
 }
 

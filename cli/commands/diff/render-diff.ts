@@ -3,7 +3,7 @@ import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { Change, PolicyDiff } from './compare-policies.ts'
 import type { Detail } from './compare-routes.ts'
 
-/** Number of changes of each kind. A change that widens and narrows counts as both. */
+/** Number of changes of each kind. A change that widens and narrows access counts once for each kind. */
 export type DiffCounts = Readonly<Record<ChangeKind, number>>
 
 /** Values of `--fail-on`. */

@@ -22,13 +22,14 @@ type Prepared = { readonly template: PathTemplate; readonly headers: readonly He
 const MCP_VERSION = 'mcp-protocol-version'
 
 /**
- * Finds requests that cover every pair of routes, one of each side, that some request matches.
+ * Finds requests that cover every pair of an old and a new route that one request can match.
  *
- * A request that matches a route of each side matches the intersection of their templates. The most general path of
+ * A request that matches an old and a new route matches the intersection of the two templates. The most general path of
  * that intersection matches the fewest templates. Each of these templates also matches every other path of the
- * intersection. So two routes with the highest precedence on some path also have it on the most general path of the
- * same length. The same applies to headers: a request has only the headers that the two routes require.
- * @param resources paths of resources. Below each one, tokens need a different audience.
+ * intersection. So if two routes have the highest precedence on some path, they also have the highest precedence on the
+ * most general path of the same length. The same argument applies to headers: a request has only the headers that the
+ * two routes require.
+ * @param resources paths of resources. Below each path, tokens need a different audience.
  */
 export function representativeRequests(
   old: readonly Matching[],
@@ -72,7 +73,10 @@ function serves({ methods }: Matching, method: string): boolean {
   return methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
 }
 
-/** Returns the methods to compare. HEAD is included only if a route names it, because otherwise it follows GET. */
+/**
+ * Returns the methods to compare. HEAD is included only if a route lists HEAD. Otherwise HEAD matches the same routes
+ * as GET.
+ */
 function methodsOf(routes: readonly Matching[]): ReadonlySet<string> {
   return new Set(routes.flatMap((one) => one.methods))
 }
@@ -84,7 +88,8 @@ function readTemplate(path: string): PathTemplate {
 }
 
 /**
- * Yields the intersections of routes of both sides, and each route alone, with the headers of either, both and neither.
+ * Yields the intersections of routes of both sides, and each route alone, with the headers of one route, of both
+ * routes, and without headers.
  */
 function* intersections(
   [old, now]: readonly [readonly Prepared[], readonly Prepared[]],
@@ -137,7 +142,8 @@ function withVersion(headers: readonly HeaderValue[], version: HeaderValue): rea
 type Fresh = (segment: number) => string
 
 /**
- * Creates segments that these templates do not contain. They consist of plain letters, so that a path stays canonical.
+ * Creates segments that these templates do not contain. The segments consist of plain letters, so that a path stays
+ * canonical.
  */
 export function freshSegments(templates: readonly PathTemplate[]): Fresh {
   const literals = new Set<string>()

@@ -6,7 +6,7 @@ export type ReadDocument = Visit & { readonly json: Readonly<Record<string, unkn
 
 /**
  * Checks the common requirements of metadata documents: 200, JSON, no cookies, readable by pages of any origin.
- * @returns the document; undefined when the other checks cannot continue.
+ * @returns the document. Undefined when further checks of the document are impossible.
  */
 export function checkDocument(
   answer: Visit | NoVisit,

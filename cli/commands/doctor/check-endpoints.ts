@@ -7,7 +7,7 @@ import type { Question, Visit } from './visit.ts'
 type Probe = {
   readonly member: string
   readonly ask: (url: string) => { readonly url: string; readonly question: Question }
-  /** Returns the problem with the response, or undefined. */
+  /** Returns the problem with the response. Undefined without a problem. */
   wrong(answer: Visit): string | undefined
   readonly isOptional?: true
 }

@@ -6,11 +6,11 @@ import type { NoVisit, Visit } from './visit.ts'
 export type ServerFound = {
   readonly url: string
   readonly json: Readonly<Record<string, unknown>>
-  /** Undefined when the metadata lists no scopes. The member is optional. RFC 8414 section 2. */
+  /** Undefined when the metadata does not contain `scopes_supported`, which is optional. RFC 8414 section 2. */
   readonly scopes: readonly string[] | undefined
 }
 
-/** Members that must be equal in both documents, because a client can read either one. */
+/** Members that must be equal in both metadata documents, because a client can read either document. */
 const SHARED = [
   'issuer',
   'authorization_endpoint',
@@ -31,7 +31,7 @@ export async function checkServer(
   const oauthUrl = origin + ENDPOINTS.authorizationServerMetadata + path
   const openidUrl = origin + path + ENDPOINTS.openidConfiguration
   const visits = [await visitor.visit(oauthUrl), await visitor.visit(openidUrl)]
-  // The bundled authorization server publishes both documents, and another issuer may publish one of them.
+  // The bundled authorization server publishes both documents. Another issuer may publish only one document.
   const isMissing = (visit: Visit | NoVisit): boolean => 'status' in visit && visit.status === 404
   const isOptional = issuer !== baseUrl && !visits.every(isMissing)
   const [oauth, openid] = visits.map((visit) =>

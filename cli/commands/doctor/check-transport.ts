@@ -78,7 +78,7 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
     socket.once('error', () => done(undefined))
     socket.once('timeout', () => done(undefined))
   })
-  // The previous request succeeded, so a failure here is temporary and not reported.
+  // The previous request succeeded. So a failure here is temporary, and the doctor does not report the failure.
   if (until === undefined || Number.isNaN(until)) return
   const days = Math.floor((until - nowMs()) / DAY_MS)
   if (days < SOON_DAYS)

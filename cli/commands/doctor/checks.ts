@@ -47,9 +47,9 @@ export type Report = {
 export type Examination = {
   /** The base URL, without a trailing slash. */
   readonly baseUrl: string
-  /** The path of the resource below it; empty for the whole API. */
+  /** The path of the resource below the base URL. Empty for the whole API. */
   readonly resourcePath: string
-  /** A path that requires a token. Undefined: the doctor searches /openapi.json for one. */
+  /** A path that requires a token. Undefined: the doctor searches /openapi.json for such a path. */
   readonly protectedPath: string | undefined
   readonly visitor: Visitor
   readonly report: Report

@@ -45,7 +45,7 @@ const PARAMETER_VALUE = 'scopegate-doctor'
 
 /**
  * Returns a path whose GET requires a token according to the gateway's own API description. Prefers a path without
- * parameters, else fills in each parameter. `**` at the end of a route is a parameter there.
+ * parameters, else fills in each parameter. The description contains `**` at the end of a route as a parameter.
  * @returns undefined without such a path, or without a description.
  */
 async function findProtectedPath({

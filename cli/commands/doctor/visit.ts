@@ -3,7 +3,7 @@ import { Agent, request } from 'undici'
 export type Visit = {
   readonly url: string
   readonly status: number
-  /** Takes a lower-case name. Joins the values of a repeated header with commas. */
+  /** Returns the value of a header by its lower-case name. Joins the values of a repeated header with commas. */
   header(name: string): string | undefined
   readonly text: string
   /** The body when it is a JSON object. */

@@ -38,7 +38,7 @@ export async function fmt(given: ParsedArguments, terminal: Terminal): Promise<n
   return outcomes.some(({ state }) => state === 'would-change' || state === 'unwritable') ? EXIT_DIFFERS : 0
 }
 
-/** Writes the formatted standard input to standard output. Invalid input produces no output there. */
+/** Writes the formatted standard input to standard output. For invalid input, writes nothing to standard output. */
 async function fmtInput(terminal: Terminal): Promise<number> {
   const text = await readInput(terminal, INPUT_LIMIT_BYTES)
   if (text === undefined) {

@@ -10,7 +10,7 @@ import { applyLayout } from './layout.ts'
 export type Formatted =
   | { readonly text: string }
   | { readonly problems: readonly Diagnostic[] }
-  /** Formatting would lose `lost`, so the file stays unchanged. */
+  /** `lost`: what formatting would lose. The file stays unchanged. */
   | { readonly lost: string }
 
 const SCHEMAS = { Policy: policySchema('Policy'), PolicyTest: policySchema('PolicyTest') } as const
@@ -50,10 +50,13 @@ function sorted(value: unknown): unknown {
     .map(([key, one]) => [key, sorted(one)])
 }
 
-/** The lexer writes this character before a plain or block scalar, which may begin with `#`. */
+/** The lexer writes this character before a plain or block scalar. The scalar may begin with `#`. */
 const SCALAR_MARK = '\u001f'
 
-/** Returns all comments in alphabetical order. The YAML lexer ignores `#` within texts. */
+/**
+ * Returns all comments in alphabetical order, to compare the comments before and after formatting. The YAML lexer does
+ * not read a `#` inside a string as a comment.
+ */
 function commentsOf(text: string): string {
   const tokens = [...new Lexer().lex(text)]
   const comments = tokens.filter((token, index) => token.startsWith('#') && tokens[index - 1] !== SCALAR_MARK)

@@ -19,7 +19,7 @@ type Collection = YAMLMap<Scalar, Node> | YAMLSeq<Node>
 type Comment = string | null | undefined
 type Schema = { readonly [keyword: string]: unknown }
 
-/** A collection up to this width and nesting depth is written on one line. */
+/** `fmt` writes a collection up to this width and nesting depth on one line. */
 const WIDTH = 110
 const DEPTH = 2
 const INDENT = 2
@@ -27,7 +27,9 @@ const INDENT = 2
 /** Top-level keys with an empty line above them, and with each entry on its own line. */
 const SECTIONS: ReadonlySet<string> = new Set(['defaults', 'routes', 'tests'])
 
-/** Texts without quotes. Other texts get quotes, so that readers need not know the rules of YAML. */
+/**
+ * Texts that `fmt` writes without quotes. All other texts get quotes, so that readers need not know the rules of YAML.
+ */
 const PLAIN = /^[\w/.$()+~^;][^\p{C}\p{Zl}\p{Zp}"'{}[\]#&*!|>%@`\\]*\*{0,2}$/u
 /** Characters that only a text in quotes can hold. */
 const INVISIBLE = /[^\P{C}\n]|\p{Zl}|\p{Zp}/u
@@ -151,7 +153,7 @@ function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schem
 type Place = {
   /** The key of the collection. Empty in a list. */
   readonly key: string
-  /** 0: the file, 1: values of its keys. */
+  /** 0: the file. 1: the values of its top-level keys. */
   readonly level: number
   readonly indent: number
   /** Column of the collection when it is on one line. */
@@ -160,7 +162,7 @@ type Place = {
   readonly isSpread: boolean
 }
 
-/** Writes a collection on one line where it fits, and sets the empty lines. */
+/** Writes a collection on one line if the collection fits there, and sets the empty lines. */
 function chooseLayout(collection: Collection, { key, level, indent, column, isSpread }: Place): void {
   const isFlow = collection.items.length === 0 || (!isSpread && isShort(collection))
   if (isFlow) visit(collection, { Node: clearSpace })
@@ -205,7 +207,7 @@ function clearSpace(_: unknown, node: Node): void {
   node.spaceBefore = false
 }
 
-/** Moves the comment behind a key or bracket when its line changes. */
+/** Moves the comment behind a key or bracket when the line of the key or bracket changes. */
 function moveTrailing(owner: Node, value: Collection, wasFlow: boolean): void {
   const isFlow = value.flow === true
   const from = wasFlow ? value : owner
@@ -217,7 +219,10 @@ function moveTrailing(owner: Node, value: Collection, wasFlow: boolean): void {
   else (isFlow ? value : owner).comment = comment
 }
 
-/** Moves a comment above the first entry to the dash, because they share a line. */
+/**
+ * Moves a comment from the first entry of a collection to the collection. The collection is a list item, so its first
+ * entry is on the line of the dash.
+ */
 function hoistComment(value: Collection): void {
   value.commentBefore = joinComments(value.commentBefore, takeComment(firstEntry(value)))
 }
@@ -294,7 +299,7 @@ function write(document: Document<Node> | Document.Parsed): string {
     .join('')
 }
 
-/** Tokens of the lexer that represent no character of the text. */
+/** Tokens that the lexer adds. They represent no character of the text. */
 const MARKS: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f'])
 /** Characters that JSON does not escape. */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029\ufeff]/g

@@ -124,7 +124,7 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
 }
 
 /**
- * Writes all files. Writes no file when one of them exists and `force` is false.
+ * Writes all files. If `force` is false and one of the files exists, writes no file.
  * @returns the reason for a failure.
  */
 function writeAll(

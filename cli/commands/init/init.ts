@@ -10,7 +10,7 @@ import type { ParsedArguments } from '../../verb.ts'
 import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './starter-files.ts'
 
 const EXIT_THERE = 1
-/** The umask of the user restricts it, as for `mkdir`. */
+/** The umask of the user restricts this mode, as for `mkdir`. */
 const FOR_EVERYBODY = 0o777
 
 /** Writes a starter folder. @returns the exit code that the help documents. */
@@ -39,7 +39,7 @@ export async function init(given: ParsedArguments, terminal: Terminal): Promise<
   return 0
 }
 
-/** `wx` fails for an existing file, in case another process has created it. */
+/** `wx` fails for an existing file, because another process can have created the file in the meantime. */
 function write(file: string, text: string): void {
   try {
     makeFolder(dirname(file), FOR_EVERYBODY)

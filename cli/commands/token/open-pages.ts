@@ -55,7 +55,10 @@ export async function openPages(
   throw failed('the sign-in has too many pages')
 }
 
-/** Finds the form that posts to a path with this ending. Returns its hidden fields, and every checkbox as checked. */
+/**
+ * Finds the form that posts to a path with this ending. Returns the hidden fields of the form, and every checkbox as
+ * checked.
+ */
 function readForm(
   html: string,
   ending: string,

@@ -24,7 +24,7 @@ export async function token(given: ParsedArguments, terminal: Terminal): Promise
   return 0
 }
 
-/** The passwords are public, so they are sent only to this machine. */
+/** The passwords of the development accounts are public, so the command sends them only to this machine. */
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !LOOPBACK.test(url.hostname))
