@@ -1,6 +1,7 @@
 /**
  * OAuth paths for clients, relative to the base URL. docs/interface.md section 4.1.
- * The authorization server mounts them. The gateway routes them to it, and policies cannot use them.
+ * The authorization server serves these paths. The gateway forwards requests for these paths to the authorization
+ * server. Policies cannot use these paths.
  */
 export const ENDPOINTS = {
   authorization: '/oauth/authorize',
@@ -22,5 +23,5 @@ export const ENDPOINTS = {
   protectedResourceMetadata: '/.well-known/oauth-protected-resource',
 } as const
 
-/** Path of the revocation stream for gateways. Internal: the gateway never exposes it. */
+/** Path of the revocation stream for gateways. This path is internal: the gateway never exposes it to clients. */
 export const REVOCATION_STREAM_PATH = '/internal/revocations'

@@ -18,7 +18,8 @@ export type ProtectedResourceMetadata = {
 
 /**
  * Builds the metadata of a resource. Source: RFC 9728 section 2.
- * `resource` must equal the identifier from which clients built the metadata URL. Clients compare them (section 3.3).
+ * `resource` must equal the identifier from which clients built the metadata URL. Clients compare `resource` with this
+ * identifier (section 3.3).
  */
 export function protectedResourceMetadata(resource: {
   /** Without a trailing slash. */

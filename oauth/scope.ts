@@ -35,7 +35,7 @@ export type ScopeDescription = {
 export type ScopeCatalogue = ReadonlyMap<string, ScopeDescription>
 
 /**
- * Maps each scope to the scopes that grant it. The first one is the scope itself.
+ * Maps each scope to the scopes that grant this scope. Each list begins with the scope itself.
  * A scope without an entry is granted only by itself.
  */
 export type ScopeImplication = ReadonlyMap<string, readonly string[]>

@@ -1,5 +1,5 @@
-// Checks the Helm chart with helm (lint, rendering, mutations of the templates) and starts both services as it renders
-// them.
+// Checks the Helm chart with helm: lint, rendering, and mutations of the templates. Starts both services as the chart
+// configures them.
 // Starts the services of compose.yaml in the same way.
 // Usage: node scripts/check-chart.js [--sum FILE]. --sum writes {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
@@ -20,7 +20,7 @@ const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL:
 // The pods run the emitted JavaScript, like the image.
 run([join('scripts', 'build.js')])
 const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
-// The mutations take about a minute on an idle machine with two cores, and several on a busy one.
+// The mutations take about a minute on an idle machine with two cores, and several minutes on a busy machine.
 run([
   join('scripts', 'run-tests.js'),
   '--timeout=900',

@@ -35,9 +35,10 @@ if (!tapIsBuilt()) {
 
 const started = Date.now()
 const isWholeSuite = testFiles.length === 0
-// Private to this run and this user; see test/fixtures/capture.ts.
+// Only this run and this user can access the folder; see test/fixtures/capture.ts.
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
-// Each test file is a separate process and starts others. They share the compile cache, also with later runs.
+// Each test file runs in its own process and starts further processes. All these processes share the compile cache,
+// also with later runs.
 const compiled = join(ROOT, 'node_modules', '.cache', 'compiled')
 process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
 const tap = spawn(
@@ -118,7 +119,8 @@ function count(text, name) {
 
 /**
  * Returns whether `tap build` has generated the plugin module of tap.
- * Until then, tap uses its default module with every plugin. One of them does not work with TypeScript 7 (see .taprc).
+ * Before `tap build`, tap uses its default module with every plugin. One of these plugins does not work with TypeScript
+ * 7 (see .taprc).
  */
 function tapIsBuilt() {
   try {

@@ -55,8 +55,8 @@ function readLock(file) {
 
 /**
  * Installs the dependencies under a lock.
- * Two concurrent commands, such as `npm start` and `npm test`, would delete each other's files with `npm ci`, so the
- * second waits.
+ * Without a lock, `npm ci` of two concurrent commands (e.g. `npm start` and `npm test`) would delete files of the other
+ * command. With the lock, the second command waits.
  * @returns true when this process installed them; false when another process installed them or gave up.
  */
 function installAlone() {
@@ -121,7 +121,7 @@ function installSystemParts() {
   )
     fail(byHand)
   say(`installing ${packages.join(' and ')} from the system's packages (once) …`)
-  // RUNLEVEL=1 prevents packages from starting their services. The tests start their own on other ports.
+  // RUNLEVEL=1 prevents packages from starting their services. The tests start their own services on other ports.
   const aptGet = [
     ...sudo,
     'env',

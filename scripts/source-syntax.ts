@@ -5,13 +5,13 @@ export type SourceNode =
 
 const TOKEN =
   /\s+|\/\/.*|\/\*[\s\S]*?\*\/|(?<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|(?<word>[\w$#@]+)|(?<sign>\.\.\.|=>|\?\?=?|\|\|=?|&&=?|\?\.|[\s\S])/y
-/** After these, `/` begins a regular expression. */
+/** After these tokens, `/` begins a regular expression. */
 const BEFORE_REGEXP = /^(?:[(,=:[!&|?{};]|=>|return|\?\?|\|\||&&)$/
 const REGEXP = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y
 
 /**
- * Splits TypeScript source into nested groups. It ignores comments, and content of templates and regular expressions.
- * TypeScript 7 has no parser for programs.
+ * Splits TypeScript source into nested groups. Ignores comments, and the content of templates and regular expressions.
+ * TypeScript 7 has no parser API for programs.
  */
 export function parseSource(source: string): readonly SourceNode[] {
   const root: SourceNode[] = []
@@ -85,10 +85,10 @@ export function allBraces(nodes: readonly SourceNode[]): readonly (readonly Sour
   })
 }
 
-/** Before these, `{` begins an object and no block. */
+/** After these tokens, `{` begins an object, not a block. */
 const BEFORE_OBJECT = new Set(['return', '=', '(', ',', ':', '?', '[', '??', '||', '&&', '...'])
 
-/** Returns the outermost object literals of an expression or a function body. It leaves parameters and patterns out. */
+/** Returns the outermost object literals of an expression or a function body. Omits parameters and patterns. */
 export function objectsIn(nodes: readonly SourceNode[], opener = ''): readonly (readonly SourceNode[])[] {
   return nodes.flatMap((node, index) => {
     if (node.kind !== 'group') return []
@@ -107,8 +107,9 @@ function isTypeLiteral(children: readonly SourceNode[]): boolean {
 }
 
 /**
- * Returns the keys of an object literal or object type. Keys of a nested object follow their key: `place.line`. Keys of
- * an object that is spread belong to the object around it. `resolve` returns the keys of another value that is spread.
+ * Returns the keys of an object literal or object type. The result contains a key of a nested object after its outer
+ * key: `place.line`. Keys of a spread object literal belong to the object around the literal. `resolve` returns the
+ * keys of any other spread value.
  */
 export function keysOf(
   children: readonly SourceNode[],

@@ -23,8 +23,8 @@ const ROOT = findPackageRoot()
 const SERVICES = ['gateway', 'authorization-server', 'platform', 'oauth', 'policy-engine']
 
 /**
- * Returns every text that scripts of operators and clients can depend on, by kind, sorted. Everything is read from the
- * code, so a renamed text is another text here.
+ * Returns every text that scripts of operators and clients can depend on, by kind, sorted. All texts come from the
+ * code, so a renamed text changes the result.
  */
 export function stableNames(): Readonly<Record<string, readonly string[]>> {
   const services = SERVICES.flatMap(sourcesBelow)
@@ -108,7 +108,7 @@ function sourcesBelow(folder: string): readonly Source[] {
     .map((name) => ({ file: join(folder, name), text: read(join(folder, name)) }))
 }
 
-/** Returns the first group of each match. */
+/** Returns the text of the first capturing group of each match. */
 function matches(text: string, pattern: RegExp): readonly string[] {
   return [...text.matchAll(pattern)].flatMap(([, found]) => (found === undefined ? [] : [found]))
 }
@@ -202,7 +202,7 @@ function failureFields(keys: readonly string[]): readonly string[] {
   return [...places, ...FAILURE_FIELDS]
 }
 
-/** Returns the fields of audit lines. Each action has some of them. */
+/** Returns the fields of audit lines. The line of an action contains some of these fields. */
 function auditFields(): readonly string[] {
   const source = parseSource(read('authorization-server/observe/observe-events.ts'))
   const groups = (nodes: readonly SourceNode[]): readonly (readonly SourceNode[])[] =>

@@ -39,7 +39,7 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
 
 /**
  * Returns metadata paths for clients that use the URL of a resource as the issuer URL.
- * The document is the same for each resource that accepts tokens of the issuer. Other resources have no such path.
+ * All resources that accept tokens of the issuer share one document. Other resources have no such path.
  * @param issuer the bundled authorization server.
  */
 export function metadataAliases(

@@ -11,7 +11,8 @@ export type CleanHeaders = {
   readonly authorization: string | undefined
   readonly authorizationCount: number
   /**
-   * The DPoP proof. Several header lines are joined with commas, which makes the proof invalid. RFC 9449 section 4.1.
+   * The DPoP proof. Several `DPoP` lines are joined with commas, and the result is not a valid proof. RFC 9449 section
+   * 4.1.
    */
   readonly proof: string | undefined
   /** All `Cookie` lines, joined with `; `. RFC 6265 section 5.4. */
@@ -21,7 +22,10 @@ export type CleanHeaders = {
   readonly body: 'none' | 'sized' | 'chunked'
   /** Bytes; 0 when the length is not announced. */
   readonly contentLength: number
-  /** The client offers another protocol. The gateway ignores the offer, but the next bytes may be of that protocol. */
+  /**
+   * The client offers to switch to another protocol. The gateway ignores the offer, but the next bytes may use that
+   * protocol.
+   */
   readonly offersUpgrade: boolean
 } & HeaderSource
 
@@ -117,7 +121,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
 }
 
 /**
- * Searches only the headers that the gateway forwards. One function for all requests, which avoids a closure for each.
+ * Searches only the headers that the gateway forwards. One function for all requests avoids a closure for each request.
  */
 function headerAmong(this: CleanHeaders, name: string): ReturnType<HeaderSource['header']> {
   return findHeader(this.endToEnd, name)

@@ -17,7 +17,7 @@ export type HeaderChoice<T> = {
 export type Candidate<T> = { readonly headers: readonly HeaderValue[]; readonly route: T }
 
 /**
- * Compiles the choice. The order of the candidates does not affect it.
+ * Compiles the choice. The order of the candidates does not affect the result.
  * @throws {Error} if two candidates require the same headers, which `loadPolicies()` reports earlier.
  */
 export function compileHeaderChoice<T>(candidates: readonly Candidate<T>[]): HeaderChoice<T> {
@@ -47,8 +47,9 @@ export function entriesOf<T>({ layers, base }: HeaderChoice<T>): readonly T[] {
 }
 
 /**
- * Chooses the route whose required headers the request contains. If several match, the one with the most headers wins.
- * If an ambiguous header is required by any of the routes, no route matches: an upstream could read another value.
+ * Chooses the route whose required headers the request contains. If several routes match, the route with the most
+ * required headers wins. If any of the routes requires an ambiguous header, no route matches, because an upstream could
+ * read another value.
  * @returns undefined if no route matches.
  */
 export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSource): T | undefined {
@@ -81,7 +82,7 @@ const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0
 
 /**
  * Reads a header. Other `mcp-` headers count only in requests with a revision of MCP in `mcp-protocol-version`.
- * MCP encodes values that are not plain ASCII as Base64. Decoding them gives each tool one name in both notations.
+ * MCP encodes values that are not plain ASCII as Base64. After decoding, each tool has the same name in both notations.
  * Source: MCP 2026-07-28, Streamable HTTP.
  */
 function readHeader(request: HeaderSource, name: string): string | undefined | typeof UNCLEAR {

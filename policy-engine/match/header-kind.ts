@@ -6,8 +6,8 @@ const REQUEST_ID = 'x-request-id'
 
 /**
  * Handling of a request header by its name.
- * - `hop`: dropped, it belongs to one connection (RFC 9110 section 7.6.1)
- * - `managed`: dropped, only the gateway may send it to an upstream
+ * - `hop`: dropped, because the header belongs to one connection (RFC 9110 section 7.6.1)
+ * - `managed`: dropped, because only the gateway may send the header to an upstream
  * - the others: read by the gateway
  */
 type HeaderKind =
@@ -92,7 +92,7 @@ const SEPARATORS = /[^a-z0-9-]/g
 
 /**
  * Replaces every character other than a letter, a digit or `-` with `-`, as CGI and WSGI servers do.
- * They read `x_auth_subject` as `X-Auth-Subject`. Some of them also fold `x!auth!subject`.
+ * CGI and WSGI servers read `x_auth_subject` as `X-Auth-Subject`. Some servers also fold `x!auth!subject`.
  * @param lowerName in lower case.
  */
 export function foldHeaderName(lowerName: string): string {

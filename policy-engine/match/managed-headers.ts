@@ -8,7 +8,7 @@ type ManagedHeaders = {
 
 /**
  * Request headers in which proxies and gateways describe the sender, the origin or the target of a request.
- * The gateway drops them: a client could forge them, and an upstream may trust them.
+ * The gateway drops these headers, because a client could forge them and an upstream may trust them.
  * Each name occurs once, and a prefix covers no other entry.
  */
 export const MANAGED_HEADERS: readonly ManagedHeaders[] = [

@@ -9,7 +9,7 @@ export type PathSegment = { readonly literal: string } | { readonly parameter: s
 
 export type TemplateProblem = { readonly problem: string; readonly hint?: string | undefined }
 
-// RFC 3986 section 3.3: pchar without `*`, `{` and `}`, which have a meaning in templates.
+// RFC 3986 section 3.3: pchar without `*`, `{` and `}`, because these characters have a meaning in templates.
 const LITERAL = /^(?:[A-Za-z0-9\-._~!$&'()+,;=:@]|%[0-9A-F]{2})*$/
 const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]{0,63})\}$/
 

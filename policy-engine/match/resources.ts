@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataPath } from '../../oauth/metadata.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 
-/** Configuration of a resource. For missing fields, the values of the whole API apply. */
+/** Configuration of a resource. A missing field has the value of the whole API. */
 export type ResourceSettings = {
   /** `/` is the base URL. */
   readonly path: string
@@ -17,7 +17,7 @@ export type ResourceSettings = {
 
 /** All resources of one gateway. Each path lies in exactly one resource. */
 export type Resources = {
-  /** The base URL. Contains all paths that lie in no other resource. */
+  /** The resource of the base URL. Contains all paths that lie in no other resource. */
   readonly root: Resource
   /** The root first, then in the order of the configuration. */
   readonly all: readonly Resource[]
@@ -121,9 +121,9 @@ export type Resource = {
   /** URLs of the data usage policy and of the terms of service. undefined: absent from the metadata. */
   readonly policy: string | undefined
   readonly terms: string | undefined
-  /** Path of its metadata. RFC 9728 section 3.1. */
+  /** Path of the metadata of the resource. RFC 9728 section 3.1. */
   readonly metadataPath: string
-  /** URL of its metadata. RFC 9728 section 5.1. */
+  /** URL of the metadata of the resource. RFC 9728 section 5.1. */
   readonly metadataUrl: string
   /** Token endpoint for refresh requests, if all tokens come from one issuer with a known endpoint. */
   readonly tokenEndpoint: string | undefined

@@ -45,7 +45,7 @@ type Place<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderCh
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
-/** Routes per step, which takes some hundred microseconds. */
+/** Number of routes in one step. A step takes some hundred microseconds. */
 const STEP_ROUTES = 32
 const MAX_PARAMETER_LENGTH = 1_048_576 // request targets have a much lower limit
 
@@ -56,7 +56,7 @@ const MAX_PARAMETER_LENGTH = 1_048_576 // request targets have a much lower limi
  * Paths are compared segment by segment from the left: literal before `{parameter}` before `**`.
  * So `GET /a/{x}` does not hide `POST /a/**`.
  *
- * Among routes with one such path, the route wins whose required headers the request contains.
+ * Several routes can have this path. Of these, the route wins whose required headers the request contains.
  * If the headers match several routes, the route with the most headers wins.
  * If the headers do not match any route, the result is `not_found`, even if a wider path would match.
  *
@@ -90,7 +90,7 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
       router.on(method as HTTPMethod, routerPath(base), () => undefined, place)
     }
   }
-  // If no route lists HEAD, HEAD uses the entries of GET and does not need its own entries.
+  // If no route lists HEAD, HEAD uses the entries of GET.
   const isHeadGet = methods.has('GET') && !methods.has('HEAD')
   if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
@@ -183,7 +183,8 @@ function readTemplate(path: string): PathTemplate {
 
 /**
  * Converts a template to the notation of the router. A parameter matches one segment that is not empty.
- * Its explicit pattern lets the router continue with a `**` route if the segment is empty. Doubles a literal `:`.
+ * The explicit pattern of a parameter lets the router continue with a `**` route if the segment is empty. Doubles a
+ * literal `:`.
  */
 function routerPath(template: PathTemplate): string {
   let parameters = 0
@@ -193,7 +194,7 @@ function routerPath(template: PathTemplate): string {
   return `${segments.join('')}${template.below ? '/*' : ''}`
 }
 
-/** Encodes the three special characters of the router, because the router decodes its input. Both steps cancel out. */
+/** Encodes the three special characters of the router, because the router decodes its input. */
 function protect(path: string): string {
   return /[%?#]/.test(path) ? path.replace(/[%?#]/g, encodeURIComponent) : path
 }
