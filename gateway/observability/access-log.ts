@@ -29,7 +29,7 @@ export type AccessEntry = {
   readonly condition: string | undefined
   /** Remaining requests of the caller; `undefined` on routes without a rate limit. */
   readonly rateLimitRemaining: number | undefined
-  /** Set for a WebSocket session that is over. Bytes are bytes of frames. */
+  /** Set after the end of a WebSocket session. Byte counts are the bytes of frames. */
   readonly session:
     | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
     | undefined

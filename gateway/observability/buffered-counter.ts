@@ -4,7 +4,7 @@ export type CounterChild = { inc(): void }
 
 /**
  * A counter that keeps its series as plain numbers between scrapes. The registry would look up a series by its labels
- * on every increment. This counter does one lookup per scrape.
+ * on every increment. This counter does one lookup per series on each scrape.
  */
 export class BufferedCounter<T extends string> {
   readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: Tally }>()

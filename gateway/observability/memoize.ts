@@ -1,7 +1,4 @@
-/**
- * Caches one value per key, without eviction. Use this cache only if the number of keys is limited, such as status
- * codes.
- */
+/** Caches one value per key, without eviction. Use this cache only for keys from a fixed set, and for status codes. */
 export function memoize<K, V>(make: (key: K) => V): (key: K) => V {
   const made = new Map<K, V>()
   return (key) => {

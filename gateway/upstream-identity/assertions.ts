@@ -22,7 +22,7 @@ type Minted = { readonly text: string; readonly goodUntilSeconds: number }
  * Creates assertions, which identify the caller to upstreams. An assertion is a signed JWT (RFC 7519) with `iss`,
  * `aud`, `sub`, `client_id`, `token_issuer`, `scope`, `iat`, `exp` and `jti`.
  * Each caller has one assertion per upstream, which is reused until shortly before it expires. A `WeakMap` holds the
- * assertions by caller. They are therefore released together with the cached token status.
+ * assertions by caller. The assertions are therefore released together with the cached token status.
  * Cost: one signature, about 30 microseconds, when no assertion can be reused.
  * @returns a function that returns the same `Assert` for the same upstream.
  */

@@ -6,7 +6,7 @@ import type { ForwardRequest, ForwardResult } from './forward-request.ts'
  * - If the client disconnects, the upstream request is aborted.
  * - If the upstream fails inside a response, the client's connection is reset. A partial response must not look
  * complete.
- * - If the policy allows a retry and there is another target, the retry goes to the other target.
+ * - The policy decides whether a request is retried. If there is another target, the retry goes to that target.
  * - Trailers are dropped in both directions: RFC 9110 section 6.5.1.
  */
 export function forward(request: ForwardRequest): ForwardResult {

@@ -62,8 +62,8 @@ const PAIR = /(\w+)=("(?:[^"\\]|\\.)*"|[^",;]*)(;|$)/y
 const HEX_SHA256 = /^[0-9a-fA-F]{64}$/
 
 /**
- * Reads one element. With several elements, the header passed several proxies. The gateway cannot determine which
- * element describes the client.
+ * Reads one element. Several elements come from several proxies. The gateway cannot determine which element describes
+ * the client.
  */
 function readXfcc(value: string): ClientCertificate | undefined {
   const found = new Map<string, string>()

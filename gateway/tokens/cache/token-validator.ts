@@ -144,7 +144,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
  * includes the issuer's configuration: the same string from two issuers is two tokens.
  */
 export function tokenKey(issuerId: string, token: string): string {
-  // An issuer ID contains no line break, so two pairs never give the same input. One character per byte is the most
-  // compact string.
+  // An issuer ID contains no line break. Two different pairs of issuer ID and token therefore never give the same
+  // input. A string with one character per byte takes the least memory.
   return hash('sha256', `${issuerId}\n${token}`, 'binary')
 }

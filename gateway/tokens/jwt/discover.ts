@@ -40,8 +40,8 @@ const ANSWERED: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the metadata URLs of an issuer. RFC 8414 section 3.1 puts the well-known part before the issuer's path,
- * OpenID Connect behind it.
+ * Returns the metadata URLs of an issuer. RFC 8414 section 3.1 puts the well-known part before the path of the issuer.
+ * OpenID Connect puts the well-known part after the path.
  */
 export function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer)

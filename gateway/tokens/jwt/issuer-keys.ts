@@ -68,7 +68,10 @@ export type IssuerKeys = {
 /** Minimum time between two fetches, whatever the load. Milliseconds. */
 const SHORTEST_INTERVAL_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
-/** Maximum retry delay while no keys are available. Without keys, no JWT of the issuer can be verified. Milliseconds. */
+/**
+ * Maximum retry delay without keys. This delay is short, because without keys no JWT of the issuer can be verified.
+ * Milliseconds.
+ */
 const LONGEST_RETRY_WITHOUT_KEYS_MS = 5_000
 /** Maximum number of warnings that are remembered. A hostile issuer can send any number of key names. */
 const MAX_WARNED = 1_000

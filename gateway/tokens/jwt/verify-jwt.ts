@@ -61,9 +61,9 @@ const KINDS: ReadonlyMap<string, ReadonlySet<unknown>> = new Map([
 ])
 
 /**
- * Returns whether a JWT was issued as an access token. `typ: at+jwt` states it. For an issuer that writes only `JWT`,
- * this function rejects claims that only other kinds of tokens have. The audience check is stronger: the audience of an
- * ID token is its client.
+ * Returns whether a JWT was issued as an access token. An access token can state its type: `typ: at+jwt`. For an issuer
+ * that writes only `JWT`, this function rejects claims that only other kinds of tokens have. The audience check
+ * protects better, because the audience of an ID token is its client.
  * Source: RFC 9068 section 4, RFC 8725 sections 3.11 and 3.12.
  */
 function isAccessToken(jwt: CompactJwt, rule: TokenTypeRule): boolean {

@@ -66,7 +66,8 @@ export function revocationListener(state: TokenState): RevocationListener {
 }
 
 /**
- * Returns one readiness check per issuer with a revocation channel. The check fails while the channel is not connected.
+ * Returns one readiness check per issuer with a revocation channel. The check reports a problem while the channel is
+ * not connected.
  */
 export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): readonly ReadinessCheck[] {
   return channels
