@@ -128,7 +128,7 @@ t.test('a repeat with another scope or resource is denied and leaves the grant',
   for (const other of [{}, { scope: 'openid' }, { ...asked, resource: server.baseUrl }]) {
     const denied = await client.refresh(first.refreshToken, other)
     t.match(denied, REFUSED)
-    t.match(denied.json['error_description'], /scope and resource/)
+    t.match(denied.json['error_description'], /another scope or resource/)
   }
   const reordered = { scope: 'openid courses:read' }
   t.equal(
