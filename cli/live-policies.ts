@@ -46,7 +46,7 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
   try {
     return readPolicies(text)
   } catch (cause) {
-    throw fail('this version cannot read its response', cause)
+    throw fail('this version of scopegate cannot read the response of the gateway', cause)
   }
 }
 

@@ -35,7 +35,7 @@ export function followReference(root: unknown, start: YamlPath): Followed {
     if (seen.has(key))
       return {
         problem: `${shorten(reference)} is a circular reference`,
-        hint: 'replace it by its content',
+        hint: 'replace the first reference by the content that it points to',
         path: at,
       }
     seen.add(key)
@@ -43,7 +43,7 @@ export function followReference(root: unknown, start: YamlPath): Followed {
   }
   return {
     problem: `more than ${MAX_STEPS} references form a chain`,
-    hint: 'replace it by its content',
+    hint: 'replace the first reference by the content that it points to',
     path: start,
   }
 }

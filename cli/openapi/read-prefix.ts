@@ -73,5 +73,5 @@ function fillVariables(
   const [name] = unclear
   return name === undefined
     ? { text }
-    : { problem: `{${name}} in the path of a server does not have exactly one value`, hint: BY_HAND }
+    : { problem: `{${name}} in the path of a server needs exactly one value`, hint: BY_HAND }
 }

@@ -141,7 +141,11 @@ function scopesRow({ explanation, caller, decision }: ExplainedSimulation, { pol
     return ['scopes', 'n/a', 'a token is optional; an invalid token is rejected']
   const needs = `needs ${formatScopeRule(policy.scopes)}`
   if (caller === undefined || explanation?.scopes === undefined)
-    return ['scopes', 'n/a', decision.as === 'anonymous' ? `${needs}; not required without a token` : needs]
+    return [
+      'scopes',
+      'n/a',
+      decision.as === 'anonymous' ? `${needs}; not checked for anonymous callers` : needs,
+    ]
   const has = [...caller.scopes].join(' ')
   return [
     'scopes',

@@ -72,7 +72,7 @@ export const IssuerSchema = Type.Object(
     introspection: Type.Optional(
       Type.Object(
         {
-          endpoint: HttpAddress('its introspection endpoint, without the gateway in between'),
+          endpoint: HttpAddress('its introspection endpoint, called directly and not through this gateway'),
           clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
           clientSecretFile: FilePath("file with the gateway's client_secret"),
           timeout: Type.Optional(TimeoutText('response timeout')),

@@ -74,7 +74,9 @@ function checkScope(
   if (/[\s,]/.test(name.trim())) {
     const several = name.split(/[\s,]+/).filter(Boolean)
     const hint = `write each scope as a separate item: ${several.join(', ')}`
-    return [diagnostic('P201', `${JSON.stringify(name)} is not one scope`, document.placeOf(path), { hint })]
+    return [
+      diagnostic('P201', `${JSON.stringify(name)} contains several scopes`, document.placeOf(path), { hint }),
+    ]
   }
   const near = suggest(name, catalogue.keys())
   const hint =

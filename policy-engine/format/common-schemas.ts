@@ -92,6 +92,6 @@ export const RateLimit = Type.Object(
   {
     ...open,
     description:
-      'The maximum request rate of a caller. The gateway rejects more requests with 429. Each route has its own count.',
+      'The maximum request rate of a caller. The gateway rejects requests above this rate with 429. Each route has its own count.',
   },
 )

@@ -17,7 +17,7 @@ export const CHECKS = {
     'Both metadata documents of the authorization server are valid and agree (RFC 8414, OpenID Connect).',
   issuer: 'The issuer in its metadata equals the issuer in the resource metadata, byte for byte.',
   pkce: 'Both documents list S256: clients must not continue without it.',
-  endpoints: 'Every advertised endpoint responds as an endpoint of its kind does.',
+  endpoints: 'Every advertised endpoint gives the expected response for its type.',
   scopes: 'The authorization server offers every scope that the resource requires.',
   cors: 'Pages of other origins may read documents and responses, including the challenge.',
   challenge: 'The response to an invalid token is 401, with a challenge that names the metadata.',
