@@ -49,9 +49,10 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
   const { response, caller, token, resource, services } = context
   const { upgraded, slot, headers, socket } = opening
   if (!isAccepted(context, route, opening)) return
+  // First: after an exception here, the listeners still release the slot and write the access log.
+  const head = formatSwitch(shapeResponse(context, 101, headers))
   response.off('close', slot.leave)
   response.removeAllListeners('close')
-  const head = formatSwitch(shapeResponse(context, 101, headers))
   const client = upgraded.take()
   client.write(head, 'latin1')
   const session = new WebsocketSession({
