@@ -24,7 +24,7 @@ import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
 const SERVICE = 'authorization-server'
-const INTERACTION_SECONDS = 1_800 // half an hour: the person may have to find a password
+const INTERACTION_SECONDS = 1_800 // half an hour, because the person may have to find a password
 const SWEEP_EVERY_MS = 60_000
 
 export type RunningAuthorizationServer = {
@@ -105,7 +105,7 @@ export async function startAuthorizationServer(options: {
       await connections.finish({ graceMs: how === 'graceful' ? graceMs - delayMs : graceMs })
       await app.close()
     })
-    closing.push(() => revocations.close()) // before the wait for connections: a stream does not end on its own
+    closing.push(() => revocations.close()) // before the wait for connections, because a stream never ends on its own
     closing.push(async (how) => {
       connections.announce()
       if (how === 'graceful') await wait(delayMs)

@@ -54,7 +54,7 @@ export function createAccounts(options: {
   const { store, development, nowSeconds } = options
   const counts = (account: StoredAccount | undefined): account is StoredAccount =>
     account !== undefined && (account.origin === 'operator' || development)
-  // Hash to verify against when the account does not exist, so that the response time is the same.
+  // Used when the account does not exist, so that the response time does not reveal whether it exists.
   const dummyHash = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
 
   const findStored = async (typedName: string): Promise<StoredAccount | undefined> => {
@@ -148,7 +148,7 @@ const USERNAME = /^[\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}._@+-]*$/u
  */
 export function normalizeUsername(typed: string): string | undefined {
   if (typed.length > 4 * MAX_LENGTH) return undefined
-  // Lower-casing can undo the composition, so the second normalization restores it.
+  // Lower-casing can undo the composition of characters. The second normalization restores the composition.
   const username = typed.normalize('NFKC').trim().toLowerCase().normalize('NFKC')
   return username.length <= MAX_LENGTH && USERNAME.test(username) ? username : undefined
 }

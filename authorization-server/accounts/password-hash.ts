@@ -48,7 +48,7 @@ async function deriveKey(
   length: number,
 ): Promise<Buffer> {
   return derive('argon2id', {
-    message: password.normalize('NFKC'), // keyboards compose the same characters differently
+    message: password.normalize('NFKC'), // keyboards can compose the same character differently
     nonce: salt,
     memory: cost.memoryKib,
     passes: cost.passes,

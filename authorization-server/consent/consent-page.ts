@@ -76,9 +76,9 @@ ${choices.length === 0 ? html`<p>It learns only that you signed in.</p>` : scope
 }
 
 /**
- * Default button of the form: Enter in a checkbox presses the first button. It shows the page again with the same
- * ticks.
- * Without it, Enter would press a toggle.
+ * Default button of the form: Enter in a checkbox presses the first button.
+ * This button shows the page again with the same ticks.
+ * Without this button, Enter would press a toggle.
  * Source: HTML Living Standard, "implicit submission".
  */
 const DEFAULT_BUTTON = html`<button name="${TOGGLE_FIELD}" value="" hidden></button>`

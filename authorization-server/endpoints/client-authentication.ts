@@ -41,7 +41,7 @@ export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | 
 
 /**
  * Creates a function that checks the client credentials of a form against the configured integrations.
- * It treats every other client as anonymous, even with a secret, because anyone can register a client.
+ * The function treats every other client as anonymous, even with a secret, because anyone can register a client.
  * @returns a function that returns the id of the integration, or undefined.
  */
 export function authenticateIntegration(

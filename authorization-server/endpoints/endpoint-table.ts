@@ -40,7 +40,7 @@ export const ENGINE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'discovery', method: 'GET', path: ENDPOINTS.openidConfiguration, body: 'none', cors: true },
 ]
 
-/** Userinfo: handled without the engine, with the same CORS and method rules. */
+/** Userinfo. The engine does not handle this endpoint. CORS and method rules are as for the other endpoints. */
 export const USERINFO_ENDPOINT: Endpoint = {
   name: 'userinfo',
   method: 'GET',

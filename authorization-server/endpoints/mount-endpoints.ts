@@ -24,7 +24,7 @@ export type MountEndpointsOptions = {
   readonly compat: Compat
   readonly registrationLimit: AddressLimit
   readonly authorizationLimit: AuthorizationLimit
-  /** Returns the id of the integration that a form authenticates. */
+  /** Returns the id of the integration whose credentials are in a form. */
   readonly authenticateIntegration: (form: URLSearchParams) => string | undefined
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void
@@ -201,7 +201,7 @@ function admitPushed(
 
 /**
  * Rejects a token request for a resource without consent.
- * This check runs before the engine, because the engine consumes the code or refresh token before it rejects the
+ * The check runs before the engine. The engine would consume the code or refresh token before it rejects the
  * resource. The engine handles an invalid code or refresh token.
  */
 async function checkGrantedTarget(admission: Admission, options: MountEndpointsOptions): Promise<Admission> {

@@ -24,9 +24,9 @@ function canonicalForm(value: string, resources: readonly string[]): string {
 }
 
 /**
- * Rejects a token request for an unknown resource or for several: an access token is for one. RFC 8707 section 2.
- * This check runs before the engine, because the engine consumes the code or refresh token before it rejects the
- * resource.
+ * Rejects a token request for an unknown resource or several resources. An access token is for one resource.
+ * RFC 8707 section 2. The check runs before the engine.
+ * The engine would consume the code or refresh token before it rejects the resource.
  */
 export function refuseTarget(form: URLSearchParams, resources: readonly string[]): OAuthRefusal | undefined {
   const asked = form.getAll('resource')

@@ -37,8 +37,8 @@ export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): v
 
 /**
  * Creates the handler of `/api/oauth/userinfo`, which returns the claims that the scopes of the token allow.
- * It replaces the handler of the engine, which rejects every token with an audience. All tokens of this server have
- * one.
+ * This handler replaces the handler of the engine, which rejects every token with an audience.
+ * All tokens of this server have one.
  * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, docs/interface.md section 4.8.
  */
 function userinfoHandler(options: UserinfoOptions) {

@@ -1,6 +1,6 @@
 export type RequestOrigin = {
   readonly requestId: string
-  /** As the gateway reports it, according to its `trustedProxies`. */
+  /** Address of the client, as the gateway determined it from its `trustedProxies`. */
   readonly clientAddress: string
 }
 
@@ -12,11 +12,17 @@ type EventDetails =
   | {
       readonly kind: 'sign_in_failed'
       readonly clientId: string
-      /** Undefined: no account has the typed name. The event omits that name, because people type passwords there. */
+      /**
+       * Undefined: no account has the typed name.
+       * The event omits the name, because people type passwords in that field.
+       */
       readonly accountId: string | undefined
       readonly reason: 'wrong_credentials' | 'busy'
     }
-  /** An attempt got 429. `isFirst`: the first one after the throttle started for its account or address. */
+  /**
+   * A sign-in attempt got 429. `isFirst`: the first such attempt since the throttle started for this account or
+   * address.
+   */
   | { readonly kind: 'sign_in_throttled'; readonly isFirst: boolean }
   /** The session of the account ended because another person signed in with this browser. */
   | { readonly kind: 'signed_out'; readonly clientId: string; readonly accountId: string }

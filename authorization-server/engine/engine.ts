@@ -138,8 +138,8 @@ export function createEngine(options: EngineOptions): Engine {
     artifacts: options.store.artifacts('ReplayDetection'),
     nowSeconds: options.nowSeconds,
   })
-  // Replaces the check of the engine, which reads first and writes later. It also drops the ids of proofs from clocks
-  // that are ahead while those proofs are still valid.
+  // Replaces the check of the engine, which is not atomic: the engine reads first and writes later.
+  // It also drops the ids of proofs from clocks that are ahead while those proofs are still valid.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
     markProofUsed(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const codes = provider.AuthorizationCode as unknown as CodeModel

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 /** An authorization request that waits for the person at the browser. */
 export type Interaction = {
   /**
-   * Identifies the interaction in the URL of the page. Without the interaction cookie of the browser, it gives no
+   * Identifies the interaction in the URL of the page. Without the interaction cookie of the browser, the id gives no
    * access.
    */
   readonly uid: string
@@ -38,7 +38,7 @@ export type Interactions = {
   read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
   /**
    * Signs the person in as `accountId` and starts a new session, which prevents session fixation.
-   * Also works at the consent step, when another person signs in with the browser.
+   * Another person can also sign in at the consent step.
    * @returns the URL for the redirect, and the account whose session in this browser ended.
    */
   signedIn(

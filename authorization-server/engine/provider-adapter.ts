@@ -11,7 +11,7 @@ export type ProviderAdapterOptions = {
   readonly pending: ArtifactBound
   /** Returns the source of the request that the engine handles now. */
   readonly source: () => ArtifactSource | undefined
-  /** Called when two concurrent requests used one code, which ends its grant. */
+  /** Called when two concurrent requests used one code. This ends the grant of the code. */
   readonly onCodeReused: (grantId: string) => void
   /** Returns the refresh of the current request. The adapter collects its operations instead of executing them. */
   readonly rotation: () => Rotation | undefined
@@ -24,7 +24,7 @@ const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 
-/** Models that the engine destroys only before it ends their grant. */
+/** Models whose artifacts the engine destroys only before it ends their grant. */
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
 
 /**

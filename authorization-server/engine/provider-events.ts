@@ -15,7 +15,7 @@ const REFUSALS = {
 
 type RequestFailure = {
   readonly error: string
-  /** Set for defects and outages. */
+  /** The error, for defects and outages only. */
   readonly cause: Error | undefined
 }
 
@@ -31,7 +31,7 @@ export function reportProviderEvents(
     originOf,
   }: {
     readonly onEvent: (event: EngineEvent) => void
-    /** Returns whether a refresh got the response of an earlier one. */
+    /** Returns whether a refresh got the response of an earlier refresh. */
     readonly isRepeat: (ctx: KoaContextWithOIDC) => boolean
     readonly originOf: (request: IncomingMessage) => RequestOrigin | undefined
   },

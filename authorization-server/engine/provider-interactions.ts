@@ -107,7 +107,7 @@ async function saveGrant(
   return grant.save()
 }
 
-/** Stores a registered client without expiry. Until its first grant, a client has an expiry. */
+/** Stores a registered client without expiry. Before its first grant, a client has an expiry. */
 async function keepClient(clientId: string, clients: ArtifactStore): Promise<void> {
   const metadata = await clients.find(clientId)
   if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)

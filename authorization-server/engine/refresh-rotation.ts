@@ -7,7 +7,7 @@ export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Cont
 
 /** The storage operations of one refresh. They execute together when the response is complete. */
 export type Rotation = {
-  /** Hides from the engine that the token was used. {@link consume} reports it after all checks of the request. */
+  /** Hides the earlier use of the token from the engine. {@link consume} reports it after all checks of the request. */
   present(stored: StoredArtifact | undefined): StoredArtifact | undefined
   /** @throws {UsedBefore} when the token was used before. */
   consume(): void
@@ -49,7 +49,7 @@ export function createRefreshRotation(options: {
   readonly repeatWindowSeconds: number
 }): RefreshRotation {
   const { store, repeatWindowSeconds } = options
-  // No other secret is necessary: a process that can write to this store can change the tokens themselves.
+  // No separate secret is necessary. A process that can write to this store can also change the tokens.
   const sealOf = createSeals({ purpose: 'refresh', id: options.issuer, secret: '' })
   const refreshes = new WeakMap<object, Refresh>()
   const repeats = new WeakSet<object>()

@@ -5,7 +5,7 @@ type Rule = (ctx: KoaContextWithOIDC, value: string | undefined) => void
 
 /**
  * Returns rules for authorization requests in addition to the checks of the engine.
- * They run after the checks of the client and its redirect URI, so the client gets the errors by redirect.
+ * The rules run after the checks of the client and its redirect URI, so the client gets the errors by redirect.
  */
 export function requestRules(
   catalogue: ScopeCatalogue,
@@ -67,9 +67,9 @@ function refuseOtherResponseModes(ctx: KoaContextWithOIDC): void {
 }
 
 /**
- * Rejects a request for an unknown resource, or for several: one consent and one token are for one resource.
+ * Rejects a request for an unknown resource or several resources. A consent and a token are for one resource.
  * Source: RFC 8707 section 2.
- * @throws {InvalidTarget} which the engine sends to the client.
+ * @throws {InvalidTarget} the error that the engine sends to the client.
  */
 export function checkTarget(asked: unknown, resource: string, resources: readonly string[]): void {
   if (Array.isArray(asked) && asked.length > 1) throw new errors.InvalidTarget(ONE_TARGET)

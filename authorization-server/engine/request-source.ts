@@ -3,7 +3,7 @@ import { hashId } from '../store/artifact-record.ts'
 import type { ArtifactSource } from '../store/store.ts'
 
 /**
- * Returns the source that the limits count a request for: the authenticated integration, or the address of the client.
+ * Returns the source of a request for the limits: the authenticated integration, or the address of the client.
  */
 export function requestSource(request: {
   readonly clientAddress: string

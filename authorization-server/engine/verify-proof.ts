@@ -25,7 +25,7 @@ const MAX_ID_LENGTH = 256
 
 /**
  * Verifies the DPoP proof of a request to an endpoint that the engine does not handle.
- * A rejected proof does not use up its id.
+ * When a proof is rejected, its id stays unused.
  * Source: RFC 9449 sections 4.3 and 7.1.
  */
 export async function verifyProof(proof: string, request: ProofRequest): Promise<ProofStatus> {
@@ -69,7 +69,10 @@ function isAddress(htu: unknown, url: string): boolean {
  */
 type ProofUse = (maker: string, id: string, goodUntilSeconds: number) => Promise<boolean>
 
-/** A replica whose clock is behind accepts a proof for longer. Seconds. */
+/**
+ * Added to the time for which an id is stored, because a replica whose clock is behind accepts a proof for longer.
+ * Seconds.
+ */
 const MARGIN_SECONDS = 60
 
 /**

@@ -4,7 +4,10 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 export type CookieKeys = {
   sign(data: string): string
   verify(data: string, digest: string): boolean
-  /** @returns the index of the key that made the digest, or -1. Above 0: sign the cookie again with the first key. */
+  /**
+   * @returns the index of the key that made the digest, or -1.
+   * If the index is above 0, sign the cookie again with the first key.
+   */
   index(data: string, digest: string): number
 }
 

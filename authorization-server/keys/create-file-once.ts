@@ -7,7 +7,7 @@ import { makeFolder } from '../../platform/process/make-folder.ts'
 const OWNER_ONLY = 0o600
 
 /**
- * Reads a file of secrets. Creates it first when it does not exist.
+ * Reads a file of secrets. If the file does not exist, creates it first.
  * When several processes start concurrently, one of them creates the file, and all read the same complete content. Only
  * the owner can read the file.
  * @throws {BootError} ERR_DATA_DIR when the folder cannot be created or written, ERR_SECRET_FILE when the file cannot
@@ -43,7 +43,7 @@ export async function createFileOnce(file: string, make: () => Promise<string>):
 /**
  * Reads a configured file of secrets.
  * @param setting name of the setting with the path, for the message.
- * @throws {BootError} ERR_SECRET_FILE when it cannot be read.
+ * @throws {BootError} ERR_SECRET_FILE when the file cannot be read.
  */
 export async function readSecretFile(file: string, setting: string): Promise<string> {
   try {

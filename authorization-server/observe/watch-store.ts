@@ -4,7 +4,7 @@ import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts
 import type { Metrics } from './metrics.ts'
 
 type WatchedStore = {
-  /** The same store. A failed operation is counted and starts a write probe. */
+  /** The watched store. A failed operation is counted and starts a write probe. */
   readonly store: Store
   /** Readiness checks. They are always `ok: true`, because metadata and keys work without the store. */
   checks(): readonly ReadinessCheck[]
@@ -12,7 +12,7 @@ type WatchedStore = {
 }
 
 const PROBE_EVERY_MS = 5_000
-/** Largest clock difference that is not reported. Seconds. */
+/** Clock differences up to this value are not reported. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
 
 const DETAILS: Readonly<Record<StoreErrorReason, string>> = {

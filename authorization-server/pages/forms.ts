@@ -101,7 +101,7 @@ function decode(part: string): string | undefined {
 
 /**
  * Returns whether the headers of a posted form are consistent with a page of this server.
- * An additional check beside the form token: browsers that send neither header pass. A page with
+ * An additional check beside the form token. A form from a browser that sends neither header passes. A page with
  * `Referrer-Policy: no-referrer` sends `Origin: null`.
  * Source: W3C Fetch Metadata section 2.4; Fetch Standard, "append a request Origin header".
  */

@@ -34,8 +34,8 @@ function render(part: HtmlPart): string {
 }
 
 const MAX_CHARACTERS = 100
-// Control characters, format characters (bidi overrides, zero-width, tags), private use, unpaired surrogates, and
-// invisible fillers. White space is replaced before.
+// Control characters, format characters (bidi overrides, zero-width, tags), private-use characters, unpaired
+// surrogates, and invisible fillers. White space was already replaced.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
 // More than two marks on one letter can overlap other lines.
 const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu

@@ -98,8 +98,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     const { policySource } = readRedirectTarget(interaction.redirectUri)
     return send(reply, signInPage({ ...state, ...shared }), {
       status: state.failed ? 400 : 200,
-      // form-action prevents sending the password to other sites. Cancel redirects to the client. When CSP cannot
-      // express the target of the client, the policy is omitted.
+      // form-action prevents forms that send the password to other sites. Cancel redirects to the client.
+      // When CSP cannot express the target of the client, the policy is omitted.
       formTargets: policySource === undefined ? undefined : ["'self'", policySource],
     })
   }

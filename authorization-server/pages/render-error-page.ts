@@ -10,7 +10,7 @@ export type PageError = {
 
 /**
  * Renders the page for an interaction that cannot continue.
- * It says what happened and what to do, and shows the request id. The protocol details are collapsed.
+ * The page says what happened and what to do, and shows the request id. The protocol details are collapsed.
  */
 export function renderErrorPage(
   options: PageError & {

@@ -9,7 +9,9 @@ type ClientRegistration = {
   readonly grant_types: readonly ['authorization_code', 'refresh_token']
   readonly response_types: readonly ['code']
   readonly client_uri?: string
-  /** The known scopes of `scope`. For a client with `scope`, the engine would deny all other scopes. */
+  /**
+   * The known scopes of `scope`. Not stored as `scope`, because the engine would then deny the client all other scopes.
+   */
   readonly registered_scope?: string
   /** True: all access tokens are bound to keys. RFC 9449 section 5.2. */
   readonly dpop_bound_access_tokens?: true
@@ -40,7 +42,7 @@ const MAX_URI_LENGTH = 1024
  * values.
  * Clients may list grant types that this server does not support, because other servers do.
  * Unknown scopes are removed from `scope`. The rest is stored and returned, but does not limit requests: agents
- * register with the scope of the first challenge and need another one later. The person decides each time.
+ * register with the scope of the first challenge and need other scopes later. The person decides each time.
  */
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,

@@ -18,7 +18,7 @@ export function createSemaphore(options: { readonly atOnce: number; readonly wai
     run: async (work) => {
       if (running >= options.atOnce) {
         if (queue.length >= options.waiting) return 'busy'
-        await new Promise<void>((resolve) => queue.push(resolve)) // inherits a slot: `running` stays the same
+        await new Promise<void>((resolve) => queue.push(resolve)) // takes over a slot: `running` is unchanged
       } else {
         running += 1
       }

@@ -10,7 +10,10 @@ import {
 } from './revocation-records.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
-/** Creates the account store in Redis: a hash for each account, a pointer from the username, a set for each origin. */
+/**
+ * Creates the account store in Redis. It has a hash for each account, a pointer from each username, and a set for each
+ * origin.
+ */
 export function redisAccounts(redis: ScriptedRedis, context: RevocationContext): AccountStore {
   const findById = async (id: string): Promise<StoredAccount | undefined> => {
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))

@@ -27,7 +27,7 @@ export function openRedisRevocations(options: {
   readonly redis: Redis
   readonly url: string
   readonly issuer: string
-  /** Receives each revocation. `onMissed` runs when Redis may have lost some. */
+  /** Receives each revocation. `onMissed` runs when Redis may have lost some revocations. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onMissed: () => void
 }): RedisRevocations {
@@ -112,7 +112,7 @@ function toLogged(
   )
 }
 
-/** Returns the id of an entry. Without the id of the Redis process, `readAfter` rejects it. */
+/** Returns the id of an entry. `readAfter` rejects an id without the id of the Redis process. */
 function toId(runId: string | undefined, entryId: string): string {
   return `${runId ?? '-'}.${entryId}`
 }

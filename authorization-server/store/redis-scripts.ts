@@ -6,9 +6,10 @@ import { PUBLISH } from '../../platform/redis/publish-revocation.ts'
  * Expiry uses the clock of Redis, because the clocks of the servers may differ.
  * `keys`: artifact, then `args[4]` sets, then pointers (uid, user code).
  * `args`: payload, consumed or '', seconds to live or '', number of sets, id hash.
- * A set lives as long as its longest artifact: its expiry only grows. The write removes expired members from the set.
- * The first command needs memory, so a full Redis rejects it and the whole script. After the first write, Redis rejects
- * no further command of the script.
+ * A set expires with the last of its artifacts, so its expiry only grows.
+ * The write removes expired members from the set.
+ * The first command needs memory, so a full Redis rejects it and the whole script.
+ * After the first write, Redis rejects no further command of the script.
  */
 const WRITE = `
 local function write(keys, args)
@@ -173,8 +174,8 @@ return 1
 `
 
 /**
- * Claims an id that is free. KEYS: artifact. ARGV: seconds until the id is free again.
- * @returns 1 for the one caller that claimed it.
+ * Claims an unused id. KEYS: artifact. ARGV: seconds until the id can be claimed again.
+ * @returns 1 for the one caller that claimed the id.
  */
 const CLAIM = `
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end

@@ -106,7 +106,8 @@ function artifacts(
   return {
     upsert,
     upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
-      // Writes first: an eviction by another request between the two scripts must find the artifact.
+      // Writes the artifact before its record, so that an eviction by another request between the two scripts finds the
+      // artifact.
       await upsert(id, payload, expiresInSeconds)
       await attemptRedis(() =>
         redis.admitArtifact(
@@ -147,7 +148,7 @@ async function endGrant(grant: string, redis: ScriptedRedis, options: RedisStore
 }
 
 /**
- * Revokes and publishes the grants again that this process recorded as revoked.
+ * Repeats the revocation and publication of all grants that this process recorded as revoked.
  * A restarted Redis may have lost revocations that it had acknowledged.
  */
 async function revokeAgain(

@@ -9,7 +9,7 @@ export type RevocationContext = {
   readonly accessTokenSeconds: number
 }
 
-/** Margin for clock differences, and for token statuses that gateways cached just before. Seconds. */
+/** Margin for clock differences, and for token statuses that gateways cached just before the revocation. Seconds. */
 const MARGIN_SECONDS = 300
 
 /** Returns the time to keep a revocation. Seconds. */

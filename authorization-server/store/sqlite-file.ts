@@ -5,9 +5,9 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { makeFolder } from '../../platform/process/make-folder.ts'
 import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
 
-/** Longer than other Scopegate processes hold the write lock. Milliseconds. */
+/** Wait for a lock: longer than any Scopegate process holds the write lock. Milliseconds. */
 export const BUSY_TIMEOUT_MS = 5_000
-const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // a full check of a larger file delays the start by seconds
+const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // above this size, a full check would delay the start by seconds
 const OWNER_ONLY_FILE = 0o600
 
 /**

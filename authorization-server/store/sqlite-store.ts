@@ -8,7 +8,7 @@ import { sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const PROBE_SECONDS = 60
-/** Long enough for a write of another process. */
+/** Wait for a lock: long enough for a write of another process. */
 const PROBE_BUSY_TIMEOUT_MS = 100
 
 type Row = Record<string, SQLOutputValue>

@@ -60,7 +60,7 @@ export type ArtifactWrite = {
 
 export type StoredAccount = {
   readonly id: string
-  /** Normalized by the caller: the store compares bytes. */
+  /** The caller normalizes it, because the store compares bytes. */
   readonly username: string
   readonly name: string
   readonly email: string | undefined
@@ -103,7 +103,7 @@ export type RevocationLog = {
   readAfter(id: string, limit: number): Promise<readonly LoggedRevocation[] | undefined>
   /**
    * Calls the listener for every later revocation.
-   * @returns a function that stops it.
+   * @returns a function that stops the calls.
    */
   follow(listener: RevocationListener): Promise<() => void>
 }

@@ -18,7 +18,7 @@ export type Product = {
   readonly logFile: string
 }
 
-/** Where Scopegate runs for a benchmark, and before what. `cores` undefined leaves its processors to the system. */
+/** Processors and upstream of Scopegate in a benchmark. Without `cores`, the system selects the processors. */
 export type ProductOptions = {
   readonly cores: Cores | undefined
   readonly folder: string

@@ -9,7 +9,7 @@ import { openDatabase } from './store/open-database.ts'
 
 export type LearningPlatformOptions = {
   readonly host: string
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   readonly port: number
   /** The SQLite file. The service creates and seeds it when it does not exist. */
   readonly databasePath: string

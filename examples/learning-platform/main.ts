@@ -21,7 +21,7 @@ try {
     console.error(
       `learning-platform: listens on ${settings.host}. It trusts the x-auth-* headers: allow connections only from the gateway.`,
     )
-  // Stops when the parent process has ended: no other process would stop this one.
+  // Stops when the parent process has ended, because no other process would stop this process.
   if (process.connected) process.send?.({ ready: true, url: platform.url })
   else if (process.send !== undefined) stop()
 } catch (error) {

@@ -10,13 +10,13 @@ export type RunningMcpServer = { readonly url: string; close(): Promise<void> }
 
 /**
  * Serves the tools over Streamable HTTP at /mcp.
- * It relies on the gateway, which decides with the headers `mcp-method` and `mcp-name` whether the caller may call a
+ * The gateway decides with the headers `mcp-method` and `mcp-name` whether the caller may call a
  * tool. The SDK therefore rejects a call whose headers differ from its body (revision 2026-07-28). Older revisions have
  * no such headers and are not supported.
  */
 export async function startMcpServer(options: {
   readonly host: string
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   readonly port: number
   readonly platformUrl: URL
   readonly onError?: (error: Error) => void

@@ -17,8 +17,8 @@ const TIMEOUT_MS = 5_000
 
 /**
  * Creates a function that calls the platform for the caller of the gateway.
- * It forwards the assertion of the request, which the platform verifies. The gateway does not forward the caller's
- * access token, so the tools never have it.
+ * The function forwards the assertion of the request. The platform verifies the assertion.
+ * The gateway does not forward the caller's access token, so the tools never have it.
  */
 export function platformFor(platformUrl: URL, assertion: string | undefined): CallPlatform {
   return async ({ method, path, body }) => {

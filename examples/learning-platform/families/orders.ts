@@ -23,7 +23,7 @@ const line = group({
   unit_price_cents: cents(),
 })
 
-/** Orders. Private and read only here, because only the checkout writes them. */
+/** Orders. Private. Read-only in this API, because only the checkout writes orders. */
 export const orders: CollectionFamily = {
   kind: 'collection',
   name: 'orders',

@@ -9,7 +9,7 @@ const NOTHING_HERE: Problem = { code: 'not_found', description: 'No route matche
 export function answerErrors(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'private, no-cache' })
-    // Responds before the body is read: for an unknown path, the body does not matter.
+    // Responds before the body is read, because the response to an unknown path does not depend on the body.
     return request.is404 ? sendProblem(reply, NOTHING_HERE) : undefined
   })
   app.setNotFoundHandler((_request, reply) => {

@@ -3,7 +3,8 @@ import type { Asker } from '../families/family.ts'
 
 /**
  * Reads the caller from the headers that the gateway sets.
- * The service trusts them: the gateway has validated the token and removed client headers with these names.
+ * The service trusts these headers, because the gateway validated the token and removed client headers with these
+ * names.
  * @returns undefined for the public.
  */
 export function readCaller(headers: IncomingHttpHeaders): Asker | undefined {

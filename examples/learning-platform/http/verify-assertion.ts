@@ -2,7 +2,7 @@ import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import type { Asker } from '../families/family.ts'
 import type { Problem } from './problem.ts'
 
-/** Returns the caller of an assertion, or the reason to reject it. */
+/** Returns the caller of an assertion, or the reason to reject the assertion. */
 export type AssertionVerifier = (
   assertion: string,
 ) => Promise<{ readonly caller: Asker | undefined } | { readonly refused: Problem }>
@@ -11,12 +11,12 @@ export type AssertionVerifier = (
 const CLOCK_TOLERANCE_SECONDS = 5
 /** Maximum lifetime of an assertion. Seconds. */
 const MAX_AGE_SECONDS = 60
-/** Minimum time between two fetches because of an unknown key. Milliseconds. */
+/** Minimum time between two fetches of the keys that an unknown key ID causes. Milliseconds. */
 const ASK_AGAIN_AFTER_MS = 5_000
 
 /**
  * Creates a function that verifies the JWT in `x-auth-assertion`: signature, type, issuer, audience and times.
- * It fetches the keys on demand and caches them.
+ * The function fetches the keys on demand and caches them.
  * Source: RFC 7519 section 7.2, RFC 8725 section 3.
  */
 export function createAssertionVerifier(gateway: {

@@ -97,7 +97,7 @@ export const ID_PARAMETER: JsonSchema = {
   properties: { id: { type: 'string', description: 'The `id` of the resource.' } },
 }
 
-/** Returns the problem for an unknown id. It is the same for hidden and for absent resources. */
+/** Returns the problem for an unknown id. Hidden and absent resources get the same problem. */
 export function noSuch(family: CollectionFamily): {
   readonly code: 'not_found'
   readonly description: string

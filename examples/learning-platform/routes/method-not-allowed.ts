@@ -21,7 +21,7 @@ export function addMethodNotAllowed(
     app.route({
       url,
       method: METHODS_WITH_ROUTES.filter((method) => !methods.has(method)),
-      // Responds before the body is read, because its content does not matter.
+      // Responds before the body is read, because a 405 response does not depend on the body.
       onRequest: async (_request, reply) =>
         sendProblem(reply.header('allow', allow), {
           code: 'method_not_allowed',
