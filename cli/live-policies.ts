@@ -15,8 +15,8 @@ const TIMEOUT_MS = 10_000
 const LIMIT_BYTES = 64 * 1024 * 1024
 
 /**
- * Fetches the active policies from a gateway's management port. Decisions with them equal the decisions of that
- * gateway.
+ * Fetches the active policies from a gateway's management port. Decisions with these policies equal the decisions of
+ * that gateway.
  * @throws {BootError} when the request fails; exit code 1.
  */
 export async function fetchLivePolicies(managementUrl: string): Promise<LivePolicies> {

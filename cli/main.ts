@@ -28,7 +28,7 @@ export async function main(
     out.write(`${readPackageVersion()}\n`)
     return 0
   }
-  // Hidden: the completion scripts call it.
+  // Hidden verb: only the completion scripts call this verb.
   if (first === '__complete') {
     const { complete } = await import('./commands/completion/complete.ts')
     out.write(

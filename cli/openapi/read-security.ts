@@ -43,8 +43,8 @@ const TOKEN_SCHEMES = ['oauth2', 'openIdConnect']
  * Converts a list of alternative security requirements to scopes and an anonymous rule.
  *
  * Every alternative is a set of scopes. The scopes that all alternatives share become `all`. When each alternative has
- * exactly one more scope, these scopes become `any`. An alternative is redundant when another one requires a subset of
- * its scopes. Every other list is an error, because a policy cannot express it.
+ * exactly one more scope, these scopes become `any`. An alternative is redundant when another alternative requires a
+ * subset of its scopes. Every other list is an error, because a policy cannot express it.
  * Source: OpenAPI 3.1 section 4.8.30. Pure.
  */
 export function readSecurity(
@@ -118,7 +118,7 @@ export function readSecurity(
 }
 
 /**
- * Returns the alternatives that are redundant because another one requires fewer scopes. Skips duplicates of an
+ * Returns the alternatives that are redundant because another alternative requires fewer scopes. Skips duplicates of an
  * alternative.
  */
 function findDropped(
@@ -168,7 +168,7 @@ function refuseScheme(name: string, scheme: unknown, scopes: number): string | u
     : undefined
 }
 
-/** Removes alternatives that contain all scopes of another one. */
+/** Removes alternatives that contain all scopes of another alternative. */
 function withoutSuperfluous(alternatives: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const isPart = (a: readonly string[], b: readonly string[]) => a.every((scope) => b.includes(scope))
   return alternatives.filter(

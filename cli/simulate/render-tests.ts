@@ -26,7 +26,7 @@ export function renderTests(
   return `${[...shown, sum].join('\n')}\n`
 }
 
-/** Formats one line per route: the outcomes with a test, and those without. */
+/** Formats one line per route: the outcomes with a test, and the outcomes without a test. */
 export function renderCoverage(coverage: readonly RouteCoverage[], colour: boolean): string {
   const width = Math.max(0, ...coverage.map(({ route }) => route.length))
   const lines = coverage.map(({ route, outcomes }) => {

@@ -7,7 +7,7 @@ export function errorPageAddress(code: string): string {
   return `docs/errors/${code}.md`
 }
 
-/** Returns the page of a code. Undefined when it does not exist, e.g. in an image without documentation. */
+/** Returns the page of a code. Undefined when the page does not exist, e.g. in an image without documentation. */
 export function readErrorPage(code: string): { readonly title: string; readonly text: string } | undefined {
   if (!/^[A-Z]\d{3}$/.test(code)) return undefined
   const file = join(findPackageRoot(), errorPageAddress(code))

@@ -131,8 +131,8 @@ function say(text: string): void {
 const PARENT_CHECK_MS = 250
 
 /**
- * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, it also resolves when the script's
- * shell exits. npm sends SIGTERM only to that shell, and the shell does not stop this process.
+ * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, the promise also resolves when the
+ * script's shell exits. npm sends SIGTERM only to that shell, and the shell does not stop this process.
  */
 function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise<'stop'> {
   return new Promise((resolve) => {

@@ -210,7 +210,9 @@ function* combinations<T>(lists: readonly (readonly T[])[]): Generator<readonly 
   for (const others of combinations(rest)) for (const one of first) yield [one, ...others]
 }
 
-/** A text that policies are not expected to contain. It represents all values that the conditions do not name. */
+/**
+ * A text that policies are not expected to contain. This text represents all values that the conditions do not name.
+ */
 const OTHER_TEXT = '\u2603'
 
 /**
