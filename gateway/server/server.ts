@@ -104,7 +104,7 @@ function createHttpServer(options: ServerOptions): Server {
   return server
 }
 
-/** Handles input that is not a valid request, too slow or too large. */
+/** Handles input that is invalid, too slow or too large. */
 function respondToClientError(error: ClientError, socket: Socket, options: ServerOptions) {
   const isHead = isHeadRequest(error)
   switch (error.code) {

@@ -18,7 +18,7 @@ import { UnverifiableError } from './unverifiable-error.ts'
 
 export type IssuerClientOptions = {
   readonly config: IssuerConfig
-  /** The resource that the issuer's own `aud` values identify. */
+  /** Base URL of the gateway. The `audience` values of the issuer identify this resource. */
   readonly baseUrl: string
   /** Folder of the JWKS file cache. Undefined: no file cache. */
   readonly dataDir: string | undefined

@@ -33,7 +33,7 @@ export const LOOK_EVERY_MS = 25
 const LONGEST_LOOK_MS = 50
 /** Longer than sent data takes to arrive. Milliseconds. */
 const QUIET_MS = 200
-/** A TLS handshake has pauses of one round trip to the client. Milliseconds. */
+/** Minimum idle time before a connection in a TLS handshake is closed: longer than one round trip. Milliseconds. */
 const HANDSHAKE_QUIET_MS = 2_000
 
 type Watched = { readonly bytesRead: number; quietMs: number }

@@ -10,7 +10,7 @@ import { applyLayout } from './layout.ts'
 export type Formatted =
   | { readonly text: string }
   | { readonly problems: readonly Diagnostic[] }
-  /** `lost`: what formatting would lose. The file stays unchanged. */
+  /** `lost`: the content that formatting would remove. The file stays unchanged. */
   | { readonly lost: string }
 
 const SCHEMAS = { Policy: policySchema('Policy'), PolicyTest: policySchema('PolicyTest') } as const

@@ -19,7 +19,7 @@ type OverloadMonitorOptions = {
 
 /** The heap of a small process can fill within one second. */
 const READ_EVERY_MS = 100
-/** While container memory is short, a forced collection every 2 s returns the memory of garbage. */
+/** Readings between two forced garbage collections (2 s) while container memory is low. */
 const COLLECT_EVERY_READINGS = 20
 /** Event loop delay above which a process cannot serve requests. Milliseconds. */
 const LAGGING_MS = 1_000

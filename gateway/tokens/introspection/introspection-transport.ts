@@ -20,8 +20,8 @@ export type IntrospectionTransportOptions = {
 export type IntrospectionTransport = {
   /**
    * Returns the body of the issuer's response. Cost: one HTTP request, or two if the connection fails.
-   * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE. When the signal
-   * aborts, its reason.
+   * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE. If the
+   * signal aborts, throws the reason of the signal.
    */
   ask(token: string, signal: AbortSignal): Promise<string>
   close(): Promise<void>
