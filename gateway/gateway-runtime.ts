@@ -269,7 +269,7 @@ function openRequestPath(
     accessLog,
     report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
     upstreamFailed: (upstream, requestId, error) =>
-      failures.failed({ ...UPSTREAM_FAILED, place: { upstream } }, error, requestId),
+      failures.failed({ ...UPSTREAM_FAILED, fields: { upstream } }, error, requestId),
     newRequestId,
     trustedProxies: compileTrustedProxies(config.trustedProxies),
     forwardedHeader: config.forwardedHeader,

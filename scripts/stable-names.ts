@@ -186,7 +186,7 @@ function logEvents(sources: readonly Source[]): readonly string[] {
   return [...events].map(([event, fields]) => `${event}: ${[...fields].toSorted().join(', ')}`)
 }
 
-/** Returns the event of an object that adds fields to a constant: `{ ...FAILED, place }`. */
+/** Returns the event of an object that adds fields to a constant: `{ ...FAILED, fields }`. */
 function spreadEvent(
   object: readonly SourceNode[],
   spreadObjects: (name: string) => readonly (readonly SourceNode[])[],
@@ -196,10 +196,10 @@ function spreadEvent(
   return spreadObjects(name.text).flatMap((one) => stringValue(one, 'event') ?? [])[0]
 }
 
-/** Returns the fields of a line that the failure log writes. The members of `place` are fields. */
+/** Returns the fields of a line that the failure log writes. Includes the members of `fields`. */
 function failureFields(keys: readonly string[]): readonly string[] {
-  const places = keys.filter((key) => key.startsWith('place.')).map((key) => key.slice('place.'.length))
-  return [...places, ...FAILURE_FIELDS]
+  const added = keys.filter((key) => key.startsWith('fields.')).map((key) => key.slice('fields.'.length))
+  return [...added, ...FAILURE_FIELDS]
 }
 
 /** Returns the fields of audit lines. The line of an action contains some of these fields. */

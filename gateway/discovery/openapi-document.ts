@@ -62,7 +62,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
       options.failures.failed(
         {
           event: 'openapi_unavailable',
-          place: { upstream: upstream.name },
+          fields: { upstream: upstream.name },
           message: cached.has(upstream.name)
             ? 'the OpenAPI document of an upstream could not be fetched: the previous one stays'
             : 'the OpenAPI document of an upstream could not be fetched: policies describe its routes',

@@ -53,10 +53,10 @@ export function createUpstream(
   const { logger } = options
 
   function logEjection(target: string, isEjected: boolean): void {
-    const place = { upstream: settings.name, target }
+    const fields = { upstream: settings.name, target }
     if (isEjected)
-      logger.warn({ event: 'target_ejected', ...place }, 'a target of an upstream does not respond')
-    else logger.info({ event: 'target_back', ...place }, 'a target of an upstream responds again')
+      logger.warn({ event: 'target_ejected', ...fields }, 'a target of an upstream does not respond')
+    else logger.info({ event: 'target_back', ...fields }, 'a target of an upstream responds again')
   }
 
   const targets = settings.urls.map(

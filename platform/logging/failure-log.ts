@@ -8,7 +8,7 @@ export type FailureKind = {
    * Location of the failure as log fields. Take the values from the configuration, never from a caller: kinds stay in
    * memory.
    */
-  readonly place?: Readonly<Record<string, string>>
+  readonly fields?: Readonly<Record<string, string>>
   /** Default: `warn`. */
   readonly level?: 'warn' | 'error'
 }
@@ -16,7 +16,7 @@ export type FailureKind = {
 /** Logs repeated failures with one line per interval instead of one line per failure. */
 export type FailureLog = {
   /**
-   * Logs the first failure of a kind immediately. Counts further failures with the same event, place and error code,
+   * Logs the first failure of a kind immediately. Counts further failures with the same event, fields and error code,
    * and logs the count at the end of the interval.
    */
   failed(kind: FailureKind, error: unknown, requestId?: string): void
@@ -47,20 +47,20 @@ export function createFailureLog(
   }
 
   return {
-    failed({ event, message, place = {}, level = 'warn' }, error, requestId) {
+    failed({ event, message, fields = {}, level = 'warn' }, error, requestId) {
       const err = describeFailure(error)
-      const key = [event, ...Object.values(place), err.code ?? err.type].join('\n')
+      const key = [event, ...Object.values(fields), err.code ?? err.type].join('\n')
       const known = kinds.get(key)
       if (known !== undefined) {
         known.count += 1
         return
       }
-      logger[level]({ event, ...place, request_id: requestId, err: isDefect(error) ? error : err }, message)
+      logger[level]({ event, ...fields, request_id: requestId, err: isDefect(error) ? error : err }, message)
       const repeated: Repeated = {
         count: 0,
         logCount() {
           const { count } = repeated
-          logger[level]({ event, ...place, count, seconds: INTERVAL_SECONDS, err }, message)
+          logger[level]({ event, ...fields, count, seconds: INTERVAL_SECONDS, err }, message)
           repeated.count = 0
         },
         cancel: () => undefined,

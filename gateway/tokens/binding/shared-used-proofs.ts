@@ -59,7 +59,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
    */
   function notStored(error: Error): true {
     onAlone()
-    failures.failed({ ...NOT_STORED, place: { reason: replyCode(error) } }, error)
+    failures.failed({ ...NOT_STORED, fields: { reason: replyCode(error) } }, error)
     return true
   }
 

@@ -118,7 +118,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     onFailed(error) {
       if (!isRejection(error)) return
       unavailableReason = PROBE_REJECTED
-      failures.failed({ ...REQUESTS_REJECTED, place: { issuer } }, error)
+      failures.failed({ ...REQUESTS_REJECTED, fields: { issuer } }, error)
     },
   })
 

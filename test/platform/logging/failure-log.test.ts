@@ -24,7 +24,7 @@ function aFailureLog() {
 
 t.test('failed() logs the first failure immediately, with its code and without a stack', async (t) => {
   const { failures, takeLines } = aFailureLog()
-  failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_ONE'), 'request-1')
+  failures.failed({ ...FAILED, fields: { upstream: 'api' } }, aFailure('ERR_ONE'), 'request-1')
   const [line, ...others] = takeLines()
   t.strictSame(others, [])
   t.match(line, {
@@ -45,7 +45,7 @@ t.test('failed() logs the first failure immediately, with its code and without a
 t.test('failed() counts further failures of one kind and logs the count every minute', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   const fail = () =>
-    failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_ONE'), 'some-id')
+    failures.failed({ ...FAILED, fields: { upstream: 'api' } }, aFailure('ERR_ONE'), 'some-id')
   fail()
   takeLines()
   for (let count = 0; count < 1_000; count += 1) fail()
@@ -77,13 +77,13 @@ t.test('failed() logs a kind in full again after an interval without a failure',
   t.match(takeLines(), [{ request_id: 'request-2' }])
 })
 
-t.test('failed() separates kinds by event, place and code', async (t) => {
+t.test('failed() separates kinds by event, fields and code', async (t) => {
   const { failures, takeLines } = aFailureLog()
   for (let round = 0; round < 2; round += 1) {
-    failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_ONE'))
-    failures.failed({ ...FAILED, place: { upstream: 'other' } }, aFailure('ERR_ONE'))
-    failures.failed({ ...FAILED, place: { upstream: 'api' } }, aFailure('ERR_TWO'))
-    failures.failed({ ...FAILED, event: 'other', place: { upstream: 'api' } }, aFailure('ERR_ONE'))
+    failures.failed({ ...FAILED, fields: { upstream: 'api' } }, aFailure('ERR_ONE'))
+    failures.failed({ ...FAILED, fields: { upstream: 'other' } }, aFailure('ERR_ONE'))
+    failures.failed({ ...FAILED, fields: { upstream: 'api' } }, aFailure('ERR_TWO'))
+    failures.failed({ ...FAILED, event: 'other', fields: { upstream: 'api' } }, aFailure('ERR_ONE'))
   }
   t.equal(takeLines().length, 4)
 })
@@ -148,7 +148,7 @@ t.test('failed() repeats all fields in the count', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   for (let count = 0; count < 3; count += 1)
     failures.failed(
-      { ...FAILED, level: 'error', place: { upstream: 'api' } },
+      { ...FAILED, level: 'error', fields: { upstream: 'api' } },
       aFailure('ERR_ONE'),
       'request-1',
     )

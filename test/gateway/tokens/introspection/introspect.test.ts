@@ -37,8 +37,8 @@ async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
         error: (fields: unknown) => logged.push(fields),
       } as IntrospectionOptions['logger'],
       failures: {
-        failed: ({ event, place }, error) =>
-          logged.push({ event, ...place, message: (error as Error).message }),
+        failed: ({ event, fields }, error) =>
+          logged.push({ event, ...fields, message: (error as Error).message }),
       },
       ...change,
     }),
