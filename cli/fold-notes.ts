@@ -3,7 +3,7 @@ import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts
 
 /** Maximum number of notes per code that are shown in full. */
 const SHOWN_WHOLE = 2
-const PLACES = 3
+const SHOWN_LOCATIONS = 3
 
 /** Titles for several notes with the same code. */
 const TITLES: Readonly<Record<string, string>> = {
@@ -24,12 +24,12 @@ export function foldNotes(notes: readonly Diagnostic[], options: { readonly colo
     .map(([code, group]) => {
       const [first] = group
       if (first === undefined || group.length <= SHOWN_WHOLE) return formatDiagnostics(group, options)
-      const places = group.slice(0, PLACES).map(({ place }) => `${place.file}:${place.line ?? 1}`)
-      const rest = group.length > PLACES ? ` and ${group.length - PLACES} more` : ''
-      const message = `${TITLES[code] ?? first.message}: ${places.join(', ')}${rest} (--notes shows all ${group.length})`
+      const locations = group.slice(0, SHOWN_LOCATIONS).map(({ location }) => `${location.file}:${location.line ?? 1}`)
+      const rest = group.length > SHOWN_LOCATIONS ? ` and ${group.length - SHOWN_LOCATIONS} more` : ''
+      const message = `${TITLES[code] ?? first.message}: ${locations.join(', ')}${rest} (--notes shows all ${group.length})`
       const nowhere = { file: '', line: undefined, column: undefined, length: 1, text: undefined }
       // Keeps the line with the message and removes the line with the location.
-      return formatDiagnostics([{ ...first, message, place: nowhere, related: [] }], options).split(
+      return formatDiagnostics([{ ...first, message, location: nowhere, related: [] }], options).split(
         '\n',
         1,
       )[0]

@@ -149,8 +149,8 @@ async function checkAuthorizationServer(
       ),
     )
   // A variable is correct when at least one of the two services uses it.
-  const unknownToBoth = new Set(other?.warnings.map((one) => one.place.file))
-  found.push(...ownVariables.filter((one) => unknownToBoth.has(one.place.file)))
+  const unknownToBoth = new Set(other?.warnings.map((one) => one.location.file))
+  found.push(...ownVariables.filter((one) => unknownToBoth.has(one.location.file)))
   return found
 }
 

@@ -131,8 +131,8 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     compile: snapshots.build,
     onApplied(applied) {
       metrics.policies(applied)
-      for (const { code, place, message } of applied.warnings)
-        logger.warn({ event: 'policy_warning', diagnostic: code, place }, message)
+      for (const { code, location, message } of applied.warnings)
+        logger.warn({ event: 'policy_warning', diagnostic: code, place: location }, message)
     },
   })
 

@@ -108,7 +108,7 @@ function isTypeLiteral(children: readonly SourceNode[]): boolean {
 
 /**
  * Returns the keys of an object literal or object type. The result contains a key of a nested object after its outer
- * key: `place.line`. Keys of a spread object literal belong to the object around the literal. `resolve` returns the
+ * key: `location.line`. Keys of a spread object literal belong to the object around the literal. `resolve` returns the
  * keys of any other spread value.
  */
 export function keysOf(

@@ -275,7 +275,7 @@ const JSON_OUTPUT = [
   ['check', 'cli/commands/check/render-json.ts', 'renderJson'],
   ['check.summary', 'cli/commands/check/report.ts', 'CheckSizes'],
   ['problem', 'cli/commands/check/render-json.ts', 'problemToJson'],
-  ['problem', 'cli/commands/check/render-json.ts', 'placeToJson'],
+  ['problem', 'cli/commands/check/render-json.ts', 'locationToJson'],
   ['diff.changes', 'cli/commands/diff/compare-policies.ts', 'Change'],
   ['doctor.findings', 'cli/commands/doctor/checks.ts', 'Finding'],
   ['explain', 'cli/simulate/explanation-json.ts', 'explanationJson'],

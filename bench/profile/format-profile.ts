@@ -9,9 +9,9 @@ const WIDTH = 45
  */
 export function formatProfile(times: readonly SelfTime[], requests: number): string {
   const total = times.reduce((sum, { micros }) => sum + micros, 0)
-  const line = (micros: number, name: string, place = ''): string =>
-    `${((micros / total) * 100).toFixed(1).padStart(6)} % ${(micros / requests).toFixed(2).padStart(7)} µs  ${name.padEnd(WIDTH)} ${place}`.trimEnd()
-  const parts = Map.groupBy(times, ({ place }) => partOf(place))
+  const line = (micros: number, name: string, location = ''): string =>
+    `${((micros / total) * 100).toFixed(1).padStart(6)} % ${(micros / requests).toFixed(2).padStart(7)} µs  ${name.padEnd(WIDTH)} ${location}`.trimEnd()
+  const parts = Map.groupBy(times, ({ location }) => partOf(location))
   const byPart = [...parts]
     .map(([part, members]) => ({ part, micros: members.reduce((sum, { micros }) => sum + micros, 0) }))
     .toSorted((a, b) => b.micros - a.micros)
@@ -20,6 +20,6 @@ export function formatProfile(times: readonly SelfTime[], requests: number): str
     ...byPart.map(({ part, micros }) => line(micros, part)),
     '',
     'self time by function, and per request',
-    ...times.slice(0, FUNCTIONS_SHOWN).map(({ function: name, place, micros }) => line(micros, name, place)),
+    ...times.slice(0, FUNCTIONS_SHOWN).map(({ function: name, location, micros }) => line(micros, name, location)),
   ].join('\n')
 }

@@ -12,7 +12,7 @@ export type CpuProfile = {
 }
 
 /** CPU time in a function, without the functions that it calls. */
-export type SelfTime = { readonly function: string; readonly place: string; readonly micros: number }
+export type SelfTime = { readonly function: string; readonly location: string; readonly micros: number }
 
 /**
  * Adds up the samples between two times of the monotonic clock. Microseconds.
@@ -20,7 +20,7 @@ export type SelfTime = { readonly function: string; readonly place: string; read
  */
 export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros: number): SelfTime[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]))
-  const times = new Map<string, { function: string; place: string; micros: number }>()
+  const times = new Map<string, { function: string; location: string; micros: number }>()
   let clock = profile.startTime
   for (const [index, id] of profile.samples.entries()) {
     clock += profile.timeDeltas[index] ?? 0
@@ -29,25 +29,25 @@ export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros:
       continue
     // A sample represents the time until the next sample.
     const micros = profile.timeDeltas[index + 1] ?? 0
-    const place = frame.url === '' ? '' : `${shortPlace(frame.url)}:${frame.lineNumber + 1}`
+    const location = frame.url === '' ? '' : `${shortLocation(frame.url)}:${frame.lineNumber + 1}`
     const name = frame.functionName === '' ? '(anonymous)' : frame.functionName
-    const key = `${name} ${place}`
+    const key = `${name} ${location}`
     const known = times.get(key)
-    if (known === undefined) times.set(key, { function: name, place, micros })
+    if (known === undefined) times.set(key, { function: name, location, micros })
     else known.micros += micros
   }
   return [...times.values()].toSorted((a, b) => b.micros - a.micros)
 }
 
 /** Returns the package or folder of a location: `undici`, `gateway/pipeline`, `node:`, or `V8 and system calls`. */
-export function partOf(place: string): string {
-  if (place === '') return 'V8, libuv and the system'
-  if (place.startsWith('node:')) return 'Node.js (JavaScript)'
-  const dependency = /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(place)?.[1]
-  return dependency ?? place.split('/').slice(0, -1).join('/')
+export function partOf(location: string): string {
+  if (location === '') return 'V8, libuv and the system'
+  if (location.startsWith('node:')) return 'Node.js (JavaScript)'
+  const dependency = /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(location)?.[1]
+  return dependency ?? location.split('/').slice(0, -1).join('/')
 }
 
-function shortPlace(url: string): string {
+function shortLocation(url: string): string {
   const inDependency = url.lastIndexOf('node_modules/')
   if (inDependency !== -1) return url.slice(inDependency)
   const ours = /\/((?:gateway|oauth|runtime)\/.*)$/.exec(url)?.[1]

@@ -45,11 +45,11 @@ export function toContractPolicy(
     file: document.file,
     value,
     diagnostics: [],
-    placeOf: (path, part = 'value') => {
+    locationOf: (path, part = 'value') => {
       const [section, index, ...rest] = path
       const operation = section === 'routes' && typeof index === 'number' ? operations[index] : undefined
-      if (operation !== undefined) return document.placeOf(...placeIn(operation, rest, part, document.value))
-      return document.placeOf([EXTENSION, ...path], part)
+      if (operation !== undefined) return document.locationOf(...locationIn(operation, rest, part, document.value))
+      return document.locationOf([EXTENSION, ...path], part)
     },
   }
 }
@@ -67,7 +67,7 @@ function toRoute(operation: Operation, name: string, isOpenByDefault: boolean): 
   }
 }
 
-function placeIn(
+function locationIn(
   operation: Operation,
   rest: YamlPath,
   part: 'key' | 'value',

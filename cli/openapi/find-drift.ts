@@ -20,9 +20,9 @@ export function findDrift(options: {
   readonly operations: readonly Operation[]
   readonly policies: Pick<CompiledPolicies, 'match' | 'routes'>
   readonly implication: ScopeImplication
-  readonly placeOf: (route: CompiledRoute) => SourceLocation
+  readonly locationOf: (route: CompiledRoute) => SourceLocation
 }): readonly Diagnostic[] {
-  const { document, operations, policies, placeOf } = options
+  const { document, operations, policies, locationOf } = options
   const templates = [
     ...operations.map(({ servedPath }) => servedPath),
     ...policies.routes.map(({ path }) => path),
@@ -36,7 +36,7 @@ export function findDrift(options: {
     described.add(`${method} ${shapeOf(template)}`)
     const [example = path] = representativePaths(template, fresh, 0)
     const match = policies.match(method, example)
-    const here = document.placeOf(at, 'key')
+    const here = document.locationOf(at, 'key')
     if (match.kind !== 'route') {
       // If headers select between several routes, OpenAPI does not show which route the operation describes.
       if (policies.routes.some((route) => isByHeaders(route, method, shapeOf(template)))) continue
@@ -60,7 +60,7 @@ export function findDrift(options: {
       diagnostic(
         'O302',
         `${missing.join(', ')} ${route.path} has a route, but the contract does not describe it`,
-        placeOf(route),
+        locationOf(route),
         {
           hint: 'describe it, or remove it from the route',
         },
@@ -80,17 +80,17 @@ function compare(
   {
     document,
     implication,
-    placeOf,
+    locationOf,
   }: {
     readonly document: YamlDocument
     readonly implication: ScopeImplication
-    readonly placeOf: (route: CompiledRoute) => SourceLocation
+    readonly locationOf: (route: CompiledRoute) => SourceLocation
   },
 ): readonly Diagnostic[] {
   const { method, servedPath: path, access, securityAt } = operation
   const what = `${method} ${path}`
-  const place = document.placeOf(securityAt)
-  const related = [{ message: `the route ${route.policy.name}`, place: placeOf(route) }]
+  const location = document.locationOf(securityAt)
+  const related = [{ message: `the route ${route.policy.name}`, location: locationOf(route) }]
   const diagnostics: Diagnostic[] = []
   const rule = access.scopes
   const wanted: ScopeCheck | undefined =
@@ -106,13 +106,13 @@ function compare(
         : gains
           ? 'the policy allows more callers'
           : 'the policy allows fewer callers'
-    diagnostics.push(diagnostic('O303', `${what} has different scopes: ${said}`, place, { hint, related }))
+    diagnostics.push(diagnostic('O303', `${what} has different scopes: ${said}`, location, { hint, related }))
   }
   const [contract, policy] = [access.anonymous, route.access.anonymous].map((one) => one === 'allow')
   if (contract !== policy) {
     const [yes, no] = contract === true ? ['contract', 'policy'] : ['policy', 'contract']
     const message = `${what} is open to callers without a token in the ${yes}, but not in the ${no}`
-    diagnostics.push(diagnostic('O304', message, place, { related }))
+    diagnostics.push(diagnostic('O304', message, location, { related }))
   }
   return diagnostics
 }

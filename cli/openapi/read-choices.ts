@@ -64,7 +64,7 @@ function readPairs(file: string, shownAs: string): Pairs {
   if ('problem' in read) return { wrong: `${shownAs}: ${read.problem.message}` }
   const { value, diagnostics } = parseYaml(read.text, { shownAs, letter: 'O' })
   const [problem] = diagnostics.filter(({ severity }) => severity === 'error')
-  if (problem !== undefined) return { wrong: `${shownAs}:${problem.place.line ?? 1}: ${problem.message}` }
+  if (problem !== undefined) return { wrong: `${shownAs}:${problem.location.line ?? 1}: ${problem.message}` }
   const pairs = Object.entries(isMap(value) ? value : {})
   return !isMap(value) || pairs.some(([, to]) => typeof to !== 'string' || to === '')
     ? { wrong: `${shownAs} is not a map of scopes: write FROM: TO` }

@@ -33,14 +33,14 @@ function fromJson(text: string, shownAs: string): YamlDocument {
   const at = createLocationFinder(text, shownAs)
   const diagnostics = parsed.problems.slice(0, 50).map(({ message, range, first }) =>
     diagnostic('O002', message, at(range), {
-      related: first === undefined ? [] : [{ message: 'the first definition', place: at(first) }],
+      related: first === undefined ? [] : [{ message: 'the first definition', location: at(first) }],
     }),
   )
   return {
     file: shownAs,
     value: parsed.value,
     diagnostics,
-    placeOf: (path, part = 'value') => at(rangeIn(parsed, path, part)),
+    locationOf: (path, part = 'value') => at(rangeIn(parsed, path, part)),
   }
 }
 
@@ -64,5 +64,5 @@ function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | '
 }
 
 function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
-  return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
+  return { file, value: undefined, diagnostics, locationOf: () => wholeFile(file) }
 }

@@ -86,7 +86,7 @@ export function readOperations(
     return true
   }
   const say = (code: string, message: string, at: YamlPath, hint?: string, part: 'key' | 'value' = 'value') =>
-    diagnostics.push(diagnostic(code, message, document.placeOf(at, part), { hint }))
+    diagnostics.push(diagnostic(code, message, document.locationOf(at, part), { hint }))
   const paths = own(root, 'paths')
   if (paths !== undefined && !isMap(paths)) say('O005', 'paths must be a map', ['paths'])
   for (const [written, item] of Object.entries(isMap(paths) ? paths : {})) {
@@ -147,7 +147,7 @@ export function readOperations(
       diagnostic(
         'O107',
         `${undeclared.length === 1 ? '1 operation declares' : `${undeclared.length} operations declare`} no security: their routes challenge anonymous callers`,
-        document.placeOf(first.at, 'key'),
+        document.locationOf(first.at, 'key'),
         { severity: 'note', hint: 'for public operations write security: [] in the contract' },
       ),
     )
@@ -156,7 +156,7 @@ export function readOperations(
 
 /** Removes duplicate problems that several operations of one path share. */
 function eachOnce(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
-  const keyOf = ({ code, message, place }: Diagnostic) => `${code} ${place.line}:${place.column} ${message}`
+  const keyOf = ({ code, message, location }: Diagnostic) => `${code} ${location.line}:${location.column} ${message}`
   return [...new Map(diagnostics.map((one) => [keyOf(one), one])).values()]
 }
 
@@ -173,7 +173,7 @@ function isSilent(key: string): boolean {
 function checkKind(document: YamlDocument): Diagnostic | undefined {
   const { value } = document
   const refuse = (message: string, hint: string, at: YamlPath) =>
-    diagnostic('O003', message, document.placeOf(at), { hint })
+    diagnostic('O003', message, document.locationOf(at), { hint })
   if (!isMap(value))
     return refuse('this is not an OpenAPI document', 'it must start with "openapi": "3.1.0"', [])
   if (Object.hasOwn(value, 'swagger'))
@@ -215,7 +215,7 @@ function readOperation(
     where: YamlPath,
     hint: string,
     part: 'key' | 'value' = 'value',
-  ) => diagnostics.push(diagnostic(code, message, document.placeOf(where, part), { hint }))
+  ) => diagnostics.push(diagnostic(code, message, document.locationOf(where, part), { hint }))
   const extension = own(operation, EXTENSION) ?? {}
   if (!isMap(extension)) {
     say('O005', `${EXTENSION} must be a map of keys of a route`, [...at, EXTENSION], 'write { key: value }')
@@ -237,7 +237,7 @@ function readOperation(
         diagnostic(
           'O105',
           `the parameter {${from}} has the name {${to}} in the policy`,
-          document.placeOf(pathAt, 'key'),
+          document.locationOf(pathAt, 'key'),
           {
             severity: 'note',
           },
@@ -267,7 +267,7 @@ function readOperation(
   function noteUnused({ scheme, scopes, reason, canBeChosen, at: where }: UnusedAlternative): Diagnostic {
     const said = scopes.length === 0 ? 'no scopes' : scopes.join(', ')
     const message = `${method.toUpperCase()} ${written}: the alternative ${scheme} (${said}) is not used: ${reason}`
-    return diagnostic('O108', message, document.placeOf([...securityPath(operation, at), ...where]), {
+    return diagnostic('O108', message, document.locationOf([...securityPath(operation, at), ...where]), {
       severity: 'note',
       hint: canBeChosen ? `--scheme ${scheme} selects it` : undefined,
     })

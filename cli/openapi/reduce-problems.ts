@@ -32,7 +32,7 @@ export function dropUnsupported(
   const conflicts = new Map(
     findConflicts(claims)
       .filter(({ severity }) => severity === 'error')
-      .map(({ code, place }) => [claims.findIndex((one) => one.place === place), code]),
+      .map(({ code, location }) => [claims.findIndex((one) => one.location === location), code]),
   )
   const kept = valid.filter((operation, index) => {
     const code = conflicts.get(index)
@@ -42,7 +42,7 @@ export function dropUnsupported(
 }
 
 /** Maximum number of further locations that a report shows for one cause. */
-const FURTHER_PLACES = 2
+const FURTHER_LOCATIONS = 2
 
 /**
  * Merges problems with the same code and message into one problem at the first location. The message contains the
@@ -52,7 +52,7 @@ export function onePerCause(problems: readonly Diagnostic[]): readonly Diagnosti
   return [...Map.groupBy(problems, ({ code, message }) => `${code} ${message}`).values()].flatMap((group) => {
     const [first, ...others] = group
     if (first === undefined || others.length === 0) return group
-    const related = others.slice(0, FURTHER_PLACES).map(({ place }) => ({ message: 'also here', place }))
+    const related = others.slice(0, FURTHER_LOCATIONS).map(({ location }) => ({ message: 'also here', location }))
     return [
       {
         ...first,

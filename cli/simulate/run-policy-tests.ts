@@ -108,16 +108,16 @@ function describe({ decision, response }: Simulation): string {
 function matchedRoute({ decision: { route } }: Simulation): Diagnostic['related'] {
   if (route === undefined) return []
   const { name, source } = route.policy
-  const place: SourceLocation = { ...source, length: 1, text: undefined }
-  return [{ message: `the request matches ${name}`, place }]
+  const location: SourceLocation = { ...source, length: 1, text: undefined }
+  return [{ message: `the request matches ${name}`, location }]
 }
 
 function fail(
   test: PolicyTest,
   code: string,
-  what: Parameters<PolicyTest['placeOf']>[0],
+  what: Parameters<PolicyTest['locationOf']>[0],
   message: string,
   hint: string,
 ): Diagnostic {
-  return diagnostic(code, `${JSON.stringify(test.it)}: ${message}`, test.placeOf(what), { hint })
+  return diagnostic(code, `${JSON.stringify(test.it)}: ${message}`, test.locationOf(what), { hint })
 }

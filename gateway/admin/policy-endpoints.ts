@@ -50,7 +50,7 @@ function reloadResponse(report: ReloadReport): ManagementAnswer {
   }
 }
 
-function toJson({ code, severity, message, place, hint }: Diagnostic): object {
-  const { file, line, column } = place
+function toJson({ code, severity, message, location, hint }: Diagnostic): object {
+  const { file, line, column } = location
   return { code, severity, message, file, line, column, hint }
 }

@@ -15,7 +15,7 @@ type Problem = readonly [code: string, key: string, message: string, hint: strin
  * Reports C329 to C339: duplicate issuers, issuers without a way to validate tokens, unsafe algorithms or keys, invalid
  * times, and a `caFile` without TLS.
  */
-export function findUnusableIssuers(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
+export function findUnusableIssuers(file: GatewayFile, locationOf: LocationOf): readonly Diagnostic[] {
   return file.issuers.flatMap((entry, index) => {
     const before = file.issuers.slice(0, index)
     return [
@@ -26,7 +26,7 @@ export function findUnusableIssuers(file: GatewayFile, placeOf: LocationOf): rea
       ...findInvalidTimes(entry),
       ...findUnusedCa(entry),
     ].map(([code, key, message, hint]) =>
-      diagnostic(code, `issuers[${index}]${key}: ${message}`, placeOf(['issuers', index, ...toPath(key)]), {
+      diagnostic(code, `issuers[${index}]${key}: ${message}`, locationOf(['issuers', index, ...toPath(key)]), {
         hint,
       }),
     )

@@ -10,7 +10,7 @@ import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 import { findUnusableEvents, findUnusableIssuers } from './validate-issuers.ts'
 import { findUnusableResources, findUnusedAliases } from './validate-resources.ts'
 
-type ReadFile<T> = { readonly value: T; readonly file: string; readonly placeOf?: LocationOf }
+type ReadFile<T> = { readonly value: T; readonly file: string; readonly locationOf?: LocationOf }
 
 /**
  * Reports errors in files that match their schemas. It needs no other input: no secrets, no certificates, no network. A
@@ -27,8 +27,8 @@ export function validateConfig(
   if (gateway === undefined) return problems
   const shownAs = displayPath(gateway.file)
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
-  const placeOf = gateway.placeOf ?? (() => wholeFile(shownAs))
-  for (const find of [findUnusableIssuers, findPlainBaseUrl]) problems.push(...find(gateway.value, placeOf))
+  const locationOf = gateway.locationOf ?? (() => wholeFile(shownAs))
+  for (const find of [findUnusableIssuers, findPlainBaseUrl]) problems.push(...find(gateway.value, locationOf))
   for (const find of [
     findUnusableEvents,
     findUnusableResources,
@@ -43,10 +43,10 @@ export function validateConfig(
 }
 
 /** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */
-function findPlainBaseUrl(file: GatewayFile, placeOf: LocationOf): readonly Diagnostic[] {
+function findPlainBaseUrl(file: GatewayFile, locationOf: LocationOf): readonly Diagnostic[] {
   if (file.tls === undefined || file.baseUrl.startsWith('https://')) return []
   return [
-    diagnostic('C321', `baseUrl: ${file.baseUrl} must use https, because tls is set`, placeOf(['baseUrl']), {
+    diagnostic('C321', `baseUrl: ${file.baseUrl} must use https, because tls is set`, locationOf(['baseUrl']), {
       hint: 'set the https address that clients use, or remove tls',
     }),
   ]

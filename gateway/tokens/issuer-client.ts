@@ -142,7 +142,7 @@ function openKeys(jwt: JwtConfig, options: IssuerClientOptions) {
     algorithms,
     load: createKeySource({
       issuer,
-      place: jwt.keys,
+      location: jwt.keys,
       algorithms,
       fetchDocument: fetcher.fetchDocument,
       timeoutMs: jwt.timeoutMs,

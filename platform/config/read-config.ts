@@ -23,7 +23,7 @@ export type LocationOf = (path: YamlPath) => SourceLocation
 export type ReadConfig<T> = {
   readonly value: T
   readonly warnings: readonly Diagnostic[]
-  readonly placeOf: LocationOf
+  readonly locationOf: LocationOf
 }
 
 /**
@@ -64,15 +64,15 @@ export function readConfig<T extends TSchema>(options: {
     else value = changed
     fromEnvironment.set(JSON.stringify(override.path), override)
   }
-  const placeOf = (path: YamlPath, part: 'key' | 'value') => {
+  const locationOf = (path: YamlPath, part: 'key' | 'value') => {
     for (let length = path.length; length > 0; length--) {
       const override = fromEnvironment.get(JSON.stringify(path.slice(0, length)))
       if (override !== undefined) return wholeFile(`environment variable ${override.name}`)
     }
-    return document.placeOf(path, part)
+    return document.locationOf(path, part)
   }
   const check = compileValidator(options.schema, { letter: 'C' })
-  diagnostics.push(...check(value, placeOf).map(withVariable))
+  diagnostics.push(...check(value, locationOf).map(withVariable))
   if (hasErrors(diagnostics)) throw new ConfigError(sortDiagnostics(diagnostics))
   const absolute = resolvePaths(value, options.schema as object as PathSchema, [], (path, given) =>
     fromEnvironment.has(JSON.stringify(path)) ? resolve(given) : resolve(dirname(options.file), given),
@@ -80,13 +80,13 @@ export function readConfig<T extends TSchema>(options: {
   return {
     value: freezeDeep(absolute) as Static<T>,
     warnings: diagnostics,
-    placeOf: (path) => placeOf(path, 'value'),
+    locationOf: (path) => locationOf(path, 'value'),
   }
 }
 
 /** Adds the variable's name to the message, because a value from the environment has no source line to show. */
 function withVariable(one: Diagnostic): Diagnostic {
-  const variable = /^environment variable (.+)$/.exec(one.place.file)?.[1]
+  const variable = /^environment variable (.+)$/.exec(one.location.file)?.[1]
   return variable === undefined || one.message.includes(variable)
     ? one
     : { ...one, message: `${variable}: ${one.message}` }
@@ -177,9 +177,9 @@ function freezeDeep(value: unknown): unknown {
 
 /** Logs each configuration warning with its code, source location and hint. */
 export function logConfigWarnings(logger: Logger, warnings: readonly Diagnostic[]): void {
-  for (const { code, place, message, hint } of warnings)
+  for (const { code, location, message, hint } of warnings)
     logger.warn(
-      { event: 'config_warning', diagnostic: code, place },
+      { event: 'config_warning', diagnostic: code, place: location },
       hint === undefined ? message : `${message}; ${hint}`,
     )
 }

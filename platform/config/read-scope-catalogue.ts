@@ -55,7 +55,7 @@ export function readScopeCatalogue(options: {
   const { file, source } = options
   const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
-  const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.placeOf)]
+  const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.locationOf)]
   if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
   const { scopes } = document.value as Type.Static<typeof ScopeCatalogueFile>
   const twice = findTwice(scopes, document)
@@ -70,11 +70,11 @@ export function readScopeCatalogue(options: {
 function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocument): readonly Diagnostic[] {
   return [...catalogue.values()].flatMap(({ name, implies = [] }, index) =>
     implies.flatMap((implied, position) => {
-      const place = document.placeOf(['scopes', index, 'implies', position])
+      const location = document.locationOf(['scopes', index, 'implies', position])
       if (!catalogue.has(implied)) {
         const near = suggest(implied, catalogue.keys())
         return [
-          diagnostic('C202', `"${name}" implies "${implied}", which this file does not define`, place, {
+          diagnostic('C202', `"${name}" implies "${implied}", which this file does not define`, location, {
             hint: near === undefined ? 'define it, or remove it from implies' : `did you mean "${near}"?`,
           }),
         ]
@@ -84,7 +84,7 @@ function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocu
         implied === name
           ? `"${name}" implies itself`
           : `"${name}" implies "${implied}", which implies "${name}"`
-      return [diagnostic('C203', message, place, { hint: 'let the wider scope imply the narrower one only' })]
+      return [diagnostic('C203', message, location, { hint: 'let the wider scope imply the narrower one only' })]
     }),
   )
 }
@@ -101,10 +101,10 @@ function findTwice(
       return []
     }
     const related = [
-      { message: 'the first definition', place: document.placeOf(['scopes', earlier, 'name']) },
+      { message: 'the first definition', location: document.locationOf(['scopes', earlier, 'name']) },
     ]
     return [
-      diagnostic('C201', `the scope "${name}" is listed twice`, document.placeOf(['scopes', index, 'name']), {
+      diagnostic('C201', `the scope "${name}" is listed twice`, document.locationOf(['scopes', index, 'name']), {
         hint: 'keep one',
         related,
       }),

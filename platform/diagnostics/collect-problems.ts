@@ -34,13 +34,13 @@ export const MAX_PER_CODE = 50
 /** Keeps the first diagnostics of each code and file, and reports the number of the others. */
 export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   if (diagnostics.length <= MAX_PER_CODE) return diagnostics
-  return [...Map.groupBy(diagnostics, ({ code, place }) => `${code} ${place.file}`).values()].flatMap(
+  return [...Map.groupBy(diagnostics, ({ code, location }) => `${code} ${location.file}`).values()].flatMap(
     (all) => {
       const [first] = all
       // If only one diagnostic exceeds the maximum, that diagnostic is shown instead of a line with the number 1.
       if (first === undefined || all.length <= MAX_PER_CODE + 1) return all
       const message = `this file has ${all.length - MAX_PER_CODE} more problems with this code`
-      const more = diagnostic(first.code, message, wholeFile(first.place.file), { severity: first.severity })
+      const more = diagnostic(first.code, message, wholeFile(first.location.file), { severity: first.severity })
       return [...all.slice(0, MAX_PER_CODE), more]
     },
   )

@@ -19,25 +19,25 @@ export type Diagnostic = {
   readonly code: string
   readonly severity: Severity
   readonly message: string
-  readonly place: SourceLocation
+  readonly location: SourceLocation
   /** Shown on the caret line, e.g. `did you mean "timeout"?`. */
   readonly hint: string | undefined
   /** Other locations of the same problem, e.g. the conflicting route. */
-  readonly related: readonly { readonly message: string; readonly place: SourceLocation }[]
+  readonly related: readonly { readonly message: string; readonly location: SourceLocation }[]
 }
 
 /** Creates a diagnostic. Default: severity `error`, without a hint. */
 export function diagnostic(
   code: string,
   message: string,
-  place: SourceLocation,
+  location: SourceLocation,
   more: { severity?: Severity; hint?: string | undefined; related?: Diagnostic['related'] } = {},
 ): Diagnostic {
   return {
     code,
     severity: more.severity ?? 'error',
     message,
-    place,
+    location,
     hint: more.hint,
     related: more.related ?? [],
   }
@@ -56,9 +56,9 @@ export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
 export function sortDiagnostics(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   return diagnostics.toSorted(
     (a, b) =>
-      compareText(a.place.file, b.place.file) ||
-      (a.place.line ?? 0) - (b.place.line ?? 0) ||
-      (a.place.column ?? 0) - (b.place.column ?? 0) ||
+      compareText(a.location.file, b.location.file) ||
+      (a.location.line ?? 0) - (b.location.line ?? 0) ||
+      (a.location.column ?? 0) - (b.location.column ?? 0) ||
       compareText(a.code, b.code),
   )
 }

@@ -22,38 +22,38 @@ function formatOne(one: Diagnostic, colour: boolean): string {
   const paint = painter(COLOURS[one.severity], colour)
   const bold = painter('bold', colour)
   const lines = [`${paint(`${one.severity}[${one.code}]`)}${bold(`: ${maskUserInfo(clean(one.message))}`)}`]
-  lines.push(...formatPlace(one.place, '-->', one.hint, '^', paint))
+  lines.push(...formatLocation(one.location, '-->', one.hint, '^', paint))
   const quiet = painter('blue', colour)
   for (const other of one.related) {
-    lines.push(...formatPlace(other.place, ':::', other.message, '-', quiet))
+    lines.push(...formatLocation(other.location, ':::', other.message, '-', quiet))
   }
   return lines.join('\n')
 }
 
-function formatPlace(
-  place: SourceLocation,
+function formatLocation(
+  location: SourceLocation,
   arrow: string,
   hint: string | undefined,
   mark: string,
   paint: (text: string) => string,
 ): string[] {
-  const position = place.line === undefined ? '' : `:${place.line}:${place.column ?? 1}`
-  const number = String(place.line ?? '')
+  const position = location.line === undefined ? '' : `:${location.line}:${location.column ?? 1}`
+  const number = String(location.line ?? '')
   const gutter = ' '.repeat(number.length)
-  const lines = [`${gutter} ${arrow} ${clean(place.file)}${position}`]
+  const lines = [`${gutter} ${arrow} ${clean(location.file)}${position}`]
   const words = hint === undefined ? '' : ` ${clean(hint)}`
-  if (place.text === undefined) {
+  if (location.text === undefined) {
     if (words !== '') lines.push(`${gutter} =${words}`)
     return lines
   }
-  const shown = cutAround([...place.text], (place.column ?? 1) - 1)
+  const shown = cutAround([...location.text], (location.column ?? 1) - 1)
   const before = shown.characters.slice(0, shown.caretAt).map(clean).join('')
   const marked = shown.characters
-    .slice(shown.caretAt, shown.caretAt + place.length)
+    .slice(shown.caretAt, shown.caretAt + location.length)
     .map(clean)
     .join('')
   const after = shown.characters
-    .slice(shown.caretAt + place.length)
+    .slice(shown.caretAt + location.length)
     .map(clean)
     .join('')
   const caret = mark.repeat(Math.max(1, displayWidth(marked)))

@@ -52,37 +52,37 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
     ...(options.logger === undefined ? {} : { logger: options.logger }),
   })
   const closing = new AbortController()
-  let place: { readonly runId: string | undefined; id: string } | undefined
+  let position: { readonly runId: string | undefined; id: string } | undefined
 
   const isThere = async (id: string): Promise<boolean> => id === STREAM_START || hasEntry(redis, id)
 
   async function begin(): Promise<{ readonly runId: string | undefined; id: string }> {
     const runId = await readRunId(redis)
-    const isSame = place !== undefined && runId !== undefined && place.runId === runId
-    if (place !== undefined && isSame && (await isThere(place.id))) return place
+    const isSame = position !== undefined && runId !== undefined && position.runId === runId
+    if (position !== undefined && isSame && (await isThere(position.id))) return position
     const fresh = { runId, id: options.fromStart ? STREAM_START : await readLastId(redis) }
     options.onMissed()
     return fresh
   }
 
   async function follow(): Promise<never> {
-    place = await begin()
+    position = await begin()
     for (let isBehind = true; ; ) {
       if (!isBehind) await options.onAlive?.(redis)
       const entries: readonly RevocationEntry[] = isBehind
-        ? await readEntriesAfter(redis, place.id, MOST_AT_ONCE)
-        : await awaitEntriesAfter(redis, place.id, { count: MOST_AT_ONCE, waitMs: WAIT_MS })
+        ? await readEntriesAfter(redis, position.id, MOST_AT_ONCE)
+        : await awaitEntriesAfter(redis, position.id, { count: MOST_AT_ONCE, waitMs: WAIT_MS })
       // If other processes write faster than this one reads, Redis can trim unread entries.
-      if (isBehind && entries.length > 0 && !(await isThere(place.id))) options.onMissed()
+      if (isBehind && entries.length > 0 && !(await isThere(position.id))) options.onMissed()
       isBehind = entries.length === MOST_AT_ONCE
       const last = entries.at(-1)
       if (last === undefined) {
         // No entries arrive if the stream was deleted, or was created again with a clock that is behind.
-        if (!(await isThere(place.id))) place = await begin()
+        if (!(await isThere(position.id))) position = await begin()
         continue
       }
-      options.onEntries(entries, place.runId)
-      place.id = last.id
+      options.onEntries(entries, position.runId)
+      position.id = last.id
     }
   }
 

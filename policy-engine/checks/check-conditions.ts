@@ -15,24 +15,24 @@ import { explainUnusable } from './check-header-matches.ts'
 export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap((raw) =>
     operandsOf(raw).flatMap(({ written, at }) => {
-      const place = () => document.placeOf(at)
+      const location = () => document.locationOf(at)
       const operand = readOperand(written)
       if (typeof operand !== 'object') return []
-      if ('problem' in operand) return [diagnostic('P110', operand.problem, place(), { hint: operand.hint })]
+      if ('problem' in operand) return [diagnostic('P110', operand.problem, location(), { hint: operand.hint })]
       if (at.at(-1) === 'matches')
         return [
-          diagnostic('P110', 'matches needs a text with *, not a request value', place(), {
+          diagnostic('P110', 'matches needs a text with *, not a request value', location(), {
             hint: `write equals: ${JSON.stringify(written)}`,
           }),
         ]
       if (operand.from === 'header') {
         const unusable = explainUnusable(operand.name)
-        return unusable === undefined ? [] : [diagnostic('P312', unusable, place())]
+        return unusable === undefined ? [] : [diagnostic('P312', unusable, location())]
       }
       const hint = operand.from === 'path' ? explainParameter(operand.name, raw) : undefined
       return hint === undefined
         ? []
-        : [diagnostic('P203', `the route has no parameter {${operand.name}}`, place(), { hint })]
+        : [diagnostic('P203', `the route has no parameter {${operand.name}}`, location(), { hint })]
     }),
   )
 }

@@ -26,7 +26,7 @@ export function checkCorsEntry(cors: unknown, at: YamlPath, document: YamlDocume
     diagnostic(
       'P320',
       '"*" allows every origin, so the other origins have no effect',
-      document.placeOf([...at, 'origins', star]),
+      document.locationOf([...at, 'origins', star]),
       {
         hint: 'keep either "*" or the other origins',
       },

@@ -35,17 +35,17 @@ export function checkHeaderRules(
     const seen = new Map<string, string>()
     return changesOf(record(rules)[direction], [...at, direction]).flatMap((change) => {
       const { name, key } = change
-      const place = () => document.placeOf(change.at, change.part)
+      const location = () => document.locationOf(change.at, change.part)
       const unusable = OWN.test(name)
         ? `the gateway sets ${name}, so a policy cannot change it`
         : explainUnusable(name)
-      if (unusable !== undefined) return [diagnostic('P312', unusable, place())]
+      if (unusable !== undefined) return [diagnostic('P312', unusable, location())]
       const earlier = seen.get(name)
       seen.set(name, key)
       if (earlier === undefined) return []
       const twice = earlier === key ? `is in ${key} twice` : `is in ${earlier} and in ${key}`
       return [
-        diagnostic('P313', `${name} ${twice}`, place(), {
+        diagnostic('P313', `${name} ${twice}`, location(), {
           hint: 'set replaces existing values, add keeps them',
         }),
       ]

@@ -25,15 +25,15 @@ export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[
       const isHere = seen.has(name)
       seen.add(name)
       if (isHere) {
-        const place = document.placeOf(at, 'key')
-        return [diagnostic('P312', `the header ${name} occurs twice`, place, { hint: 'keep one' })]
+        const location = document.locationOf(at, 'key')
+        return [diagnostic('P312', `the header ${name} occurs twice`, location, { hint: 'keep one' })]
       }
       const unusable = explainUnusable(name)
-      if (unusable !== undefined) return [diagnostic('P312', unusable, document.placeOf(at, 'key'))]
+      if (unusable !== undefined) return [diagnostic('P312', unusable, document.locationOf(at, 'key'))]
       const unreachable = explainUnreachable(name, value, version)
       return unreachable === undefined
         ? []
-        : [diagnostic('P311', unreachable.message, document.placeOf(at), { hint: unreachable.hint })]
+        : [diagnostic('P311', unreachable.message, document.locationOf(at), { hint: unreachable.hint })]
     })
   })
 }

@@ -47,7 +47,7 @@ function checkUpstream(
   const near = suggest(name, known)
   const hint = near === undefined ? `known: ${[...known].join(', ')}` : `did you mean "${near}"?`
   const message = `upstream ${JSON.stringify(name)} is not in config/upstreams.yaml`
-  return [diagnostic('P202', message, document.placeOf(['upstream']), { hint })]
+  return [diagnostic('P202', message, document.locationOf(['upstream']), { hint })]
 }
 
 function checkPreset(
@@ -61,7 +61,7 @@ function checkPreset(
   const known = presets.size === 0 ? 'the file has no presets' : `known: ${[...presets.keys()].join(', ')}`
   const hint = near === undefined ? known : `did you mean "${near}"?`
   const message = `preset ${JSON.stringify(name)} is not in config/presets.yaml`
-  return [diagnostic('P206', message, document.placeOf(path), { hint })]
+  return [diagnostic('P206', message, document.locationOf(path), { hint })]
 }
 
 function checkScope(
@@ -75,14 +75,14 @@ function checkScope(
     const several = name.split(/[\s,]+/).filter(Boolean)
     const hint = `write each scope as a separate item: ${several.join(', ')}`
     return [
-      diagnostic('P201', `${JSON.stringify(name)} contains several scopes`, document.placeOf(path), { hint }),
+      diagnostic('P201', `${JSON.stringify(name)} contains several scopes`, document.locationOf(path), { hint }),
     ]
   }
   const near = suggest(name, catalogue.keys())
   const hint =
     near === undefined ? 'add it to the catalogue, or name one of its scopes' : `did you mean "${near}"?`
   const message = `scope ${JSON.stringify(name)} is not in the catalogue (config/scopes.yaml)`
-  return [diagnostic('P201', message, document.placeOf(path), { hint })]
+  return [diagnostic('P201', message, document.locationOf(path), { hint })]
 }
 
 function checkAdvertised(
@@ -97,7 +97,7 @@ function checkAdvertised(
       ? 'remove it: without any, all scopes of all are advertised'
       : `choose one of ${enough.join(', ')}`
   const message = `the advertised scope ${JSON.stringify(advertise)} must be one of any`
-  return [diagnostic('P204', message, document.placeOf(path), { hint })]
+  return [diagnostic('P204', message, document.locationOf(path), { hint })]
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

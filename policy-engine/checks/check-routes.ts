@@ -20,12 +20,12 @@ export function checkRewrites(document: YamlDocument): readonly Diagnostic[] {
     const at: YamlPath = ['routes', index, 'rewrite', 'path']
     const template = parsePathTemplate(path)
     if ('problem' in template)
-      return [diagnostic('P108', template.problem, document.placeOf(at), { hint: template.hint })]
+      return [diagnostic('P108', template.problem, document.locationOf(at), { hint: template.hint })]
     const own = typeof match?.path === 'string' ? parsePathTemplate(match.path) : { problem: 'no path' }
     // Another check reports an invalid `match.path`.
     if ('problem' in own) return []
     return unknownParts(template, own).map(({ message, hint }) =>
-      diagnostic('P203', message, document.placeOf(at), { hint }),
+      diagnostic('P203', message, document.locationOf(at), { hint }),
     )
   })
 }
@@ -79,7 +79,7 @@ function checkMount(mount: unknown, at: YamlPath, document: YamlDocument): reado
   if (typeof mount !== 'string' || mount === '') return []
   const parsed = parseMount(mount)
   if ('prefix' in parsed) return []
-  return [diagnostic(parsed.code, parsed.problem, document.placeOf(at), { hint: parsed.hint })]
+  return [diagnostic(parsed.code, parsed.problem, document.locationOf(at), { hint: parsed.hint })]
 }
 
 /**
@@ -94,7 +94,7 @@ function checkRepetition(mount: unknown, document: YamlDocument): readonly Diagn
   if (first === undefined || !paths.every((path) => `${path}/`.startsWith(`${mount}/`))) return []
   const message = `every path repeats the mount: clients reach the first route at ${mount}${first}`
   return [
-    diagnostic('P315', message, document.placeOf(['defaults', 'mount']), {
+    diagnostic('P315', message, document.locationOf(['defaults', 'mount']), {
       severity: 'warning',
       hint: `write match.path without ${mount}`,
     }),
@@ -123,7 +123,7 @@ export function checkInternalPaths(
     const at: YamlPath = ['routes', index, key, 'path']
     const message = `${path} can match a path below /internal of the authorization server ${upstream}`
     return [
-      diagnostic('P307', message, document.placeOf(at), {
+      diagnostic('P307', message, document.locationOf(at), {
         hint: 'start the path with a literal segment other than internal',
       }),
     ]
@@ -146,9 +146,9 @@ export function checkWebsockets(document: YamlDocument): readonly Diagnostic[] {
   return routes.flatMap((route: { websocket?: unknown; match?: { methods?: unknown } } | null, index) => {
     const methods = route?.match?.methods
     if (route?.websocket !== true || !Array.isArray(methods) || methods.includes('GET')) return []
-    const place = document.placeOf(['routes', index, 'websocket'])
+    const location = document.locationOf(['routes', index, 'websocket'])
     return [
-      diagnostic('P306', 'a WebSocket starts with a GET, which this route does not match', place, {
+      diagnostic('P306', 'a WebSocket starts with a GET, which this route does not match', location, {
         hint: 'add GET to its methods, or remove websocket',
       }),
     ]

@@ -30,9 +30,9 @@ function note(
   const [first] = routes
   if (first === undefined) return []
   const names = routes.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
-  const place: SourceLocation = { ...first.source, length: 1, text: undefined }
+  const location: SourceLocation = { ...first.source, length: 1, text: undefined }
   const message = `anonymous callers reach ${names} ${how(routes)}`
-  return [diagnostic('N301', message, place, { severity: 'note' })]
+  return [diagnostic('N301', message, location, { severity: 'note' })]
 }
 
 function scopesOf({ scopes }: PolicyRoute): readonly string[] {
@@ -50,8 +50,8 @@ export function noteAuditOnlyRoutes(routes: readonly PolicyRoute[]): readonly Di
     if (first === undefined) return []
     const names = group.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
     const message = `denials at ${names} are logged but not enforced`
-    const place = { ...first.source, length: 1, text: undefined }
-    return [diagnostic('N302', message, place, { severity: 'note' })]
+    const location = { ...first.source, length: 1, text: undefined }
+    return [diagnostic('N302', message, location, { severity: 'note' })]
   })
 }
 
@@ -70,7 +70,7 @@ export function findImplicitAnonymous(
     if ((route.anonymous ?? defaults?.anonymous ?? preset?.anonymous) !== undefined) return []
     const message = `anonymous callers reach ${route.name} without an explicit "anonymous" key`
     return [
-      diagnostic('P314', message, document.placeOf(['routes', index, 'name']), {
+      diagnostic('P314', message, document.locationOf(['routes', index, 'name']), {
         severity: 'warning',
         hint: 'write anonymous: challenge or deny, or anonymous: allow if the route is public',
       }),

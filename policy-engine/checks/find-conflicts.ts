@@ -12,7 +12,7 @@ import { shapeOf } from '../match/path-template.ts'
  */
 export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
-  const inOrder = claims.toSorted(byPlace)
+  const inOrder = claims.toSorted(byLocation)
   const groups = new Map<string, HeaderSets<RouteKey>>()
   const byFoldedShape = new Map<string, { readonly shape: string; readonly claim: RouteKey }>()
   for (const claim of inOrder) {
@@ -41,9 +41,9 @@ export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[
 function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
   const what = `${methods.join(', ')} ${claim.path}${formatHeaders(claim.headers)}`
   const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
-  return diagnostic('P301', `routes ${other.name} and ${claim.name} both match ${what}${same}`, claim.place, {
+  return diagnostic('P301', `routes ${other.name} and ${claim.name} both match ${what}${same}`, claim.location, {
     hint: 'give each method and path to one route',
-    related: [{ message: `${other.name} matches it here`, place: other.place }],
+    related: [{ message: `${other.name} matches it here`, location: other.location }],
   })
 }
 
@@ -52,10 +52,10 @@ function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): 
   return diagnostic(
     'P310',
     `a ${methods.join(' or ')} ${claim.path}${both} would match both ${other.name} and ${claim.name}`,
-    claim.place,
+    claim.location,
     {
       hint: 'add all headers of one route to the other, or use different values of the same header',
-      related: [{ message: `${other.name} matches${formatHeaders(other.headers)}`, place: other.place }],
+      related: [{ message: `${other.name} matches${formatHeaders(other.headers)}`, location: other.location }],
     },
   )
 }
@@ -74,16 +74,16 @@ function caseConflict(claim: RouteKey, other: RouteKey): Diagnostic {
   return diagnostic(
     'P305',
     `${claim.path} and ${other.path} differ only in upper and lower case`,
-    claim.place,
+    claim.location,
     {
       severity: 'warning',
       hint: 'paths are case-sensitive: write both in the same case',
-      related: [{ message: 'the other path', place: other.place }],
+      related: [{ message: 'the other path', location: other.location }],
     },
   )
 }
 
-function byPlace({ place: a }: RouteKey, { place: b }: RouteKey): number {
+function byLocation({ location: a }: RouteKey, { location: b }: RouteKey): number {
   if (a.file !== b.file) return a.file < b.file ? -1 : 1
   return (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0)
 }
@@ -135,7 +135,7 @@ class HeaderSets<T extends Claimant> {
   }
 }
 
-export type Named = { readonly name: string; readonly place: SourceLocation }
+export type Named = { readonly name: string; readonly location: SourceLocation }
 
 /** Finds duplicate names. Codes: P303 policies, P304 routes of one file. */
 export function findDuplicateNames(
@@ -144,15 +144,15 @@ export function findDuplicateNames(
   all: readonly Named[],
 ): readonly Diagnostic[] {
   const first = new Map<string, SourceLocation>()
-  return all.flatMap(({ name, place }) => {
+  return all.flatMap(({ name, location }) => {
     const earlier = first.get(name)
     if (earlier === undefined) {
-      first.set(name, place)
+      first.set(name, location)
       return []
     }
-    const related = [{ message: 'the first definition', place: earlier }]
+    const related = [{ message: 'the first definition', location: earlier }]
     return [
-      diagnostic(code, `${what} ${JSON.stringify(name)} is defined twice`, place, {
+      diagnostic(code, `${what} ${JSON.stringify(name)} is defined twice`, location, {
         hint: 'rename one',
         related,
       }),

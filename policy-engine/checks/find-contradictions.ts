@@ -35,7 +35,7 @@ function checkAnonymous(raw: RawRoute, byDefault: unknown, document: YamlDocumen
   if (!Array.isArray(raw.route['when']) || anonymous !== 'allow') return []
   const message = 'conditions need a token, but anonymous: allow also serves requests without a token'
   return [
-    diagnostic('P308', message, document.placeOf(['routes', raw.index, 'when'], 'key'), {
+    diagnostic('P308', message, document.locationOf(['routes', raw.index, 'when'], 'key'), {
       hint: 'write anonymous: challenge or deny in this route',
     }),
   ]
@@ -48,8 +48,8 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
       if (typeof condition['claim'] !== 'string' || condition['claim'] !== other['claim']) continue
       const result = compare(other, condition)
       if (result === 'fine') continue
-      const at = (position: number) => document.placeOf(['routes', raw.index, 'when', position])
-      const related = [{ message: 'the other condition', place: at(earlier) }]
+      const at = (position: number) => document.locationOf(['routes', raw.index, 'when', position])
+      const related = [{ message: 'the other condition', location: at(earlier) }]
       return result === 'never'
         ? [
             diagnostic(

@@ -29,7 +29,7 @@ export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic
     ]),
   ]
   return found.map(({ text, hint, severity = 'warning', at }) =>
-    diagnostic('P111', text, document.placeOf(at), { severity, hint }),
+    diagnostic('P111', text, document.locationOf(at), { severity, hint }),
   )
 }
 

@@ -19,7 +19,7 @@ export type PolicyTest = {
   /** Location of the first key of the test. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
   /** Returns the location of an expectation or of the token. */
-  placeOf(what: keyof PolicyTestExpectation | 'token'): SourceLocation
+  locationOf(what: keyof PolicyTestExpectation | 'token'): SourceLocation
 }
 
 export type PolicyTestExpectation = {

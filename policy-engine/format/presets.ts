@@ -48,7 +48,7 @@ export function readPresets(file: string, source?: TextSource): Presets {
   const entries = Object.entries(typeof presets === 'object' && presets !== null ? presets : {})
   const diagnostics = [
     ...document.diagnostics,
-    ...checkPresetsFile(document.value, document.placeOf),
+    ...checkPresetsFile(document.value, document.locationOf),
     ...entries.flatMap(([name, preset]) => {
       const { headers, cors } = (preset ?? {}) as { headers?: unknown; cors?: unknown }
       return [

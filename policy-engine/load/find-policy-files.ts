@@ -15,10 +15,10 @@ export type PolicyFiles = {
  * Codes: P001 unreadable folder, P005 no policy, P006 (warning) YAML file with another suffix.
  */
 export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
-  const place = wholeFile(displayPath(dir))
+  const location = wholeFile(displayPath(dir))
   if ('code' in folder) {
     const hint = 'set "policies" in gateway.yaml, or --policies'
-    const at = folder.folder === undefined ? place : wholeFile(displayPath(join(dir, folder.folder)))
+    const at = folder.folder === undefined ? location : wholeFile(displayPath(join(dir, folder.folder)))
     const problem = diagnostic('P001', explainFolder(folder.code), at, { hint })
     return { policies: [], tests: [], diagnostics: [problem] }
   }
@@ -38,7 +38,7 @@ export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles 
   )
   if (policies.length === 0) {
     diagnostics.push(
-      diagnostic('P005', `this folder contains no *${POLICY_SUFFIX} file`, place, {
+      diagnostic('P005', `this folder contains no *${POLICY_SUFFIX} file`, location, {
         hint: 'without policies, every request gets a 404',
       }),
     )

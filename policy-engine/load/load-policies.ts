@@ -99,7 +99,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
     claims.push(...checked.claims)
     const own = policyName(document)
     named.push(...own)
-    for (const { place } of [...own, ...checked.claims]) resolveLocation(place)
+    for (const { location } of [...own, ...checked.claims]) resolveLocation(location)
     if (hasErrors(document.diagnostics) || hasErrors(checked.diagnostics)) continue
     yield
     const policy = document.value as PolicyFile
@@ -145,7 +145,7 @@ function* checkDocumentInSteps(
   if (manifest !== undefined) return { claims: [], diagnostics: [manifest] }
   const { claims, diagnostics } = readRouteKeys(document)
   const checks: readonly (() => readonly Diagnostic[])[] = [
-    () => checkPolicyFile(document.value, document.placeOf),
+    () => checkPolicyFile(document.value, document.locationOf),
     () => checkReferences(document, { catalogue, upstreams, presets }),
     () => diagnostics,
     () => checkHeaderMatches(document),
@@ -167,17 +167,17 @@ function* checkDocumentInSteps(
   }
   // On a line with a syntax problem, other diagnostics are dropped, because the intended meaning of the line is
   // unknown.
-  const reportedLines = new Set(document.diagnostics.map((one) => one.place.line))
+  const reportedLines = new Set(document.diagnostics.map((one) => one.location.line))
   const rest = capPerCode(found)
-  return { claims, diagnostics: rest.filter((one) => !reportedLines.has(one.place.line)) }
+  return { claims, diagnostics: rest.filter((one) => !reportedLines.has(one.location.line)) }
 }
 
 /**
  * Computes the location immediately, because a lazy location would keep a reference to its document. All documents
  * would then stay in memory until the last file is read, and the garbage collector would copy the documents.
  */
-function resolveLocation(place: SourceLocation): void {
-  void place.line
+function resolveLocation(location: SourceLocation): void {
+  void location.line
 }
 
 function testsOf(document: YamlDocument): readonly PolicyTest[] {
@@ -187,7 +187,7 @@ function testsOf(document: YamlDocument): readonly PolicyTest[] {
 
 function policyName(document: YamlDocument): readonly Named[] {
   const name = (document.value as { name?: unknown } | null)?.name
-  return typeof name === 'string' ? [{ name, place: document.placeOf(['name']) }] : []
+  return typeof name === 'string' ? [{ name, location: document.locationOf(['name']) }] : []
 }
 
 function routeNames(document: YamlDocument): readonly Named[] {
@@ -195,7 +195,7 @@ function routeNames(document: YamlDocument): readonly Named[] {
   if (!Array.isArray(routes)) return []
   return routes.flatMap((route: { name?: unknown } | null, index) =>
     typeof route?.name === 'string'
-      ? [{ name: route.name, place: document.placeOf(['routes', index, 'name']) }]
+      ? [{ name: route.name, location: document.locationOf(['routes', index, 'name']) }]
       : [],
   )
 }
@@ -214,7 +214,7 @@ function findManifest(document: YamlDocument): Diagnostic | undefined {
     typeof metadata === 'object'
   if (!isManifest) return undefined
   const message = `this is a Kubernetes ${kind}, not a policy`
-  return diagnostic('P102', message, document.placeOf(['kind']), {
+  return diagnostic('P102', message, document.locationOf(['kind']), {
     hint: 'use the policy itself: the text of one key in its data',
   })
 }

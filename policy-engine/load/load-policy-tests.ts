@@ -30,14 +30,14 @@ export function loadPolicyTests(
 function check(document: YamlDocument, policies: readonly string[]): readonly Diagnostic[] {
   if (document.value === undefined) return []
   const { policy } = (document.value ?? {}) as { policy?: unknown }
-  const shape = checkPolicyTestFile(document.value, document.placeOf)
+  const shape = checkPolicyTestFile(document.value, document.locationOf)
   if (typeof policy !== 'string' || policies.includes(policy)) return shape
   const near = suggest(policy, policies)
   const hint = near === undefined ? `known: ${policies.join(', ')}` : `did you mean "${near}"?`
   const unknown = diagnostic(
     'P205',
     `policy ${JSON.stringify(policy)} does not exist`,
-    document.placeOf(['policy']),
+    document.locationOf(['policy']),
     { hint },
   )
   return [...shape, unknown]
@@ -50,7 +50,7 @@ export function readPolicyTests(
 ): readonly PolicyTest[] {
   const { policy, document } = options
   return (entries ?? []).map(({ it, request, token, expect }, index) => {
-    const { file, line, column } = document.placeOf(['tests', index])
+    const { file, line, column } = document.locationOf(['tests', index])
     const headers: Record<string, string> = Object.create(null)
     for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
     return Object.freeze({
@@ -60,8 +60,8 @@ export function readPolicyTests(
       token: token === undefined ? undefined : Object.freeze({ ...token }),
       expect: toExpectation(expect),
       source: Object.freeze({ file, line: line ?? 1, column: column ?? 1 }),
-      placeOf: (what) =>
-        document.placeOf(['tests', index, ...(what === 'token' ? [what] : ['expect', what])]),
+      locationOf: (what) =>
+        document.locationOf(['tests', index, ...(what === 'token' ? [what] : ['expect', what])]),
     })
   })
 }

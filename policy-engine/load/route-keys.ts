@@ -16,7 +16,7 @@ export type RouteKey = {
   readonly template: PathTemplate
   /** Sorted by name. */
   readonly headers: readonly HeaderValue[]
-  readonly place: SourceLocation
+  readonly location: SourceLocation
 }
 
 /**
@@ -39,7 +39,7 @@ export function readRouteKeys(document: YamlDocument): {
     const written = match?.path
     if (typeof written !== 'string' || written === '') continue
     const at: YamlPath = ['routes', index, 'match', 'path']
-    const place = document.placeOf(at)
+    const location = document.locationOf(at)
     const own = parsePathTemplate(written)
     const prefix = prefixOf(route, document)
     // `checkMounts()` reports the invalid mount. Further diagnostics of the path would report the same mistake.
@@ -47,13 +47,13 @@ export function readRouteKeys(document: YamlDocument): {
     const path = `${prefix ?? ''}${written}`
     const template = 'problem' in own ? own : parsePathTemplate(path)
     if ('problem' in template) {
-      diagnostics.push(diagnostic('P108', template.problem, place, { hint: template.hint }))
+      diagnostics.push(diagnostic('P108', template.problem, location, { hint: template.hint }))
       continue
     }
     const reserved = findReservedPath(template)
     if (reserved !== undefined) {
       const message = `${JSON.stringify(path)} is reserved by Scopegate (${reserved})`
-      diagnostics.push(diagnostic('P302', message, place, { hint: 'choose another path' }))
+      diagnostics.push(diagnostic('P302', message, location, { hint: 'choose another path' }))
       continue
     }
     const methods = Array.isArray(match?.methods)
@@ -68,7 +68,7 @@ export function readRouteKeys(document: YamlDocument): {
       path,
       template,
       headers,
-      place,
+      location,
     })
   }
   return { claims, diagnostics }

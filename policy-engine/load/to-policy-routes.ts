@@ -32,7 +32,7 @@ export function toPolicyRoutes(
   presets: Presets,
 ): readonly PolicyRoute[] {
   return file.routes.map((route, index) => {
-    const { file: shownAs, line, column } = document.placeOf(['routes', index])
+    const { file: shownAs, line, column } = document.locationOf(['routes', index])
     const preset = route.extends ?? file.defaults?.extends
     const settings: Settings = { ...presets.get(preset ?? ''), ...file.defaults, ...route }
     const { timeout, idleTimeout, bodyLimit } = settings
@@ -106,7 +106,7 @@ function toConditions(
   if (when === undefined) return NONE
   return Object.freeze(
     when.map((entry, position) => {
-      const { file, line, column } = options.document.placeOf(['routes', options.index, 'when', position])
+      const { file, line, column } = options.document.locationOf(['routes', options.index, 'when', position])
       const source = Object.freeze({ file, line: line ?? 1, column: column ?? 1 })
       return Object.freeze({ claim: entry.claim, test: Object.freeze(toTest(entry)), source })
     }),

@@ -41,7 +41,7 @@ export type Routable = {
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 
 /** Routes of one method and path: one route, or several routes with different required headers. */
-type Place<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderChoice<Entry<T>> | undefined }
+type PathEntry<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderChoice<Entry<T>> | undefined }
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
@@ -81,13 +81,13 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
   let placed = 0
   for (const { method, template, candidates } of groups.values()) {
     if (placed++ % STEP_ROUTES === 0) yield
-    const place = toPlace(candidates)
+    const pathEntry = toPathEntry(candidates)
     methods.add(method)
-    router.on(method as HTTPMethod, routerPath(template), () => undefined, place)
+    router.on(method as HTTPMethod, routerPath(template), () => undefined, pathEntry)
     // `**` also matches the path itself, unless another route has exactly this path.
     const base = { ...template, below: false }
     if (template.below && base.segments.length > 0 && !groups.has(groupKey(method, base))) {
-      router.on(method as HTTPMethod, routerPath(base), () => undefined, place)
+      router.on(method as HTTPMethod, routerPath(base), () => undefined, pathEntry)
     }
   }
   // If no route lists HEAD, HEAD uses the entries of GET.
@@ -103,7 +103,7 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
       if (methods.has(method)) {
         const found = find(method, key)
         if (found !== null) {
-          const { only, choice } = found.store as Place<T>
+          const { only, choice } = found.store as PathEntry<T>
           const entry = choice === undefined ? only : chooseByHeaders(choice, request)
           if (entry === undefined || (entry.route.isWide === true && isReservedPath(path))) return NOT_FOUND
           return toMatch(entry, found.params)
@@ -117,11 +117,11 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
       if (!path.startsWith('/')) return found
       const key = protect(path)
       for (const method of known) {
-        const place = find(method, key)?.store as Place<T> | undefined
-        if (place !== undefined)
+        const pathEntry = find(method, key)?.store as PathEntry<T> | undefined
+        if (pathEntry !== undefined)
           found.set(
             method,
-            entriesAt(place).map(({ route }) => route),
+            entriesAt(pathEntry).map(({ route }) => route),
           )
       }
       return found
@@ -163,14 +163,14 @@ function groupKey(method: string, template: PathTemplate): string {
   return `${method} ${shapeOf(template)}`
 }
 
-function toPlace<T>(candidates: readonly Candidate<Entry<T>>[]): Place<T> {
+function toPathEntry<T>(candidates: readonly Candidate<Entry<T>>[]): PathEntry<T> {
   const [first] = candidates
   return candidates.length === 1 && first?.headers.length === 0
     ? { only: first.route, choice: undefined }
     : { only: undefined, choice: compileHeaderChoice(candidates) }
 }
 
-function entriesAt<T>({ only, choice }: Place<T>): readonly Entry<T>[] {
+function entriesAt<T>({ only, choice }: PathEntry<T>): readonly Entry<T>[] {
   if (choice !== undefined) return entriesOf(choice)
   return only === undefined ? [] : [only]
 }

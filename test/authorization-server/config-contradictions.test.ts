@@ -24,7 +24,7 @@ function says(
       code: 'C301',
       severity,
       message,
-      place: { file: 'config/as.yaml', line: undefined, column: undefined, length: 1, text: undefined },
+      location: { file: 'config/as.yaml', line: undefined, column: undefined, length: 1, text: undefined },
       hint,
       related: [],
     })),

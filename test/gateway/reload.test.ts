@@ -294,8 +294,8 @@ t.test('a changed ConfigMap in a nested folder becomes active automatically', as
     diagnostics: [
       {
         code: 'P303',
-        place: { file: /test\.policy\.yaml$/ },
-        related: [{ place: { file: /test\.policy\.yaml$/ } }],
+        location: { file: /test\.policy\.yaml$/ },
+        related: [{ location: { file: /test\.policy\.yaml$/ } }],
       },
     ],
   })

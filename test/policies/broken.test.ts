@@ -21,17 +21,17 @@ for (const entry of ENTRIES)
     for (const { code } of diagnostics) found.add(code)
     for (const file of files)
       t.same(
-        describe(diagnostics.filter((one) => one.place.file === relative(process.cwd(), file))),
+        describe(diagnostics.filter((one) => one.location.file === relative(process.cwd(), file))),
         readExpectations(file),
       )
-    for (const { place } of diagnostics)
-      if (place.line !== undefined)
+    for (const { location } of diagnostics)
+      if (location.line !== undefined)
         t.equal(
-          place.text,
-          readFileSync(place.file, 'utf8')
+          location.text,
+          readFileSync(location.file, 'utf8')
             .replace(/^\ufeff/, '')
             .split('\n')
-            [place.line - 1]?.replace(/\r$/, ''),
+            [location.line - 1]?.replace(/\r$/, ''),
         )
     t.notMatch(formatDiagnostics(diagnostics), /\n\s+at |node_modules|undefined/, 'no stack')
   })

@@ -210,8 +210,8 @@ routes:
 `,
   })
   return loadPolicies({ dir }).diagnostics.map(
-    ({ code, severity, place, message, hint }) =>
-      `${severity === 'error' ? '' : `${severity} `}${code} ${place.line}:${place.column} ${message} (${hint})`,
+    ({ code, severity, location, message, hint }) =>
+      `${severity === 'error' ? '' : `${severity} `}${code} ${location.line}:${location.column} ${message} (${hint})`,
   )
 }
 

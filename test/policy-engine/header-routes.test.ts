@@ -129,7 +129,7 @@ function problems(...matches: readonly string[]) {
   const head = 'apiVersion: scopegate/v1\nkind: Policy\nname: tools\nupstream: api\nroutes:\n'
   const dir = t.testdir({ 'tools.policy.yaml': head + routes })
   return loadPolicies({ dir }).diagnostics.map(
-    (one) => `${one.code} ${one.place.line}:${one.place.column} ${one.message}`,
+    (one) => `${one.code} ${one.location.line}:${one.location.column} ${one.message}`,
   )
 }
 
@@ -232,8 +232,8 @@ t.test(
 function toClaim(route: Line & { readonly at: number }): RouteKey {
   const template = parsePathTemplate(route.path)
   if ('problem' in template) throw new Error(template.problem)
-  const place = { file: 'a.policy.yaml', line: route.at, column: 1, length: 1, text: undefined }
-  return { ...route, template, headers: route.matchHeaders, place }
+  const location = { file: 'a.policy.yaml', line: route.at, column: 1, length: 1, text: undefined }
+  return { ...route, template, headers: route.matchHeaders, location }
 }
 
 /**

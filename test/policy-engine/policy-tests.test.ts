@@ -35,7 +35,7 @@ function problems(files: Record<string, string>) {
   return {
     tests,
     routes,
-    codes: diagnostics.map(({ code, place, hint }) => [code, place.line, place.column, hint]),
+    codes: diagnostics.map(({ code, location, hint }) => [code, location.line, location.column, hint]),
   }
 }
 

@@ -12,7 +12,7 @@ defaults: { timeout: ${timeout} }
 routes:
   - { name: one, match: { methods: [GET], path: /a }, timeout: ${timeout} }
 `
-const place = (path: readonly unknown[]) => ({
+const location = (path: readonly unknown[]) => ({
   file: 'a.yaml',
   line: path.length + 1,
   column: 1,
@@ -25,14 +25,14 @@ for (const timeout of ['30d', '25d', '9999999s', '100h', '9999m', '0s', '0ms', '
   t.test(`rejects a timeout of ${timeout} in policies and in the configuration`, async (t) => {
     const { diagnostics } = loadPolicies({ dir: t.testdir({ 'test.policy.yaml': policy(timeout) }) })
     t.match(diagnostics, [
-      { code: 'P105', severity: 'error', place: { line: 5 } },
-      { code: 'P105', message: /is not a duration such as .* from 1ms to 99h/, place: { line: 7 } },
+      { code: 'P105', severity: 'error', location: { line: 5 } },
+      { code: 'P105', message: /is not a duration such as .* from 1ms to 99h/, location: { line: 7 } },
     ])
     const checkUpstreams = compileValidator(UpstreamsFile, { letter: 'C' })
-    t.match(checkUpstreams({ api: { url: 'http://a', timeout } }, place), [{ code: 'C105' }])
+    t.match(checkUpstreams({ api: { url: 'http://a', timeout } }, location), [{ code: 'C105' }])
     const checkGateway = compileValidator(GatewayFile, { letter: 'C' })
     const introspection = { endpoint: 'http://a/i', clientId: 'a', clientSecretFile: 'a', timeout }
-    const problems = checkGateway({ issuers: [{ issuer: 'http://a', introspection }] }, place)
+    const problems = checkGateway({ issuers: [{ issuer: 'http://a', introspection }] }, location)
     t.ok(problems.some(({ code, message }) => code === 'C105' && message.includes(timeout)))
   })
 

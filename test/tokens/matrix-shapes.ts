@@ -1,5 +1,5 @@
 import { BASE_URL } from '../fixtures/a-gateway.ts'
-import type { Place } from './matrix-world.ts'
+import type { TestRoute } from './matrix-world.ts'
 
 /** One form of a claim and its meaning. `means` is empty for an invalid form. */
 export type Shape = {
@@ -91,7 +91,7 @@ export const BROKEN_SCOPES: readonly unknown[] = [
 ]
 
 /** Returns the expected result for a token. Uses no code of the gateway. */
-export function expected(where: Place, audience: readonly string[], scopes: readonly string[]): string {
+export function expected(where: TestRoute, audience: readonly string[], scopes: readonly string[]): string {
   const metadata = where.resource.replace(BASE_URL, `${BASE_URL}/.well-known/oauth-protected-resource`)
   if (!audience.includes(where.resource)) return `401 invalid_token ${metadata}`
   const isEnough =

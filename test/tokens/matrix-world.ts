@@ -11,7 +11,7 @@ import { send } from '../fixtures/send.ts'
 export const D = 'https://d.test'
 
 /** A route, described independently of the gateway's configuration. */
-export type Place = {
+export type TestRoute = {
   readonly path: string
   /** Required audience of a token. */
   readonly resource: string
@@ -23,12 +23,12 @@ export type Place = {
   readonly advertised: string
 }
 
-const place = (
+const testRoute = (
   path: string,
   resource: string,
   all: readonly string[],
   any: readonly string[] = [],
-): Place => ({
+): TestRoute => ({
   path,
   resource: BASE_URL + resource,
   all,
@@ -37,24 +37,24 @@ const place = (
 })
 
 /** Routes that accept every issuer. They share the token cache. */
-export const SHARED: readonly Place[] = [
-  place('/api/read', '', ['courses:read']),
-  place('/api/write', '', ['courses:write']),
-  place('/api/both', '', ['courses:read', 'orders:read']),
-  place('/api/any', '', [], ['posts:read', 'courses:read']),
-  place('/api/open', '', []),
-  place('/mcp', '/mcp', ['courses:read']),
-  place('/mcp/open', '/mcp', []),
+export const SHARED: readonly TestRoute[] = [
+  testRoute('/api/read', '', ['courses:read']),
+  testRoute('/api/write', '', ['courses:write']),
+  testRoute('/api/both', '', ['courses:read', 'orders:read']),
+  testRoute('/api/any', '', [], ['posts:read', 'courses:read']),
+  testRoute('/api/open', '', []),
+  testRoute('/mcp', '/mcp', ['courses:read']),
+  testRoute('/mcp/open', '/mcp', []),
   // Both match the route /** and belong to different resources.
-  place('/mcp/wide', '/mcp', ['posts:read']),
-  place('/wide', '', ['posts:read']),
+  testRoute('/mcp/wide', '/mcp', ['posts:read']),
+  testRoute('/wide', '', ['posts:read']),
 ]
 
 /** Routes that accept one issuer. */
-export const ONLY: Readonly<Record<'a' | 'b' | 'd', Place>> = {
-  a: place('/only-a', '/only-a', ['courses:read']),
-  b: place('/only-b', '/only-b', ['courses:read']),
-  d: place('/only-d', '/only-d', ['courses:read']),
+export const ONLY: Readonly<Record<'a' | 'b' | 'd', TestRoute>> = {
+  a: testRoute('/only-a', '/only-a', ['courses:read']),
+  b: testRoute('/only-b', '/only-b', ['courses:read']),
+  d: testRoute('/only-d', '/only-d', ['courses:read']),
 }
 
 const POLICY = `apiVersion: scopegate/v1
@@ -88,7 +88,7 @@ export type Matrix = {
   /** Introspects tokens, after A. */
   readonly d: TestIssuer
   /** Returns the result for a token on a route: `200`, or status, error, metadata and scope of the challenge. */
-  answerAt(where: Place, token: string): Promise<string>
+  answerAt(where: TestRoute, token: string): Promise<string>
   /** Returns the total hits and misses of the token cache. */
   cache(): Promise<{ readonly hits: number; readonly misses: number }>
 }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { AUDIENCES, BROKEN_SCOPES, expected, JWT_SCOPES, SCOPES, type Shape } from './matrix-shapes.ts'
-import { D, type Matrix, ONLY, type Place, SHARED, startMatrix } from './matrix-world.ts'
+import { D, type Matrix, ONLY, type TestRoute, SHARED, startMatrix } from './matrix-world.ts'
 
 // Class 48: the cache holds the claims of a token, not a decision. The test sends each token to one route, then to all.
 // Each later request must hit the cache and must get the result of a first request, by audience, scopes and issuer.
@@ -13,10 +13,10 @@ async function replay(
   t: Test,
   { under, answerAt, cache }: Matrix,
   token: { readonly what: string; readonly subject: string; readonly text: string },
-  want: (where: Place) => string,
+  want: (where: TestRoute) => string,
 ): Promise<void> {
   count += 1
-  const first = SHARED[count % SHARED.length] as Place
+  const first = SHARED[count % SHARED.length] as TestRoute
   const forwarded = under.upstream.requests.length
   const got = [await answerAt(first, token.text)]
   const before = await cache()
@@ -127,7 +127,7 @@ t.test(
     }
     for (const [owner, text] of Object.entries(tokens)) {
       t.equal(
-        await answerAt(SHARED[0] as Place, text),
+        await answerAt(SHARED[0] as TestRoute, text),
         '200',
         `a token of ${owner} is valid on a route that accepts every issuer`,
       )
@@ -161,14 +161,14 @@ for (const [first, second] of [
       const text = 'the-same-text'
       a.store(text, { aud: ALL, scope: EVERYTHING, sub: 'of-a' })
       d.store(text, { aud: [`${BASE_URL}/only-d`], scope: 'courses:read', sub: 'of-d' })
-      const subjectAt = async (where: Place) => {
+      const subjectAt = async (where: TestRoute) => {
         t.equal(await answerAt(where, text), '200')
         return under.upstream.seen('x-auth-subject')
       }
       for (let round = 0; round < 3; round++)
         for (const name of [first, second]) t.same(await subjectAt(ONLY[name]), [`of-${name}`])
       t.same(
-        await subjectAt(SHARED[0] as Place),
+        await subjectAt(SHARED[0] as TestRoute),
         ['of-a'],
         'a route that accepts both uses the first configured issuer',
       )
@@ -191,7 +191,7 @@ t.test('class 49: concurrent introspections of different tokens never share a re
   const names = Array.from({ length: 40 }, (_, index) => `caller-${index}`)
   for (const name of names) a.store(name, { aud: ALL, scope: EVERYTHING, sub: name })
   // Sends each token twice. The two requests share one introspection call.
-  const open = SHARED[4] as Place
+  const open = SHARED[4] as TestRoute
   const answers = await Promise.all([...names, ...names].map((name) => answerAt(open, name)))
   t.ok(answers.every((answer) => answer === '200'))
   const seen = under.upstream.requests.map(

@@ -61,7 +61,7 @@ export async function checkDrift(
   }
   const implication = readImplication(set.catalogue)
   const policies = compilePolicies({ routes, hash: '' }, { implication, resources: set.resources })
-  const drift = findDrift({ document, operations, policies, implication, placeOf })
+  const drift = findDrift({ document, operations, policies, implication, locationOf })
   return report(sortDiagnostics(drift), drift.length > 0 ? EXIT_DIFFERS : EXIT_SAME)
 
   function report(found: readonly Diagnostic[], exitCode: number): number {
@@ -84,7 +84,7 @@ export async function checkDrift(
 }
 
 /** Returns the route's location, with its source line if the file is readable. */
-function placeOf({ policy: { source } }: CompiledRoute): SourceLocation {
+function locationOf({ policy: { source } }: CompiledRoute): SourceLocation {
   const read = readTextSource(source.file)
   const text = 'text' in read ? read.text.split('\n')[source.line - 1]?.replace(/\r$/, '') : undefined
   const length = text === undefined ? 1 : Math.max(1, text.trimEnd().length - source.column + 1)

@@ -44,9 +44,9 @@ function warningToError(one: Diagnostic): Diagnostic {
 }
 
 /** Returns true for a problem in one of the requested files, and for every problem outside policy files. */
-function concerns({ place, related }: Diagnostic, files: ReadonlySet<string>): boolean {
-  const isPolicy = /(?:\.policy|_test)\.yaml$/.test(place.file)
-  return !isPolicy || [place, ...related.map((one) => one.place)].some(({ file }) => files.has(file))
+function concerns({ location, related }: Diagnostic, files: ReadonlySet<string>): boolean {
+  const isPolicy = /(?:\.policy|_test)\.yaml$/.test(location.file)
+  return !isPolicy || [location, ...related.map((one) => one.location)].some(({ file }) => files.has(file))
 }
 
 async function runTests(tests: readonly PolicyTest[], set: PolicySet): Promise<readonly Diagnostic[]> {

@@ -17,18 +17,18 @@ export function renderGithub(
   return `${[...lines, errors === 0 ? 'ok' : inWords(errors, 'error')].join('\n')}\n`
 }
 
-function toCommand({ severity, code, message, hint, place, related }: Diagnostic): string {
+function toCommand({ severity, code, message, hint, location, related }: Diagnostic): string {
   const properties = Object.entries({
-    file: place.file,
-    line: place.line,
-    col: place.column,
-    endColumn: place.column === undefined ? undefined : place.column + place.length,
+    file: location.file,
+    line: location.line,
+    col: location.column,
+    endColumn: location.column === undefined ? undefined : location.column + location.length,
     title: code,
   }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${escapeProperty(String(value))}`]))
   const text = [
     message,
     ...(hint === undefined ? [] : [hint]),
-    ...related.map((one) => `${one.message}: ${one.place.file}:${one.place.line ?? 1}`),
+    ...related.map((one) => `${one.message}: ${one.location.file}:${one.location.line ?? 1}`),
     errorPageAddress(code),
   ].join('\n')
   return `::${COMMANDS[severity]} ${properties.join(',')}::${escapeData(text)}`

@@ -22,19 +22,19 @@ export function renderJson(report: CheckReport): string {
 }
 
 /** Converts a problem to the JSON format that all verbs share. */
-export function problemToJson({ code, severity, message, hint, place, related }: Diagnostic): object {
+export function problemToJson({ code, severity, message, hint, location, related }: Diagnostic): object {
   return {
     code,
     severity,
     message,
     hint: hint ?? null,
-    ...placeToJson(place),
-    related: related.map((one) => ({ message: one.message, ...placeToJson(one.place) })),
+    ...locationToJson(location),
+    related: related.map((one) => ({ message: one.message, ...locationToJson(one.location) })),
     page: errorPageAddress(code),
   }
 }
 
-function placeToJson({ file, line, column, length }: Diagnostic['place']): object {
+function locationToJson({ file, line, column, length }: Diagnostic['location']): object {
   return line === undefined
     ? { file, line: null, column: null, length: null }
     : { file, line, column: column ?? 1, length }

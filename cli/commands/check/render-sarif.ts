@@ -36,8 +36,8 @@ function toRule(code: string): object {
   }
 }
 
-function toResult({ code, severity, message, hint, place, related }: Diagnostic, ruleIndex: number): object {
-  const location = toLocation(place)
+function toResult({ code, severity, message, hint, location, related }: Diagnostic, ruleIndex: number): object {
+  const location = toLocation(location)
   return {
     ruleId: code,
     ruleIndex,
@@ -49,7 +49,7 @@ function toResult({ code, severity, message, hint, place, related }: Diagnostic,
       ? {}
       : {
           relatedLocations: related.flatMap((one, id) => {
-            const found = toLocation(one.place)
+            const found = toLocation(one.location)
             return found === undefined ? [] : [{ id, ...found, message: { text: one.message } }]
           }),
         }),

@@ -5,7 +5,7 @@ import { readConfig } from '../../../platform/config/read-config.ts'
 import { ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 
 /** Prefix of a variable's name in the location of a diagnostic. */
-const PLACE = /^environment variable /
+const VARIABLE_PREFIX = /^environment variable /
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -30,10 +30,10 @@ export function findForeignVariables(options: {
 }
 
 function unknownVariables(
-  read: () => { readonly warnings: readonly { readonly place: { readonly file: string } }[] },
+  read: () => { readonly warnings: readonly { readonly location: { readonly file: string } }[] },
 ): Set<string> {
   try {
-    return new Set(read().warnings.map((one) => one.place.file.replace(PLACE, '')))
+    return new Set(read().warnings.map((one) => one.location.file.replace(VARIABLE_PREFIX, '')))
   } catch (error) {
     if (error instanceof ConfigError) return new Set()
     throw error

@@ -119,10 +119,10 @@ function renamed(one: Diagnostic, copy: string, revision: string): Diagnostic {
   const show = (file: string) => file.replace(`${shown}/`, `${revision}:`)
   return {
     ...one,
-    place: { ...one.place, file: show(one.place.file) },
+    location: { ...one.location, file: show(one.location.file) },
     related: one.related.map((other) => ({
       ...other,
-      place: { ...other.place, file: show(other.place.file) },
+      location: { ...other.location, file: show(other.location.file) },
     })),
   }
 }

@@ -24,7 +24,7 @@ export function formatPolicy(text: string, shownAs: string): Formatted {
   const document = parseYaml(source, { shownAs, letter: 'P' })
   if (document.diagnostics.length > 0) return { problems: document.diagnostics }
   const isTest = (document.value as { kind?: unknown } | null)?.kind === 'PolicyTest'
-  const problems = (isTest ? checkPolicyTestFile : checkPolicyFile)(document.value, document.placeOf)
+  const problems = (isTest ? checkPolicyTestFile : checkPolicyFile)(document.value, document.locationOf)
   if (problems.length > 0) return { problems }
 
   const written = applyLayout(source, SCHEMAS[isTest ? 'PolicyTest' : 'Policy'])

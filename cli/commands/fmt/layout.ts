@@ -150,7 +150,7 @@ function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schem
   }
 }
 
-type Place = {
+type LayoutContext = {
   /** The key of the collection. Empty in a list. */
   readonly key: string
   /** 0: the file. 1: the values of its top-level keys. */
@@ -163,7 +163,7 @@ type Place = {
 }
 
 /** Writes a collection on one line if the collection fits there, and sets the empty lines. */
-function chooseLayout(collection: Collection, { key, level, indent, column, isSpread }: Place): void {
+function chooseLayout(collection: Collection, { key, level, indent, column, isSpread }: LayoutContext): void {
   const isFlow = collection.items.length === 0 || (!isSpread && isShort(collection))
   if (isFlow) visit(collection, { Node: clearSpace })
   collection.flow = isFlow && column + writeOnOneLine(collection).length <= WIDTH

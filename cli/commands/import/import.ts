@@ -81,7 +81,7 @@ export function importContract(
       diagnostic(
         'O005',
         'a policy cannot express any operation of the document',
-        document.placeOf(['paths'], 'key'),
+        document.locationOf(['paths'], 'key'),
       ),
     )
   const problems = capPerCode(sortDiagnostics(onePerCause(found)))

@@ -90,11 +90,11 @@ function toJson(
       passed: result.failures.length === 0,
       decision: result.simulation?.decision.outcome ?? null,
       route: result.simulation?.decision.route?.policy.name ?? null,
-      failures: result.failures.map(({ code, message, hint, place }) => ({
+      failures: result.failures.map(({ code, message, hint, location }) => ({
         code,
         message,
         got: hint,
-        place: { file: place.file, line: place.line, column: place.column },
+        place: { file: location.file, line: location.line, column: location.column },
       })),
       ...(result.failures.length === 0 ? {} : { reasons: explain(result).split('\n') }),
     })),

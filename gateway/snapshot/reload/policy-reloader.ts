@@ -174,7 +174,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
         name: 'policies',
         ok: true,
         degraded: true,
-        detail: `${detail} stay active; ${describeLocation(first.place)}: ${what}`,
+        detail: `${detail} stay active; ${describeLocation(first.location)}: ${what}`,
       }
     },
   }

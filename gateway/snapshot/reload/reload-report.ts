@@ -89,7 +89,7 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
         `the policies on disk are ${known ? 'still ' : ''}invalid, the active ones stay${
           first === undefined
             ? ''
-            : `: ${describeLocation(first.place)}: error[${first.code}]: ${first.message}`
+            : `: ${describeLocation(first.location)}: error[${first.code}]: ${first.message}`
         }`,
       )
     }

@@ -28,12 +28,12 @@ const FAILURES_BEFORE_DISCOVERY = 3
 /** Creates a loader of an issuer's keys. The loader uses the discovered URL as long as this URL works. */
 export function createKeySource(options: {
   readonly issuer: string
-  readonly place: KeysLocation
+  readonly location: KeysLocation
   readonly algorithms: ReadonlySet<string>
   readonly fetchDocument: FetchDocument
   readonly timeoutMs: number
 }): LoadKeys {
-  const { issuer, place, algorithms, fetchDocument, timeoutMs } = options
+  const { issuer, location, algorithms, fetchDocument, timeoutMs } = options
   let found: string | undefined
   let failures = 0
 
@@ -44,14 +44,14 @@ export function createKeySource(options: {
     return keys
   }
 
-  if (place.by === 'file') return async () => toKeySet(await readKeysFile(place.file), 'ERR_ISSUER_KEYS_FILE')
+  if (location.by === 'file') return async () => toKeySet(await readKeysFile(location.file), 'ERR_ISSUER_KEYS_FILE')
 
   return async () => {
-    if (place.by === 'discovery' && (found === undefined || failures >= FAILURES_BEFORE_DISCOVERY)) {
+    if (location.by === 'discovery' && (found === undefined || failures >= FAILURES_BEFORE_DISCOVERY)) {
       failures = 0
       found = await discoverJwksUri(issuer, { fetchDocument, timeoutMs })
     }
-    const address = place.by === 'uri' ? place.uri : (found ?? '')
+    const address = location.by === 'uri' ? location.uri : (found ?? '')
     try {
       const document = await fetchDocument(address, { limitBytes: KEYS_LIMIT_BYTES, timeoutMs })
       const keys = toKeySet(document, 'ERR_ISSUER_KEYS_RESPONSE')

@@ -52,20 +52,20 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   const rechecks = createTokenRechecks(options)
   const sessions = new Map<OpenSession, NodeJS.Timeout | undefined>()
   const ofCaller = new Map<string, number>()
-  let places = 0
+  let slots = 0
   let draining = false
   const drained = Promise.withResolvers<void>()
 
   function enter(caller: string): SessionSlot | Refusal {
     const held = ofCaller.get(caller) ?? 0
-    if (places >= maxSessions) return { refused: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
+    if (slots >= maxSessions) return { refused: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
     if (held >= maxSessionsPerCaller)
       return {
         refused: 'sessions_exhausted',
         limit: maxSessionsPerCaller,
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       }
-    places += 1
+    slots += 1
     ofCaller.set(caller, held + 1)
     let opened: OpenSession | undefined
     let left = false
@@ -82,7 +82,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
       leave() {
         if (left) return
         left = true
-        places -= 1
+        slots -= 1
         const others = (ofCaller.get(caller) ?? 1) - 1
         if (others === 0) ofCaller.delete(caller)
         else ofCaller.set(caller, others)

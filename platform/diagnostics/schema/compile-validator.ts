@@ -33,9 +33,9 @@ const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
 export function compileValidator(
   schema: TSchema,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
-): (value: unknown, placeOf: LocationOf) => readonly Diagnostic[] {
+): (value: unknown, locationOf: LocationOf) => readonly Diagnostic[] {
   let compiled: ValidateFunction | undefined
-  return (value, placeOf) => {
+  return (value, locationOf) => {
     compiled ??= compile(schema)
     const validate = compiled
     if (validate(value)) return []
@@ -43,14 +43,14 @@ export function compileValidator(
       withoutEchoes(mostTelling(validate.errors ?? [])).map((error) =>
         toDiagnostic(
           { error, path: readPointer(error.instancePath, value), value: error.data },
-          placeOf,
+          locationOf,
           options,
         ),
       ),
     )
     const seen = new Set<string>()
     return found.filter((one) => {
-      const key = `${one.place.file}:${one.place.line}:${one.place.column}`
+      const key = `${one.location.file}:${one.location.line}:${one.location.column}`
       const isFirst = !seen.has(key)
       seen.add(key)
       return isFirst || one.code.endsWith('103')
@@ -142,7 +142,7 @@ function knownKeys(error: ErrorObject): readonly string[] {
 
 function toDiagnostic(
   violation: Violation,
-  placeOf: LocationOf,
+  locationOf: LocationOf,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
 ): Diagnostic {
   const { error, path } = violation
@@ -152,19 +152,19 @@ function toDiagnostic(
     const key = String(params['additionalProperty'])
     const keys = error.parentSchema?.['x-keys']
     if (typeof keys === 'string')
-      return diagnostic(code('105'), `${quoted(key)} is not ${keys}`, placeOf([...path, key], 'key'))
+      return diagnostic(code('105'), `${quoted(key)} is not ${keys}`, locationOf([...path, key], 'key'))
     const hint = meantKey(error)?.hint ?? `valid keys: ${knownKeys(error).join(', ')}`
-    return diagnostic(code('101'), `unknown key ${quoted(key)}`, placeOf([...path, key], 'key'), { hint })
+    return diagnostic(code('101'), `unknown key ${quoted(key)}`, locationOf([...path, key], 'key'), { hint })
   }
   const better = options.explain?.(violation)
-  const place =
+  const location =
     error.keyword === 'uniqueItems'
-      ? placeOf([...path, findRepeated(violation.value as readonly unknown[])], 'value')
-      : placeOf(path, error.keyword === 'required' ? 'key' : 'value')
+      ? locationOf([...path, findRepeated(violation.value as readonly unknown[])], 'value')
+      : locationOf(path, error.keyword === 'required' ? 'key' : 'value')
   if (better !== undefined)
-    return diagnostic(code(better.number), better.message, place, { hint: better.hint })
+    return diagnostic(code(better.number), better.message, location, { hint: better.hint })
   const { number, message, hint } = describeSchemaError(violation)
-  return diagnostic(code(number), message, place, { hint })
+  return diagnostic(code(number), message, location, { hint })
 }
 
 /** @returns the position of the first item that equals an earlier one, or -1. */

@@ -57,16 +57,16 @@ export function findUnsupportedYaml(
       const { anchor, tag, range } = node
       if (anchor !== undefined) {
         anchors.add(anchor)
-        const place = findProperty(text, `&${anchor}`, range)
+        const location = findProperty(text, `&${anchor}`, range)
         refuse(
-          place,
+          location,
           `&${anchor} is an anchor, and anchors are not supported`,
           'remove it, or quote the value',
         )
       } else if (tag !== undefined) {
         const written = tag.replace('tag:yaml.org,2002:', '!!')
-        const place = findProperty(text, written, range)
-        refuse(place, `this value has the tag ${written}, and tags are not supported`, 'remove the tag')
+        const location = findProperty(text, written, range)
+        refuse(location, `this value has the tag ${written}, and tags are not supported`, 'remove the tag')
       }
       // The parse result of an invalid file can contain keys that the file does not contain.
       if (isMap(node) && document.errors.length === 0)
@@ -143,19 +143,19 @@ export function findUnreadable(
 ): readonly Diagnostic[] {
   const control = /(?![\t\n\r])\p{Cc}|\r(?!\n)/u.exec(text)
   if (control !== null) {
-    const place = at([control.index, control.index + 1])
+    const location = at([control.index, control.index + 1])
     if (control[0] === '\r' && !text.includes('\n'))
       return [
-        diagnostic(`${letter}004`, 'the lines end with CR only', place, { hint: 'save it with LF or CRLF' }),
+        diagnostic(`${letter}004`, 'the lines end with CR only', location, { hint: 'save it with LF or CRLF' }),
       ]
     const message = `the control character ${nameOf(control[0])} is not allowed`
-    return [diagnostic(`${letter}004`, message, place, { hint: 'remove it' })]
+    return [diagnostic(`${letter}004`, message, location, { hint: 'remove it' })]
   }
   const found: Diagnostic[] = []
   for (const one of text.matchAll(/(?<=(?:^|\n)[ \t]*)[\u00a0\u2000-\u200b\u202f\u205f\u3000]+/gu)) {
     const message = `this line is indented with a nonstandard space (${nameOf(one[0])})`
-    const place = at([one.index, one.index + one[0].length])
-    found.push(diagnostic(`${letter}011`, message, place, { hint: 'use spaces' }))
+    const location = at([one.index, one.index + one[0].length])
+    found.push(diagnostic(`${letter}011`, message, location, { hint: 'use spaces' }))
     if (found.length === MAX_PER_CODE) break
   }
   return found

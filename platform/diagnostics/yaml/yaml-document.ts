@@ -16,7 +16,7 @@ export type YamlDocument = {
   readonly value: unknown
   readonly diagnostics: readonly Diagnostic[]
   /** Returns the location of the value or of its key. Falls back to the nearest existing ancestor. */
-  placeOf(path: YamlPath, part?: 'key' | 'value'): SourceLocation
+  locationOf(path: YamlPath, part?: 'key' | 'value'): SourceLocation
 }
 
 type Naming = {
@@ -54,14 +54,14 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
   }
   yield
   const diagnostics = [...(yield* findSyntaxErrors(document, text, letter, at))]
-  const reportedLines = new Set(diagnostics.map((one) => one.place.line))
+  const reportedLines = new Set(diagnostics.map((one) => one.location.line))
   yield
   for (const one of findUnsupportedYaml(document, text, { foreign })) {
     if (reportedLines.size >= MAX_PER_CODE) break
     const { line } = at(one.range)
     if (reportedLines.has(line)) continue
     reportedLines.add(line)
-    const related = one.first === undefined ? [] : [{ message: 'the first definition', place: at(one.first) }]
+    const related = one.first === undefined ? [] : [{ message: 'the first definition', location: at(one.first) }]
     diagnostics.push(
       diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
     )
@@ -79,12 +79,12 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
     file: shownAs,
     value: document.errors.length > 0 ? undefined : toPlain(document.contents),
     diagnostics,
-    placeOf: (path, part = 'value') => at(() => findRange(document.contents, path, part)),
+    locationOf: (path, part = 'value') => at(() => findRange(document.contents, path, part)),
   }
 }
 
 function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
-  return { file, value: undefined, diagnostics, placeOf: () => wholeFile(file) }
+  return { file, value: undefined, diagnostics, locationOf: () => wholeFile(file) }
 }
 
 /** Works like `parseAllDocuments` of the library, but in steps. */
@@ -134,9 +134,9 @@ function* findSyntaxErrors(
     const [error] = errors
     if (error === undefined) break
     const found = explainYamlError(error, rest)
-    const place = at([found.start, found.end])
-    if (!diagnostics.some((one) => one.place.line === place.line)) {
-      diagnostics.push(diagnostic(`${letter}${found.number}`, found.message, place, { hint: found.hint }))
+    const location = at([found.start, found.end])
+    if (!diagnostics.some((one) => one.location.line === location.line)) {
+      diagnostics.push(diagnostic(`${letter}${found.number}`, found.message, location, { hint: found.hint }))
     }
     if (found.repair === undefined) break
     const { start, text: instead } = found.repair

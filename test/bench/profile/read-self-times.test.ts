@@ -20,8 +20,8 @@ t.test('readSelfTimes() sums samples within the interval, without idle time', as
   t.same(
     readSelfTimes(profile, 1005, 1200),
     [
-      { function: '(garbage collector)', place: '', micros: 40 },
-      { function: 'handle', place: 'gateway/pipeline/pipeline.ts:10', micros: 180 },
+      { function: '(garbage collector)', location: '', micros: 40 },
+      { function: 'handle', location: 'gateway/pipeline/pipeline.ts:10', micros: 180 },
     ].toSorted((a, b) => b.micros - a.micros),
   )
 })

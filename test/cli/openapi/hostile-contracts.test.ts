@@ -19,7 +19,7 @@ const firstOf = (text: string) => {
   const [problem] = from(text).problems
   return problem === undefined
     ? undefined
-    : `${problem.code} ${problem.place.line}:${problem.place.column} ${problem.message}`
+    : `${problem.code} ${problem.location.line}:${problem.location.column} ${problem.message}`
 }
 
 t.test('invalid JSON causes one error at its character', async (t) => {
@@ -63,7 +63,7 @@ t.test('keys such as __proto__ are plain names', async (t) => {
   const { problems, text: written } = from(text)
   t.equal(written, undefined)
   t.same(
-    problems.map(({ code, place }) => `${code} ${place.line}`),
+    problems.map(({ code, location }) => `${code} ${location.line}`),
     ['O101 1', 'O102 1', 'O103 2', 'O004 3'],
   )
   t.equal(({} as { get?: unknown }).get, undefined)
@@ -113,6 +113,6 @@ t.test('a contract with ten megabytes in one line is read', async (t) => {
   const broken = from(text.replaceAll('"put"', '"PUT"'))
   t.equal(broken.problems.length, 1)
   t.match(broken.problems[0]?.message, / \(50 places\)$/)
-  t.match(broken.problems[0]?.place, { line: 1, text: undefined })
+  t.match(broken.problems[0]?.location, { line: 1, text: undefined })
   t.ok(cpuMs() - start < LIMIT_MS)
 })

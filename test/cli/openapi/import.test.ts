@@ -36,7 +36,7 @@ function errorsOf(text: string): readonly string[] {
   const { problems, text: written } = from(text)
   const errors = problems.filter((one) => one.severity === 'error')
   if (errors.length > 0 && written !== undefined) throw new Error('written in spite of errors')
-  return errors.map(({ code, place }) => `${code} ${place.line}:${place.column}`)
+  return errors.map(({ code, location }) => `${code} ${location.line}:${location.column}`)
 }
 
 /** The generated rules of one operation: all keys below `match`. */
@@ -202,7 +202,7 @@ t.test(
     const { problems, text } = importContract(readExample('mixed-security.yaml'), NAMES, ANYTHING)
     t.equal(text, undefined)
     t.same(
-      problems.map(({ code, place }) => `${code} ${place.line}:${place.column}`),
+      problems.map(({ code, location }) => `${code} ${location.line}:${location.column}`),
       ['O108 12:12', 'O105 27:3', 'O103 37:11', 'O103 51:28', 'O103 56:18'],
     )
   },
@@ -213,7 +213,7 @@ t.test(
   async (t) => {
     const { problems } = importContract(readExample('odd-templates.yaml'), NAMES, ANYTHING)
     t.same(
-      problems.map(({ code, place }) => `${code} ${place.line}`),
+      problems.map(({ code, location }) => `${code} ${location.line}`),
       [5, 7, 9, 11]
         .map((line) => `O101 ${line}`)
         .concat(

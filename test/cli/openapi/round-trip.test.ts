@@ -180,7 +180,7 @@ t.test('an export without x-scopegate and its policies agree in scopes and anony
         operations,
         policies,
         implication: NO_IMPLICATION,
-        placeOf: () => wholeFile('test'),
+        locationOf: () => wholeFile('test'),
       })
       deepEqual(drift, [])
     }),
@@ -220,7 +220,7 @@ t.test(
       operations,
       policies,
       implication: NO_IMPLICATION,
-      placeOf: () => wholeFile('test'),
+      locationOf: () => wholeFile('test'),
     })
     t.same(drift, [])
   },
@@ -243,7 +243,7 @@ t.test("the demo's own contract has no security; with the policies' it agrees wi
       operations,
       policies: set.compiled,
       implication: readImplication(set.catalogue),
-      placeOf: ({ policy }) => wholeFile(policy.source.file),
+      locationOf: ({ policy }) => wholeFile(policy.source.file),
     })
   }
   const alone = drift(json)

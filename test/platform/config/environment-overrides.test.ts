@@ -96,7 +96,7 @@ t.test('readOverrides() reads the variables of one section only', async (t) => {
     ['PORT', 'SCOPEGATE_BASE_URL'],
   )
   t.strictSame(
-    diagnostics.map(({ place }) => place.file),
+    diagnostics.map(({ location }) => location.file),
     ['environment variable SCOPEGATE_PART_NO'],
   )
 })
@@ -135,7 +135,7 @@ t.test('readOverrides() reports a file that cannot be read, with its path and th
   const dir = t.testdir({ folder: {} })
   const nowhere = join(dir, 'nowhere')
   const folder = join(dir, 'folder')
-  const place = (name: string) => ({
+  const location = (name: string) => ({
     file: `environment variable ${name}`,
     line: undefined,
     column: undefined,
@@ -146,7 +146,7 @@ t.test('readOverrides() reports a file that cannot be read, with its path and th
     code: 'C001',
     severity: 'error',
     message: `the file that ${name} names cannot be read (${code})`,
-    place: place(name),
+    location: location(name),
     hint: `it names ${path}`,
     related: [],
   })
@@ -164,7 +164,7 @@ t.test('readOverrides() warns about a variable that matches no key', async (t) =
         code: 'C110',
         severity: 'warning',
         message: 'SCOPEGATE_BASE_URI matches no configuration key',
-        place: {
+        location: {
           file: 'environment variable SCOPEGATE_BASE_URI',
           line: undefined,
           column: undefined,

@@ -74,7 +74,7 @@ t.test(
       t.equal(error.exitCode, 3)
       t.equal(error.code, 'ERR_CONFIG_INVALID')
       t.strictSame(
-        error.diagnostics.map((one) => [one.code, one.place.line, one.place.column]),
+        error.diagnostics.map((one) => [one.code, one.location.line, one.location.column]),
         [
           ['C105', 1, 10],
           ['C104', 2, 34],
@@ -117,7 +117,7 @@ t.test(
     }
     const found = refused(t, GOOD, env)
     t.strictSame(
-      found.map((one) => [one.code, one.place.file, one.place.line]),
+      found.map((one) => [one.code, one.location.file, one.location.line]),
       [
         ['C106', 'environment variable REDIS_URL', undefined],
         ['C104', 'environment variable SCOPEGATE_DEVELOPMENT', undefined],
@@ -300,7 +300,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       code: 'C110',
       severity: 'warning',
       message: 'SCOPEGATE_BASE_URL__X matches no configuration key',
-      place: inVariable('SCOPEGATE_BASE_URL__X'),
+      location: inVariable('SCOPEGATE_BASE_URL__X'),
       hint: 'did you mean SCOPEGATE_BASE_URL?',
       related: [],
     },
@@ -308,7 +308,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       code: 'C001',
       severity: 'error',
       message: 'the file that SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE names cannot be read (ENOENT)',
-      place: inVariable('SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE'),
+      location: inVariable('SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE'),
       hint: 'it names /nowhere/secret',
       related: [],
     },
@@ -317,7 +317,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       severity: 'error',
       message:
         'SCOPEGATE_ISSUERS__7 cannot be set: its parent must be a map or a list that reaches this index',
-      place: inVariable('SCOPEGATE_ISSUERS__7'),
+      location: inVariable('SCOPEGATE_ISSUERS__7'),
       hint: 'number list items from 0, without gaps',
       related: [],
     },
@@ -325,7 +325,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       code: 'C106',
       severity: 'error',
       message: 'SCOPEGATE_LISTEN__PORT: listen.port must be at most 65535',
-      place: inVariable('SCOPEGATE_LISTEN__PORT'),
+      location: inVariable('SCOPEGATE_LISTEN__PORT'),
       hint: undefined,
       related: [],
     },
@@ -360,7 +360,7 @@ t.test('readConfig() sets values below absent and empty parents, and not below t
   ] as const)
     t.match(
       diagnosticsOf(() => loose(text, env)).filter(({ code }) => code === 'C111'),
-      [{ place: inVariable(Object.keys(env)[0] ?? '') }],
+      [{ location: inVariable(Object.keys(env)[0] ?? '') }],
       `${text} ${JSON.stringify(env)}`,
     )
 })
@@ -452,7 +452,7 @@ count: 1
   })
   const file = join(dir, 'config', 'a.yaml')
   const env = { SCOPEGATE_LIST__2: 'z', SCOPEGATE_BY_NAME__H__FILE: 'y' }
-  const { value, placeOf } = readConfig({ file, schema: Paths, env })
+  const { value, locationOf } = readConfig({ file, schema: Paths, env })
   const inside = (name: string): string => join(dir, 'config', name)
   t.strictSame(JSON.parse(JSON.stringify(value)), {
     one: join(dir, 'a'),
@@ -467,7 +467,7 @@ count: 1
   })
   t.equal(Object.getPrototypeOf(value.byName), null)
   const at = (path: (string | number)[]) => {
-    const { file, line, column, length, text } = placeOf(path)
+    const { file, line, column, length, text } = locationOf(path)
     return { file, line, column, length, text }
   }
   t.strictSame(at(['list', 2]), inVariable('SCOPEGATE_LIST__2'))
@@ -483,14 +483,14 @@ t.test('readConfig() returns the warnings of the environment, and sorts errors b
       code: 'C110',
       severity: 'warning',
       message: 'SCOPEGATE_ELEPHANT matches no configuration key',
-      place: inVariable('SCOPEGATE_ELEPHANT'),
+      location: inVariable('SCOPEGATE_ELEPHANT'),
       hint: undefined,
       related: [],
     },
   ])
   const found = refused(t, `${GOOD}tokenCache: { maxTtl: 5 }\nnone: 1\n`.replace('../policies', '""'), {})
   t.strictSame(
-    found.map(({ code, place }) => [code, place.line]),
+    found.map(({ code, location }) => [code, location.line]),
     [
       ['C106', 3],
       ['C104', 9],
@@ -507,7 +507,7 @@ t.test('readConfig() shows a file in the working folder by its relative path', a
     code: 'C002',
     severity: 'error',
     message: 'the file is empty',
-    place: { ...inVariable(''), file: relative(process.cwd(), file) },
+    location: { ...inVariable(''), file: relative(process.cwd(), file) },
     hint: undefined,
     related: [],
   })

@@ -16,9 +16,9 @@ t.test(
     t.match(
       diagnosticsOf(() => readScopeCatalogue({ file })),
       [
-        { code: 'C105', place: { line: 2 } },
-        { code: 'C105', place: { line: 3 } },
-        { code: 'C102', place: { line: 4 }, hint: 'did you mean "write"?' },
+        { code: 'C105', location: { line: 2 } },
+        { code: 'C105', location: { line: 3 } },
+        { code: 'C102', location: { line: 4 }, hint: 'did you mean "write"?' },
       ],
     )
     const twice = join(
@@ -27,7 +27,7 @@ t.test(
     )
     t.match(
       diagnosticsOf(() => readScopeCatalogue({ file: twice })),
-      [{ code: 'C201', place: { line: 4, column: 13 }, related: [{ place: { line: 2 } }] }],
+      [{ code: 'C201', location: { line: 4, column: 13 }, related: [{ location: { line: 2 } }] }],
     )
   },
 )
@@ -43,20 +43,20 @@ t.test(
       return diagnosticsOf(() => readScopeCatalogue({ file }))
     }
     t.match(diagnosticsFor(plain + scope('courses:write', 'course:read, nothing')), [
-      { code: 'C202', place: { line: 3 }, hint: 'did you mean "courses:read"?' },
-      { code: 'C202', place: { line: 3 }, hint: 'define it, or remove it from implies' },
+      { code: 'C202', location: { line: 3 }, hint: 'did you mean "courses:read"?' },
+      { code: 'C202', location: { line: 3 }, hint: 'define it, or remove it from implies' },
     ])
     t.match(diagnosticsFor(scope('a', 'a')), [
-      { code: 'C203', place: { line: 2 }, message: '"a" implies itself' },
+      { code: 'C203', location: { line: 2 }, message: '"a" implies itself' },
     ])
     t.match(diagnosticsFor(scope('a', 'b') + scope('b', 'c') + scope('c', 'a') + scope('d', 'a')), [
-      { code: 'C203', place: { line: 2 }, message: '"a" implies "b", which implies "a"' },
-      { code: 'C203', place: { line: 3 } },
-      { code: 'C203', place: { line: 4 } },
+      { code: 'C203', location: { line: 2 }, message: '"a" implies "b", which implies "a"' },
+      { code: 'C203', location: { line: 3 } },
+      { code: 'C203', location: { line: 4 } },
     ])
-    t.match(diagnosticsFor(plain + scope('courses:write', '')), [{ code: 'C106', place: { line: 3 } }])
+    t.match(diagnosticsFor(plain + scope('courses:write', '')), [{ code: 'C106', location: { line: 3 } }])
     t.match(diagnosticsFor(plain + scope('a', 'courses:read, courses:read')), [
-      { code: 'C106', place: { line: 3 } },
+      { code: 'C106', location: { line: 3 } },
     ])
     const file = join(
       t.testdir({ 'scopes.yaml': `scopes:\n${scope('courses:write', 'courses:read')}${plain}` }),
@@ -112,10 +112,10 @@ t.test(
 function problemsOf(t: Test, text: string): readonly string[] {
   const file = join(t.testdir({ 'scopes.yaml': text }), 'scopes.yaml')
   return diagnosticsOf(() => readScopeCatalogue({ file })).map(
-    ({ code, severity, place, message, hint, related }) =>
+    ({ code, severity, location, message, hint, related }) =>
       [
-        `${severity} ${code} ${place.line}:${place.column}:${place.length} ${message} (${hint})`,
-        ...related.map((one) => `${one.place.line}:${one.place.column} ${one.message}`),
+        `${severity} ${code} ${location.line}:${location.column}:${location.length} ${message} (${hint})`,
+        ...related.map((one) => `${one.location.line}:${one.location.column} ${one.message}`),
       ].join(' | '),
   )
 }
@@ -232,8 +232,8 @@ t.test(
     )
     for (const scope of catalogue.values()) t.ok(Object.isFrozen(scope))
     t.strictSame(
-      diagnosticsOf(() => readScopeCatalogue({ file: '/nowhere' })).map(({ place, message }) => [
-        place.file,
+      diagnosticsOf(() => readScopeCatalogue({ file: '/nowhere' })).map(({ location, message }) => [
+        location.file,
         message,
       ]),
       [['/nowhere', 'the file does not exist']],

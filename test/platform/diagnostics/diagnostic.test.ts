@@ -20,18 +20,18 @@ t.test('diagnostic() is an error without a hint by default', async (t) => {
     code: 'C001',
     severity: 'error',
     message: 'm',
-    place: WHOLE,
+    location: WHOLE,
     hint: undefined,
     related: [],
   })
-  const related = [{ message: 'here', place: wholeFile('b.yaml') }]
+  const related = [{ message: 'here', location: wholeFile('b.yaml') }]
   t.strictSame(diagnostic('C001', 'm', wholeFile('a.yaml'), { severity: 'note', hint: 'h', related }), {
     code: 'C001',
     severity: 'note',
     message: 'm',
-    place: WHOLE,
+    location: WHOLE,
     hint: 'h',
-    related: [{ message: 'here', place: { ...WHOLE, file: 'b.yaml' } }],
+    related: [{ message: 'here', location: { ...WHOLE, file: 'b.yaml' } }],
   })
 })
 
@@ -60,7 +60,7 @@ t.test('sortDiagnostics() sorts by file, line, column and code, and puts whole f
     diagnostic(code, 'm', { ...wholeFile(file), line, column }),
   )
   const keysOf = (sorted: readonly Diagnostic[]) =>
-    sorted.map(({ code, place }) => [place.file, place.line, place.column, code])
+    sorted.map(({ code, location }) => [location.file, location.line, location.column, code])
   t.strictSame(keysOf(sortDiagnostics(all.toReversed())), keys)
   t.strictSame(keysOf(sortDiagnostics([...all.slice(5), ...all.slice(0, 5)])), keys)
   const equal = ['one', 'two'].map((message) => diagnostic('C001', message, wholeFile('a')))
@@ -82,14 +82,14 @@ t.test('capPerCode() keeps 50 diagnostics of each code and file, and counts the 
   const capped = capPerCode(many(52, 'C1', 'a'))
   t.equal(capped.length, 51)
   t.strictSame(
-    capped.slice(0, 50).map(({ place }) => place.line),
+    capped.slice(0, 50).map(({ location }) => location.line),
     Array.from({ length: 50 }, (_, line) => line + 1),
   )
   t.strictSame(capped[50], {
     code: 'C1',
     severity: 'warning',
     message: 'this file has 2 more problems with this code',
-    place: { ...WHOLE, file: 'a' },
+    location: { ...WHOLE, file: 'a' },
     hint: undefined,
     related: [],
   })

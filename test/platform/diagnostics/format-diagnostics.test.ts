@@ -35,7 +35,7 @@ t.test('formatDiagnostics() uses the layout of rustc', async (t) => {
     hint: 'did you mean "timeout"?',
   })
   const two = diagnostic('P301', 'both claim GET /x', at('  path: /x', 9, 2), {
-    related: [{ message: 'a/one matches it here', place: { ...at('path: /x', 7, 2, 7), file: 'b.yaml' } }],
+    related: [{ message: 'a/one matches it here', location: { ...at('path: /x', 7, 2, 7), file: 'b.yaml' } }],
   })
   t.equal(
     formatDiagnostics([one, two, diagnostic('C002', 'the file is empty', wholeFile('c.yaml'))]),
@@ -163,7 +163,7 @@ t.test('formatDiagnostics() shows a hint without a source line, and a line witho
         'm',
         { ...whole, line: 12, text: 'a: b' },
         {
-          related: [{ message: 'the first definition', place: { ...whole, line: 3, column: 2 } }],
+          related: [{ message: 'the first definition', location: { ...whole, line: 3, column: 2 } }],
         },
       ),
     ]),
@@ -185,10 +185,10 @@ error[C001]: m
 })
 
 t.test('formatDiagnostics() escapes and masks each part', async (t) => {
-  const place = { ...at('u: http://me:pw@h, //a@b@c x://y', 4, 4), file: 'a\u001b.yaml' }
-  const related = [{ message: 'see\u001b', place: { ...wholeFile('b\u001b'), line: 1 } }]
+  const location = { ...at('u: http://me:pw@h, //a@b@c x://y', 4, 4), file: 'a\u001b.yaml' }
+  const related = [{ message: 'see\u001b', location: { ...wholeFile('b\u001b'), line: 1 } }]
   t.equal(
-    formatDiagnostics([diagnostic('P1', 'bad\u001b\tredis://a@h', place, { hint: 'not\u001b', related })]),
+    formatDiagnostics([diagnostic('P1', 'bad\u001b\tredis://a@h', location, { hint: 'not\u001b', related })]),
     `error[P1]: bad\\u{1b}  redis://*@h
    --> a\\u{1b}.yaml:10:4
    |
@@ -200,7 +200,7 @@ t.test('formatDiagnostics() escapes and masks each part', async (t) => {
 })
 
 t.test('formatDiagnostics() colors the severity, the message, the caret and related carets', async (t) => {
-  const related = [{ message: 'r', place: at('x', 1, 1, 1) }]
+  const related = [{ message: 'r', location: at('x', 1, 1, 1) }]
   const coloured = (severity: 'error' | 'warning' | 'note') =>
     formatDiagnostics([diagnostic('P1', 'm', at('abc', 2, 1), { severity, hint: 'h', related })], {
       colour: true,

@@ -77,10 +77,10 @@ t.test('a shutdown that exceeds its deadline logs exactly these fields', async (
 t.test('a configuration warning is logged with exactly these fields', async (t) => {
   const lines: unknown[] = []
   const logger = createLogger({ level: 'info', service }, { write: (line) => lines.push(JSON.parse(line)) })
-  const place = wholeFile('config/gateway.yaml')
+  const location = wholeFile('config/gateway.yaml')
   logConfigWarnings(logger, [
-    diagnostic('C999', 'it is odd', place),
-    diagnostic('C999', 'it is odd', place, { hint: 'change it' }),
+    diagnostic('C999', 'it is odd', location),
+    diagnostic('C999', 'it is odd', location, { hint: 'change it' }),
   ])
   const fields = { level: 'warn', service, event: 'config_warning', diagnostic: 'C999' }
   const shown = { file: 'config/gateway.yaml', length: 1 }

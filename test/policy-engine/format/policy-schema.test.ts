@@ -39,9 +39,9 @@ t.test('policySchema() rejects the same structural errors as the loader', async 
     ['    match', '    scopes: [things:read]\n    match'],
     ['    match', '    scopes: { al: [things:read] }\n    match'],
   ] as const) {
-    const { value, placeOf } = parseYaml(POLICY.replace(from, to), { shownAs: 'x', letter: 'P' })
+    const { value, locationOf } = parseYaml(POLICY.replace(from, to), { shownAs: 'x', letter: 'P' })
     t.equal(isValid(value), false, to)
-    t.not(checkPolicyFile(value, placeOf).length, 0, to)
+    t.not(checkPolicyFile(value, locationOf).length, 0, to)
   }
   t.equal(isValid(parseYaml(POLICY, { shownAs: 'x', letter: 'P' }).value), true)
 })

@@ -12,7 +12,7 @@ function load(rest: string, presets = SHIPPED) {
   const loaded = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': text }), presets })
   return {
     ...loaded,
-    codes: loaded.diagnostics.map(({ code, place, hint }) => `${code} ${place.line}:${place.column} ${hint}`),
+    codes: loaded.diagnostics.map(({ code, location, hint }) => `${code} ${location.line}:${location.column} ${hint}`),
   }
 }
 
@@ -73,7 +73,7 @@ t.test('conditions are checked against the anonymous setting of the preset', asy
 t.test('readPresets() lists every problem', async (t) => {
   const found = (text: string) =>
     diagnosticsOf(() => readPresets(join(t.testdir({ 'presets.yaml': text }), 'presets.yaml'))).map(
-      ({ code, place }) => `${code} ${place.line}:${place.column}`,
+      ({ code, location }) => `${code} ${location.line}:${location.column}`,
     )
   t.strictSame(found('presets: { a: { timout: 5s, anonymous: alow } }'), ['C101 1:17', 'C102 1:40'])
   t.strictSame(found('presets: { a: { headers: { request: { set: { host: x } } } } }'), ['P312 1:46'])
@@ -138,7 +138,7 @@ routes:
     )
     t.same(
       diagnosticsOf(() => readPresets(wrong)).map(
-        ({ code, place }) => `${code} ${place.line}:${place.column}`,
+        ({ code, location }) => `${code} ${location.line}:${location.column}`,
       ),
       ['C105 3:26', 'P320 2:26'],
     )

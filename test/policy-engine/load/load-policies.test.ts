@@ -131,7 +131,7 @@ t.test('loadPolicies() warns about paths that differ only in case, and loads the
   const more = '  - name: shout\n    match: { methods: [GET], path: /API/storage }\n'
   const { routes, diagnostics } = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': POLICY + more }) })
   t.match(diagnostics, [
-    { code: 'P305', severity: 'warning', place: { line: 20 }, related: [{ place: { line: 18 } }] },
+    { code: 'P305', severity: 'warning', location: { line: 20 }, related: [{ location: { line: 18 } }] },
   ])
   t.equal(routes.length, 3)
 })
@@ -159,8 +159,8 @@ t.test('loadPolicies() reports a policy name in two folders with both files', as
   t.match(
     diagnostics.find(({ code }) => code === 'P303'),
     {
-      place: { file: /two\/a\.policy\.yaml$/, line: 3 },
-      related: [{ place: { file: /one\/a\.policy\.yaml$/, line: 3 } }],
+      location: { file: /two\/a\.policy\.yaml$/, line: 3 },
+      related: [{ location: { file: /one\/a\.policy\.yaml$/, line: 3 } }],
     },
   )
 })
@@ -169,6 +169,6 @@ t.test('loadPolicies() reads the tests in nested folders', async (t) => {
   const tests = `apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: storage\ntests:\n  - it: denies\n    request: { method: GET, path: /api/storage }\n    expect: { decision: deny }\n`
   const dir = t.testdir({ team: { 'a.policy.yaml': POLICY, 'a_test.yaml': tests, 'b.yaml': '{}\n' } })
   const loaded = loadPolicies({ dir, withTestFiles: true })
-  t.match(loaded.diagnostics, [{ code: 'P006', place: { file: /team\/b\.yaml$/ } }])
+  t.match(loaded.diagnostics, [{ code: 'P006', location: { file: /team\/b\.yaml$/ } }])
   t.match(loaded.tests, [{ it: 'denies', source: { file: /team\/a_test\.yaml$/ } }])
 })

@@ -8,12 +8,12 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../../../platform/dia
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { findSarifFaults } from '../../../fixtures/find-sarif-faults.ts'
 
-const place = { file: 'policies/a, b:c.policy.yaml', line: 3, column: 7, length: 4, text: 'name: "é"' }
+const location = { file: 'policies/a, b:c.policy.yaml', line: 3, column: 7, length: 4, text: 'name: "é"' }
 const AWKWARD: readonly Diagnostic[] = [
-  diagnostic('P101', '100% wrong,\r\nin: two lines', place, { hint: '::error::injected' }),
-  diagnostic('P305', 'a warning', place, {
+  diagnostic('P101', '100% wrong,\r\nin: two lines', location, { hint: '::error::injected' }),
+  diagnostic('P305', 'a warning', location, {
     severity: 'warning',
-    related: [{ message: 'the other path', place }],
+    related: [{ message: 'the other path', location }],
   }),
   diagnostic('C110', 'sets nothing', wholeFile('environment variable SCOPEGATE_BASE_ULR')),
   diagnostic('P001', 'the file does not exist', wholeFile('/elsewhere/a b.policy.yaml')),
@@ -51,7 +51,7 @@ t.test('renderGithub() escapes text of a file that would be a command or a prope
     '::error file=environment variable SCOPEGATE_BASE_ULR,title=C110::sets nothing%0Adocs/errors/C110.md',
   )
   t.same(lines.slice(4), ['3 errors', ''])
-  const note = diagnostic('N301', 'a note', place, { severity: 'note' })
+  const note = diagnostic('N301', 'a note', location, { severity: 'note' })
   t.match(renderGithub(aReport([], [note]), { allNotes: true }), /^::notice /)
   t.equal(renderGithub(aReport([], [note]), { allNotes: false }), 'ok\n')
 })

@@ -134,7 +134,7 @@ t.test('an unreadable nested folder is an error, because its policies would disa
     t.same(found, { code: 'EACCES', folder: 'team' })
     t.same(readFolder(folder), { code: 'EACCES', folder: 'team' })
     t.match(findPolicyFiles(folder, found).diagnostics, [
-      { code: 'P001', place: { file: join(folder, 'team') } },
+      { code: 'P001', location: { file: join(folder, 'team') } },
     ])
     chmodSync(join(folder, 'team'), 0o700)
     t.not((await read(folder)).hash, hash)

@@ -7,13 +7,13 @@ import { isProtectedAddress } from '../../../../gateway/tokens/jwt/is-protected-
 import { createKeySource, type KeysLocation } from '../../../../gateway/tokens/jwt/key-source.ts'
 import { type JwtIssuerOptions, type Misconduct, startJwtIssuer } from '../../../fixtures/a-jwt-issuer.ts'
 
-async function setUp(t: Test, options: JwtIssuerOptions & { place?: KeysLocation; timeoutMs?: number } = {}) {
+async function setUp(t: Test, options: JwtIssuerOptions & { location?: KeysLocation; timeoutMs?: number } = {}) {
   const issuer = await startJwtIssuer(options)
   const fetcher = createDocumentFetcher({ ca: undefined })
   t.teardown(() => Promise.all([issuer.close(), fetcher.close()]))
   const load = createKeySource({
     issuer: issuer.issuer,
-    place: options.place ?? { by: 'discovery' },
+    location: options.location ?? { by: 'discovery' },
     algorithms: new Set(['ES256']),
     fetchDocument: fetcher.fetchDocument,
     timeoutMs: options.timeoutMs ?? 20_000,
@@ -127,7 +127,7 @@ for (const [what, code, how] of MISCONDUCT)
     const load = (timeoutMs: number) =>
       createKeySource({
         issuer: issuer.issuer,
-        place: { by: 'uri', uri: issuer.jwksUri },
+        location: { by: 'uri', uri: issuer.jwksUri },
         algorithms: new Set(['ES256']),
         fetchDocument: fetcher.fetchDocument,
         timeoutMs,
@@ -198,7 +198,7 @@ t.test('keys at a new URL are found again', async (t) => {
 
 t.test('keys come from a file without a request', async (t) => {
   const file = join(t.testdir({}), 'keys.json')
-  const { issuer, load } = await setUp(t, { place: { by: 'file', file } })
+  const { issuer, load } = await setUp(t, { location: { by: 'file', file } })
   await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_FILE' })
   for (const text of ['{', '[]', ' '.repeat(600_000)]) {
     writeFileSync(file, text)

@@ -25,14 +25,14 @@ t.test(
     })
     t.teardown(() => sessions.close())
     const open = (name: string, lifetimeSeconds: number): void => {
-      const place = sessions.enter(name)
-      if ('refused' in place) throw new Error(place.refused)
-      t.teardown(place.leave)
-      place.opened({
+      const slot = sessions.enter(name)
+      if ('refused' in slot) throw new Error(slot.refused)
+      t.teardown(slot.leave)
+      slot.opened({
         session: {
           close(code: number, reason: string) {
             closed.push(`${name} ${code} ${reason}`)
-            place.leave()
+            slot.leave()
             ended.resolve()
           },
         } as unknown as WebsocketSession,

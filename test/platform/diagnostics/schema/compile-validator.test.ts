@@ -11,7 +11,7 @@ import {
 import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-locations.ts'
 
 /** A location whose file is the path, and whose column tells keys (1) and values (2) apart. */
-const placeOf = (path: YamlPath, part: 'key' | 'value') => ({
+const locationOf = (path: YamlPath, part: 'key' | 'value') => ({
   file: path.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.'),
   line: 1,
   column: { key: 1, value: 2 }[part],
@@ -22,9 +22,9 @@ const placeOf = (path: YamlPath, part: 'key' | 'value') => ({
 /** All problems of a value, as lines: code, path, key or value, message and hint. */
 function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonly string[] {
   const check = compileValidator(schema, explain === undefined ? { letter: 'C' } : { letter: 'P', explain })
-  return check(value, placeOf).map(({ code, severity, place, message, hint, related }) => {
+  return check(value, locationOf).map(({ code, severity, location, message, hint, related }) => {
     t.strictSame([severity, related], ['error', []])
-    const at = `${place.file || '(root)'} ${['key', 'value'][(place.column ?? 0) - 1]}`
+    const at = `${location.file || '(root)'} ${['key', 'value'][(location.column ?? 0) - 1]}`
     return `${code} ${at}: ${message}${hint === undefined ? '' : ` => ${hint}`}`
   })
 }
@@ -339,7 +339,7 @@ t.test('compileValidator() reports one problem per location, and at most 50 of a
   const check = compileValidator(many, { letter: 'C' })
   const list = Array.from({ length: 60 }, () => 'x')
   let line = 0
-  const found = check({ list }, () => ({ ...placeOf([], 'value'), file: 'a', line: ++line }))
+  const found = check({ list }, () => ({ ...locationOf([], 'value'), file: 'a', line: ++line }))
   t.equal(found.length, 51)
   t.equal(found.at(-1)?.message, 'this file has 10 more problems with this code')
 })

@@ -95,7 +95,7 @@ t.test('readTextFile() explains each failure and its remedy', async (t) => {
         code,
         severity: 'error',
         message,
-        place: { file: 'config/a.yaml', line: undefined, column: undefined, length: 1, text: undefined },
+        location: { file: 'config/a.yaml', line: undefined, column: undefined, length: 1, text: undefined },
         hint,
         related: [],
       },

@@ -35,15 +35,15 @@ t.test('createLocationFinder() shows lines of at most 10,000 UTF-16 units', asyn
 
 t.test('createLocationFinder() computes a location once, on first access', async (t) => {
   let calls = 0
-  const place = createLocationFinder(
+  const location = createLocationFinder(
     'ab\ncd',
     'a.yaml',
   )(() => {
     calls += 1
     return [4, 5]
   })
-  t.equal(place.file, 'a.yaml')
+  t.equal(location.file, 'a.yaml')
   t.equal(calls, 0)
-  t.strictSame([place.line, place.column, place.length, place.text], [2, 2, 1, 'cd'])
+  t.strictSame([location.line, location.column, location.length, location.text], [2, 2, 1, 'cd'])
   t.equal(calls, 1)
 })

@@ -46,12 +46,12 @@ t.test('parseYaml() never throws, and each problem names an existing line', asyn
   fc.assert(
     fc.property(fc.array(words, { maxLength: 30 }), (parts) => {
       const text = parts.join('')
-      const { diagnostics, value, placeOf } = parse(text)
+      const { diagnostics, value, locationOf } = parse(text)
       const count = text.split('\n').length
-      for (const { place } of [...diagnostics, { place: placeOf(['a', 0]) }]) {
-        if (place.line !== undefined && (place.line < 1 || place.line > count))
-          throw new Error(`line ${place.line}`)
-        if (place.column !== undefined && place.column < 1) throw new Error(`column ${place.column}`)
+      for (const { location } of [...diagnostics, { location: locationOf(['a', 0]) }]) {
+        if (location.line !== undefined && (location.line < 1 || location.line > count))
+          throw new Error(`line ${location.line}`)
+        if (location.column !== undefined && location.column < 1) throw new Error(`column ${location.column}`)
       }
       if (value === undefined && diagnostics.length === 0) throw new Error('refused without a word')
       formatDiagnostics(diagnostics)
@@ -98,7 +98,7 @@ t.test(
 t.test('parseYaml() explains the indentation of a line that has no parent key', async (t) => {
   const { diagnostics } = parse('/x:\n    /y: 1\n  /z: 2\n')
   t.equal(diagnostics.length, 1)
-  t.match(diagnostics, [{ code: 'P012', place: { line: 3, column: 3 }, hint: /other keys of its map/ }])
+  t.match(diagnostics, [{ code: 'P012', location: { line: 3, column: 3 }, hint: /other keys of its map/ }])
 })
 
 t.test('parseYaml() returns maps without a prototype', async (t) => {
@@ -109,11 +109,11 @@ t.test('parseYaml() returns maps without a prototype', async (t) => {
 })
 
 t.test(
-  'placeOf() locates keys, values and list items, and the nearest parent of a missing element',
+  'locationOf() locates keys, values and list items, and the nearest parent of a missing element',
   async (t) => {
-    const { placeOf } = parse('a:\n  - b: { c: "dé" }\n    e:\n  - f\n')
+    const { locationOf } = parse('a:\n  - b: { c: "dé" }\n    e:\n  - f\n')
     const at = (path: (string | number)[], part?: 'key' | 'value') => {
-      const { line, column, length } = placeOf(path, part)
+      const { line, column, length } = locationOf(path, part)
       return [line, column, length]
     }
     t.strictSame(at([]), [1, 1, 1])

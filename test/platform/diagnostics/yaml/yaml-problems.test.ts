@@ -6,12 +6,12 @@ import { parseYaml, readYamlFile } from '../../../../platform/diagnostics/yaml/y
 function describe(text: string): readonly string[] {
   const { diagnostics, value } = parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
   if (diagnostics.length === 0) return [`OK ${JSON.stringify(value)}`]
-  return diagnostics.map(({ code, place, message, hint, related }) => {
+  return diagnostics.map(({ code, location, message, hint, related }) => {
     const more = related.map(
-      (one) => ` (${one.place.line}:${one.place.column}:${one.place.length} ${one.message})`,
+      (one) => ` (${one.location.line}:${one.location.column}:${one.location.length} ${one.message})`,
     )
     const fix = hint === undefined ? '' : ` => ${hint}`
-    return `${code} ${place.line}:${place.column}:${place.length} ${message}${fix}${more.join('')}`
+    return `${code} ${location.line}:${location.column}:${location.length} ${message}${fix}${more.join('')}`
   })
 }
 
@@ -324,9 +324,9 @@ t.test(
     t.strictSame([good.file, JSON.stringify(good.value), good.diagnostics], ['shown.yaml', '{"a":1}', []])
     const bad = readYamlFile(join(dir, 'none.yaml'), naming)
     const whole = { file: 'shown.yaml', line: undefined, column: undefined, length: 1, text: undefined }
-    t.strictSame([bad.file, bad.value, bad.placeOf(['a'])], ['shown.yaml', undefined, whole])
+    t.strictSame([bad.file, bad.value, bad.locationOf(['a'])], ['shown.yaml', undefined, whole])
     t.strictSame(
-      bad.diagnostics.map(({ code, place }) => [code, place]),
+      bad.diagnostics.map(({ code, location }) => [code, location]),
       [['C001', whole]],
     )
     t.equal(JSON.stringify(readYamlFile('/nowhere', naming, { text: 'b: 2' }).value), '{"b":2}')
@@ -433,7 +433,7 @@ t.test('parseYaml() also reports the mistake in the last line, after each other 
     const { diagnostics } = parseYaml(`${text}z: @y\n`, { shownAs: 'a.yaml', letter: 'P' })
     t.equal(
       diagnostics
-        .map(({ code, place }) => `${code} ${place.line}:${place.column}:${place.length}`)
+        .map(({ code, location }) => `${code} ${location.line}:${location.column}:${location.length}`)
         .join(', '),
       problems,
       JSON.stringify(text),
