@@ -23,12 +23,12 @@ export type RevocationStream = {
 const MAX_LISTENERS = 256
 /** A gateway closes a connection without data for three heartbeats. */
 const HEARTBEAT_MS = 5_000
-/** Upper limit of revocations to replay. A gateway that missed more gets `reset`. */
+/** Upper limit of revocations to replay. A gateway with a larger gap gets `reset`. */
 const MAX_REPLAYED = 10_000
 
 /**
  * Opens the revocation stream: `text/event-stream` responses to gateways.
- * - `ready`: the first event. `"resumed": true` when the server replays the missed events.
+ * - `ready`: the first event. `"resumed": true` when the server replays the events of the gap.
  * - `revoked`: one revocation, of any process on the store.
  * - `reset`: events may be missing.
  * - A comment every 5 seconds is the heartbeat.
@@ -112,11 +112,11 @@ export async function openRevocationStream(options: {
   }
 }
 
-/** Returns the first events of a stream: `ready`, then the missed revocations or `reset`. */
+/** Returns the first events of a stream: `ready`, then the revocations of the gap or `reset`. */
 async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
-  const missed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)
-  if (after !== undefined && missed !== undefined)
-    return readyEvent(after, true) + missed.map(revokedEvent).join('')
+  const replayed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)
+  if (after !== undefined && replayed !== undefined)
+    return readyEvent(after, true) + replayed.map(revokedEvent).join('')
   const ready = readyEvent(await log.lastId(), false)
   return after === undefined ? ready : `${ready}event: reset\ndata: {}\n\n`
 }

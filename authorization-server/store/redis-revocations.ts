@@ -27,9 +27,9 @@ export function openRedisRevocations(options: {
   readonly redis: Redis
   readonly url: string
   readonly issuer: string
-  /** Receives each revocation. `onMissed` runs when Redis may have lost some revocations. */
+  /** Receives each revocation. `onGap` runs when Redis may have lost some revocations. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
-  readonly onMissed: () => void
+  readonly onGap: () => void
 }): RedisRevocations {
   const { redis } = options
   const listeners = new Set<RevocationListener>()
@@ -50,8 +50,8 @@ export function openRedisRevocations(options: {
         options.onRevoked(own.flatMap(({ revocation }) => revocation ?? []))
         notify(listeners, own, runId)
       },
-      onMissed: () => {
-        options.onMissed()
+      onGap: () => {
+        options.onGap()
         for (const listener of listeners) listener.gap()
       },
       onLost: () => {

@@ -47,7 +47,7 @@ export async function openRedisStore(url: string, options: RedisStoreOptions): P
     onRevoked: (received) => {
       for (const { grant } of received) if (grant !== undefined) ended.add(grant)
     },
-    onMissed: () => void revokeAgain(ended, redis, options),
+    onGap: () => void revokeAgain(ended, redis, options),
   })
   return {
     artifacts: (model) => artifacts(model, redis, { ...options, ended }),

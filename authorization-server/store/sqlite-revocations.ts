@@ -77,7 +77,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       seenVersion = version
       failures = 0
     } catch {
-      // The file is locked or failing, which requests report. The next poll reads the missed entries.
+      // The file is locked or failing, which requests report. The next poll reads the skipped entries.
       failures += 1
       if (failures === MAX_FAILURES) for (const { listener } of followers) listener.lost()
     }
@@ -92,8 +92,8 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
         const last = newestId()
         const first = Number(oldest.get()?.['id'] ?? last + 1)
         if (at < first - 1 || last - at > limit) return undefined
-        const missed = read(at, limit)
-        return missed.length < last - at ? undefined : missed
+        const unread = read(at, limit)
+        return unread.length < last - at ? undefined : unread
       }),
     follow: async (listener) => {
       const follower = { listener, at: newestId() }

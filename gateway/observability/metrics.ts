@@ -173,7 +173,7 @@ export function retireRoutes(
 export type RevocationMeter = {
   revocations(count: number): void
   /** Counts a revocation gap, which cleared the token cache. */
-  revocationsMissed(): void
+  revocationGap(): void
 }
 
 /** An issuer with a revocation channel, and the state of the channel. */
@@ -200,13 +200,13 @@ export function createRevocationMeter(
     help: 'Received revocations; a revocation on two channels counts twice.',
     registers,
   })
-  const missed = new Counter({
+  const gaps = new Counter({
     name: 'scopegate_revocation_gaps_total',
     help: 'Revocation gaps that cleared the token cache; one at each start.',
     registers,
   })
   return {
     revocations: (count) => received.inc(count),
-    revocationsMissed: () => missed.inc(),
+    revocationGap: () => gaps.inc(),
   }
 }

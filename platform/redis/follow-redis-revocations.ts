@@ -19,7 +19,7 @@ export type FollowOptions = {
   /** Receives entries, oldest first. An entry can arrive more than once. */
   readonly onEntries: (entries: readonly RevocationEntry[], runId: string | undefined) => void
   /** Called for each possible gap in the entries, including the time before the first connection. */
-  readonly onMissed: () => void
+  readonly onGap: () => void
   /** Called when Redis has responded and all entries are delivered: every second, and after revocations. */
   readonly onAlive?: (redis: Redis) => Promise<void>
   /** Called when the connection fails, with the reason. */
@@ -41,7 +41,7 @@ const MOST_AT_ONCE = 1_000
 /**
  * Reads the revocation stream on its own connection until it is closed. After an interruption, it continues at the last
  * entry. If that entry is gone, or another server process responds, a gap is possible. In both cases, the function
- * calls `onMissed` and starts again.
+ * calls `onGap` and starts again.
  * @throws {BootError} like connectRedis with `mayBeAway`.
  */
 export async function followRedisRevocations(options: FollowOptions): Promise<RedisFollower> {
@@ -61,7 +61,7 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
     const isSame = position !== undefined && runId !== undefined && position.runId === runId
     if (position !== undefined && isSame && (await isThere(position.id))) return position
     const fresh = { runId, id: options.fromStart ? STREAM_START : await readLastId(redis) }
-    options.onMissed()
+    options.onGap()
     return fresh
   }
 
@@ -73,7 +73,7 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
         ? await readEntriesAfter(redis, position.id, MOST_AT_ONCE)
         : await awaitEntriesAfter(redis, position.id, { count: MOST_AT_ONCE, waitMs: WAIT_MS })
       // If other processes write faster than this one reads, Redis can trim unread entries.
-      if (isBehind && entries.length > 0 && !(await isThere(position.id))) options.onMissed()
+      if (isBehind && entries.length > 0 && !(await isThere(position.id))) options.onGap()
       isBehind = entries.length === MOST_AT_ONCE
       const last = entries.at(-1)
       if (last === undefined) {

@@ -3,7 +3,7 @@ import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './revocation-keys.ts'
 
 /**
- * Maximum number of entries. Redis deletes the oldest entries. A slow reader that missed a deleted entry starts again.
+ * Maximum number of entries. Redis deletes the oldest entries. A slow reader whose next entry was deleted starts again.
  */
 const MOST_ENTRIES = 100_000
 /** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */

@@ -204,7 +204,7 @@ t.test('Redis loses its data: denied tokens stay denied, and the services report
 })
 
 t.test(
-  'gateways lose Redis: revoked tokens are denied within the cap, and missed revocations arrive later',
+  'gateways lose Redis: revoked tokens are denied within the cap, and the revocations of the gap arrive later',
   async (t) => {
     const cluster = await startOnRedis(t, { servers: 1 })
     const { client, way } = cluster
@@ -250,7 +250,7 @@ t.test(
 )
 
 t.test(
-  'a paused gateway receives missed revocations, and uses no outdated token status until then',
+  'a paused gateway receives the revocations of the gap, and uses no outdated token status until then',
   async (t) => {
     const cluster = await startOnRedis(t, { servers: 1 })
     const [gateway] = cluster.gateways.slice(-1)
@@ -284,14 +284,14 @@ t.test('without Redis: the event stream resumes after a restart of the authoriza
   t.equal((await cluster.client.revoke(token)).status, 200)
   await denied(cluster, token, TOLD_MS)
   const gone = await endGrants(t, cluster)
-  const missed = await knownToken(t, cluster)
+  const revokedInGap = await knownToken(t, cluster)
   const [gateway] = cluster.gateways.slice(-1)
   if (gateway === undefined) return
   process.kill(gateway.process.pid, 'SIGSTOP')
-  t.equal((await cluster.client.revoke(missed)).status, 200)
+  t.equal((await cluster.client.revoke(revokedInGap)).status, 200)
   await cluster.servers[0]?.restart()
   process.kill(gateway.process.pid, 'SIGCONT')
-  await denied(cluster, missed)
+  await denied(cluster, revokedInGap)
   await awaitChannel(cluster, 'up')
   for (const one of cluster.gateways)
     t.equal(await one.metric('scopegate_revocation_gaps_total'), 1, 'only the gap at start-up')

@@ -241,7 +241,7 @@ t.test('a revocation closes the sessions of its grant with 1008, and no others',
   two.socket.close()
 })
 
-t.test('a missed revocation is detected when the channel reconnects', async (t) => {
+t.test('a revocation in a gap is detected when the channel reconnects', async (t) => {
   const under = await start(t)
   under.issuer.store('one', { scope: 'courses:read' })
   const one = await open(under, '/live/scoped', 'one')
@@ -279,7 +279,7 @@ t.test('a session ends when its issuer stays unavailable, but not at the first f
   nobody.socket.close()
 })
 
-t.test('a revocation that was missed during an issuer outage is detected afterwards', async (t) => {
+t.test('a revocation during an issuer outage is detected afterwards', async (t) => {
   const under = await start(t, {}, { ttlWithoutPushMs: 100 })
   const { issuer } = under
   issuer.store('one', { scope: 'courses:read' })

@@ -58,7 +58,7 @@ export function revocationListener(state: TokenState): RevocationListener {
   return {
     onRevoked: revoker(state),
     onGap() {
-      metrics.revocationsMissed()
+      metrics.revocationGap()
       tokenValidator.clear()
       sessions.recheck()
     },

@@ -101,7 +101,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         // An unreadable entry is a revocation, but its tokens are unknown.
         if (revocations.length < entries.length) onGap()
       },
-      onMissed: onGap,
+      onGap,
       async onAlive(redis) {
         const says = await redis.mget(keys)
         for (const [at, { issuer }] of issuers.entries()) {

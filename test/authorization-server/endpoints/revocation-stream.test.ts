@@ -90,20 +90,20 @@ t.test('counts listeners, and closes the stream when the server stops', async (t
   t.equal(await events.next(), undefined)
 })
 
-t.test('a reconnect with the last ID receives exactly the missed events, in order', async (t) => {
+t.test('a reconnect with the last ID receives exactly the events of the gap, in order', async (t) => {
   const before = await listenForRevocations(t, gateway)
   const { id = '' } = (await before.next()) ?? {}
   before.stop()
-  const missed: string[] = []
+  const expected: string[] = []
   for (let i = 0; i < 3; i++) {
     const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
-    missed.push(String((await introspect(server, accessToken))['grant']))
+    expected.push(String((await introspect(server, accessToken))['grant']))
     await client.revoke(accessToken)
   }
   const after = await listenForRevocations(t, { ...gateway, lastEventId: id })
   t.match(await after.next(), { event: 'ready', id, data: { resumed: true } })
   let last = ''
-  for (const grant of missed) {
+  for (const grant of expected) {
     const event = await after.next()
     t.match(event, { event: 'revoked', data: { grant } })
     last = event?.id ?? ''

@@ -80,10 +80,10 @@ t.test(
     const told = await events.next()
     t.match(told, { event: 'revoked', data: { iss: one.baseUrl, grant } })
     events.stop()
-    const missed = await revokeOne()
+    const grantInGap = await revokeOne()
     const resumed = await listenForRevocations(t, { ...at(one), lastEventId: told?.id ?? '' })
     t.match(await resumed.next(), { event: 'ready', data: { resumed: true } })
-    t.match(await resumed.next(), { event: 'revoked', data: { grant: missed } })
+    t.match(await resumed.next(), { event: 'revoked', data: { grant: grantInGap } })
   },
 )
 

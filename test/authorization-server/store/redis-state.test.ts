@@ -321,11 +321,11 @@ t.test(
     const told: unknown[] = []
     const stop = await store.revocations.follow({
       revoked: (logged) => void told.push(...logged.map(({ revocation }) => revocation.grant)),
-      gap: () => void told.push('missed'),
+      gap: () => void told.push('gap'),
       lost: () => void told.push('lost'),
     })
     await until('the start of the follower', async () => told.length > 0)
-    t.strictSame(told.splice(0), ['missed'])
+    t.strictSame(told.splice(0), ['gap'])
     const from = await store.revocations.lastId()
     t.match(from, /^[0-9a-f]{40}\.0-0$/)
     const add = (entry: string) => redis.xadd(REVOCATION_STREAM, '*', 'r', entry)
@@ -340,7 +340,7 @@ t.test(
     t.strictSame(told.splice(0), ['second'])
     await add('unreadable')
     await until('the gap', async () => told.length > 0)
-    t.strictSame(told.splice(0), ['missed'])
+    t.strictSame(told.splice(0), ['gap'])
     stop()
     await add('{"iss":"https://api.test","grant":"third","at":1}')
     const after = await store.revocations.readAfter(last, 10)
@@ -362,10 +362,10 @@ t.test(
     const told: string[] = []
     await store.revocations.follow({
       revoked: () => void told.push('revoked'),
-      gap: () => void told.push('missed'),
+      gap: () => void told.push('gap'),
       lost: () => void told.push('lost'),
     })
-    await until('the gap of the start', async () => told.includes('missed'))
+    await until('the gap of the start', async () => told.includes('gap'))
     const admin = new Redis(first.url)
     await store.artifacts('AccessToken').upsert('a', { grantId: 'g' }, 600)
     await admin.save()
@@ -376,7 +376,7 @@ t.test(
     await until('the loss', async () => told.includes('lost'))
     const second = await startRedis({ folder, port: first.port })
     t.teardown(() => second.stop())
-    await until('the gap', async () => told.lastIndexOf('missed') > told.indexOf('lost'))
+    await until('the gap', async () => told.lastIndexOf('gap') > told.indexOf('lost'))
     const renewed = await until('the log line', async () =>
       lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
     )

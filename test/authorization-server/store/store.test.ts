@@ -616,7 +616,7 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
   const from = await revokeOne(store, 'a')
   await store.revocations.follow({
     revoked: (logged) => void told.push(...logged.map(() => 'revoked')),
-    gap: () => void told.push('missed'),
+    gap: () => void told.push('gap'),
     lost: () => void told.push('lost'),
   })
   const database = new DatabaseSync(file)
@@ -624,7 +624,7 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
   await until('told', async () => told.length === 1)
   t.equal(await store.revocations.readAfter(from, 10), undefined)
   await revokeOne(store, 'b')
-  t.same(told, ['missed', 'revoked'])
+  t.same(told, ['gap', 'revoked'])
   database.exec('delete from revocations where id > 1; update sqlite_sequence set seq = 1')
   await until('told', async () => told.length === 3)
   database.exec(
@@ -632,7 +632,7 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
   )
   database.close()
   await until('lost', async () => told.length === 4)
-  t.same(told.slice(2), ['missed', 'lost'])
+  t.same(told.slice(2), ['gap', 'lost'])
   await store.close()
 })
 

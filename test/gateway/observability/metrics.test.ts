@@ -67,7 +67,7 @@ function someMetrics() {
   metrics.overloaded('loop')
   metrics.requestBroke()
   metrics.revocations(3)
-  metrics.revocationsMissed()
+  metrics.revocationGap()
   const reloads = createReloadMeter(metrics.registry)
   reloads.reloaded('failure')
   const tls = createTlsMetrics(metrics.registry, () => ({ expiresAtMs: 11_000 }))

@@ -23,7 +23,7 @@ t.test('the meter adds received revocations and counts gaps', async (t) => {
   const meter = createRevocationMeter([registry], () => [])
   meter.revocations(2)
   meter.revocations(3)
-  meter.revocationsMissed()
+  meter.revocationGap()
   t.strictSame(await seriesOf(registry, 'scopegate_revocations_received_total'), ['5'])
   t.strictSame(await seriesOf(registry, 'scopegate_revocation_gaps_total'), ['1'])
 })

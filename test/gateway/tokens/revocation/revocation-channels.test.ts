@@ -27,7 +27,7 @@ async function listen(
   },
 ) {
   const heard: (Revocation & { readonly from: string | undefined })[] = []
-  const seen = { missed: 0 }
+  const seen = { gaps: 0 }
   const clock = { aheadMs: 0 }
   const { stream, redis } = options
   const channels = createRevocationChannels({
@@ -51,7 +51,7 @@ async function listen(
   await channels.open({
     onRevoked: (revocations, from) => void heard.push(...revocations.map((one) => ({ ...one, from }))),
     onGap() {
-      seen.missed += 1
+      seen.gaps += 1
     },
   })
   return { channels, heard, seen, clock }
@@ -129,11 +129,11 @@ t.test('after a pause of the process a channel is disconnected until it receives
 t.test('an unreadable entry, or an entry without an issuer, is a revocation gap', async (t) => {
   const { url, redis } = await aRedis(t)
   const { heard, seen } = await listen(t, { redis: url })
-  await until('the first gap is reported', async () => seen.missed === 1)
+  await until('the first gap is reported', async () => seen.gaps === 1)
   await redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, '{')
-  await until('the gap is reported', async () => seen.missed === 2)
+  await until('the gap is reported', async () => seen.gaps === 2)
   await redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, '{"grant":"g"}')
-  await until('the gap is reported', async () => seen.missed === 3)
+  await until('the gap is reported', async () => seen.gaps === 3)
   t.same(heard, [])
 })
 
@@ -173,20 +173,20 @@ t.test('a stream with `reset`, an unreadable event or no resumption causes a rev
   const source = await startRevocationSource(t)
   const { channels, seen } = await listen(t, { stream: source.url })
   await until('the channel is connected', async () => channels.isConnected(ISSUER))
-  t.equal(seen.missed, 1)
+  t.equal(seen.gaps, 1)
   source.send('reset', '{}')
-  await until('the gap is reported', async () => seen.missed === 2)
+  await until('the gap is reported', async () => seen.gaps === 2)
   for (const junk of ['', '{', '{"grant":7}', 'x'.repeat(10_000)]) source.send('revoked', junk)
-  await until('the gap is reported', async () => seen.missed === 6)
+  await until('the gap is reported', async () => seen.gaps === 6)
   source.send('something-else', 'junk')
   source.send('revoked', '{"grant":"g"}', 'id-7')
   source.drop()
   await until('again', async () => source.lastEventIds.length === 2)
   t.same(source.lastEventIds, [undefined, 'id-7'])
-  await until('the gap is reported', async () => seen.missed === 7, 10_000)
+  await until('the gap is reported', async () => seen.gaps === 7, 10_000)
   source.resume = true
   source.drop()
   await until('again', async () => source.lastEventIds.length === 3)
   await until('the channel is connected', async () => channels.isConnected(ISSUER))
-  t.equal(seen.missed, 7)
+  t.equal(seen.gaps, 7)
 })
