@@ -204,7 +204,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       policies,
       checks: () => [
         ...checks(),
-        ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.trouble)]),
+        ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.problem)]),
         { name: 'accepting', ok: !drain.signal.aborted },
         overload.monitor.check(),
       ],

@@ -18,11 +18,11 @@ export type ReadinessCheck = {
 }
 
 /**
- * Returns the check of an optional component: trouble makes the service degraded, never not ready.
- * @param trouble description of the problem; undefined: no problem.
+ * Returns the check of an optional component: a problem makes the service degraded, never not ready.
+ * @param problem description of the problem; undefined: no problem.
  */
-export function optionalCheck(name: string, trouble: string | undefined): ReadinessCheck {
-  return trouble === undefined ? { name, ok: true } : { name, ok: true, degraded: true, detail: trouble }
+export function optionalCheck(name: string, problem: string | undefined): ReadinessCheck {
+  return problem === undefined ? { name, ok: true } : { name, ok: true, degraded: true, detail: problem }
 }
 
 /** Options for `startOpsServer()`. Port 0 selects a free port. */

@@ -17,7 +17,7 @@ export type SharedRedis = {
   succeeded(): void
   failed(): void
   /** Description of the reason for not using Redis. Undefined while Redis is in use. */
-  readonly trouble: string | undefined
+  readonly problem: string | undefined
   /**
    * Sends a command without the default deadline, for callers with a longer deadline. Rejects when the connection
    * closes, or when Redis sends nothing for 2 s.
@@ -30,7 +30,7 @@ const COMMAND_TIMEOUT_MS = 75
 const CIRCUIT_RULES = { failures: 5, longestPauseMs: 1_000 }
 /** Start time for a command whose failure always counts. */
 const UNKNOWN_START_MS = Number.POSITIVE_INFINITY
-const TROUBLE: Readonly<Record<UnavailableReason, string>> = {
+const PROBLEMS: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection: each gateway counts, caches and introspects on its own',
   open: 'it fails or does not respond in time: each gateway counts, caches and introspects on its own',
 }
@@ -55,7 +55,7 @@ export async function openSharedRedis(options: {
   const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) =>
     isClosed
       ? logger.info({ event: 'redis_used_again' }, 'redis answers again')
-      : logger.warn({ event: 'redis_given_up' }, `redis: ${TROUBLE.open}`),
+      : logger.warn({ event: 'redis_given_up' }, `redis: ${PROBLEMS.open}`),
   )
   const succeeded = (): void => circuit.answered(0)
   const failed = (): void => void circuit.failed(UNKNOWN_START_MS, tickMs())
@@ -74,9 +74,9 @@ export async function openSharedRedis(options: {
   return {
     redis,
     unavailableReason,
-    get trouble() {
+    get problem() {
       const reason = unavailableReason()
-      return reason && TROUBLE[reason]
+      return reason && PROBLEMS[reason]
     },
     succeeded,
     failed,

@@ -57,7 +57,7 @@ async function setUp(t: Test, options: { readonly commandTimeoutMs?: number } = 
 
 t.test('the shared Redis opens its circuit after five failures, and logs each change', async (t) => {
   const { shared, lines, clock } = await setUp(t)
-  const reasons = () => [shared.unavailableReason(), shared.trouble]
+  const reasons = () => [shared.unavailableReason(), shared.problem]
   for (let failure = 1; failure <= 4; failure++) shared.failed()
   t.strictSame(reasons(), [undefined, undefined])
   shared.succeeded()
@@ -73,7 +73,7 @@ t.test('the shared Redis opens its circuit after five failures, and logs each ch
   clock.nowMs = 1_000
   t.equal(shared.unavailableReason(), 'open', 'the probe is on its way')
   await until('the probe succeeds', async () => shared.unavailableReason() === undefined)
-  t.equal(shared.trouble, undefined)
+  t.equal(shared.problem, undefined)
   t.strictSame(lines, [
     given,
     { level: 'info', service: 'test', event: 'redis_used_again', msg: 'redis answers again' },
