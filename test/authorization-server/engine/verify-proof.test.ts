@@ -111,7 +111,7 @@ t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer o
 
 t.test('verifyProof() marks the ID of a proof until its iat is a minute old', async (t) => {
   const marked: unknown[] = []
-  const verdict = await verifyProof(good({ claims: { jti: 'an id', iat: now - 7 } }), {
+  const status = await verifyProof(good({ claims: { jti: 'an id', iat: now - 7 } }), {
     method: 'GET',
     url,
     accessToken: token,
@@ -119,7 +119,7 @@ t.test('verifyProof() marks the ID of a proof until its iat is a minute old', as
     nowSeconds: now,
     isFirstUse: async (...use) => marked.push(use) > 0,
   })
-  t.equal(verdict, 'valid')
+  t.equal(status, 'valid')
   t.strictSame(marked, [[key.thumbprint, 'an id', now + 53]])
 })
 

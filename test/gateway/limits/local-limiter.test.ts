@@ -58,11 +58,11 @@ t.test(
           let allowed = 0
           for (const gap of gaps) {
             nowMs += gap
-            const verdict = limiter.take(limit, 'a', nowMs)
-            if (verdict.allowed) allowed += 1
-            else if (verdict.retryAfterMs <= 0 || verdict.retryAfterMs > perMs * 1.02) return false
-            if (verdict.remaining < 0 || verdict.remaining >= requests) return false
-            if (verdict.resetMs < 0 || verdict.resetMs > perMs * 1.02) return false
+            const state = limiter.take(limit, 'a', nowMs)
+            if (state.allowed) allowed += 1
+            else if (state.retryAfterMs <= 0 || state.retryAfterMs > perMs * 1.02) return false
+            if (state.remaining < 0 || state.remaining >= requests) return false
+            if (state.resetMs < 0 || state.resetMs > perMs * 1.02) return false
           }
           return allowed <= requests + ((nowMs - startMs) / perMs) * requests + 1
         },

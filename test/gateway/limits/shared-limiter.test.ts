@@ -62,14 +62,14 @@ t.test('processes that share a Redis enforce one limit together under concurrenc
   const states = await Promise.all(
     Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? one : two).limiter.take(limit, 'a')),
   )
-  t.equal(states.filter((verdict) => verdict.allowed).length, 50)
+  t.equal(states.filter((state) => state.allowed).length, 50)
   t.strictSame(
-    new Set(states.filter((verdict) => verdict.allowed).map((verdict) => verdict.remaining)).size,
+    new Set(states.filter((state) => state.allowed).map((state) => state.remaining)).size,
     50,
     'each process got a different remainder',
   )
-  for (const verdict of states.filter((one) => !one.allowed))
-    t.ok(verdict.retryAfterMs > 0 && verdict.retryAfterMs <= 72_000)
+  for (const state of states.filter((one) => !one.allowed))
+    t.ok(state.retryAfterMs > 0 && state.retryAfterMs <= 72_000)
   t.strictSame([one.fallbacks, two.fallbacks], [{}, {}])
 })
 
@@ -85,9 +85,9 @@ t.test('a rejected caller is rejected locally without another call to Redis', as
   const before = await calls()
   t.equal(before, '1', 'the second call sends the hash')
   for (let i = 0; i < 100; i++) {
-    const verdict = limiter.take(limit, 'a')
-    if (verdict instanceof Promise) t.fail('it asked')
-    else t.equal(verdict.allowed, false)
+    const state = limiter.take(limit, 'a')
+    if (state instanceof Promise) t.fail('it asked')
+    else t.equal(state.allowed, false)
   }
   t.equal(await calls(), before)
 })
@@ -195,7 +195,7 @@ t.test(
     redis.freeze()
     // Callers before the circuit opened waited for the timeout. The test checks the order of events, not times.
     const first = await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.take(limit, `first-${i}`)))
-    t.ok(first.every((verdict) => verdict.allowed))
+    t.ok(first.every((state) => state.allowed))
     t.equal(fallbacks['failed'], before + 20)
     for (let i = 0; i < 500; i++)
       if (limiter.take(limit, `then-${i}`) instanceof Promise)
