@@ -64,12 +64,12 @@ function explainUnreachable(
   if (name === MCP_VERSION) return undefined
   if (typeof version === 'string' && !MCP_REVISION.test(version))
     return {
-      message: `no request matches this route: ${name} needs an MCP revision, and ${JSON.stringify(version)} is not one`,
+      message: `this route cannot match: ${name} requires an MCP revision in ${MCP_VERSION} (got ${JSON.stringify(version)})`,
       hint: 'a revision is a date, such as 2026-07-28',
     }
   if (value.startsWith('=?'))
     return {
-      message: 'no request matches this route: Base64 values are decoded before the comparison',
+      message: 'this route cannot match: Base64 values are decoded before the comparison',
       hint: 'write the decoded value',
     }
   return undefined

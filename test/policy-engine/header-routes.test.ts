@@ -149,7 +149,7 @@ t.test('loadPolicies() rejects headers that a policy cannot match', async (t) =>
 t.test('loadPolicies() finds routes that no request can match', async (t) => {
   const found = (headers: string) => problems(`{ methods: [POST], path: /a, headers: ${headers} }`)
   t.match(found('{ mcp-protocol-version: latest, mcp-name: x }'), [
-    /^P311 6:104 no request matches this route/,
+    /^P311 6:104 this route cannot match/,
   ])
   t.match(found('{ mcp-name: "=?base64?eA==?=" }'), [/^P311 6:74 .*Base64/])
   t.strictSame(found('{ mcp-protocol-version: 2026-07-28, mcp-name: x }'), [])
