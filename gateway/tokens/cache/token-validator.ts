@@ -66,7 +66,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Promise<TokenStatus>>()
-  const revoked = createRevokedTokens({ onForgotten: clear })
+  const revoked = createRevokedTokens({ onEvicted: clear })
   // Number of `clear()` calls. The result of a validation is not stored if `clear()` was called during the validation.
   let clears = 0
   let clearedAtMs = Number.NEGATIVE_INFINITY

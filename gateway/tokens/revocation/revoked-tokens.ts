@@ -21,22 +21,22 @@ export type RevokedTokens = {
  * A revocation entry, with times in seconds since the epoch. It expires at `untilSeconds`. The entry of a subject
  * revokes tokens issued up to `atSeconds`.
  */
-type Ban = {
+type RevocationEntry = {
   readonly issuer: string
   readonly untilSeconds: number
   readonly atSeconds: number
   /** The entry of another issuer under the same name. An issuer cannot change the entry of another issuer. */
-  readonly next: Ban | undefined
+  readonly next: RevocationEntry | undefined
 }
 
-type Bans = LRUCache<string, Ban>
+type RevocationEntries = LRUCache<string, RevocationEntry>
 
 /** Lifetime of an entry whose revocation has no expiry. Access tokens should live less than one day. Seconds. */
-const BAN_SECONDS = 86_400
+const DEFAULT_LIFETIME_SECONDS = 86_400
 /** About 30 MiB for each kind of entry. */
-const MAX_BANS = 100_000
+const MAX_ENTRIES = 100_000
 /** Maximum number of issuers with the same name in a revocation. More issuers with one name are not realistic. */
-const MOST_OF_A_NAME = 8
+const MAX_ISSUERS_PER_NAME = 8
 /** Covers the clock skew between issuers and gateways, and the clock tolerance for tokens. Seconds. */
 const MARGIN_SECONDS = 120
 
@@ -44,26 +44,26 @@ const MARGIN_SECONDS = 120
  * Creates a store that keeps revocations until the tokens would have expired. The revocation of a grant or a token is
  * final. After a revocation, a subject can sign in again and gets new, valid tokens. An issuer can revoke only its own
  * tokens.
- * @param options.onForgotten called when the store is full and evicts an entry that still matters. The caller must then
+ * @param options.onEvicted called when the store is full and evicts an entry that still matters. The caller must then
  * drop the cached token statuses.
  */
 export function createRevokedTokens(options: {
-  readonly onForgotten: () => void
-  readonly maxBans?: number
+  readonly onEvicted: () => void
+  readonly maxEntries?: number
 }): RevokedTokens {
   let latestSeconds = 0
-  const bans = (): Bans =>
+  const createEntries = (): RevocationEntries =>
     new LRUCache({
-      max: options.maxBans ?? MAX_BANS,
-      dispose: (ban, _name, why) => {
-        if (why === 'evict' && chainOf(ban).some(({ untilSeconds }) => untilSeconds > latestSeconds))
-          options.onForgotten()
+      max: options.maxEntries ?? MAX_ENTRIES,
+      dispose: (entry, _name, why) => {
+        if (why === 'evict' && chainOf(entry).some(({ untilSeconds }) => untilSeconds > latestSeconds))
+          options.onEvicted()
       },
     })
   // Each cache is created on first use. The allocation takes 10 ms and must not delay the start.
-  let grants: Bans | undefined
-  let tokens: Bans | undefined
-  let subjects: Bans | undefined
+  let grants: RevocationEntries | undefined
+  let tokens: RevocationEntries | undefined
+  let subjects: RevocationEntries | undefined
 
   return {
     get size() {
@@ -71,32 +71,32 @@ export function createRevokedTokens(options: {
     },
     add(revocation, channelIssuer, nowSeconds) {
       latestSeconds = nowSeconds
-      const ban = {
+      const entry = {
         issuer: revocation.issuer ?? channelIssuer ?? '',
-        untilSeconds: (revocation.expiresAtSeconds ?? nowSeconds + BAN_SECONDS) + MARGIN_SECONDS,
+        untilSeconds: (revocation.expiresAtSeconds ?? nowSeconds + DEFAULT_LIFETIME_SECONDS) + MARGIN_SECONDS,
         atSeconds: revocation.atSeconds ?? nowSeconds,
       }
-      if (ban.untilSeconds <= nowSeconds) return
+      if (entry.untilSeconds <= nowSeconds) return
       const { grant, token, subject } = revocation
       if (grant !== undefined) {
-        grants ??= bans()
-        put(grants, grant, ban)
+        grants ??= createEntries()
+        put(grants, grant, entry)
       }
       if (token !== undefined) {
-        tokens ??= bans()
-        put(tokens, token, ban)
+        tokens ??= createEntries()
+        put(tokens, token, entry)
       }
       if (subject !== undefined) {
-        subjects ??= bans()
-        put(subjects, subject, ban)
+        subjects ??= createEntries()
+        put(subjects, subject, entry)
       }
     },
     has({ issuer, grant, tokenId, subject, issuedAtSeconds }) {
-      if (grant !== undefined && banBy(issuer, grants?.peek(grant)) !== undefined) return true
-      if (tokenId !== undefined && banBy(issuer, tokens?.peek(tokenId)) !== undefined) return true
+      if (grant !== undefined && entryBy(issuer, grants?.peek(grant)) !== undefined) return true
+      if (tokenId !== undefined && entryBy(issuer, tokens?.peek(tokenId)) !== undefined) return true
       if (subjects === undefined || subject === undefined) return false
-      const ban = banBy(issuer, subjects.peek(subjectName(issuer, subject)))
-      return ban !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= ban.atSeconds)
+      const entry = entryBy(issuer, subjects.peek(subjectName(issuer, subject)))
+      return entry !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= entry.atSeconds)
     },
   }
 }
@@ -106,31 +106,31 @@ export function subjectName(issuer: string, subject: string): string {
   return hash('sha256', `${issuer}\n${subject}`, 'base64url')
 }
 
-function put(bans: Bans, name: string, ban: Omit<Ban, 'next'>): void {
-  const known = chainOf(bans.peek(name))
-  const before = known.find(({ issuer }) => issuer === ban.issuer)
+function put(entries: RevocationEntries, name: string, entry: Omit<RevocationEntry, 'next'>): void {
+  const known = chainOf(entries.peek(name))
+  const before = known.find(({ issuer }) => issuer === entry.issuer)
   const others = known.filter((one) => one !== before)
   const next = others
-    .slice(0, MOST_OF_A_NAME - 1)
-    .reduceRight<Ban | undefined>((rest, other) => ({ ...other, next: rest }), undefined)
+    .slice(0, MAX_ISSUERS_PER_NAME - 1)
+    .reduceRight<RevocationEntry | undefined>((rest, other) => ({ ...other, next: rest }), undefined)
   // Revocations may arrive in any order, and repeatedly. A later revocation never weakens an earlier revocation.
-  bans.set(name, {
-    issuer: ban.issuer,
-    untilSeconds: Math.max(ban.untilSeconds, before?.untilSeconds ?? 0),
-    atSeconds: Math.max(ban.atSeconds, before?.atSeconds ?? 0),
+  entries.set(name, {
+    issuer: entry.issuer,
+    untilSeconds: Math.max(entry.untilSeconds, before?.untilSeconds ?? 0),
+    atSeconds: Math.max(entry.atSeconds, before?.atSeconds ?? 0),
     next,
   })
 }
 
-function banBy(issuer: string, first: Ban | undefined): Ban | undefined {
-  let ban = first
-  while (ban !== undefined && ban.issuer !== issuer) ban = ban.next
-  return ban
+function entryBy(issuer: string, first: RevocationEntry | undefined): RevocationEntry | undefined {
+  let entry = first
+  while (entry !== undefined && entry.issuer !== issuer) entry = entry.next
+  return entry
 }
 
-function chainOf(first: Ban | undefined): readonly Ban[] {
-  const chain: Ban[] = []
-  for (let ban = first; ban !== undefined; ban = ban.next) chain.push(ban)
+function chainOf(first: RevocationEntry | undefined): readonly RevocationEntry[] {
+  const chain: RevocationEntry[] = []
+  for (let entry = first; entry !== undefined; entry = entry.next) chain.push(entry)
   return chain
 }
 

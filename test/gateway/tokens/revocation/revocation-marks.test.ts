@@ -41,7 +41,7 @@ t.test('a mark in Redis revokes a token that was issued in the second of the rev
 })
 
 t.test('a revocation in this process applies to the same tokens as its mark', async (t) => {
-  const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was evicted') })
+  const revoked = createRevokedTokens({ onEvicted: () => t.fail('nothing was evicted') })
   revoked.add(revocation, undefined, REVOKED_AT)
   for (const [issuedAtSeconds, isRevoked] of ROWS)
     t.equal(revoked.has(aCaller({ issuedAtSeconds })), isRevoked, `issued at ${issuedAtSeconds}`)

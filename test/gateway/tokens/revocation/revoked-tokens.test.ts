@@ -6,7 +6,7 @@ import { aRevocation } from '../../../fixtures/a-revocation.ts'
 const ISSUER = 'https://api.test'
 
 t.test('has() finds grants only with their issuer', async (t) => {
-  const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was forgotten') })
+  const revoked = createRevokedTokens({ onEvicted: () => t.fail('nothing was evicted') })
   t.equal(revoked.has(aCaller()), false)
   revoked.add(aRevocation({ grant: 'grant-1' }), 'https://another.test', 100)
   revoked.add(aRevocation({ grant: 'grant-1', issuer: 'https://third.test' }), ISSUER, 100)
@@ -23,7 +23,7 @@ t.test('has() finds grants only with their issuer', async (t) => {
 })
 
 t.test('add() stores no revocation that every token has outlived', async (t) => {
-  const revoked = createRevokedTokens({ onForgotten: () => t.fail('nothing was forgotten') })
+  const revoked = createRevokedTokens({ onEvicted: () => t.fail('nothing was evicted') })
   revoked.add(aRevocation({ grant: 'grant-1', expiresAtSeconds: 100 }), ISSUER, 221)
   t.equal(revoked.size, 0)
   revoked.add(aRevocation({ grant: 'grant-1', expiresAtSeconds: 100 }), ISSUER, 219)
@@ -31,14 +31,14 @@ t.test('add() stores no revocation that every token has outlived', async (t) => 
 })
 
 t.test('a flood is bounded, and reports the eviction of entries that are still needed', async (t) => {
-  let forgotten = 0
-  const revoked = createRevokedTokens({ onForgotten: () => (forgotten += 1), maxBans: 10 })
+  let evicted = 0
+  const revoked = createRevokedTokens({ onEvicted: () => (evicted += 1), maxEntries: 10 })
   for (let i = 0; i < 10; i++)
     revoked.add(aRevocation({ grant: `old-${i}`, expiresAtSeconds: 100 }), ISSUER, 99)
   for (let i = 0; i < 10; i++) revoked.add(aRevocation({ grant: `g-${i}` }), ISSUER, 300)
-  t.equal(forgotten, 0, 'the old entries are no longer needed')
+  t.equal(evicted, 0, 'the old entries are no longer needed')
   revoked.add(aRevocation({ grant: 'one-more' }), ISSUER, 301)
-  t.equal(forgotten, 1)
+  t.equal(evicted, 1)
   t.equal(revoked.size, 10)
   t.equal(revoked.has(aCaller({ grant: 'one-more' })), true)
 })
