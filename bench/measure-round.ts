@@ -17,7 +17,7 @@ export async function measureRound(subject: Subject, load: Load, seconds: number
   const before = readClocks(subject)
   const result = await Promise.race([load.run(subject.target, seconds), ended])
   const after = readClocks(subject)
-  refuseWrongAnswers(subject, result)
+  rejectWrongResponses(subject, result)
   await subject.verify?.(result.right)
   const cpuMicros = after.ownMicros - before.ownMicros
   return {
@@ -42,7 +42,7 @@ function readClocks({ core, process, helpers = [] }: Subject): {
 }
 
 /** Ends the benchmark after one wrong response, because errors make the figures useless. */
-function refuseWrongAnswers({ name, target }: Subject, result: LoadResult): void {
+function rejectWrongResponses({ name, target }: Subject, result: LoadResult): void {
   const { right, wrongStatus, wrongBody, broken } = result
   if (right > 0 && wrongStatus + wrongBody + broken === 0) return
   throw new BenchError(

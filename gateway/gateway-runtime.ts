@@ -287,7 +287,7 @@ function openRequestPath(
     hasWebsockets: () => policies.current().hasWebsockets,
     newRequestId,
     connectionsLimit: Math.ceil(config.limits.connections / config.workers),
-    onRefused: metrics.connectionRefused,
+    onConnectionRejected: metrics.connectionRejected,
     onUnread,
     tls: parts.tls,
     onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),

@@ -42,9 +42,9 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...sourcesBelow('platform/ops').flatMap(({ text }) => matches(text, /\berror: '(\w+)'/g)),
     ],
     'Decisions and reasons': unionsOf('gateway/observability/decision.ts', 'Decision'),
-    'Refusals of the gateway': matches(read('policy-engine/decide/refusal.ts'), /readonly refused: '(\w+)'/g),
+    'Rejections of the gateway': matches(read('policy-engine/decide/rejection.ts'), /readonly rejected: '(\w+)'/g),
     'Reasons of an invalid token': matches(
-      read('policy-engine/decide/refusal.ts'),
+      read('policy-engine/decide/rejection.ts'),
       /readonly reason: '(\w+)'/g,
     ),
     'Fields of the access log': accessLogFields(),
@@ -143,7 +143,7 @@ function unionsOf(file: string, name: string): readonly string[] {
 function authorizationServerErrors(): readonly string[] {
   return sourcesBelow('authorization-server').flatMap(({ text }) => [
     ...matches(text, /\berror: '([a-z_]+)'/g),
-    ...matches(text, /\brefuseToken\(\s*'([a-z_]+)'/g),
+    ...matches(text, /\brejectToken\(\s*'([a-z_]+)'/g),
     ...matches(text, /readonly error: ((?:'[a-z_]+'(?: \| )?)+)/g).flatMap((union) =>
       matches(union, /'([a-z_]+)'/g),
     ),
@@ -234,7 +234,7 @@ function auditActions(): readonly string[] {
     ),
     ...matches(observed, /\? '(\w+)' : event\.reason/g),
     ...matches(observed, /'(account_\w+)'/g),
-  ].filter((action) => action !== 'refused' && action !== 'failed' && action !== 'revoked')
+  ].filter((action) => action !== 'rejected' && action !== 'failed' && action !== 'revoked')
 }
 
 /** Returns `name{label, label}` for each metric that the source registers. */

@@ -11,8 +11,8 @@ export type Account = {
 }
 
 /** The reason why an account was not added. `message` says what to do. */
-export type AddAccountRefusal = {
-  readonly refused: 'username_invalid' | 'username_taken' | 'password_too_short' | 'password_too_long'
+export type AddAccountRejection = {
+  readonly rejected: 'username_invalid' | 'username_taken' | 'password_too_short' | 'password_too_long'
   readonly message: string
 }
 
@@ -33,7 +33,7 @@ export type Accounts = {
   find(id: string): Promise<Account | undefined>
   /** Returns the id of the account with the typed name, for the audit log. */
   findId(username: string): Promise<string | undefined>
-  add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRefusal>
+  add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRejection>
 }
 
 const MIN_PASSWORD_CHARACTERS = 12
@@ -78,11 +78,11 @@ export function createAccounts(options: {
     },
     findId: async (typedName) => (await findStored(typedName))?.id,
     add: async (account) => {
-      const refusal = refuseNewAccount(account)
-      if (refusal !== undefined) return refusal
+      const rejection = validateNewAccount(account)
+      if (rejection !== undefined) return rejection
       const added = await insertAccount(store, { ...account, origin: 'operator', nowSeconds: nowSeconds() })
       return added === undefined
-        ? { refused: 'username_taken', message: 'An account with this username already exists.' }
+        ? { rejected: 'username_taken', message: 'An account with this username already exists.' }
         : { added }
     },
   }
@@ -110,21 +110,21 @@ export async function insertAccount(
   return (await store.insert(stored)) ? toAccount(stored) : undefined
 }
 
-function refuseNewAccount(account: NewAccount): AddAccountRefusal | undefined {
+function validateNewAccount(account: NewAccount): AddAccountRejection | undefined {
   if (normalizeUsername(account.username) === undefined)
     return {
-      refused: 'username_invalid',
+      rejected: 'username_invalid',
       message:
         'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
     }
   if ([...account.password].length < MIN_PASSWORD_CHARACTERS)
     return {
-      refused: 'password_too_short',
+      rejected: 'password_too_short',
       message: `A password must have at least ${MIN_PASSWORD_CHARACTERS} characters.`,
     }
   if (account.password.length > MAX_PASSWORD_CHARACTERS)
     return {
-      refused: 'password_too_long',
+      rejected: 'password_too_long',
       message: `A password must have at most ${MAX_PASSWORD_CHARACTERS} characters.`,
     }
   return undefined

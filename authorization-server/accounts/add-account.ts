@@ -1,9 +1,9 @@
 import { openStore, type StoreConfig } from '../store/open-store.ts'
-import { type Account, type AddAccountRefusal, createAccounts, type NewAccount } from './accounts.ts'
+import { type Account, type AddAccountRejection, createAccounts, type NewAccount } from './accounts.ts'
 
 /**
  * Adds one account to the configured store, then closes the store. Servers can use the store at the same time.
- * @returns the account, or a refusal that says what to do.
+ * @returns the account, or a rejection that says what to do.
  * @throws {BootError} when the store cannot be opened.
  * @throws {StoreError} when the store fails later.
  */
@@ -11,7 +11,7 @@ export async function addAccount(options: {
   readonly config: StoreConfig
   readonly account: NewAccount
   readonly nowSeconds: () => number
-}): Promise<{ readonly added: Account } | AddAccountRefusal> {
+}): Promise<{ readonly added: Account } | AddAccountRejection> {
   const store = await openStore(options.config, { nowSeconds: options.nowSeconds })
   try {
     const accounts = createAccounts({

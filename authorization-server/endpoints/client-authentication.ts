@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { hashClientSecret, matchesClientSecret } from '../engine/client-secret.ts'
-import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
+import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.ts'
 
 /**
  * Rejects credentials in the `Authorization` header: clients use `none` or `client_secret_post`.
@@ -10,7 +10,7 @@ import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
 export function checkAuthorizationHeader(
   authorization: string | undefined,
   issuer: string,
-): OAuthRefusal | undefined {
+): OAuthErrorResponse | undefined {
   if (authorization === undefined) return undefined
   if (!/^basic(\s|$)/i.test(authorization))
     return invalidRequest(
@@ -29,7 +29,7 @@ export function checkAuthorizationHeader(
  * Rejects introspection without a client secret (RFC 7662 section 2.1).
  * The response has no challenge (RFC 6749 section 5.2), because `client_secret_post` has no registered scheme.
  */
-export function checkIntrospectionCaller(form: URLSearchParams): OAuthRefusal | undefined {
+export function checkIntrospectionCaller(form: URLSearchParams): OAuthErrorResponse | undefined {
   if ((form.get('client_secret') ?? '') !== '') return undefined
   return {
     status: 401,

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import { pageHeaders, sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
-import { type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+import { type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
 /**
  * Returns the error page for a browser that cannot be redirected to the client. Sets the page headers on `response`.
@@ -22,13 +22,13 @@ export function errorPage(
 }
 
 /** Sends an error of the authorization endpoint: a page to a browser, JSON to other clients. */
-export function sendAuthorizationRefusal(
+export function sendAuthorizationError(
   reply: FastifyReply,
-  refusal: OAuthRefusal,
+  errorResponse: OAuthErrorResponse,
   serviceName: string,
 ): FastifyReply {
-  if (!(reply.request.headers.accept ?? '').includes('text/html')) return sendRefusal(reply, refusal)
-  const { status, headers = {} } = refusal
-  const markup = renderErrorPage({ ...refusal, serviceName, requestId: reply.request.id })
+  if (!(reply.request.headers.accept ?? '').includes('text/html')) return sendErrorResponse(reply, errorResponse)
+  const { status, headers = {} } = errorResponse
+  const markup = renderErrorPage({ ...errorResponse, serviceName, requestId: reply.request.id })
   return sendPage(reply.headers(headers), { status, markup, formTargets: [] })
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import { InteractionError } from '../engine/interactions.ts'
 import { StoreError } from '../store/store.ts'
 import { ENGINE_ENDPOINTS, type Endpoint, USERINFO_ENDPOINT } from './endpoint-table.ts'
-import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+import { invalidRequest, type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
 const TABLE: readonly Endpoint[] = [...ENGINE_ENDPOINTS, USERINFO_ENDPOINT]
 const ALLOWED: ReadonlyMap<string, string> = new Map(
@@ -47,7 +47,7 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
 
   app.setNotFoundHandler((request, reply) => {
     const allow = ALLOWED.get(pathOf(request))
-    return sendRefusal(
+    return sendErrorResponse(
       reply,
       allow === undefined
         ? {
@@ -66,10 +66,10 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
   })
 
   app.setErrorHandler<FastifyError | Error>((error, request, reply) => {
-    const refusal = explain(error)
-    if (refusal.status >= 500)
+    const errorResponse = explain(error)
+    if (errorResponse.status >= 500)
       options.logger.error({ event: 'failed', request_id: request.id, err: error }, 'request failed')
-    return sendRefusal(reply, refusal)
+    return sendErrorResponse(reply, errorResponse)
   })
 }
 
@@ -79,7 +79,7 @@ function allowed(endpoint: Endpoint): readonly string[] {
   return ['GET', 'HEAD', ...(endpoint.alsoPost === true ? ['POST'] : []), 'OPTIONS']
 }
 
-function explain(error: FastifyError | Error): OAuthRefusal {
+function explain(error: FastifyError | Error): OAuthErrorResponse {
   if (error instanceof InteractionError)
     return invalidRequest('The sign-in expired or is already complete. Go back to the app and start again.')
   if (error instanceof StoreError)
@@ -125,7 +125,7 @@ export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: So
 
 /** Responds to a URL that the router cannot decode. */
 export function replyToInvalidUrl(reply: FastifyReply): FastifyReply {
-  return sendRefusal(reply, invalidRequest('The address is malformed.'))
+  return sendErrorResponse(reply, invalidRequest('The address is malformed.'))
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -7,11 +7,11 @@ import { requestSource } from '../engine/request-source.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './client-authentication.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
-import { sendAuthorizationRefusal } from './error-page.ts'
-import { invalidRequest, type OAuthRefusal, sendRefusal, tooManyRequests } from './oauth-refusal.ts'
+import { sendAuthorizationError } from './error-page.ts'
+import { invalidRequest, type OAuthErrorResponse, sendErrorResponse, tooManyRequests } from './oauth-error-response.ts'
 import type { AddressLimit, AuthorizationLimit } from './rate-limits.ts'
 import { readForm, readJsonObject } from './read-body.ts'
-import { canonicalizeResource, findLongParameter, invalidTarget, refuseTarget } from './request-parameters.ts'
+import { canonicalizeResource, findLongParameter, invalidTarget, findInvalidTarget } from './request-parameters.ts'
 /** Options for `mountEndpoints()`. `count` receives the result of each response: `ok`, or the error code. */
 export type MountEndpointsOptions = {
   readonly engine: Engine
@@ -54,11 +54,11 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
       exposeHeadRoute: endpoint.cors, // a HEAD request at the authorization endpoint would start or finish a sign-in
       handler: async (request, reply) => {
         const admission = await checkGrantedTarget(admit(endpoint, request, options), options)
-        if ('refused' in admission) {
-          options.count(endpoint.name, admission.grantType ?? '-', admission.refused.error)
+        if ('rejected' in admission) {
+          options.count(endpoint.name, admission.grantType ?? '-', admission.rejected.error)
           return endpoint.name === 'authorization'
-            ? sendAuthorizationRefusal(reply, admission.refused, options.serviceName)
-            : sendRefusal(reply, admission.refused)
+            ? sendAuthorizationError(reply, admission.rejected, options.serviceName)
+            : sendErrorResponse(reply, admission.rejected)
         }
         return forwardToEngine(endpoint, admission, request, reply, options)
       },
@@ -89,7 +89,7 @@ async function forwardToEngine(
   return reply
 }
 
-type Admission = Admitted | { readonly refused: OAuthRefusal; readonly grantType?: string }
+type Admission = Admitted | { readonly rejected: OAuthErrorResponse; readonly grantType?: string }
 
 function admit(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Admission {
   switch (endpoint.body) {
@@ -106,8 +106,8 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
   const [path = '', query = ''] = splitOnce(request.raw.url ?? '', '?')
   const parameters = new URLSearchParams(query)
   const requestUri = parameters.get('request_uri') ?? ''
-  const refused = refuseAuthorization(parameters, request, options, { requestUri })
-  if (refused !== undefined) return { refused }
+  const rejected = checkAuthorization(parameters, request, options, { requestUri })
+  if (rejected !== undefined) return { rejected }
   const isDefaulted = addDefaultScope(parameters, options.compat)
   const isCanonicalised = canonicalizeResource(parameters, options.resources)
   return isDefaulted || isCanonicalised ? { url: `${path}?${parameters}` } : {}
@@ -128,7 +128,7 @@ function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat):
 /**
  * Rejects an authorization request, pushed or not, that is too large to store or exceeds the rate limit of its source.
  */
-function refuseAuthorization(
+function checkAuthorization(
   parameters: URLSearchParams,
   request: FastifyRequest,
   options: MountEndpointsOptions,
@@ -136,7 +136,7 @@ function refuseAuthorization(
     integrationId,
     requestUri,
   }: { readonly integrationId?: string | undefined; readonly requestUri?: string },
-): OAuthRefusal | undefined {
+): OAuthErrorResponse | undefined {
   const tooLong = findLongParameter(parameters)
   if (tooLong !== undefined) return invalidRequest(tooLong)
   const { address } = requestSource({ clientAddress: request.ip, integrationId })
@@ -147,7 +147,7 @@ function refuseAuthorization(
 
 function admitRegistration(request: FastifyRequest, options: MountEndpointsOptions): Admission {
   const read = readJsonObject(request.headers, asBuffer(request.body))
-  if ('refused' in read) return read
+  if ('rejected' in read) return read
   const parsed = parseRegistration(read.object, {
     loopbackHosts: options.compat.loopbackRedirects
       ? [...new Set([...options.registration.loopbackHosts, 'localhost'])]
@@ -155,11 +155,11 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
     portOptional: options.compat.loopbackRedirects,
     catalogue: options.catalogue,
   })
-  if ('refused' in parsed) return { refused: { status: 400, ...parsed.refused } }
+  if ('rejected' in parsed) return { rejected: { status: 400, ...parsed.rejected } }
   const wait = options.registrationLimit.take(request.ip)
   if (wait !== undefined)
     return {
-      refused: tooManyRequests(
+      rejected: tooManyRequests(
         'Too many clients were registered from this address. A client registers once and keeps its client_id.',
         wait.retryAfterSeconds,
       ),
@@ -169,19 +169,19 @@ function admitRegistration(request: FastifyRequest, options: MountEndpointsOptio
 
 function admitForm(endpoint: Endpoint, request: FastifyRequest, options: MountEndpointsOptions): Admission {
   const read = readForm(request.headers, asBuffer(request.body))
-  if ('refused' in read) return read
+  if ('rejected' in read) return read
   const { form } = read
   const grantType = form.get('grant_type') ?? '-'
-  const refused =
+  const rejected =
     checkAuthorizationHeader(request.headers.authorization, options.issuer) ??
     (endpoint.name === 'introspection' ? checkIntrospectionCaller(form) : undefined)
-  if (refused !== undefined) return { refused, grantType }
+  if (rejected !== undefined) return { rejected, grantType }
   if (endpoint.name === 'pushed_authorization_request') return admitPushed(form, request, options)
   canonicalizeResource(form, options.resources)
   const body = Buffer.from(form.toString())
   if (endpoint.name !== 'token') return { body, grantType }
-  const target = refuseTarget(form, options.resources)
-  if (target !== undefined) return { refused: target, grantType }
+  const target = findInvalidTarget(form, options.resources)
+  if (target !== undefined) return { rejected: target, grantType }
   return form.has('resource') ? { body, grantType, tokenRequest: form } : { body, grantType }
 }
 
@@ -191,8 +191,8 @@ function admitPushed(
   options: MountEndpointsOptions,
 ): Admission {
   const integrationId = options.authenticateIntegration(form)
-  const refused = refuseAuthorization(form, request, options, { integrationId })
-  if (refused !== undefined) return { refused }
+  const rejected = checkAuthorization(form, request, options, { integrationId })
+  if (rejected !== undefined) return { rejected }
   addDefaultScope(form, options.compat)
   canonicalizeResource(form, options.resources)
   const body = Buffer.from(form.toString())
@@ -205,7 +205,7 @@ function admitPushed(
  * resource. The engine handles an invalid code or refresh token.
  */
 async function checkGrantedTarget(admission: Admission, options: MountEndpointsOptions): Promise<Admission> {
-  if ('refused' in admission || admission.tokenRequest === undefined || options.resources.length < 2)
+  if ('rejected' in admission || admission.tokenRequest === undefined || options.resources.length < 2)
     return admission
   const { tokenRequest: form, grantType = '-' } = admission
   const by =
@@ -214,8 +214,8 @@ async function checkGrantedTarget(admission: Admission, options: MountEndpointsO
       : { code: form.get('code') ?? '' }
   const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
   if (granted === undefined || granted.includes(form.get('resource') ?? '')) return admission
-  const refused = invalidTarget('the person allowed access to another resource; authorize again for this one')
-  return { refused, grantType }
+  const rejected = invalidTarget('the person allowed access to another resource; authorize again for this one')
+  return { rejected, grantType }
 }
 
 function asBuffer(body: unknown): Buffer | undefined {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { invalidRequest, type OAuthRefusal } from './oauth-refusal.ts'
+import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.ts'
 
 /** The only parameter that a client may repeat. RFC 8707 section 2. */
 const REPEATABLE = 'resource'
@@ -12,20 +12,20 @@ const REPEATABLE = 'resource'
 export function readForm(
   headers: IncomingHttpHeaders,
   body: Buffer | undefined,
-): { readonly form: URLSearchParams } | { readonly refused: OAuthRefusal } {
+): { readonly form: URLSearchParams } | { readonly rejected: OAuthErrorResponse } {
   const media = readMediaType(headers['content-type'])
   if (media?.type !== 'application/x-www-form-urlencoded')
     return {
-      refused: invalidRequest('Send the parameters as application/x-www-form-urlencoded in the body.'),
+      rejected: invalidRequest('Send the parameters as application/x-www-form-urlencoded in the body.'),
     }
   if (media.charset !== undefined && media.charset !== 'utf-8')
-    return { refused: invalidRequest('The body must be UTF-8.') }
+    return { rejected: invalidRequest('The body must be UTF-8.') }
   const form = new URLSearchParams((body ?? Buffer.alloc(0)).toString('utf8'))
   const seen = new Set<string>()
   for (const name of form.keys()) {
     if (seen.has(name) && name !== REPEATABLE)
       return {
-        refused: invalidRequest(`The parameter ${printable(name)} occurs more than once. Send it once.`),
+        rejected: invalidRequest(`The parameter ${printable(name)} occurs more than once. Send it once.`),
       }
     seen.add(name)
   }
@@ -44,13 +44,13 @@ function printable(name: string): string {
 export function readJsonObject(
   headers: IncomingHttpHeaders,
   body: Buffer | undefined,
-): { readonly object: Readonly<Record<string, unknown>> } | { readonly refused: OAuthRefusal } {
+): { readonly object: Readonly<Record<string, unknown>> } | { readonly rejected: OAuthErrorResponse } {
   const media = readMediaType(headers['content-type'])
   if (media?.type !== 'application/json' || (media.charset ?? 'utf-8') !== 'utf-8')
-    return { refused: invalidRequest('Send the client metadata as application/json.') }
+    return { rejected: invalidRequest('Send the client metadata as application/json.') }
   const value = parse(body)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { refused: invalidRequest('The body is not a JSON object.') }
+    return { rejected: invalidRequest('The body is not a JSON object.') }
   return { object: value as Readonly<Record<string, unknown>> }
 }
 

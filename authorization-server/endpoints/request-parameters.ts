@@ -1,5 +1,5 @@
 import { ONE_TARGET, unknownResource } from '../engine/request-rules.ts'
-import type { OAuthRefusal } from './oauth-refusal.ts'
+import type { OAuthErrorResponse } from './oauth-error-response.ts'
 
 /**
  * Canonicalizes the `resource` parameters in place, and removes duplicates.
@@ -28,7 +28,7 @@ function canonicalForm(value: string, resources: readonly string[]): string {
  * RFC 8707 section 2. The check runs before the engine.
  * The engine would consume the code or refresh token before it rejects the resource.
  */
-export function refuseTarget(form: URLSearchParams, resources: readonly string[]): OAuthRefusal | undefined {
+export function findInvalidTarget(form: URLSearchParams, resources: readonly string[]): OAuthErrorResponse | undefined {
   const asked = form.getAll('resource')
   if (asked.length > 1) return invalidTarget(ONE_TARGET)
   return asked.every((resource) => resources.includes(resource))
@@ -37,7 +37,7 @@ export function refuseTarget(form: URLSearchParams, resources: readonly string[]
 }
 
 /** Returns an `invalid_target` error. RFC 8707 section 2. */
-export function invalidTarget(description: string): OAuthRefusal {
+export function invalidTarget(description: string): OAuthErrorResponse {
   return { status: 400, error: 'invalid_target', description }
 }
 

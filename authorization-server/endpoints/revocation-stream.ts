@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { writeRevocation } from '../../oauth/revocation.ts'
 import type { LoggedRevocation, RevocationLog } from '../store/store.ts'
 import { isGatewayClient } from './client-authentication.ts'
-import { sendRefusal } from './oauth-refusal.ts'
+import { sendErrorResponse } from './oauth-error-response.ts'
 import { createStreamListener, type StreamListener } from './stream-listener.ts'
 
 /** A change of a stream, for logs and metrics: `reason` is for the log, `result` for the counter. */
@@ -86,7 +86,7 @@ export async function openRevocationStream(options: {
       const address = request.ip
       if (!isGateway(request.headers.authorization)) {
         onEvent({ result: 'invalid_client', reason: 'the credentials do not match gatewayClient', address })
-        return sendRefusal(reply, {
+        return sendErrorResponse(reply, {
           status: 401,
           error: 'invalid_client',
           description: 'Authenticate with the client id and secret of the gateway.',
@@ -135,7 +135,7 @@ function revokedEvent({ id, revocation }: LoggedRevocation): string {
 }
 
 function unavailable(reply: FastifyReply, description: string): FastifyReply {
-  return sendRefusal(reply, {
+  return sendErrorResponse(reply, {
     status: 503,
     error: 'temporarily_unavailable',
     description,

@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatChallenge } from '../../oauth/challenge.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
-import { refuseToken } from '../../oauth/refuse-token.ts'
+import { rejectToken } from '../../oauth/reject-token.ts'
 import type { Account } from '../accounts/accounts.ts'
 import type { Engine, TokenOwner } from '../engine/engine.ts'
 import { USERINFO_ENDPOINT } from './endpoint-table.ts'
-import { invalidRequest, type OAuthRefusal, sendRefusal } from './oauth-refusal.ts'
+import { invalidRequest, type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
 /**
  * Options for `mountUserinfo()`. `findTokenOwner` returns undefined for a token that is not valid. `count` receives
@@ -43,23 +43,23 @@ export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): v
  */
 function userinfoHandler(options: UserinfoOptions) {
   const challenge = { resourceMetadata: protectedResourceMetadataUrl(options.issuer) }
-  const refuse = (reply: FastifyReply, refusal: OAuthRefusal) => {
-    options.count(refusal.error)
-    return sendRefusal(reply, refusal)
+  const reject = (reply: FastifyReply, errorResponse: OAuthErrorResponse) => {
+    options.count(errorResponse.error)
+    return sendErrorResponse(reply, errorResponse)
   }
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const token = readCredentials(request.raw)
-    if (token === 'absent') return refuse(reply, noToken(options.issuer))
-    if (token === 'twice') return refuse(reply, invalidRequest('Send one Authorization header.'))
+    if (token === 'absent') return reject(reply, noToken(options.issuer))
+    if (token === 'twice') return reject(reply, invalidRequest('Send one Authorization header.'))
     const scheme = token === 'malformed' ? 'Bearer' : token.scheme
     const owner = token === 'malformed' ? undefined : await options.findTokenOwner(token.value)
     if (owner === undefined || token === 'malformed')
-      return refuse(reply, invalidToken({ ...challenge, scheme }))
+      return reject(reply, invalidToken({ ...challenge, scheme }))
     const possessionFault = await checkPossession(owner, token, request.raw)
-    if (possessionFault !== undefined) return refuse(reply, possessionFault)
-    if (!owner.scopes.includes('openid')) return refuse(reply, openidMissing({ ...challenge, scheme }))
+    if (possessionFault !== undefined) return reject(reply, possessionFault)
+    if (!owner.scopes.includes('openid')) return reject(reply, openidMissing({ ...challenge, scheme }))
     const account = await options.findAccount(owner.accountId)
-    if (account === undefined) return refuse(reply, invalidToken({ ...challenge, scheme }))
+    if (account === undefined) return reject(reply, invalidToken({ ...challenge, scheme }))
     options.count('ok')
     return reply
       .headers({ 'cache-control': 'no-store' })
@@ -72,17 +72,17 @@ function userinfoHandler(options: UserinfoOptions) {
     owner: TokenOwner,
     { scheme, value }: Credentials,
     request: IncomingMessage,
-  ): Promise<OAuthRefusal | undefined> {
+  ): Promise<OAuthErrorResponse | undefined> {
     const { keyThumbprint } = owner
     if (scheme === 'Bearer')
       return keyThumbprint === undefined
         ? undefined
-        : refuseToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
+        : rejectToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
             ...challenge,
             offersDpop: true,
           })
     if (keyThumbprint === undefined)
-      return refuseToken('invalid_token', 'The access token is not bound to a key. Send it as Bearer.', {
+      return rejectToken('invalid_token', 'The access token is not bound to a key. Send it as Bearer.', {
         ...challenge,
         scheme,
       })
@@ -94,7 +94,7 @@ function userinfoHandler(options: UserinfoOptions) {
       case 'valid':
         return undefined
       case 'wrong_key':
-        return refuseToken(
+        return rejectToken(
           'invalid_token',
           'The access token and the DPoP proof are bound to different keys.',
           {
@@ -104,7 +104,7 @@ function userinfoHandler(options: UserinfoOptions) {
         )
       case 'invalid': {
         const description = 'The DPoP proof is missing, invalid for this request or token, or already used.'
-        return refuseToken('invalid_dpop_proof', description, { ...challenge, scheme })
+        return rejectToken('invalid_dpop_proof', description, { ...challenge, scheme })
       }
     }
   }
@@ -132,7 +132,7 @@ function claimsFor(account: Account, scopes: readonly string[]): Record<string, 
 }
 
 /** Returns a challenge without an error code, as RFC 6750 section 3.1 requires for a request without credentials. */
-function noToken(issuer: string): OAuthRefusal {
+function noToken(issuer: string): OAuthErrorResponse {
   return {
     status: 401,
     error: 'unauthorized',
@@ -143,13 +143,13 @@ function noToken(issuer: string): OAuthRefusal {
 
 type ChallengeOptions = { readonly resourceMetadata: string; readonly scheme: 'Bearer' | 'DPoP' }
 
-function invalidToken(challenge: ChallengeOptions): OAuthRefusal {
+function invalidToken(challenge: ChallengeOptions): OAuthErrorResponse {
   const description = 'The access token is malformed, expired, revoked or not for this API. Refresh it.'
-  return refuseToken('invalid_token', description, challenge)
+  return rejectToken('invalid_token', description, challenge)
 }
 
-function openidMissing(challenge: ChallengeOptions): OAuthRefusal {
-  return refuseToken('insufficient_scope', 'The access token lacks the scope openid.', {
+function openidMissing(challenge: ChallengeOptions): OAuthErrorResponse {
+  return rejectToken('insufficient_scope', 'The access token lacks the scope openid.', {
     scope: 'openid',
     ...challenge,
   })

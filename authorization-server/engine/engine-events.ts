@@ -61,7 +61,7 @@ type EventDetails =
     }
   /** A request was rejected. `detail` is for the log only. */
   | {
-      readonly kind: 'refused'
+      readonly kind: 'rejected'
       readonly endpoint: string
       readonly error: string
       readonly detail: string | undefined

@@ -4,7 +4,7 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 
-const REFUSALS = {
+const REJECTIONS = {
   'authorization.error': 'authorization',
   'pushed_authorization_request.error': 'pushed_authorization_request',
   'grant.error': 'token',
@@ -38,12 +38,12 @@ export function reportProviderEvents(
 ): WeakMap<IncomingMessage, RequestFailure> {
   const failures = new WeakMap<IncomingMessage, RequestFailure>()
 
-  for (const [name, endpoint] of Object.entries(REFUSALS))
+  for (const [name, endpoint] of Object.entries(REJECTIONS))
     provider.on(name as 'grant.error', (ctx, error) => {
       if (isUnknownToken(ctx.path, error.error)) return
       failures.set(ctx.req, { error: error.error, cause: undefined })
       onEvent({
-        kind: 'refused',
+        kind: 'rejected',
         endpoint,
         error: error.error,
         detail: error.error_detail ?? error.error_description,

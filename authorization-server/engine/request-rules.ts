@@ -16,7 +16,7 @@ export function requestRules(
     state: (ctx) => {
       if (!options.optionalState) requireState(rawParameter(ctx, 'state'))
     },
-    response_mode: (ctx) => refuseOtherResponseModes(ctx),
+    response_mode: (ctx) => rejectOtherResponseModes(ctx),
   }
 }
 
@@ -59,7 +59,7 @@ function requireState(state: string | undefined): void {
 }
 
 /** Rejects other response modes: this server returns `code` and `iss` as query parameters only. */
-function refuseOtherResponseModes(ctx: KoaContextWithOIDC): void {
+function rejectOtherResponseModes(ctx: KoaContextWithOIDC): void {
   const mode = ctx.oidc.params?.['response_mode']
   if (mode === undefined || mode === 'query') return
   if (ctx.oidc.params !== undefined) ctx.oidc.params['response_mode'] = undefined

@@ -56,7 +56,7 @@ export async function makeSigningKeys(): Promise<SigningKeys> {
  * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set, or lacks an ES256 or RS256 key.
  */
 export function parseSigningKeys(text: string, file: string): SigningKeys {
-  const refuse = (reason: string) =>
+  const invalidFile = (reason: string) =>
     new BootError(
       'ERR_SIGNING_KEYS',
       `${file}: ${reason}. It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.`,
@@ -64,15 +64,15 @@ export function parseSigningKeys(text: string, file: string): SigningKeys {
     )
   const document = parseJson(text)
   const keys = isRecord(document) ? document['keys'] : undefined
-  if (!Array.isArray(keys) || keys.length === 0) throw refuse('the keys are missing')
+  if (!Array.isArray(keys) || keys.length === 0) throw invalidFile('the keys are missing')
   const signingKeys = keys.map((key: unknown, index) => {
-    if (!isRecord(key) || typeof key['kty'] !== 'string') throw refuse(`keys[${index}] is not a key`)
-    if (typeof key['d'] !== 'string') throw refuse(`keys[${index}] has no private part`)
+    if (!isRecord(key) || typeof key['kty'] !== 'string') throw invalidFile(`keys[${index}] is not a key`)
+    if (typeof key['d'] !== 'string') throw invalidFile(`keys[${index}] has no private part`)
     return key as unknown as SigningKey
   })
   if (!signingKeys.some((key) => key.kty === 'EC' && key.crv === 'P-256'))
-    throw refuse('a P-256 key for ES256 is missing')
-  if (!signingKeys.some((key) => key.kty === 'RSA')) throw refuse('an RSA key for RS256 is missing')
+    throw invalidFile('a P-256 key for ES256 is missing')
+  if (!signingKeys.some((key) => key.kty === 'RSA')) throw invalidFile('an RSA key for RS256 is missing')
   return { keys: signingKeys }
 }
 

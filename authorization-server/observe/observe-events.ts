@@ -69,7 +69,7 @@ export function observeEngine(options: {
           subject: event.accountId,
           grant: event.grant,
         })
-      case 'refused':
+      case 'rejected':
         return logger.info(
           {
             event: 'refused',

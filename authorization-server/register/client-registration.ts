@@ -18,7 +18,7 @@ type ClientRegistration = {
 }
 
 /** The reason to reject a registration. Source: RFC 7591 section 3.2.2. */
-type RegistrationRefusal = {
+type RegistrationError = {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
   readonly description: string
 }
@@ -47,15 +47,15 @@ const MAX_URI_LENGTH = 1024
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
   rules: RegistrationRules,
-): { readonly registration: ClientRegistration } | { readonly refused: RegistrationRefusal } {
+): { readonly registration: ClientRegistration } | { readonly rejected: RegistrationError } {
   const redirectProblem = findRedirectProblem(body['redirect_uris'], {
     ...rules,
     isWeb: body['application_type'] === 'web',
   })
   if (redirectProblem !== undefined)
-    return { refused: { error: 'invalid_redirect_uri', description: redirectProblem } }
+    return { rejected: { error: 'invalid_redirect_uri', description: redirectProblem } }
   const problem = findMetadataProblem(body)
-  if (problem !== undefined) return { refused: { error: 'invalid_client_metadata', description: problem } }
+  if (problem !== undefined) return { rejected: { error: 'invalid_client_metadata', description: problem } }
 
   const scope = knownScopes(body['scope'], rules.catalogue)
   return {

@@ -44,7 +44,7 @@ export async function startHaproxyJwt(
   const token = await sign(keys.privateKey, algorithm)
   const url = new URL(new URL(options.target.url).pathname, `http://127.0.0.1:${port}`).href
   const headers = { ...options.target.headers, authorization: `Bearer ${token}` }
-  await refusesBrokenSignature(name, url, token)
+  await verifyRejectsBrokenSignature(name, url, token)
   return { name, process: started, core: cores, target: { ...options.target, url, headers } }
 }
 
@@ -66,7 +66,7 @@ function sign(key: KeyObject, algorithm: Algorithm): Promise<string> {
 }
 
 /** Rejects a peer that verifies nothing, because its figures are not comparable. */
-async function refusesBrokenSignature(name: string, url: string, token: string): Promise<void> {
+async function verifyRejectsBrokenSignature(name: string, url: string, token: string): Promise<void> {
   const broken = token.replace(/[^.]+$/, (signature) => [...signature].toReversed().join(''))
   const { status } = await fetch(url, { headers: { authorization: `Bearer ${broken}` } })
   if (status !== 401)

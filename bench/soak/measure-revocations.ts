@@ -61,7 +61,7 @@ export async function measureRevocations(
       known.map(async (token) => {
         const { status } = await cluster.client.revoke(token)
         answers.set(status, (answers.get(status) ?? 0) + 1)
-        return timeUntilRefused(cluster, token, { until, lookEveryMs })
+        return timeUntilRejected(cluster, token, { until, lookEveryMs })
       }),
     )
     timesMs.push(...measured)
@@ -79,7 +79,7 @@ export async function countPassed(cluster: RevocationCluster, tokens: readonly s
   return passed
 }
 
-async function timeUntilRefused(
+async function timeUntilRejected(
   cluster: RevocationCluster,
   token: string,
   { until, lookEveryMs }: { readonly until: 'denied' | 'not passed'; readonly lookEveryMs: number },

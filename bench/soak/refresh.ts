@@ -30,7 +30,7 @@ async function measureStore(
 
   const parallel = await refreshInParallel(cluster, { rounds: ROUNDS, parallel: PARALLEL })
   count(`responses in ${ROUNDS} rounds of ${PARALLEL}`, parallel.responses, ROUNDS * PARALLEL)
-  count('responses that are not 200', parallel.refused)
+  count('responses that are not 200', parallel.rejected)
   rows.push({
     what: `${store}: responses 503 of a busy store, which clients repeated`,
     measured: String(parallel.repeated),
@@ -65,7 +65,7 @@ async function measureStore(
   count(`grants ended, a server killed in each of ${KILLS}`, killed.ended)
   rows.push({
     what: `${store}: requests lost in ${KILLS} kills`,
-    measured: String(killed.refused),
+    measured: String(killed.rejected),
     bar: 'none',
     held: undefined,
   })

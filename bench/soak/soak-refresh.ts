@@ -61,7 +61,7 @@ export async function startRefreshCluster(options: {
 export type ParallelRefreshes = {
   readonly responses: number
   /** Responses with another status than 200, after repeats. */
-  readonly refused: number
+  readonly rejected: number
   /** Responses with status 503, each repeated by its client: on a busy machine Redis may respond too late. */
   readonly repeated: number
   /** Rounds in which two responses with status 200 differ. */
@@ -85,7 +85,7 @@ export async function refreshInParallel(
     readonly duringRound?: () => Promise<void>
   },
 ): Promise<ParallelRefreshes> {
-  const result = { responses: 0, refused: 0, repeated: 0, different: 0, ended: 0, timesMs: [] as number[] }
+  const result = { responses: 0, rejected: 0, repeated: 0, different: 0, ended: 0, timesMs: [] as number[] }
   const onRepeat = (): void => {
     result.repeated += 1
   }
@@ -102,7 +102,7 @@ export async function refreshInParallel(
     const repeat = await refreshAt(cluster, 0, refreshToken)
     const successful = [...answers, repeat].filter((answer) => answer?.status === 200)
     result.responses += answers.length
-    result.refused += answers.filter((answer) => answer?.status !== 200).length
+    result.rejected += answers.filter((answer) => answer?.status !== 200).length
     if (new Set(successful.map((answer) => answer?.text)).size !== 1) result.different += 1
     const successor = String(successful[0]?.json['refresh_token'])
     if ((await refreshAt(cluster, 0, successor))?.status !== 200) result.ended += 1

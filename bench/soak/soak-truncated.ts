@@ -12,7 +12,7 @@ export type TruncationCounts = {
   /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
   /** Truncated responses that the client detected by a 502, and by a broken connection. */
-  readonly told: { refused: number; broken: number }
+  readonly told: { rejected: number; broken: number }
   /** Complete responses, and the number of them that arrived incomplete. */
   whole: number
   notWhole: number
@@ -61,7 +61,7 @@ export function noTruncations(): TruncationCounts {
   return {
     truncated: 0,
     takenForWhole: new Map(),
-    told: { refused: 0, broken: 0 },
+    told: { rejected: 0, broken: 0 },
     whole: 0,
     notWhole: 0,
     others: new Map(),
@@ -86,7 +86,7 @@ function note(counts: TruncationCounts, cut: Cut, taken: Taken): void {
     if (status !== 200 || !whole || bytes !== asked) counts.notWhole += 1
     return
   }
-  if (status === 502) counts.told.refused += 1
+  if (status === 502) counts.told.rejected += 1
   else if (!whole) counts.told.broken += 1
   else if (status === 200) counts.takenForWhole.set(cut, (counts.takenForWhole.get(cut) ?? 0) + 1)
   else counts.others.set(status, (counts.others.get(status) ?? 0) + 1)

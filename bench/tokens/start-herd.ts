@@ -64,11 +64,11 @@ export async function startHerd(options: {
     while ((await misses()) < missedBefore + uses && performance.now() < deadlineMs) await wait(LOOK_EVERY_MS)
     issuer.answerWith(vouch)
     for (const response of waiting) vouch(response)
-    const refused = (await Promise.all(answers)).filter((status) => status !== PASSED)
-    if (refused.length > 0)
+    const rejected = (await Promise.all(answers)).filter((status) => status !== PASSED)
+    if (rejected.length > 0)
       throw new BenchError(
         'ERR_BENCH_ANSWERS',
-        `of ${uses} uses of a valid token, ${refused.length} got ${[...new Set(refused)].join(', ')}`,
+        `of ${uses} uses of a valid token, ${rejected.length} got ${[...new Set(rejected)].join(', ')}`,
       )
     return issuer.asked.length - askedBefore
   }

@@ -172,23 +172,23 @@ function isSilent(key: string): boolean {
 
 function checkKind(document: YamlDocument): Diagnostic | undefined {
   const { value } = document
-  const refuse = (message: string, hint: string, at: YamlPath) =>
+  const unsupported = (message: string, hint: string, at: YamlPath) =>
     diagnostic('O003', message, document.locationOf(at), { hint })
   if (!isMap(value))
-    return refuse('this is not an OpenAPI document', 'it must start with "openapi": "3.1.0"', [])
+    return unsupported('this is not an OpenAPI document', 'it must start with "openapi": "3.1.0"', [])
   if (Object.hasOwn(value, 'swagger'))
-    return refuse('this is Swagger 2.0', 'convert it to OpenAPI 3 first, for example with swagger2openapi', [
+    return unsupported('this is Swagger 2.0', 'convert it to OpenAPI 3 first, for example with swagger2openapi', [
       'swagger',
     ])
   const version = own(value, 'openapi')
   if (version === undefined)
-    return refuse(
+    return unsupported(
       'the key "openapi" is missing',
       'an OpenAPI document must start with "openapi": "3.1.0"',
       [],
     )
   if (typeof version !== 'string' || !/^3\.[01]\.\d+$/.test(version))
-    return refuse(`OpenAPI ${JSON.stringify(version)} is not supported`, 'known: 3.0 and 3.1', ['openapi'])
+    return unsupported(`OpenAPI ${JSON.stringify(version)} is not supported`, 'known: 3.0 and 3.1', ['openapi'])
   return undefined
 }
 

@@ -89,8 +89,8 @@ export function readSecurity(
     const at = [index, name]
     if (!Array.isArray(scopes) || scopes.some((one) => typeof one !== 'string'))
       return problem('this is not a list of scopes', 'write [] if no scope is required', at)
-    const refused = refuseScheme(name, schemeOf(name), scopes.length)
-    if (refused !== undefined) return problem(refused, BY_HAND, at)
+    const rejected = explainUnsupportedScheme(name, schemeOf(name), scopes.length)
+    if (rejected !== undefined) return problem(rejected, BY_HAND, at)
     alternatives.push({ scheme: name, scopes: [...new Set((scopes as string[]).map(rename))], index })
   }
   const anonymous = withoutToken ? 'allow' : 'challenge'
@@ -153,7 +153,7 @@ function problem(text: string, hint: string, at: SecurityProblem['at'] = []): Se
   return { problem: text, hint, at }
 }
 
-function refuseScheme(name: string, scheme: unknown, scopes: number): string | undefined {
+function explainUnsupportedScheme(name: string, scheme: unknown, scopes: number): string | undefined {
   if (!isMap(scheme)) return `components.securitySchemes has no scheme ${JSON.stringify(name)}`
   const { type, scheme: kind } = scheme
   if (typeof type === 'string' && TOKEN_SCHEMES.includes(type)) return undefined

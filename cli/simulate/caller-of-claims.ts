@@ -4,7 +4,7 @@ import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { readTokenClaims } from '../../gateway/tokens/jwt/read-token-claims.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { type ClaimNames, readNamedClaims } from '../../policy-engine/decide/named-claims.ts'
-import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 
 /** Claims of a token, with the names of RFC 7662 and RFC 9068. */

@@ -27,8 +27,8 @@ export function coverRoutes(
       continue
     const outcomes = reached.get(name) ?? new Set()
     // An audit-only denial counts as a denial.
-    const { outcome, auditOnlyRefusal } = simulation.decision
-    const isAllowed = outcome === 'allow' && auditOnlyRefusal === undefined
+    const { outcome, auditOnlyDenial } = simulation.decision
+    const isAllowed = outcome === 'allow' && auditOnlyDenial === undefined
     outcomes.add(simulation.claims === undefined ? 'anonymous' : isAllowed ? 'allow' : 'deny')
     reached.set(name, outcomes)
   }

@@ -27,7 +27,7 @@ export function explainSimulation(
       ? undefined
       : explainDecision(simulation.decision, request, caller, policies.compiled)
   const nearest =
-    simulation.decision.refusal?.refused === 'route_unknown' && request !== undefined
+    simulation.decision.rejection?.rejected === 'route_unknown' && request !== undefined
       ? nearestRoute(
           request.canonical.path,
           policies.compiled.routes.map(({ policy }) => policy),

@@ -182,7 +182,7 @@ function describeRoute({ policy }: CompiledRoute): string {
 }
 
 function describeNoRoute({
-  decision: { refusal, as },
+  decision: { rejection, as },
   request,
   response,
   nearest,
@@ -190,8 +190,8 @@ function describeNoRoute({
   if (request === undefined) return `none: rejected before routing. ${response?.description ?? ''}`
   if (isReservedPath(request.canonical.path)) return 'none: policies do not apply to this path of Scopegate'
   if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'
-  if (refusal?.refused === 'method_not_allowed')
-    return `none: this path allows only ${refusal.allow.join(', ')}`
+  if (rejection?.rejected === 'method_not_allowed')
+    return `none: this path allows only ${rejection.allow.join(', ')}`
   if (nearest === undefined) return 'none: no policy has this path'
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }

@@ -96,8 +96,8 @@ function isDeniedWithoutRoute(
   return decision.outcome === 'deny' && decision.route === undefined && !isMeant
 }
 
-function missingOf({ decision: { refusal } }: Simulation): readonly string[] | undefined {
-  return refusal?.refused === 'scope_missing' ? refusal.missing : undefined
+function missingOf({ decision: { rejection } }: Simulation): readonly string[] | undefined {
+  return rejection?.rejected === 'scope_missing' ? rejection.missing : undefined
 }
 
 function describe({ decision, response }: Simulation): string {

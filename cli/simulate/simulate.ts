@@ -10,7 +10,7 @@ import {
   decide,
   denied,
 } from '../../policy-engine/decide/decide.ts'
-import type { Refusal, TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection, TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
@@ -31,7 +31,7 @@ export type Simulation = {
   readonly decision: Decision
   /** The response of the gateway to the client. Undefined when the gateway forwards the request. */
   readonly response: ErrorResponse | undefined
-  /** The response that an audit-only policy would cause with `enforce: on`. Undefined without an audit-only refusal. */
+  /** The response that an audit-only policy would cause with `enforce: on`. Undefined without an audit-only denial. */
   readonly would: ErrorResponse | undefined
   /** The resource that the token must name as its audience. */
   readonly resource: Resource
@@ -77,14 +77,14 @@ export function simulate(
         { method, url: target, rawHeaders, httpVersion: '1.1' },
         { origin, limitBytes: limits.targetBytes },
       )
-    : ({ refused: 'request_malformed', detail: `The gateway does not know the method ${method}.` } as const)
-  if ('refused' in canonical)
+    : ({ rejected: 'request_malformed', detail: `The gateway does not know the method ${method}.` } as const)
+  if ('rejected' in canonical)
     return toSimulation(denied(canonical), resources.root, { ...NO_TOKEN, request: undefined })
   const request: DecisionRequest = { method, canonical, nowSeconds, limits }
   let token: SimulatedToken = NO_TOKEN
-  const callerOf = (resource: Resource): Caller | Refusal | undefined => {
+  const callerOf = (resource: Resource): Caller | Rejection | undefined => {
     token = readToken(simulated, resource, policies, nowSeconds)
-    return token.fault === undefined ? token.caller : { refused: 'token_invalid', fault: token.fault }
+    return token.fault === undefined ? token.caller : { rejected: 'token_invalid', fault: token.fault }
   }
   const decision = decide(request, callerOf, compiled)
   const resource = decision.route?.resourceOf(canonical.path) ?? resources.root
@@ -119,16 +119,16 @@ function toSimulation(
   resource: Resource,
   rest: SimulatedToken & Pick<Simulation, 'request'>,
 ): Simulation {
-  const responseTo = (refusal: Refusal | undefined): ErrorResponse | undefined =>
-    refusal &&
-    toErrorResponse(refusal, {
+  const responseTo = (rejection: Rejection | undefined): ErrorResponse | undefined =>
+    rejection &&
+    toErrorResponse(rejection, {
       requestId: '',
       resourceMetadata: resource.metadataUrl,
       tokenEndpoint: resource.tokenEndpoint,
       credential: 'bearer',
     })
-  const response = responseTo(decision.refusal)
-  const would = responseTo(decision.auditOnlyRefusal)
+  const response = responseTo(decision.rejection)
+  const would = responseTo(decision.auditOnlyDenial)
   return { decision, response, would, resource, ...rest }
 }
 

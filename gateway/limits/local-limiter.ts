@@ -7,7 +7,7 @@ import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-
  */
 type Account = { fullAtMs: number }
 
-/** Fraction of an interval by which a request may come early. A rounding error must not cause a refusal. */
+/** Fraction of an interval by which a request may come early. A rounding error must not cause a rejection. */
 const SLACK = 0.01
 
 /**
@@ -46,7 +46,7 @@ export class LocalLimiter {
     return allowance(limit, resetMs)
   }
 
-  /** Returns the refusal that a request would get now; `undefined` if the request would be allowed. Counts nothing. */
+  /** Returns the rejection that a request would get now; `undefined` if the request would be allowed. Counts nothing. */
   denialOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
     const account = this.#accounts.get(key)
     return account === undefined ? undefined : denial(limit, account.fullAtMs - nowMs)

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 
 /**
  * Decision on a request, as logs and metrics show it. Both values are metric labels, so each has a fixed set of values.
@@ -23,16 +23,16 @@ export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
 /** Decision for an anonymous caller on a route that allows anonymous access. */
 export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }
 
-/** Returns the label of a refusal in logs and metrics; undefined when the refusal is not about the caller. */
-export function decisionOf(refusal: Refusal): Decision | undefined {
-  switch (refusal.refused) {
+/** Returns the label of a rejection in logs and metrics; undefined when the rejection is not about the caller. */
+export function decisionOf(rejection: Rejection): Decision | undefined {
+  switch (rejection.rejected) {
     case 'credentials_ambiguous':
       return DENIED.invalidRequest
     case 'token_missing':
-      return refusal.anonymous === 'challenge' ? CHALLENGED : DENIED.anonymous
+      return rejection.anonymous === 'challenge' ? CHALLENGED : DENIED.anonymous
     case 'token_invalid':
-      if (refusal.fault.reason === 'expired') return DENIED.expired
-      return refusal.fault.reason === 'wrong_audience' ? DENIED.wrongAudience : DENIED.invalidToken
+      if (rejection.fault.reason === 'expired') return DENIED.expired
+      return rejection.fault.reason === 'wrong_audience' ? DENIED.wrongAudience : DENIED.invalidToken
     case 'proof_invalid':
       return DENIED.invalidProof
     case 'proof_nonce':

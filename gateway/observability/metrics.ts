@@ -29,7 +29,7 @@ export type Metrics = RevocationMeter & {
   /** Counts a DPoP proof whose replay check was local only, although Redis is configured. */
   readonly proofAlone: () => void
   /** Counts a connection that was closed because of the connection limit. */
-  readonly connectionRefused: () => void
+  readonly connectionRejected: () => void
   /** Counts a request that was rejected because of overload. */
   readonly overloaded: (reason: OverloadReason) => void
   readonly requestBroke: () => void
@@ -109,7 +109,7 @@ export function createMetrics({
     help: 'DPoP proofs whose replay check was local because Redis was unavailable or failed.',
     registers,
   })
-  const connectionsRefused = new Counter({
+  const connectionsRejected = new Counter({
     name: 'scopegate_connections_refused_total',
     help: 'Connections closed because of the connection limit.',
     registers,
@@ -134,7 +134,7 @@ export function createMetrics({
     ...createRevocationMeter(registers, () => registered.channels.states()),
     rateLimitFallback: (reason) => fallback(reason).inc(),
     proofAlone: () => proofsAlone.inc(),
-    connectionRefused: () => connectionsRefused.inc(),
+    connectionRejected: () => connectionsRejected.inc(),
     requestBroke,
     policies(policies) {
       updatePolicyMetrics(policies)

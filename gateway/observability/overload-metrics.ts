@@ -17,16 +17,16 @@ export function addOverloadMetrics(
   monitor: OverloadMonitor,
 ): (reason: OverloadReason) => void {
   const registers = [registry]
-  const refused = new BufferedCounter({
+  const rejected = new BufferedCounter({
     name: 'scopegate_overload_refused_total',
     help: 'Requests rejected because of overload.',
     labelNames: ['reason'],
     registers,
   })
   const children = {
-    heap: refused.child({ reason: REASONS.heap }),
-    memory: refused.child({ reason: REASONS.memory }),
-    loop: refused.child({ reason: REASONS.loop }),
+    heap: rejected.child({ reason: REASONS.heap }),
+    memory: rejected.child({ reason: REASONS.memory }),
+    loop: rejected.child({ reason: REASONS.loop }),
   }
   const gauge = (name: string, help: string, value: () => number): void => {
     new Gauge({

@@ -4,8 +4,8 @@ import type { AccessEntry } from './access-log.ts'
 export type UnreadRequest = {
   readonly requestId: string
   readonly status: number
-  /** Name of the refusal, such as `request_malformed`. */
-  readonly refused: string
+  /** Name of the rejection, such as `request_malformed`. */
+  readonly rejected: string
   /** IP address of the connection; empty if the connection is already closed. */
   readonly peer: string
 }
@@ -32,7 +32,7 @@ export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry 
     audience: undefined,
     condition: undefined,
     session: undefined,
-    errorType: unread.refused,
+    errorType: unread.rejected,
     errorCode: undefined,
   }
 }

@@ -1,4 +1,4 @@
-import type { ProofFault, TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { ProofFault, TokenFault } from '../../policy-engine/decide/rejection.ts'
 
 /** Returns an error description for the client, with the next step where there is one. */
 export function describeTokenFault(

@@ -1,7 +1,7 @@
 import { formatChallenge } from '../../oauth/challenge.ts'
 import { type ErrorBody, formatErrorBody, type GatewayErrorCode } from '../../oauth/error-body.ts'
-import { refuseToken } from '../../oauth/refuse-token.ts'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import { rejectToken } from '../../oauth/reject-token.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { describeProofFault, describeTokenFault } from './describe-fault.ts'
 
 export type ErrorResponseOptions = {
@@ -27,7 +27,7 @@ export type ErrorResponse = {
   readonly nonce?: string
 }
 
-/** Refusals whose response has no variable parts. */
+/** Rejections whose response has no variable parts. */
 const FIXED = {
   request_timed_out: {
     status: 408,
@@ -63,10 +63,10 @@ const FIXED = {
   },
 } as const satisfies Readonly<Record<string, ErrorResponse>>
 
-export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions): ErrorResponse {
+export function toErrorResponse(rejection: Rejection, options: ErrorResponseOptions): ErrorResponse {
   const { resourceMetadata, credential } = options
   const scheme = credential === 'dpop' ? 'DPoP' : 'Bearer'
-  switch (refusal.refused) {
+  switch (rejection.rejected) {
     case 'request_timed_out':
     case 'body_timed_out':
     case 'condition_failed':
@@ -75,75 +75,75 @@ export function toErrorResponse(refusal: Refusal, options: ErrorResponseOptions)
     case 'upstream_broken':
     case 'upstream_timed_out':
     case 'internal_error':
-      return FIXED[refusal.refused]
+      return FIXED[rejection.rejected]
     case 'request_malformed':
-      return { status: 400, error: 'invalid_request', description: refusal.detail }
+      return { status: 400, error: 'invalid_request', description: rejection.detail }
     case 'target_too_long':
-      return tooLarge(414, `The request target is longer than ${refusal.limitBytes} bytes.`)
+      return tooLarge(414, `The request target is longer than ${rejection.limitBytes} bytes.`)
     case 'headers_too_large':
-      return tooLarge(431, `The headers are larger than ${refusal.limitBytes} bytes.`)
+      return tooLarge(431, `The headers are larger than ${rejection.limitBytes} bytes.`)
     case 'body_too_large':
-      return tooLarge(413, `The body is larger than ${refusal.limitBytes} bytes.`, 'payload_too_large')
+      return tooLarge(413, `The body is larger than ${rejection.limitBytes} bytes.`, 'payload_too_large')
     case 'method_not_allowed': {
-      const { allow } = refusal
+      const { allow } = rejection
       const description = `This path allows only ${allow.join(', ')}.`
       return { status: 405, error: 'method_not_allowed', description, allow }
     }
     case 'credentials_ambiguous':
-      return refuseToken('invalid_request', refusal.detail, { resourceMetadata, scheme })
+      return rejectToken('invalid_request', rejection.detail, { resourceMetadata, scheme })
     case 'token_missing':
-      return tokenMissing(refusal.anonymous, refusal.needed, resourceMetadata)
+      return tokenMissing(rejection.anonymous, rejection.needed, resourceMetadata)
     case 'token_invalid': {
-      const description = describeTokenFault(refusal.fault, options.tokenEndpoint, scheme)
-      const offersDpop = refusal.fault.reason === 'proof_missing'
-      return refuseToken('invalid_token', description, { resourceMetadata, scheme, offersDpop })
+      const description = describeTokenFault(rejection.fault, options.tokenEndpoint, scheme)
+      const offersDpop = rejection.fault.reason === 'proof_missing'
+      return rejectToken('invalid_token', description, { resourceMetadata, scheme, offersDpop })
     }
     case 'proof_invalid':
-      return refuseToken('invalid_dpop_proof', describeProofFault(refusal.fault), {
+      return rejectToken('invalid_dpop_proof', describeProofFault(rejection.fault), {
         resourceMetadata,
         scheme: 'DPoP',
       })
     case 'proof_nonce': {
       const description = 'The DPoP proof must contain the nonce from the DPoP-Nonce header of this response.'
-      const { nonce } = refusal
-      return { ...refuseToken('use_dpop_nonce', description, { resourceMetadata, scheme: 'DPoP' }), nonce }
+      const { nonce } = rejection
+      return { ...rejectToken('use_dpop_nonce', description, { resourceMetadata, scheme: 'DPoP' }), nonce }
     }
     case 'scope_missing': {
-      const scope = refusal.needed.join(' ')
-      const description = `The access token lacks ${refusal.missing.join(' ')}. Request a token with: ${scope}.`
-      return refuseToken('insufficient_scope', description, { scope, resourceMetadata, scheme })
+      const scope = rejection.needed.join(' ')
+      const description = `The access token lacks ${rejection.missing.join(' ')}. Request a token with: ${scope}.`
+      return rejectToken('insufficient_scope', description, { scope, resourceMetadata, scheme })
     }
     case 'token_unverifiable':
       return temporarilyUnavailable(
         503,
         'upstream_unavailable',
-        refusal,
+        rejection,
         'The access token cannot be validated now.',
       )
     case 'upstream_ejected':
       return temporarilyUnavailable(
         503,
         'upstream_unavailable',
-        refusal,
+        rejection,
         'The upstream service is unavailable.',
       )
     case 'overloaded':
-      return temporarilyUnavailable(503, 'server_error', refusal, 'The gateway is overloaded.')
+      return temporarilyUnavailable(503, 'server_error', rejection, 'The gateway is overloaded.')
     case 'rate_limited': {
-      const { retryAfterSeconds } = refusal
+      const { retryAfterSeconds } = rejection
       const soon = retryAfterSeconds === 1 ? '1 second' : `${retryAfterSeconds} seconds`
       const description = `Too many requests. Try again in ${soon}.`
       return { status: 429, error: 'rate_limited', description, retryAfterSeconds }
     }
     case 'sessions_exhausted': {
-      const { limit, retryAfterSeconds } = refusal
+      const { limit, retryAfterSeconds } = rejection
       const description = `This caller has reached the limit of ${limit} open WebSocket sessions.`
       return { status: 429, error: 'rate_limited', description, retryAfterSeconds }
     }
   }
 }
 
-export type RefusalReply = {
+export type RejectionReply = {
   readonly status: number
   /** Additional headers beyond the standard headers of an error response: name, value, name, value. */
   readonly headers: readonly string[]
@@ -151,11 +151,11 @@ export type RefusalReply = {
 }
 
 /**
- * Formats status, headers and body of the response to a refusal.
+ * Formats status, headers and body of the response to a rejection.
  * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9110 section 15.5.
  */
-export function formatRefusal(refusal: Refusal, options: ErrorResponseOptions): RefusalReply {
-  const errorResponse = toErrorResponse(refusal, options)
+export function formatRejection(rejection: Rejection, options: ErrorResponseOptions): RejectionReply {
+  const errorResponse = toErrorResponse(rejection, options)
   const headers: string[] = []
   if (errorResponse.challenge !== undefined) headers.push('www-authenticate', errorResponse.challenge)
   if (errorResponse.nonce !== undefined) headers.push('dpop-nonce', errorResponse.nonce)

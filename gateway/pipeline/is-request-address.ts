@@ -26,5 +26,5 @@ export function isRequestAddress(address: string, path: string, rules: TargetRul
   const whole = end === -1 ? behind : behind.slice(0, end)
   const target = pathAt === -1 || pathAt >= whole.length ? '/' : whole.slice(pathAt)
   const canonical = canonicalTarget(target, rules)
-  return !('refused' in canonical) && canonical.path === path
+  return !('rejected' in canonical) && canonical.path === path
 }

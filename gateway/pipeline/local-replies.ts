@@ -1,17 +1,17 @@
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { OptionsSelection } from '../../policy-engine/decide/select-route.ts'
 import type { Representation } from '../discovery/discovery-document.ts'
 import type { Route } from '../snapshot/route.ts'
 import { CORS_HEADERS, corsOf, preflightHeaders } from './cors-headers.ts'
-import { formatRefusal } from './error-response.ts'
+import { formatRejection } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
 import type { LocalReply } from './send-reply.ts'
 
 const NOTHING: readonly string[] = []
 
-export function refusalReply(context: RequestContext, refusal: Refusal): LocalReply {
+export function rejectionReply(context: RequestContext, rejection: Rejection): LocalReply {
   const { requestId, resource, credential } = context
-  const { status, headers, body } = formatRefusal(refusal, {
+  const { status, headers, body } = formatRejection(rejection, {
     requestId,
     resourceMetadata: resource.metadataUrl,
     tokenEndpoint: resource.tokenEndpoint,

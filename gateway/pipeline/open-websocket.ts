@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { decideAccess } from '../../policy-engine/decide/check-access.ts'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
 import { acceptsWebsocket, handshakeMismatch, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
@@ -21,8 +21,8 @@ export type WebsocketOpening = {
   readonly socket: Duplex
 }
 
-const NO_HANDSHAKE: Refusal = {
-  refused: 'request_malformed',
+const NO_HANDSHAKE: Rejection = {
+  rejected: 'request_malformed',
   detail: 'This is not a valid WebSocket handshake: RFC 6455 section 4.1.',
 }
 
@@ -30,7 +30,7 @@ const NO_HANDSHAKE: Refusal = {
 export function reserveSession(
   { request, caller, clientAddress, services }: RequestContext,
   upgraded: UpgradedConnection,
-): SessionSlot | Refusal {
+): SessionSlot | Rejection {
   if (upgraded.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
   // The key contains the issuer, because two issuers can use the same subject for different people.
@@ -76,7 +76,7 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
   slot.opened({ session, identity })
 }
 
-/** Validates the upstream's handshake. Destroys the upstream connection and refuses the request if it is not valid. */
+/** Validates the upstream's handshake. Destroys the upstream connection and rejects the request if it is not valid. */
 function isAccepted(
   context: ForwardableContext,
   { upstream }: ApiRoute,
@@ -86,14 +86,14 @@ function isAccepted(
   if (acceptsWebsocket(headers, request.headers['sec-websocket-key'] ?? '') && !upgraded.early) return true
   socket.on('error', () => undefined).destroy()
   if (upgraded.early) {
-    services.responder.refuse(context, NO_HANDSHAKE)
+    services.responder.reject(context, NO_HANDSHAKE)
     return false
   }
   const error = handshakeMismatch()
   upstream.meter.failed('protocol')
   context.failureCode = error.code
   services.upstreamFailed(upstream.name, context.requestId, error)
-  services.responder.refuse(context, { refused: 'upstream_broken' })
+  services.responder.reject(context, { rejected: 'upstream_broken' })
   return false
 }
 

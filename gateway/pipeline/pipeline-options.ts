@@ -42,7 +42,7 @@ export type PipelineOptions = {
   readonly tickMs: () => number
   readonly sessions: WebsocketSessions
   /** The reason why requests are rejected during overload; undefined: requests are accepted. */
-  readonly overload: { readonly refusing: OverloadReason | undefined }
+  readonly overload: { readonly rejecting: OverloadReason | undefined }
   readonly onOverloaded: (reason: OverloadReason) => void
   /** While true, each connection closes after its current response. */
   readonly draining: () => boolean

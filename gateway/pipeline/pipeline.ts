@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
@@ -28,7 +28,7 @@ export type Pipeline = {
 }
 
 /** The response to the client, which ends the request; undefined: the next stage runs. */
-type StageResult = Refusal | LocalReply | undefined
+type StageResult = Rejection | LocalReply | undefined
 type Stage = (context: RequestContext) => StageResult | Promise<StageResult>
 
 /**

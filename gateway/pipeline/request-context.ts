@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/confirmation.ts'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import type { CanonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
@@ -55,11 +55,11 @@ export type RequestContext = {
   upstreamPath: string | undefined
   /** Headers of the upstream request: name, value, name, value. */
   upstreamHeaders: string[] | undefined
-  refusal: Refusal | undefined
+  rejection: Rejection | undefined
   /** Code of the error that prevented token validation. */
   failureCode: string | undefined
-  /** The refusal that an enforced policy would have applied. */
-  auditOnlyRefusal: Refusal | undefined
+  /** The denial that an enforced policy would have applied. */
+  auditOnlyDenial: Rejection | undefined
   forwarded: ForwardResult | undefined
   session: SessionEnd | undefined
 }
@@ -94,8 +94,8 @@ export type PipelineServices = PipelineOptions & {
 
 /** Sends the responses that the gateway creates itself. */
 export type Responder = {
-  readonly respond: (context: RequestContext, result: LocalReply | Refusal) => void
-  readonly refuse: (context: RequestContext, refusal: Refusal) => void
+  readonly respond: (context: RequestContext, result: LocalReply | Rejection) => void
+  readonly reject: (context: RequestContext, rejection: Rejection) => void
   /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
   readonly fail500: (context: RequestContext, error: unknown) => void
   /** Handles an exception in a request without a context, and therefore without a request ID. */
@@ -163,9 +163,9 @@ export function createContext(
     rateHeaders: NO_HEADERS,
     upstreamPath: undefined,
     upstreamHeaders: undefined,
-    refusal: undefined,
+    rejection: undefined,
     failureCode: undefined,
-    auditOnlyRefusal: undefined,
+    auditOnlyDenial: undefined,
     forwarded: undefined,
     session: undefined,
   }

@@ -14,14 +14,14 @@ export function createRequestTracker(
   let inFlight = 0
 
   function count(
-    { method, route, decision, auditOnlyRefusal, startedMs }: RequestContext,
+    { method, route, decision, auditOnlyDenial, startedMs }: RequestContext,
     status: number,
   ): void {
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
     meter.finished(method, status, (tickMs() - startedMs) / 1_000)
     if (decision !== undefined) meter.decided(decision)
-    const would = auditOnlyRefusal && decisionOf(auditOnlyRefusal)
+    const would = auditOnlyDenial && decisionOf(auditOnlyDenial)
     if (would !== undefined) meter.reported(would)
   }
 
@@ -60,8 +60,8 @@ export function createRequestTracker(
  * @param nowMs from the same clock as `startedMs`.
  */
 function accessEntry(context: RequestContext, status: number, nowMs: number): AccessEntry {
-  const { route, refusal, auditOnlyRefusal, forwarded, decision, session } = context
-  const shown = refusal ?? auditOnlyRefusal
+  const { route, rejection, auditOnlyDenial, forwarded, decision, session } = context
+  const shown = rejection ?? auditOnlyDenial
   return {
     timeMs: context.timeMs,
     requestId: context.requestId,
@@ -75,13 +75,13 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     clientAddress: context.clientAddress,
     userAgent: context.canonical?.headers.userAgent,
     decision,
-    would: auditOnlyRefusal && decisionOf(auditOnlyRefusal),
+    would: auditOnlyDenial && decisionOf(auditOnlyDenial),
     caller: context.caller,
     rateLimitRemaining: context.rate?.remaining,
-    scopesMissing: shown?.refused === 'scope_missing' ? shown.missing : NO_SCOPES,
+    scopesMissing: shown?.rejected === 'scope_missing' ? shown.missing : NO_SCOPES,
     audience:
-      shown?.refused === 'token_invalid' && shown.fault.reason === 'wrong_audience' ? shown.fault : undefined,
-    condition: shown?.refused === 'condition_failed' ? shown.condition : undefined,
+      shown?.rejected === 'token_invalid' && shown.fault.reason === 'wrong_audience' ? shown.fault : undefined,
+    condition: shown?.rejected === 'condition_failed' ? shown.condition : undefined,
     session,
     errorType: session === undefined ? errorType(context) : undefined,
     errorCode: forwarded?.failureCode ?? context.failureCode,
@@ -90,6 +90,6 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
 
 function errorType(context: RequestContext): string | undefined {
   if (context.forwarded?.failure !== undefined) return `upstream_${context.forwarded.failure}`
-  if (context.refusal !== undefined) return context.refusal.refused
+  if (context.rejection !== undefined) return context.rejection.rejected
   return context.response.writableFinished ? undefined : 'client_closed'
 }

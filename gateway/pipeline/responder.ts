@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { formatErrorBody } from '../../oauth/error-body.ts'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { decisionOf } from '../observability/decision.ts'
-import { refusalReply } from './local-replies.ts'
+import { rejectionReply } from './local-replies.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, Responder } from './request-context.ts'
 import { type LocalReply, sendReply } from './send-reply.ts'
@@ -20,11 +20,11 @@ export function createResponder(
     if (ended) ending.add(request.socket)
   }
 
-  function refuse(context: RequestContext, refusal: Refusal): void {
-    context.refusal = refusal
+  function reject(context: RequestContext, rejection: Rejection): void {
+    context.rejection = rejection
     // A failure of the upstream does not change an earlier decision to allow the request.
-    context.decision ??= decisionOf(refusal)
-    send(context, refusalReply(context, refusal), isSuspicious(refusal))
+    context.decision ??= decisionOf(rejection)
+    send(context, rejectionReply(context, rejection), isSuspicious(rejection))
   }
 
   /** Counts and logs an exception. A failure here must not prevent the response. */
@@ -39,14 +39,14 @@ export function createResponder(
 
   return {
     respond(context, result) {
-      if ('refused' in result) refuse(context, result)
+      if ('rejected' in result) reject(context, result)
       else send(context, result, false)
     },
-    refuse,
+    reject,
     fail500(context, error) {
       reportFailure(context.requestId, error)
       const { response } = context
-      if (!response.headersSent) refuse(context, { refused: 'internal_error' })
+      if (!response.headersSent) reject(context, { rejected: 'internal_error' })
       else if (!response.writableEnded) response.destroy()
     },
     fail500Early(response, error) {
@@ -73,6 +73,6 @@ function isReceived(request: IncomingMessage, canonical: RequestContext['canonic
 }
 
 /** Two parsers may disagree about the end of such a request, so the gateway closes the connection. */
-function isSuspicious(refusal: Refusal): boolean {
-  return refusal.refused === 'request_malformed' || refusal.refused === 'target_too_long'
+function isSuspicious(rejection: Rejection): boolean {
+  return rejection.rejected === 'request_malformed' || rejection.rejected === 'target_too_long'
 }

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { http } from '../../platform/net/http.ts'
 import { NO_SCHEMA_COMPILERS } from '../../platform/net/no-schema-compilers.ts'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { UnreadRequest } from '../observability/unread-request.ts'
-import { formatRefusal } from '../pipeline/error-response.ts'
+import { formatRejection } from '../pipeline/error-response.ts'
 import { isDrainingBody, isLingering } from '../pipeline/send-reply.ts'
 import { isWebsocketHandshake } from '../upstreams/websocket/handshake.ts'
 import { normalizeIp } from './client-address.ts'
@@ -21,7 +21,7 @@ export type ServerOptions = {
   readonly newRequestId: () => string
   /** The server closes further connections without reading from them. */
   readonly connectionsLimit: number
-  readonly onRefused: () => void
+  readonly onConnectionRejected: () => void
   /** Called for input that got a response without becoming a request, because it was invalid, too slow or too large. */
   readonly onUnread: (unread: UnreadRequest) => void
   /** undefined: plain HTTP. */
@@ -81,7 +81,7 @@ function createHttpServer(options: ServerOptions): Server {
   // `maxConnections` applies to this worker alone: node:cluster must not offer the connection to another worker. The
   // types of Node 24 lack this option.
   Object.assign(server, { dropMaxConnection: true })
-  server.on('drop', options.onRefused)
+  server.on('drop', options.onConnectionRejected)
   server.on('error', (error) => {
     if (server.listening) options.onAcceptError(error)
   })
@@ -99,7 +99,7 @@ function createHttpServer(options: ServerOptions): Server {
   })
   // The gateway does not support CONNECT tunnels. RFC 9110 section 9.3.6.
   server.on('connect', (_request, socket) =>
-    sendRaw(socket as Socket, { refused: 'request_malformed', detail: 'CONNECT is not supported.' }, options),
+    sendRaw(socket as Socket, { rejected: 'request_malformed', detail: 'CONNECT is not supported.' }, options),
   )
   return server
 }
@@ -114,16 +114,16 @@ function respondToClientError(error: ClientError, socket: Socket, options: Serve
     case 'HPE_HEADER_OVERFLOW':
       return sendRaw(
         socket,
-        { refused: 'headers_too_large', limitBytes: options.headersLimitBytes },
+        { rejected: 'headers_too_large', limitBytes: options.headersLimitBytes },
         options,
         isHead,
       )
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return sendRaw(socket, { refused: 'request_timed_out' }, options)
+      return sendRaw(socket, { rejected: 'request_timed_out' }, options)
     default:
       return sendRaw(
         socket,
-        { refused: 'request_malformed', detail: 'The request is not valid HTTP/1.1.' },
+        { rejected: 'request_malformed', detail: 'The request is not valid HTTP/1.1.' },
         options,
         isHead,
       )
@@ -149,7 +149,7 @@ function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
  * Writes a response without a response object and closes the connection, because the next bytes of the connection
  * cannot be trusted.
  */
-function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHead = false): void {
+function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, isHead = false): void {
   // After a failure, the parser fails again for every further byte.
   if (closing.has(socket)) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
@@ -177,7 +177,7 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
     return
   }
   const requestId = options.newRequestId()
-  const { status, body } = formatRefusal(refusal, {
+  const { status, body } = formatRejection(rejection, {
     requestId,
     resourceMetadata: '',
     tokenEndpoint: undefined,
@@ -187,7 +187,7 @@ function sendRaw(socket: Socket, refusal: Refusal, options: ServerOptions, isHea
     options.onUnread({
       requestId,
       status,
-      refused: refusal.refused,
+      rejected: rejection.rejected,
       peer: normalizeIp(socket.remoteAddress),
     })
   const head = [

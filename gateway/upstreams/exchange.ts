@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { mayRetry, type RetryCause } from '../../policy-engine/format/retry-rule.ts'
 import {
   endWith,
@@ -71,7 +71,7 @@ export class Exchange implements DispatchHandler {
       this.#body = new RequestBody(body, {
         limitBytes: bodyLimitBytes,
         onOverflow: () =>
-          this.guard(() => this.#abandon({ refused: 'body_too_large', limitBytes: bodyLimitBytes })),
+          this.guard(() => this.#abandon({ rejected: 'body_too_large', limitBytes: bodyLimitBytes })),
         onProgress: () => this.#deadline.refresh(),
       })
     try {
@@ -182,13 +182,13 @@ export class Exchange implements DispatchHandler {
 
   timedOut(): void {
     if (this.#body?.waitsForClient === true) {
-      this.#abandon({ refused: 'body_timed_out' })
+      this.#abandon({ rejected: 'body_timed_out' })
       return
     }
     this.result.failure = 'timeout'
     this.#request.upstream.meter.failed('timeout')
     this.#target?.failed(this.#attemptStartedMs)
-    this.#abandon({ refused: 'upstream_timed_out' })
+    this.#abandon({ rejected: 'upstream_timed_out' })
   }
 
   /** Ends this request after an exception in the gateway's own code. */
@@ -209,16 +209,16 @@ export class Exchange implements DispatchHandler {
 
   #failed(error: unknown): void {
     if (this.#over) return
-    const { reason, refusal, retryCause } = upstreamFailure(error)
+    const { reason, rejection, retryCause } = upstreamFailure(error)
     this.#request.upstream.meter.failed(reason)
     this.#request.onFailure(error)
     // If the request or the gateway caused the failure, the failure does not count against the target.
-    if (refusal.refused !== 'request_malformed' && refusal.refused !== 'overloaded')
+    if (rejection.rejected !== 'request_malformed' && rejection.rejected !== 'overloaded')
       this.#target?.failed(this.#attemptStartedMs)
     if (retryCause !== undefined && this.#retry(retryCause)) return
     this.result.failure = reason
     this.result.failureCode = errorCode(error)
-    this.#abandon(refusal)
+    this.#abandon(rejection)
   }
 
   /** Rejects the request before the gateway has sent anything: the circuits of all targets are open. */
@@ -289,15 +289,15 @@ export class Exchange implements DispatchHandler {
    * Aborts the upstream request. The client gets a local reply. If the response has already begun, the gateway resets
    * the connection instead.
    */
-  #abandon(refusal: Refusal): void {
+  #abandon(rejection: Rejection): void {
     if (this.#over) return
     this.#finish()
     // Detach from the client's body first. The local reply may have to drain the rest of the body.
     this.#body?.destroy()
     this.#controller?.abort()
-    const { response, refuse } = this.#request
+    const { response, reject } = this.#request
     if (response.headersSent) resetClient(response)
-    else refuse(refusal)
+    else reject(rejection)
   }
 
   #clientClosed(): void {
@@ -320,7 +320,7 @@ export class Exchange implements DispatchHandler {
   }
 }
 
-const EJECTED: Refusal = { refused: 'upstream_ejected', retryAfterSeconds: 1 }
+const EJECTED: Rejection = { rejected: 'upstream_ejected', retryAfterSeconds: 1 }
 
 function onDeadline(exchange: Exchange): void {
   exchange.guard(exchange.timedOut)

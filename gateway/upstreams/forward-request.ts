@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { RetryRule } from '../../policy-engine/format/retry-rule.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFailureReason } from './upstream-failure.ts'
@@ -33,7 +33,7 @@ export type ForwardRequest = {
   /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
   /** Sends a local reply. Called at most once, and only before anything was sent to the client. */
-  readonly refuse: (refusal: Refusal) => void
+  readonly reject: (rejection: Rejection) => void
   /** Ends a response that is complete before the request body is complete. Handles the rest of the body. */
   readonly endEarly: (source: IncomingMessage, response: ServerResponse) => void
   /** Called when the exchange is over after an exception in the gateway's own code. */

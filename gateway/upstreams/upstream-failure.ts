@@ -1,4 +1,4 @@
-import type { Refusal } from '../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { RetryCause } from '../../policy-engine/format/retry-rule.ts'
 
 /** Reason why an upstream gave no complete response. The reason is a metric label, so the set of values is fixed. */
@@ -15,16 +15,16 @@ export type UpstreamFailureReason =
 /** A failure of an upstream, classified for metrics, for the response and for retries. */
 export type UpstreamFailure = {
   readonly reason: UpstreamFailureReason
-  readonly refusal: Refusal
+  readonly rejection: Rejection
   /** Cause in `retries` of a policy; undefined: never retried. */
   readonly retryCause: RetryCause | undefined
 }
 
-const UNREACHABLE: Refusal = { refused: 'upstream_unreachable' }
-const OVERLOADED: Refusal = { refused: 'overloaded', retryAfterSeconds: 1 }
-const BROKEN: Refusal = { refused: 'upstream_broken' }
-const TIMED_OUT: Refusal = { refused: 'upstream_timed_out' }
-const UNFORWARDABLE: Refusal = { refused: 'request_malformed', detail: 'This request cannot be forwarded.' }
+const UNREACHABLE: Rejection = { rejected: 'upstream_unreachable' }
+const OVERLOADED: Rejection = { rejected: 'overloaded', retryAfterSeconds: 1 }
+const BROKEN: Rejection = { rejected: 'upstream_broken' }
+const TIMED_OUT: Rejection = { rejected: 'upstream_timed_out' }
+const UNFORWARDABLE: Rejection = { rejected: 'request_malformed', detail: 'This request cannot be forwarded.' }
 
 export function upstreamFailure(error: unknown): UpstreamFailure {
   const code = errorCode(error) ?? ''
@@ -33,28 +33,28 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
     case 'EADDRNOTAVAIL':
-      return { reason: 'connect', refusal: UNREACHABLE, retryCause: 'connect' }
+      return { reason: 'connect', rejection: UNREACHABLE, retryCause: 'connect' }
     // This machine has no free descriptor, port or buffer for another connection.
     case 'EMFILE':
     case 'ENFILE':
     case 'ENOBUFS':
-      return { reason: 'descriptors', refusal: OVERLOADED, retryCause: undefined }
+      return { reason: 'descriptors', rejection: OVERLOADED, retryCause: undefined }
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'EAI_FAIL':
     case 'EAI_NODATA':
-      return { reason: 'dns', refusal: UNREACHABLE, retryCause: 'connect' }
+      return { reason: 'dns', rejection: UNREACHABLE, retryCause: 'connect' }
     case 'UND_ERR_CONNECT_TIMEOUT':
-      return { reason: 'timeout', refusal: TIMED_OUT, retryCause: 'connect' }
+      return { reason: 'timeout', rejection: TIMED_OUT, retryCause: 'connect' }
     case 'ERR_UPSTREAM_IDLE':
     case 'ETIMEDOUT':
-      return { reason: 'timeout', refusal: TIMED_OUT, retryCause: undefined }
+      return { reason: 'timeout', rejection: TIMED_OUT, retryCause: undefined }
     case 'ERR_UPSTREAM_RESET':
     case 'ECONNRESET':
     case 'EPIPE':
-      return { reason: 'reset', refusal: BROKEN, retryCause: 'reset' }
+      return { reason: 'reset', rejection: BROKEN, retryCause: 'reset' }
     case 'ERR_UPSTREAM_UNFORWARDABLE':
-      return { reason: 'protocol', refusal: UNFORWARDABLE, retryCause: undefined }
+      return { reason: 'protocol', rejection: UNFORWARDABLE, retryCause: undefined }
     default:
       // The codes include errors of OpenSSL's verification: X509_verify_cert_error_string(3).
       if (
@@ -62,8 +62,8 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
           code,
         )
       )
-        return { reason: 'tls', refusal: UNREACHABLE, retryCause: 'connect' }
-      return { reason: 'protocol', refusal: BROKEN, retryCause: undefined }
+        return { reason: 'tls', rejection: UNREACHABLE, retryCause: 'connect' }
+      return { reason: 'protocol', rejection: BROKEN, retryCause: undefined }
   }
 }
 

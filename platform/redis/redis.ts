@@ -165,7 +165,7 @@ function explain(where: string, cause: unknown): BootError {
   if (/^(NOAUTH|WRONGPASS|ERR AUTH|NOPERM)/.test(reply))
     return new BootError(
       'ERR_REDIS_REFUSED',
-      `Redis at ${where} refused the credentials (${reply.split(' ', 1)[0]}). Check user and password in redis.url (REDIS_URL).`,
+      `Redis at ${where} rejected the credentials (${reply.split(' ', 1)[0]}). Check user and password in redis.url (REDIS_URL).`,
       { cause },
     )
   const reason = (cause as NodeJS.ErrnoException).code ?? reply

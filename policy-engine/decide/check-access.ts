@@ -5,7 +5,7 @@ import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
 import type { CompiledCondition } from './compile-condition.ts'
 import { checkConfirmation, NO_POSSESSION_PROOF, type PossessionProof } from './confirmation.ts'
-import type { Refusal, TokenFault } from './refusal.ts'
+import type { Rejection, TokenFault } from './rejection.ts'
 import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 
 export type AccessRequest = {
@@ -28,10 +28,10 @@ export type AccessRule = {
 const NONE: readonly string[] = []
 const NO_VALUES: RequestValues = Object.freeze({ params: {}, query: '', header: () => undefined })
 
-/** A refusal of a policy. */
+/** A denial by a policy. */
 export type Denial = {
-  readonly refusal: Refusal
-  /** Whether the gateway logs the refusal but does not apply it, because the policy has `enforce: report`. */
+  readonly rejection: Rejection
+  /** Whether the gateway logs the denial but does not apply it, because the policy has `enforce: report`. */
   readonly isAuditOnly: boolean
 }
 
@@ -52,15 +52,15 @@ export function decideAccess(
 ): Denial | undefined {
   const { resource, possessionProof } = request
   const values = access.when.length === 0 ? undefined : requestValues(request)
-  const refusal = checkAccess({ nowSeconds, resource, possessionProof, values }, caller, access)
-  return refusal && { refusal, isAuditOnly: isAuditOnly(refusal, policy.enforce) }
+  const rejection = checkAccess({ nowSeconds, resource, possessionProof, values }, caller, access)
+  return rejection && { rejection, isAuditOnly: isAuditOnly(rejection, policy.enforce) }
 }
 
 /** Only a missing token, a missing scope and a failed condition can be audit-only. An invalid token is always rejected. */
-function isAuditOnly({ refused }: Refusal, enforce: EnforceRule): boolean {
+function isAuditOnly({ rejected }: Rejection, enforce: EnforceRule): boolean {
   return (
     enforce === 'report' &&
-    (refused === 'token_missing' || refused === 'scope_missing' || refused === 'condition_failed')
+    (rejected === 'token_missing' || rejected === 'scope_missing' || rejected === 'condition_failed')
   )
 }
 
@@ -80,18 +80,18 @@ export function checkAccess(
   request: AccessRequest,
   caller: Caller | undefined,
   rule: AccessRule,
-): Refusal | undefined {
+): Rejection | undefined {
   if (caller === undefined) {
     if (rule.anonymous === 'allow') return undefined
-    return { refused: 'token_missing', anonymous: rule.anonymous, needed: rule.scopes?.needed ?? NONE }
+    return { rejected: 'token_missing', anonymous: rule.anonymous, needed: rule.scopes?.needed ?? NONE }
   }
   const fault = checkToken(request, caller)
-  if (fault !== undefined) return { refused: 'token_invalid', fault }
+  if (fault !== undefined) return { rejected: 'token_invalid', fault }
   const missing = rule.scopes === undefined ? NONE : missingScopes(caller.scopes, rule.scopes)
-  if (missing.length > 0) return { refused: 'scope_missing', needed: rule.scopes?.needed ?? NONE, missing }
+  if (missing.length > 0) return { rejected: 'scope_missing', needed: rule.scopes?.needed ?? NONE, missing }
   if (rule.when.length === 0) return undefined
   const failed = rule.when.find(({ holds }) => !holds(caller.claims, request.values ?? NO_VALUES))
-  return failed && { refused: 'condition_failed', condition: failed.text }
+  return failed && { rejected: 'condition_failed', condition: failed.text }
 }
 
 /** Checks issuer, validity period, binding and audience of a token, independent of the requirements of a route. */

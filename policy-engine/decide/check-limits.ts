@@ -2,7 +2,7 @@ import type { PolicyRoute } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import { canonicalTarget } from '../match/canonical-target.ts'
 import { parsePathTemplate } from '../match/path-template.ts'
-import type { Refusal } from './refusal.ts'
+import type { Rejection } from './rejection.ts'
 
 type LimitedRequest = {
   readonly method: string
@@ -32,19 +32,19 @@ export function checkLimits(
   { method, canonical, params }: LimitedRequest,
   { bodyLimitBytes, rewrite, upstreamPath }: LimitedRoute,
   targetLimitBytes: number,
-): string | Refusal {
+): string | Rejection {
   if (canonical.headers.contentLength > bodyLimitBytes)
-    return { refused: 'body_too_large', limitBytes: bodyLimitBytes }
+    return { rejected: 'body_too_large', limitBytes: bodyLimitBytes }
   if (rewrite === undefined) return upstreamPath ?? canonical.path
   return rewritePath(rewrite(params), method, targetLimitBytes)
 }
 
 /** Accepts only a canonical path, so parameters of the request cannot lead out of the base path of the upstream. */
-function rewritePath(path: string, method: string, limitBytes: number): string | Refusal {
+function rewritePath(path: string, method: string, limitBytes: number): string | Rejection {
   const target = canonicalTarget(path, { method, origin: '', limitBytes })
-  if ('refused' in target) return target
+  if ('rejected' in target) return target
   if (target.path === path && target.query === '') return path
-  return { refused: 'request_malformed', detail: 'The path cannot be rewritten unambiguously.' }
+  return { rejected: 'request_malformed', detail: 'The path cannot be rewritten unambiguously.' }
 }
 
 /** Builds the path of the upstream request from the path parameters of the request. */

@@ -1,4 +1,4 @@
-import type { TokenFault } from './refusal.ts'
+import type { TokenFault } from './rejection.ts'
 
 /**
  * Key that a token is bound to. Only the holder of this key may send the token.

@@ -7,7 +7,7 @@ import { bodyLimitOf, checkLimits } from './check-limits.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from './confirmation.ts'
 import { readCredentials } from './read-credentials.ts'
-import type { Refusal } from './refusal.ts'
+import type { Rejection } from './rejection.ts'
 import { type DecidedPreflight, selectRoute } from './select-route.ts'
 
 /** The limits that a decision depends on. Bytes. */
@@ -30,16 +30,16 @@ export type DecisionRequest = {
 
 /** The decision on a request. Rate limits and upstreams may still reject an allowed request. */
 export type Decision = {
-  /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
+  /** `challenge`: 401 with information on how to get a token. `deny`: all other rejections. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
   /** Identity of an allowed request. `gateway`: the gateway sends a local reply. */
   readonly as: 'token' | 'anonymous' | 'gateway' | undefined
   /** The matched route, whether or not access is allowed. */
   readonly route: CompiledRoute | undefined
   readonly params: Readonly<Record<string, string>>
-  readonly refusal: Refusal | undefined
-  /** Set if the route is audit-only: the refusal that the gateway logs but does not apply. */
-  readonly auditOnlyRefusal: Refusal | undefined
+  readonly rejection: Rejection | undefined
+  /** Set if the route is audit-only: the denial that the gateway logs but does not apply. */
+  readonly auditOnlyDenial: Rejection | undefined
   /** Path of the upstream request, without the base path of the upstream. undefined if the gateway does not forward. */
   readonly upstreamPath: string | undefined
   /** undefined: the request is not a CORS preflight. */
@@ -58,45 +58,45 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
  * - `checkLimits()`: stage `enforceLimits`
  *
  * The gateway itself replies to requests for reserved paths, so no policy decides on them.
- * @param callerOf returns the caller for the resource of the route; undefined without a token; a refusal for a token
+ * @param callerOf returns the caller for the resource of the route; undefined without a token; a rejection for a token
  * that is not valid.
  */
 export function decide(
   request: DecisionRequest,
-  callerOf: (resource: Resource) => Caller | Refusal | undefined,
+  callerOf: (resource: Resource) => Caller | Rejection | undefined,
   policies: Pick<CompiledPolicies, 'match' | 'routesAt'>,
 ): Decision {
   const { method, canonical, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
   const selection = selectRoute(method, canonical, policies)
   const isOfPolicy = 'route' in selection && selection.route !== undefined
   if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
-  if ('refused' in selection) return denied(selection)
+  if ('rejected' in selection) return denied(selection)
   const { route, params } = selection
   if (selection.kind === 'options') return { ...LOCAL_REPLY, route, params, preflight: selection.preflight }
   const matched = selection.route
 
   const credentials = readCredentials(canonical, limits)
-  if ('refused' in credentials) return denied(credentials, selection)
+  if ('rejected' in credentials) return denied(credentials, selection)
   const resource = matched.resourceOf(canonical.path)
   const caller = callerOf(resource)
-  if (caller !== undefined && 'refused' in caller) return denied(caller, selection)
+  if (caller !== undefined && 'rejected' in caller) return denied(caller, selection)
 
   const denial = decideAccess({ canonical, params, resource, possessionProof }, caller, matched, nowSeconds)
-  if (denial !== undefined && !denial.isAuditOnly) return denied(denial.refusal, selection)
+  if (denial !== undefined && !denial.isAuditOnly) return denied(denial.rejection, selection)
   const upstreamPath = checkLimits(
     { method, canonical, params },
     { bodyLimitBytes: bodyLimitOf(matched.policy, limits.bodyBytes), rewrite: matched.rewrite },
     limits.targetBytes,
   )
-  const auditOnlyRefusal = denial?.refusal
-  if (typeof upstreamPath !== 'string') return { ...denied(upstreamPath, selection), auditOnlyRefusal }
+  const auditOnlyDenial = denial?.rejection
+  if (typeof upstreamPath !== 'string') return { ...denied(upstreamPath, selection), auditOnlyDenial }
   return {
     outcome: 'allow',
     as: caller === undefined ? 'anonymous' : 'token',
     route,
     params,
-    refusal: undefined,
-    auditOnlyRefusal,
+    rejection: undefined,
+    auditOnlyDenial,
     upstreamPath,
     preflight: undefined,
   }
@@ -107,22 +107,22 @@ const LOCAL_REPLY: Decision = Object.freeze({
   as: 'gateway',
   route: undefined,
   params: NO_PARAMS,
-  refusal: undefined,
-  auditOnlyRefusal: undefined,
+  rejection: undefined,
+  auditOnlyDenial: undefined,
   upstreamPath: undefined,
   preflight: undefined,
 })
 
-/** Returns the decision for a refusal. `matched`: the route, if the request has reached one. */
-export function denied(refusal: Refusal, matched?: Pick<Decision, 'route' | 'params'>): Decision {
-  const isChallenge = refusal.refused === 'token_missing' && refusal.anonymous === 'challenge'
+/** Returns the decision for a rejection. `matched`: the route, if the request has reached one. */
+export function denied(rejection: Rejection, matched?: Pick<Decision, 'route' | 'params'>): Decision {
+  const isChallenge = rejection.rejected === 'token_missing' && rejection.anonymous === 'challenge'
   return {
     outcome: isChallenge ? 'challenge' : 'deny',
     as: undefined,
     route: matched?.route,
     params: matched?.params ?? NO_PARAMS,
-    refusal,
-    auditOnlyRefusal: undefined,
+    rejection,
+    auditOnlyDenial: undefined,
     upstreamPath: undefined,
     preflight: undefined,
   }

@@ -5,9 +5,9 @@ import { checkToken, missingScopes, requestValues } from './check-access.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import type { Decision, DecisionRequest } from './decide.ts'
 import type { ClaimValue } from './named-claims.ts'
-import type { TokenFault } from './refusal.ts'
+import type { TokenFault } from './rejection.ts'
 
-/** The result of each rule. Rules after the first refusal are evaluated too. */
+/** The result of each rule. Rules after the first rejection are evaluated too. */
 export type Explanation = {
   /** Other routes whose path template matches the request. */
   readonly alsoSaw: readonly CompiledRoute[]

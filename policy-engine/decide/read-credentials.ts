@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { CleanHeaders } from '../match/clean-headers.ts'
-import type { Refusal } from './refusal.ts'
+import type { Rejection } from './rejection.ts'
 
 /** The credentials of a request, before validation. */
 export type Credentials =
@@ -17,7 +17,7 @@ type CredentialsSource = Pick<CanonicalRequest, 'query'> & {
 /** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
 export const MAX_JWT_LENGTH = 8 * 1024
 
-/** The refusal of a request with several `Authorization` headers. */
+/** The rejection of a request with several `Authorization` headers. */
 export const REPEATED_AUTHORIZATION = ambiguous('Send exactly one Authorization header.')
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
@@ -36,13 +36,13 @@ const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
  * Reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an unreadable
  * credential and never treats the request as anonymous.
  * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
- * @returns the credentials; otherwise the refusal `credentials_ambiguous` for two tokens or a token in the query,
+ * @returns the credentials; otherwise the rejection `credentials_ambiguous` for two tokens or a token in the query,
  * `proof_invalid` for DPoP without a proof, or `token_invalid` for any other unreadable value.
  */
 export function readCredentials(
   { query, headers }: CredentialsSource,
   limits: { readonly tokenBytes: number },
-): Credentials | Refusal {
+): Credentials | Rejection {
   if (query !== '' && hasAccessToken(query))
     return ambiguous('Send the access token in the Authorization header, not in the URL.')
   const { authorization } = headers
@@ -54,7 +54,7 @@ export function readCredentials(
   const bound = DPOP.exec(authorization)?.[1]
   if (bound !== undefined)
     return headers.proof === undefined
-      ? { refused: 'proof_invalid', fault: 'missing' }
+      ? { rejected: 'proof_invalid', fault: 'missing' }
       : { kind: 'dpop', token: bound }
   return invalid(SCHEME.test(authorization) ? 'malformed' : 'unsupported_scheme')
 }
@@ -70,10 +70,10 @@ function hasAccessToken(query: string): boolean {
   return new URLSearchParams(query).has('access_token')
 }
 
-function ambiguous(detail: string): Refusal {
-  return { refused: 'credentials_ambiguous', detail }
+function ambiguous(detail: string): Rejection {
+  return { rejected: 'credentials_ambiguous', detail }
 }
 
-function invalid(reason: 'malformed' | 'unsupported_scheme'): Refusal {
-  return { refused: 'token_invalid', fault: { reason } }
+function invalid(reason: 'malformed' | 'unsupported_scheme'): Rejection {
+  return { rejected: 'token_invalid', fault: { reason } }
 }

@@ -2,7 +2,7 @@ import type { PolicyRoute } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { Match } from '../match/route-table.ts'
 import { decidePreflight, type Preflight, type PreflightDecision, readPreflight } from './preflight.ts'
-import type { Refusal } from './refusal.ts'
+import type { Rejection } from './rejection.ts'
 
 /** Result of matching a request: a route, or a local reply to OPTIONS. */
 export type Selection<T> =
@@ -37,22 +37,22 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /**
  * Selects the route of a canonical request. The gateway forwards only requests that match a route.
  * A preflight to a route of a policy gets a local reply, even if the route lists OPTIONS.
- * @returns the route, a local reply to OPTIONS, or the refusal `route_unknown` (404) or `method_not_allowed` (405).
+ * @returns the route, a local reply to OPTIONS, or the rejection `route_unknown` (404) or `method_not_allowed` (405).
  */
 export function selectRoute<T extends Selectable>(
   method: string,
   canonical: CanonicalRequest,
   table: Table<T>,
-): Selection<T> | Refusal {
+): Selection<T> | Rejection {
   const { path, headers } = canonical
   // RFC 9110 section 9.3.7: `*` refers to the server as a whole.
   if (path === '*') return replyToOptions(canonical, table, { allow: EVERY_METHOD })
   const match = table.match(method, path, headers)
-  if (match.kind === 'not_found') return { refused: 'route_unknown' }
+  if (match.kind === 'not_found') return { rejected: 'route_unknown' }
   if (match.kind === 'method_not_allowed') {
     const allow = match.allow.includes('OPTIONS') ? match.allow : [...match.allow, 'OPTIONS']
     if (method === 'OPTIONS') return replyToOptions(canonical, table, { allow })
-    return { refused: 'method_not_allowed', allow }
+    return { rejected: 'method_not_allowed', allow }
   }
   const isPreflight =
     method === 'OPTIONS' && match.route.policy !== undefined && readPreflight(method, headers) !== undefined

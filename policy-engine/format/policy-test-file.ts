@@ -25,13 +25,13 @@ const Expectation = Type.Object(
   {
     decision: Type.Enum(['allow', 'deny', 'challenge'], {
       description:
-        'allow: the gateway forwards the request. challenge: 401 that tells how to get a token. deny: any other refusal.',
+        'allow: the gateway forwards the request. challenge: 401 that tells how to get a token. deny: any other rejection.',
     }),
     as: Type.Optional(
       Type.Enum(['token', 'anonymous'], { description: 'The identity of an allowed request.' }),
     ),
     status: Type.Optional(
-      Type.Integer({ description: 'The status of a refusal.', minimum: 400, maximum: 599 }),
+      Type.Integer({ description: 'The status of a rejection.', minimum: 400, maximum: 599 }),
     ),
     error: Type.Optional(
       Type.String({ description: 'The member `error` of its body, e.g. insufficient_scope.', minLength: 1 }),
@@ -54,7 +54,7 @@ const Expectation = Type.Object(
 export const PolicyTestEntry = Type.Object(
   {
     it: Type.String({
-      description: 'The statement of the test, e.g. refuses a write with only the read scope.',
+      description: 'The statement of the test, e.g. denies a write with only the read scope.',
       minLength: 1,
       maxLength: 256,
     }),

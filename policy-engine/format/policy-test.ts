@@ -2,7 +2,7 @@ import type { SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
 /** Test of a policy: a request, its token, and the expected decision. Frozen. */
 export type PolicyTest = {
-  /** Description, e.g. `refuses a write with only the read scope`. */
+  /** Description, e.g. `denies a write with only the read scope`. */
   readonly it: string
   readonly policy: string
   readonly request: {
@@ -23,7 +23,7 @@ export type PolicyTest = {
 }
 
 export type PolicyTestExpectation = {
-  /** `challenge`: 401 with information on how to get a token. `deny`: all other refusals. */
+  /** `challenge`: 401 with information on how to get a token. `deny`: all other rejections. */
   readonly decision: 'allow' | 'deny' | 'challenge'
   readonly as?: 'token' | 'anonymous' | undefined
   readonly status?: number | undefined

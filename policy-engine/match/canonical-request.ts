@@ -1,4 +1,4 @@
-import type { Refusal } from '../decide/refusal.ts'
+import type { Rejection } from '../decide/rejection.ts'
 import { type CanonicalTarget, canonicalTarget } from './canonical-target.ts'
 import { type CleanHeaders, cleanHeaders } from './clean-headers.ts'
 
@@ -17,19 +17,19 @@ export type CanonicalRequest = CanonicalTarget & { readonly headers: CleanHeader
 
 /**
  * Validates the request target and the headers, and reduces them to one canonical form. Pure.
- * @returns the canonical request, or the refusal `request_malformed` (400) or `target_too_long` (414).
+ * @returns the canonical request, or the rejection `request_malformed` (400) or `target_too_long` (414).
  */
 export function canonicalRequest(
   request: RawRequest,
   rules: { readonly origin: string; readonly limitBytes: number },
-): CanonicalRequest | Refusal {
+): CanonicalRequest | Rejection {
   const target = canonicalTarget(request.url ?? '', {
     method: request.method ?? '',
     origin: rules.origin,
     limitBytes: rules.limitBytes,
   })
-  if ('refused' in target) return target
+  if ('rejected' in target) return target
   const headers = cleanHeaders(request.rawHeaders, request.httpVersion)
-  if ('refused' in headers) return headers
+  if ('rejected' in headers) return headers
   return { path: target.path, query: target.query, headers }
 }

@@ -1,4 +1,4 @@
-import type { Refusal } from '../decide/refusal.ts'
+import type { Rejection } from '../decide/rejection.ts'
 
 /** Request target in its canonical form, which the gateway matches, logs and forwards. */
 export type CanonicalTarget = {
@@ -30,8 +30,8 @@ const UNRESERVED = /[\w\-.~]/
  * Decodes unreserved characters and writes other percent-encoding in upper case. Decodes only once.
  * Source: RFC 9112 section 3.2, RFC 3986 section 6.2.2. Pure. Never throws.
  */
-export function canonicalTarget(target: string, rules: TargetRules): CanonicalTarget | Refusal {
-  if (target.length > rules.limitBytes) return { refused: 'target_too_long', limitBytes: rules.limitBytes }
+export function canonicalTarget(target: string, rules: TargetRules): CanonicalTarget | Rejection {
+  if (target.length > rules.limitBytes) return { rejected: 'target_too_long', limitBytes: rules.limitBytes }
   if (target.charCodeAt(0) !== 0x2f) return otherForm(target, rules)
 
   const queryAt = target.indexOf('?')
@@ -49,7 +49,7 @@ export function canonicalTarget(target: string, rules: TargetRules): CanonicalTa
 }
 
 /** Handles absolute, authority and asterisk form. RFC 9112 sections 3.2.2 to 3.2.4. */
-function otherForm(target: string, rules: TargetRules): CanonicalTarget | Refusal {
+function otherForm(target: string, rules: TargetRules): CanonicalTarget | Rejection {
   if (target === '*' && rules.method === 'OPTIONS') return { path: '*', query: '' }
   const origin = target.slice(0, rules.origin.length)
   const rest = target.slice(rules.origin.length)
@@ -84,6 +84,6 @@ function isUtf8(path: string): boolean {
   }
 }
 
-function malformed(detail: string): Refusal {
-  return { refused: 'request_malformed', detail }
+function malformed(detail: string): Rejection {
+  return { rejected: 'request_malformed', detail }
 }

@@ -1,4 +1,4 @@
-import type { Refusal } from '../decide/refusal.ts'
+import type { Rejection } from '../decide/rejection.ts'
 import { findHeader, type HeaderSource } from './find-header.ts'
 import { headerKind } from './header-kind.ts'
 
@@ -37,7 +37,7 @@ const DIGITS = /^\d{1,15}$/
  * Source: RFC 9110 sections 7.2 and 7.6.1, RFC 9112 section 6.
  * @returns the headers, or `request_malformed`.
  */
-export function cleanHeaders(raw: readonly string[], httpVersion: string): CleanHeaders | Refusal {
+export function cleanHeaders(raw: readonly string[], httpVersion: string): CleanHeaders | Rejection {
   const endToEnd: string[] = []
   let host: string | undefined
   let connection: string | undefined
@@ -137,8 +137,8 @@ function withoutNominated(headers: string[], nominated: ReadonlySet<string>): st
   return kept
 }
 
-function malformed(detail: string): Refusal {
-  return { refused: 'request_malformed', detail }
+function malformed(detail: string): Rejection {
+  return { rejected: 'request_malformed', detail }
 }
 
 const NOTHING: ReadonlySet<string> = new Set()

@@ -185,9 +185,9 @@ t.test('userinfo returns the claims that the scopes allow', async (t) => {
   const { accessToken: little } = await obtain('openid')
   t.same(Object.keys((await userinfo(little)).json), ['sub'])
   const { accessToken: none } = await obtain('courses:read')
-  const refused = await userinfo(none)
-  t.match(refused, { status: 403, json: { error: 'insufficient_scope' } })
-  t.match(refused.headers.get('www-authenticate'), /error="insufficient_scope".*scope="openid"/)
+  const denied = await userinfo(none)
+  t.match(denied, { status: 403, json: { error: 'insufficient_scope' } })
+  t.match(denied.headers.get('www-authenticate'), /error="insufficient_scope".*scope="openid"/)
   for (const authorization of ['Bearer', 'Bearer a b', 'Basic YTpi', `Bearer ${all}x`, `Token ${all}`])
     t.match(await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { headers: { authorization } }), {
       status: 401,

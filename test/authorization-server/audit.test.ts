@@ -234,12 +234,12 @@ t.test('audit lines contain the request ID and the client address from the gatew
 t.test('the log line of a rejected request has the same request ID and address', async (t) => {
   const answer = await client.refresh('x'.repeat(43))
   t.equal(answer.status, 400)
-  const refused = server.log().findLast(({ event }) => event === 'refused')
-  t.match(refused, { endpoint: 'token', error: 'invalid_grant', 'client.address': '127.0.0.1' })
-  t.equal(refused?.['request_id'], answer.headers.get('x-request-id'))
+  const rejected = server.log().findLast(({ event }) => event === 'refused')
+  t.match(rejected, { endpoint: 'token', error: 'invalid_grant', 'client.address': '127.0.0.1' })
+  t.equal(rejected?.['request_id'], answer.headers.get('x-request-id'))
 })
 
-t.test('the log names the endpoint and the error of each refused request', async (t) => {
+t.test('the log names the endpoint and the error of each rejected request', async (t) => {
   const client_id = 'unknown'
   const { challenge } = makePkce()
   const pushed = {
@@ -257,8 +257,8 @@ t.test('the log names the endpoint and the error of each refused request', async
     const answer = await send(`${server.baseUrl}${path}`, { form })
     t.match(answer, { status: 401, json: { error: 'invalid_client' } }, endpoint)
     const requestId = answer.headers.get('x-request-id')
-    const refused = server.log().find((one) => one['event'] === 'refused' && one['request_id'] === requestId)
-    t.match(refused, { endpoint, error: 'invalid_client', 'client.address': '127.0.0.1' }, endpoint)
+    const rejected = server.log().find((one) => one['event'] === 'refused' && one['request_id'] === requestId)
+    t.match(rejected, { endpoint, error: 'invalid_client', 'client.address': '127.0.0.1' }, endpoint)
   }
 })
 

@@ -70,15 +70,15 @@ t.test('oauth4webapi completes the flow', async (t) => {
   await oauth.processRevocationResponse(
     await oauth.revocationRequest(as, client, auth, refreshed.refresh_token ?? '', insecure),
   )
-  const refused = await oauth
+  const rejected = await oauth
     .processRefreshTokenResponse(
       as,
       client,
       await oauth.refreshTokenGrantRequest(as, client, auth, refreshed.refresh_token ?? '', insecure),
     )
     .catch((error: unknown) => error)
-  t.ok(refused instanceof oauth.ResponseBodyError)
-  t.match(refused, { error: 'invalid_grant' })
+  t.ok(rejected instanceof oauth.ResponseBodyError)
+  t.match(rejected, { error: 'invalid_grant' })
 })
 
 t.test('an unused client registration expires after a week, and a used registration stays', async (t) => {
@@ -195,9 +195,9 @@ t.test(
     itIs(14 * MINUTE)
     t.equal((await ask()).status, 200)
     itIs(16 * MINUTE)
-    const refused = await ask()
-    t.match(refused, { status: 401, json: { error: 'invalid_token' } })
-    t.match(refused.headers.get('www-authenticate'), /error="invalid_token"/)
+    const rejected = await ask()
+    t.match(rejected, { status: 401, json: { error: 'invalid_token' } })
+    t.match(rejected.headers.get('www-authenticate'), /error="invalid_token"/)
 
     for (const day of [29, 58, 87]) {
       itIs(day * DAY)

@@ -124,9 +124,9 @@ t.test('without a window every second use ends the grant, on Redis too', async (
   const atStrict = knownClient({ ...other, baseUrl: `http://127.0.0.1:${strictPort}` }, client)
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   const successor = client.readTokens(await atStrict.refresh(refreshToken))
-  const refused = { status: 400, json: { error: 'invalid_grant' } }
-  t.match(await atStrict.refresh(refreshToken), refused)
-  t.match(await atStrict.refresh(successor.refreshToken), refused)
+  const rejected = { status: 400, json: { error: 'invalid_grant' } }
+  t.match(await atStrict.refresh(refreshToken), rejected)
+  t.match(await atStrict.refresh(successor.refreshToken), rejected)
 })
 
 t.test(

@@ -22,7 +22,7 @@ const metric = async (name: string): Promise<number> => {
   const { text } = await send(`${server.managementUrl}/metrics`)
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
-const REFUSED = { status: 400, json: { error: 'invalid_grant' } }
+const REJECTED = { status: 400, json: { error: 'invalid_grant' } }
 
 /** Moves the clock of the server. */
 function passTime(t: Test, seconds: number): void {
@@ -98,8 +98,8 @@ t.test('§4.14.2 of RFC 9700: a second use outside the repeat window (A1) ends t
   const first = await obtain()
   const successor = client.readTokens(await client.refresh(first.refreshToken))
   passTime(t, 31)
-  t.match(await client.refresh(first.refreshToken), REFUSED)
-  t.match(await client.refresh(successor.refreshToken), REFUSED)
+  t.match(await client.refresh(first.refreshToken), REJECTED)
+  t.match(await client.refresh(successor.refreshToken), REJECTED)
   t.notOk(await isActive(successor.accessToken))
   t.equal(audits('refresh_token_reused').length, before + 1)
   t.equal(await metric('scopegate_oauth_refresh_reuse_total'), reuses + 1)
@@ -109,13 +109,13 @@ t.test('a repeat by another client within the window ends the grant', async (t) 
   const other = await registerClient(server)
   const before = audits('refresh_token_reused').length
   const first = await obtain()
-  t.match(await other.refresh(first.refreshToken), REFUSED)
+  t.match(await other.refresh(first.refreshToken), REJECTED)
   const answer = await client.refresh(first.refreshToken)
   const successor = client.readTokens(answer)
   t.equal(answer.status, 200, 'the use by another client is not the first use')
-  t.match(await other.refresh(first.refreshToken), REFUSED)
+  t.match(await other.refresh(first.refreshToken), REJECTED)
   t.notOk(await isActive(successor.accessToken))
-  t.match(await client.refresh(successor.refreshToken), REFUSED)
+  t.match(await client.refresh(successor.refreshToken), REJECTED)
   t.equal(audits('refresh_token_reused').length, before + 1)
   t.match(audits('refresh_token_reused').at(-1), { client_id: other.clientId, subject: /./, grant: /./ })
 })
@@ -127,7 +127,7 @@ t.test('a repeat with another scope or resource is denied and leaves the grant',
   const successor = client.readTokens(answer)
   for (const other of [{}, { scope: 'openid' }, { ...asked, resource: server.baseUrl }]) {
     const denied = await client.refresh(first.refreshToken, other)
-    t.match(denied, REFUSED)
+    t.match(denied, REJECTED)
     t.match(denied.json['error_description'], /another scope or resource/)
   }
   const reordered = { scope: 'openid courses:read' }
@@ -147,7 +147,7 @@ t.test('a repeat after the successor was used is denied and leaves the grant', a
   const second = client.readTokens(await client.refresh(first.refreshToken))
   const third = client.readTokens(await client.refresh(second.refreshToken))
   const denied = await client.refresh(first.refreshToken)
-  t.match(denied, REFUSED)
+  t.match(denied, REJECTED)
   t.match(denied.json['error_description'], /newest/)
   t.ok(await isActive(third.accessToken))
   const next = await client.refresh(third.refreshToken)
@@ -163,7 +163,7 @@ t.test('revocation removes the stored response', async (t) => {
     t.equal(stored('RefreshResponse').length, before + 1)
     t.equal((await client.revoke(successor[name])).status, 200)
     t.equal(stored('RefreshResponse').length, before, `the ${name} was revoked`)
-    t.match(await client.refresh(first.refreshToken), REFUSED)
+    t.match(await client.refresh(first.refreshToken), REJECTED)
     t.notOk(await isActive(successor.accessToken))
   }
 })
@@ -225,9 +225,9 @@ t.test('a repeat of a sender-constrained token needs a new proof by the same key
     const answer = await refresh(proof)
     t.match(answer, { status: 200, json: { token_type: 'DPoP' } })
     const successor = bound.readTokens(answer)
-    t.match(await refresh(), REFUSED, 'no proof')
-    t.match(await refresh(proof), REFUSED, 'the proof of the first use')
-    t.match(await refresh(prove(aProofKey())), REFUSED, 'a proof by another key')
+    t.match(await refresh(), REJECTED, 'no proof')
+    t.match(await refresh(proof), REJECTED, 'the proof of the first use')
+    t.match(await refresh(prove(aProofKey())), REJECTED, 'a proof by another key')
     t.match(await refresh('not a proof'), { status: 400, json: { error: 'invalid_dpop_proof' } })
     t.equal((await refresh(prove())).text, answer.text)
     t.ok(await isActive(successor.accessToken))
@@ -240,12 +240,12 @@ t.test('without a window every second use ends the grant', async (t) => {
   const asking = { browser: openBrowser(strict.baseUrl), scope }
   const first = await own.obtainTokens(asking)
   const successor = own.readTokens(await own.refresh(first.refreshToken))
-  t.match(await own.refresh(first.refreshToken), REFUSED)
-  t.match(await own.refresh(successor.refreshToken), REFUSED)
+  t.match(await own.refresh(first.refreshToken), REJECTED)
+  t.match(await own.refresh(successor.refreshToken), REJECTED)
 
   const { refreshToken } = await own.obtainTokens(asking)
   const answers = await Promise.all(Array.from({ length: 20 }, () => own.refresh(refreshToken)))
   const won = answers.filter(({ status }) => status === 200)
   t.equal(won.length, 1)
-  for (const answer of won) t.match(await own.refresh(own.readTokens(answer).refreshToken), REFUSED)
+  for (const answer of won) t.match(await own.refresh(own.readTokens(answer).refreshToken), REJECTED)
 })

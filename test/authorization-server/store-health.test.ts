@@ -120,12 +120,12 @@ t.test('without any request, the write probe detects that SQLite rejects writes'
   const database = new DatabaseSync(file)
   t.teardown(() => database.close())
   database.exec(
-    "create trigger refuse before insert on artifacts begin select raise(abort, 'no writes'); end",
+    "create trigger block_writes before insert on artifacts begin select raise(abort, 'no writes'); end",
   )
   await shownAs(t, server, '[!] store: failed: the store rejects writes')
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
   t.equal(Number.isNaN(await metric(server, 'scopegate_oauth_store_clock_difference_seconds')), true)
-  database.exec('drop trigger refuse')
+  database.exec('drop trigger block_writes')
   await shownAs(t, server, '[+] store')
   t.equal(events(server, 'store_degraded').length, 1)
   t.equal(events(server, 'store_recovered').length, 1)

@@ -71,7 +71,7 @@ async function call(
   }
 }
 
-function isRefused(
+function isRejected(
   t: Test,
   answer: Answer,
   reason: 'certificate_missing' | 'wrong_certificate',
@@ -120,15 +120,15 @@ async function startListener(
 t.test('§3 of RFC 8705: our own listener: the certificate of the connection, and no other', async (t) => {
   const { under, tokenFor, base, issuer } = await startListener(t, undefined)
   const token = tokenFor(own)
-  isRefused(t, await call(base, token), 'certificate_missing', 'no certificate')
-  isRefused(t, await call(base, token, { client: other }), 'wrong_certificate', 'another certificate')
-  isRefused(
+  isRejected(t, await call(base, token), 'certificate_missing', 'no certificate')
+  isRejected(t, await call(base, token, { client: other }), 'wrong_certificate', 'another certificate')
+  isRejected(
     t,
     await call(base, tokenFor(expired), { client: expired }),
     'certificate_missing',
     'an expired certificate',
   )
-  isRefused(
+  isRejected(
     t,
     await call(base, tokenFor(early), { client: early }),
     'certificate_missing',
@@ -142,13 +142,13 @@ t.test('§3 of RFC 8705: our own listener: the certificate of the connection, an
     x_forwarded_client_cert: `Hash=${hexOf(own)}`,
     'client-cert': `:${derOf(own).toString('base64')}:`,
   }
-  isRefused(
+  isRejected(
     t,
     await call(base, token, { headers: spoofed }),
     'certificate_missing',
     'headers without a certificate',
   )
-  isRefused(
+  isRejected(
     t,
     await call(base, token, { client: other, headers: spoofed }),
     'wrong_certificate',
@@ -186,7 +186,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
     const second = await call(base, tokenFor(own), { client: own, agent })
     t.equal(second.socket.isSessionReused(), true, 'the client resumed the session')
     t.equal(second.status, 200)
-    isRefused(
+    isRejected(
       t,
       await call(base, tokenFor(other), { client: own, agent }),
       'wrong_certificate',
@@ -196,14 +196,14 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
 
 t.test('with a client CA, uses only certificates that it signed and ignores the others', async (t) => {
   const { under, tokenFor, base } = await startListener(t, authority.cert)
-  isRefused(
+  isRejected(
     t,
     await call(base, tokenFor(own), { client: own }),
     'certificate_missing',
     'a self-signed certificate',
   )
   const impostor = aCertificate({ by: aCertificate({ authority: true, commonName: authority.name }) })
-  isRefused(
+  isRejected(
     t,
     await call(base, tokenFor(impostor), { client: impostor }),
     'certificate_missing',
@@ -299,15 +299,15 @@ for (const { header, right, wrong, none } of FORMATS)
       const send = (value: string | readonly string[], certificate = own) =>
         call(base, signed(certificate), { headers: { [header.name]: value } })
 
-      isRefused(t, await call(base, signed(own)), 'certificate_missing', 'no header')
-      for (const value of wrong) isRefused(t, await send(value), 'wrong_certificate', 'another certificate')
+      isRejected(t, await call(base, signed(own)), 'certificate_missing', 'no header')
+      for (const value of wrong) isRejected(t, await send(value), 'wrong_certificate', 'another certificate')
       for (const [what, value] of Object.entries(none)) {
         const certificate = what.includes('old') ? expired : what.includes('tomorrow') ? early : own
-        isRefused(t, await send(value, certificate), 'certificate_missing', what)
+        isRejected(t, await send(value, certificate), 'certificate_missing', what)
       }
-      isRefused(t, await send([right[0], right[0]]), 'certificate_missing', 'two lines')
+      isRejected(t, await send([right[0], right[0]]), 'certificate_missing', 'two lines')
       const folded = { [header.name.replaceAll('-', '_')]: right[0] }
-      isRefused(
+      isRejected(
         t,
         await call(base, signed(own), { headers: folded }),
         'certificate_missing',
@@ -318,7 +318,7 @@ for (const { header, right, wrong, none } of FORMATS)
       t.notMatch(behind.upstream.bytes, /client[-_]cert/i, 'the gateway does not forward the header')
 
       const open = await start(['192.0.2.1'])
-      isRefused(
+      isRejected(
         t,
         await call(open.gateway.url, signed(own), { headers: { [header.name]: right[0] } }),
         'certificate_missing',
@@ -360,7 +360,7 @@ t.test('does not use the certificate of a trusted proxy as the client certificat
     trustedProxies: ['127.0.0.1'],
     clientCertificateHeader: { name: 'ssl-client-cert', format: 'pem-url' },
   }))
-  isRefused(
+  isRejected(
     t,
     await call(base, tokenFor(own), { client: own }),
     'certificate_missing',

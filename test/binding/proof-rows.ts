@@ -1,4 +1,4 @@
-import type { ProofFault, TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { ProofFault, TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { aProof, type ProofKey } from '../fixtures/dpop-proof.ts'
 import { macJws, part } from '../fixtures/jws.ts'
 

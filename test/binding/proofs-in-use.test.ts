@@ -142,7 +142,7 @@ t.test(
       },
     })
     t.equal(denied.status, 403, 'the scope is missing')
-    t.equal(denied.headers.get('dpop-nonce'), nonces.current(now), 'a refusal carries the next nonce too')
+    t.equal(denied.headers.get('dpop-nonce'), nonces.current(now), 'a rejection carries the next nonce too')
   },
 )
 

@@ -278,10 +278,10 @@ async function send({ hostname, port }: URL, one: Trial, headers: readonly strin
 
 /** Returns the outcome that the simulation predicts. */
 function predict({ decision, response, caller }: Simulation, method: string): Outcome {
-  const { refusal, auditOnlyRefusal, as, route, upstreamPath, preflight } = decision
+  const { rejection, auditOnlyDenial, as, route, upstreamPath, preflight } = decision
   const isAllowed = as === 'token' || as === 'anonymous'
   // A limit rejects a request after the decision on its caller.
-  const isAboveLimit = refusal !== undefined && route !== undefined && decisionOf(refusal) === undefined
+  const isAboveLimit = rejection !== undefined && route !== undefined && decisionOf(rejection) === undefined
   const allowed = `allow ${caller === undefined ? 'anonymous' : 'ok'}`
   return {
     status: response?.status ?? (as === 'gateway' ? 204 : 200),
@@ -289,8 +289,8 @@ function predict({ decision, response, caller }: Simulation, method: string): Ou
     challenge: withoutMinutes(response?.challenge),
     allowedOrigin: preflight?.decision.origin,
     route: route?.policy.name,
-    decision: isAllowed || isAboveLimit ? allowed : label(refusal && decisionOf(refusal)),
-    would: label(auditOnlyRefusal && decisionOf(auditOnlyRefusal)),
+    decision: isAllowed || isAboveLimit ? allowed : label(rejection && decisionOf(rejection)),
+    would: label(auditOnlyDenial && decisionOf(auditOnlyDenial)),
     upstreamPath,
     subject: as === 'token' ? caller?.subject : undefined,
   }

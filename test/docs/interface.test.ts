@@ -27,15 +27,15 @@ t.test('every section of docs/interface.md that a comment cites exists', async (
   for (const number of cited) t.ok(sections.has(number), `section ${number}`)
 })
 
-t.test('docs/interface.md names each status and code of the refusals of the gateway', async (t) => {
+t.test('docs/interface.md names each status and code of the rejections of the gateway', async (t) => {
   const pairs = new Set<string>()
   for (const [, codes = '', statuses = ''] of sectionOf('7.5 Codes of the gateway').matchAll(
     /^\| (`[^|]+) \| ([\d, ]+) \|$/gm,
   ))
     for (const [, code] of codes.matchAll(/`(\w+)`/g))
       for (const [status] of statuses.matchAll(/\d{3}/g)) pairs.add(`${status} ${code}`)
-  const refusals = [...read('docs/refusals.md').matchAll(/^\| `\w+` \| (\d{3}) \| `(\w+)` \|/gm)]
-  t.same(pairs, new Set(refusals.map(([, status, code]) => `${status} ${code}`)))
+  const rejections = [...read('docs/rejections.md').matchAll(/^\| `\w+` \| (\d{3}) \| `(\w+)` \|/gm)]
+  t.same(pairs, new Set(rejections.map(([, status, code]) => `${status} ${code}`)))
 })
 
 t.test('docs/interface.md lists each family of the shipped scope catalogue with its scopes', async (t) => {

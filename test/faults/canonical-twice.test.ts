@@ -26,7 +26,7 @@ t.test(
   `${RUNS} targets: canonicalization is idempotent, and every reader sees the same path`,
   { timeout: LIMIT_MS },
   async (t) => {
-    const counts = { canonical: 0, refused: 0, changed: 0 }
+    const counts = { canonical: 0, rejected: 0, changed: 0 }
     const pieces = fc.oneof(
       { weight: 3, arbitrary: fc.array(fc.constantFrom(...HARMLESS), { maxLength: 24, size: 'max' }) },
       fc.array(fc.constantFrom(...HARMLESS, ...HARMFUL), { maxLength: 16, size: 'max' }),
@@ -37,15 +37,15 @@ t.test(
     fc.assert(
       fc.property(target, (text) => {
         const once = canonicalTarget(text, RULES)
-        if ('refused' in once) {
-          counts.refused += 1
+        if ('rejected' in once) {
+          counts.rejected += 1
           return
         }
         const { path, query } = once
         counts.canonical += 1
         if (path + query !== text) counts.changed += 1
         const twice = canonicalTarget(path + query, RULES)
-        if ('refused' in twice || twice.path !== path || twice.query !== query)
+        if ('rejected' in twice || twice.path !== path || twice.query !== query)
           throw new Error(`not stable: ${path}${query}`)
         if (new URL(`http://api.test${path}${query}`).pathname !== path)
           throw new Error(`a URL parser reads it otherwise: ${path}`)
@@ -57,13 +57,13 @@ t.test(
       }),
       { numRuns: RUNS },
     )
-    t.equal(counts.canonical + counts.refused, RUNS)
+    t.equal(counts.canonical + counts.rejected, RUNS)
     t.ok(
       counts.canonical > RUNS / 10 && counts.changed > RUNS / 20,
       'many targets have a canonical form, and some differ from it',
     )
     t.comment(
-      `${RUNS} targets: ${counts.canonical} canonical (${counts.changed} written otherwise), ${counts.refused} refused`,
+      `${RUNS} targets: ${counts.canonical} canonical (${counts.changed} written otherwise), ${counts.rejected} rejected`,
     )
   },
 )
@@ -109,7 +109,7 @@ t.test(
   `${HEADER_RUNS} heads: cleaning the headers a second time changes nothing`,
   { timeout: LIMIT_MS },
   async (t) => {
-    const counts = { clean: 0, refused: 0 }
+    const counts = { clean: 0, rejected: 0 }
     const header = fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...VALUES))
     fc.assert(
       fc.property(
@@ -121,8 +121,8 @@ t.test(
             { ...message, rawHeaders: ['Host', 'api.test', ...headers.flat()] },
             HEADER_RULES,
           )
-          if ('refused' in once) {
-            counts.refused += 1
+          if ('rejected' in once) {
+            counts.rejected += 1
             return
           }
           counts.clean += 1
@@ -139,13 +139,13 @@ t.test(
             { ...message, rawHeaders: ['Host', 'api.test', ...endToEnd] },
             HEADER_RULES,
           )
-          if ('refused' in twice || twice.headers.endToEnd.join('\n') !== endToEnd.join('\n'))
+          if ('rejected' in twice || twice.headers.endToEnd.join('\n') !== endToEnd.join('\n'))
             throw new Error(`not stable: ${endToEnd}`)
         },
       ),
       { numRuns: HEADER_RUNS },
     )
     t.ok(counts.clean > HEADER_RUNS / 20)
-    t.comment(`${HEADER_RUNS} heads: ${counts.clean} clean, ${counts.refused} refused`)
+    t.comment(`${HEADER_RUNS} heads: ${counts.clean} clean, ${counts.rejected} rejected`)
   },
 )

@@ -81,15 +81,15 @@ t.test(
     const metric = async (name: string): Promise<number> =>
       sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
     const clients = await openClients(t, gateway)
-    const refused = () => clients.filter(({ text }) => text !== '')
+    const rejected = () => clients.filter(({ text }) => text !== '')
 
     limitDescriptors(pid, LEFT)
     for (const { socket } of clients) socket.write('GET /pub/x HTTP/1.1\r\nhost: a\r\n\r\n')
     await until('each is at the upstream or has its answer', async () => {
-      return refused().length + upstream.waiting.length === CLIENTS
+      return rejected().length + upstream.waiting.length === CLIENTS
     })
     t.equal(upstream.waiting.length, LEFT)
-    for (const { text } of refused()) {
+    for (const { text } of rejected()) {
       t.match(text, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n/i)
       t.match(text, '"error":"server_error"')
     }
@@ -101,7 +101,7 @@ t.test(
     )
     t.equal(gateway.process.child.exitCode, null)
     upstream.answerAll()
-    await until('those at the upstream are answered', async () => refused().length === CLIENTS)
+    await until('those at the upstream are answered', async () => rejected().length === CLIENTS)
     const served = clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 '))
     t.equal(served.length, LEFT, 'the open requests are not affected')
     t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200, 'the target was never ejected')

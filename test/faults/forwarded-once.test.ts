@@ -26,7 +26,7 @@ t.test(
         ),
       }),
     })
-    const counts = { forwarded: 0, refused: 0, ended: 0, reset: 0 }
+    const counts = { forwarded: 0, rejected: 0, ended: 0, reset: 0 }
     let number = 0
     let seen = 0
     let lastLeft = 0
@@ -50,7 +50,7 @@ t.test(
       if (ended || reset) lastLeft = number
       const accepted = statuses.filter((status) => status === 200).length
       counts.forwarded += arrived.length
-      counts.refused += statuses.length - accepted
+      counts.rejected += statuses.length - accepted
       if (ended) counts.ended += 1
       if (reset) counts.reset += 1
       const outcome = `${arrived.length} forwarded, answers: ${statuses} for ${JSON.stringify(bytes)}`
@@ -70,9 +70,9 @@ t.test(
     )
     t.doesNotThrow(() => inOrder(upstream.requests), 'in all there was, nothing twice and nothing overtaken')
     t.notMatch(under.logText(), /request_failed|"http.response.status_code":500/, 'no request failed')
-    t.ok(counts.forwarded > RUNS / 4 && counts.refused > RUNS / 4)
+    t.ok(counts.forwarded > RUNS / 4 && counts.rejected > RUNS / 4)
     t.comment(
-      `${RUNS} connections: ${counts.forwarded} requests forwarded once, ${counts.refused} refused; clients that ended their side early ${counts.ended}, that reset ${counts.reset}`,
+      `${RUNS} connections: ${counts.forwarded} requests forwarded once, ${counts.rejected} rejected; clients that ended their side early ${counts.ended}, that reset ${counts.reset}`,
     )
   },
 )

@@ -53,7 +53,7 @@ t.test(
       'no row stands twice',
     )
     t.comment(
-      `${MALFORMED_REQUESTS.length} rows: ${MALFORMED_REQUESTS.length - forwarded} refused, ${forwarded} forwarded once, ${upstream.cutOff} cut off at the upstream`,
+      `${MALFORMED_REQUESTS.length} rows: ${MALFORMED_REQUESTS.length - forwarded} rejected, ${forwarded} forwarded once, ${upstream.cutOff} cut off at the upstream`,
     )
   },
 )
@@ -68,11 +68,11 @@ function judge(
   const seen = upstream.requests.slice(before)
   const { statuses } = received
   const told = `${JSON.stringify(statuses)} ${JSON.stringify(seen)}`
-  if (row.expect === 'refused') {
+  if (row.expect === 'rejected') {
     if (seen.length > 0) return `forwarded: ${told}`
     const good =
       statuses.length <= 1 && statuses.every((status) => status >= 400 && status !== 500 && status < 502)
-    return good ? undefined : `not one refusal: ${told}`
+    return good ? undefined : `not one rejection: ${told}`
   }
   const [request] = seen
   if (request === undefined || seen.length > 1) return `not forwarded once: ${told}`

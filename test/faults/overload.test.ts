@@ -80,7 +80,7 @@ t.test('with more requests than memory, the gateway rejects requests, stays up a
     socket.write(`GET /pub/x HTTP/1.1\r\nhost: a\r\n${HEADERS}\r\n`)
   }
   await until(
-    'requests are refused',
+    'requests are rejected',
     async () => {
       // Waits for the previous batch, because requests in the system's buffers would arrive all at once.
       if (upstream.taken + answered < sent) return false

@@ -192,7 +192,7 @@ t.test('valid and invalid tokens keep their statuses during every Redis fault', 
   await until('each has tried', async () => proxy.connections >= before + CONNECTIONS)
   await tryEverybody(t, cluster, 'turned-away-again')
   await proxy.down()
-  await tryEverybody(t, cluster, 'refused')
+  await tryEverybody(t, cluster, 'rejected')
   await proxy.up()
   await tryEverybody(t, cluster, 'back')
   await until('Redis is used again after it came and went', isUsed)

@@ -42,7 +42,7 @@ async function startBefore(t: Test, url: string, ca: string | undefined): Promis
 }
 
 /** Asserts that the client sees an unavailable upstream and that the operator sees the reason. */
-async function checkRefused(t: Test, under: GatewayUnderTest, code: RegExp, reason = 'tls'): Promise<void> {
+async function checkRejected(t: Test, under: GatewayUnderTest, code: RegExp, reason = 'tls'): Promise<void> {
   const answer = await fetch(`${under.gateway.url}/pub/x`)
   t.equal(answer.status, 502)
   const text = await answer.text()
@@ -59,7 +59,7 @@ async function checkRefused(t: Test, under: GatewayUnderTest, code: RegExp, reas
   )
 }
 
-const REFUSED: readonly [what: string, certificate: TestCertificate, ca: string | undefined, code: RegExp][] =
+const REJECTED: readonly [what: string, certificate: TestCertificate, ca: string | undefined, code: RegExp][] =
   [
     ['signed by itself', aCertificate(), undefined, /^DEPTH_ZERO_SELF_SIGNED_CERT$/],
     [
@@ -101,11 +101,11 @@ const REFUSED: readonly [what: string, certificate: TestCertificate, ca: string 
     ],
   ]
 
-for (const [what, certificate, ca, code] of REFUSED)
+for (const [what, certificate, ca, code] of REJECTED)
   t.test(`an upstream with a certificate ${what} causes 502 and receives no request`, async (t) => {
     const upstream = await startUpstream(t, certificate)
     const under = await startBefore(t, `https://127.0.0.1:${upstream.port}`, ca)
-    await checkRefused(t, under, code)
+    await checkRejected(t, under, code)
     t.same(upstream.served, [])
   })
 
@@ -130,14 +130,14 @@ t.test('an upstream without TLS, or with an outdated TLS version, causes 502', a
   await once(plain, 'listening')
   t.teardown(() => plain.close())
   const { port } = plain.address() as { port: number }
-  await checkRefused(t, await startBefore(t, `https://127.0.0.1:${port}`, authority.cert), /^ERR_SSL_/)
+  await checkRejected(t, await startBefore(t, `https://127.0.0.1:${port}`, authority.cert), /^ERR_SSL_/)
 
   const old = await startUpstream(t, aCertificate({ by: authority }), {
     minVersion: 'TLSv1',
     maxVersion: 'TLSv1.1',
     ciphers: 'DEFAULT@SECLEVEL=0',
   })
-  await checkRefused(t, await startBefore(t, `https://127.0.0.1:${old.port}`, authority.cert), /^ERR_SSL_/)
+  await checkRejected(t, await startBefore(t, `https://127.0.0.1:${old.port}`, authority.cert), /^ERR_SSL_/)
 })
 
 t.test(
@@ -160,7 +160,7 @@ t.test('no environment variable disables certificate verification', async (t) =>
   process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
   t.teardown(() => delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'])
   const upstream = await startUpstream(t, aCertificate())
-  await checkRefused(
+  await checkRejected(
     t,
     await startBefore(t, `https://127.0.0.1:${upstream.port}`, undefined),
     /^DEPTH_ZERO_SELF_SIGNED_CERT$/,

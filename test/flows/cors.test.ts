@@ -62,9 +62,9 @@ t.test('a page in Chromium sends the headers of MCP, preconditions and its own',
     location: '/pub/y',
     'x-request-id': /./,
   })
-  const refused = await call(`${under.gateway.url}/api/challenged`)
-  t.equal(refused.status, 401)
-  t.match(refused.headers['www-authenticate'], /^Bearer .*resource_metadata=/)
+  const rejected = await call(`${under.gateway.url}/api/challenged`)
+  t.equal(rejected.status, 401)
+  t.match(rejected.headers['www-authenticate'], /^Bearer .*resource_metadata=/)
 })
 
 t.test(

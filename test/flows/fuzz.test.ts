@@ -35,7 +35,7 @@ t.test(`${RUNS} random requests get a status below 500`, { timeout: LIMIT_MS }, 
     if (answer.status >= 500) throw new Error(`${answer.status} ${answer.text}`)
     // If the gateway rejected the valid token, the requests would not reach the routes.
     if (answer.status === 401 && path.startsWith('/api/courses') && headers['authorization'] === BEARER)
-      throw new Error(`the good token was refused: ${answer.text}`)
+      throw new Error(`the good token was rejected: ${answer.text}`)
     if (STACK.test(answer.text)) throw new Error(`a stack: ${answer.text}`)
     if (path.startsWith('/api/') && type.startsWith('text/html')) throw new Error('HTML below /api/')
     if (answer.status < 400 || method === 'HEAD' || !type.startsWith('application/json')) return

@@ -107,9 +107,9 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
   }
   const create = () => agent.client.callTool({ name: 'create_course', arguments: course })
   const token = agent.token()
-  const refused = await call({ method: 'tools/call', name: 'create_course', token })
-  t.equal(refused.status, 403)
-  t.match(parseChallenge(refused.headers.get('www-authenticate')).parameters, {
+  const denied = await call({ method: 'tools/call', name: 'create_course', token })
+  t.equal(denied.status, 403)
+  t.match(parseChallenge(denied.headers.get('www-authenticate')).parameters, {
     error: 'insufficient_scope',
     scope: 'courses:write',
     resource_metadata: metadata,

@@ -116,7 +116,7 @@ async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly 
     t.same(await statuses(cluster, tokens.accessToken), [201, 201, 201])
     await end({ client, elsewhere, code, tokens })
     await denied(cluster, tokens.accessToken, TOLD_MS)
-    t.pass(`refused by all when ${how}`)
+    t.pass(`rejected by all when ${how}`)
     gone.push(tokens.accessToken)
   }
   return gone

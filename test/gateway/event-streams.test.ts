@@ -97,7 +97,7 @@ t.test('a stream continues after its token expires', async (t) => {
     const one = await openRaw(under, '/api/courses', token)
     return one.text().startsWith('HTTP/1.1 200 ') && one
   })
-  await until('refused by now', async () => {
+  await until('rejected by now', async () => {
     const response = await fetch(`${under.gateway.url}/api/small`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}` },

@@ -5,7 +5,7 @@ const HOST = 'Host: api.test\r\n'
 const END = 'Connection: close\r\n\r\n'
 
 /** Class, bytes and the expected status. The upstream must receive no byte. */
-const REFUSED: readonly (readonly [what: string, bytes: string, status: number])[] = [
+const REJECTED: readonly (readonly [what: string, bytes: string, status: number])[] = [
   [
     'Content-Length and Transfer-Encoding',
     `POST /pub/x HTTP/1.1\r\n${HOST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
@@ -65,7 +65,7 @@ const REFUSED: readonly (readonly [what: string, bytes: string, status: number])
 
 t.test('the gateway rejects bytes that two parsers can read differently', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
-  for (const [what, bytes, status] of REFUSED) {
+  for (const [what, bytes, status] of REJECTED) {
     const answer = await raw(bytes)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), what)
     t.match(answer, /\r\nx-scopegate-error: 1\r\n/i, `${what}: a local reply`)

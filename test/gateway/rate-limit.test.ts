@@ -36,25 +36,25 @@ t.test('a request above the limit gets 429 with a wait time, and is not forwarde
     t.match(answer.headers.get('ratelimit'), new RegExp(`^"default";r=${remaining};t=\\d+$`))
     t.equal(answer.headers.get('retry-after'), null)
   }
-  const refused = await send(url, { token: 'app' })
-  t.equal(refused.status, 429)
-  t.match(refused.json, {
+  const rejected = await send(url, { token: 'app' })
+  t.equal(rejected.status, 429)
+  t.match(rejected.json, {
     error: 'rate_limited',
     error_description: /^Too many requests\. Try again in \d+ seconds\.$/,
     retry_after: Number,
-    request_id: refused.headers.get('x-request-id'),
+    request_id: rejected.headers.get('x-request-id'),
   })
-  t.equal(refused.headers.get('retry-after'), String(refused.json['retry_after']))
-  const waitSeconds = Number(refused.headers.get('retry-after'))
+  t.equal(rejected.headers.get('retry-after'), String(rejected.json['retry_after']))
+  const waitSeconds = Number(rejected.headers.get('retry-after'))
   t.ok(waitSeconds > 1_190 && waitSeconds <= 1_200, `${waitSeconds} s: a third of an hour`)
-  t.match(refused.headers.get('ratelimit'), /^"default";r=0;t=\d+$/)
-  t.equal(refused.headers.get('ratelimit-policy'), '"default";q=3;w=3600')
-  t.equal(refused.headers.get('x-scopegate-error'), '1')
-  t.equal(refused.headers.get('www-authenticate'), null)
+  t.match(rejected.headers.get('ratelimit'), /^"default";r=0;t=\d+$/)
+  t.equal(rejected.headers.get('ratelimit-policy'), '"default";q=3;w=3600')
+  t.equal(rejected.headers.get('x-scopegate-error'), '1')
+  t.equal(rejected.headers.get('www-authenticate'), null)
   t.equal(under.upstream.requests.length, 3)
 
   const line = await until('the line', async () =>
-    under.log().find((one) => one['request_id'] === refused.headers.get('x-request-id')),
+    under.log().find((one) => one['request_id'] === rejected.headers.get('x-request-id')),
   )
   t.match(line, {
     'error.type': 'rate_limited',

@@ -43,7 +43,7 @@ t.test(
     t.equal(under.issuer.asked.length, 3)
     under.issuer.revoke('two', { push: false })
     under.issuer.revoke('one')
-    await until('refused', async () => (await statusOf(under, 'one')) === 401)
+    await until('rejected', async () => (await statusOf(under, 'one')) === 401)
     t.equal(await statusOf(under, 'two'), 401)
     t.equal(await statusOf(under, 'other'), 200)
     t.equal(under.issuer.asked.length, 5, 'the token of the other grant stayed in the cache')
@@ -100,7 +100,7 @@ t.test('a gateway that starts without Redis limits the cache as without a revoca
   t.equal(await statusOf(under, 'one'), 200)
   t.equal(await channelUp(), '0')
   under.issuer.revoke('one', { push: false })
-  await until('refused', async () => (await statusOf(under, 'one')) === 401)
+  await until('rejected', async () => (await statusOf(under, 'one')) === 401)
 
   // When Redis reports that no issuer publishes there, no revocation can be missing.
   await network.up()

@@ -96,12 +96,12 @@ function sessionLines(under: Under) {
 t.test('only an allowed caller gets a WebSocket, and the upstream sees no other handshake', async (t) => {
   const under = await start(t)
   under.issuer.store('poor', { scope: 'posts:read' })
-  const refused = {
+  const rejected = {
     'no token': [[], '401'],
     'a bad token': [['authorization: Bearer junk'], '401'],
     'a token without the scope': [['authorization: Bearer poor'], '403'],
   } as const
-  for (const [name, [headers, status]] of Object.entries(refused)) {
+  for (const [name, [headers, status]] of Object.entries(rejected)) {
     const answer = await under.raw(handshake('/live/scoped', headers))
     t.match(answer, new RegExp(`^HTTP/1.1 ${status} `), name)
     t.match(answer, /\r\nwww-authenticate: Bearer /i, name)
@@ -344,9 +344,9 @@ t.test(
     under.live.onHandshake((socket) =>
       socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope'),
     )
-    const refused = await under.raw(handshake('/live/open'))
-    t.match(refused, /^HTTP\/1.1 403 /)
-    t.match(refused, /nope$/)
+    const rejected = await under.raw(handshake('/live/open'))
+    t.match(rejected, /^HTTP\/1.1 403 /)
+    t.match(rejected, /nope$/)
     under.live.onHandshake((socket) =>
       socket.write(
         'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: wrong\r\n\r\n',

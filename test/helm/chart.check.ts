@@ -28,13 +28,13 @@ t.test(
 )
 
 /** What helm says to values that it must not render. */
-function refusalOf(t: Pick<Test, 'not'>, ...values: readonly string[]): string {
+function rejectionOf(t: Pick<Test, 'not'>, ...values: readonly string[]): string {
   const { status, stderr } = helm('template', 'gw', CHART, ...values.flatMap((one) => ['--set', one]))
   t.not(status, 0, values.join(' '))
   return stderr
 }
 
-t.test('an unknown value is refused, at the top and below', async (t) => {
+t.test('an unknown value is rejected, at the top and below', async (t) => {
   for (const path of [
     'replicas=2',
     'gateway.baseURL=http://x',
@@ -42,11 +42,11 @@ t.test('an unknown value is refused, at the top and below', async (t) => {
     'service.ports.https=1',
     'image.name=x',
   ]) {
-    t.match(refusalOf(t, path), /additional properties '[A-Za-z]+' not allowed/, path)
+    t.match(rejectionOf(t, path), /additional properties '[A-Za-z]+' not allowed/, path)
   }
 })
 
-t.test('a value of the wrong kind is refused', async (t) => {
+t.test('a value of the wrong kind is rejected', async (t) => {
   for (const value of [
     'replicaCount=many',
     'gateway.baseUrl=http://127.0.0.1/',
@@ -54,13 +54,13 @@ t.test('a value of the wrong kind is refused', async (t) => {
     'policies.inline.notes=x',
     'scopes=null',
   ]) {
-    t.match(refusalOf(t, value), /values don't meet the specifications of the schema/, value)
+    t.match(rejectionOf(t, value), /values don't meet the specifications of the schema/, value)
   }
 })
 
 t.test('values that cannot work fail with a message that names the value to set', async (t) => {
   for (const { set, says } of VALUE_ERRORS) {
-    const stderr = refusalOf(t, ...set)
+    const stderr = rejectionOf(t, ...set)
     t.ok(stderr.includes(`: ${says}\n`), `${set.join(' ')} says why`, { stderr, says })
   }
 })
@@ -492,7 +492,7 @@ function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string)
     key in value || (!optional.includes(key) && child['deprecated'] !== true) ? [key] : [],
   )
   t.strictSame(Object.keys(value).toSorted(), described.toSorted(), path)
-  if (path !== 'values.global') t.equal(schema['additionalProperties'], false, `${path} refuses unknown keys`)
+  if (path !== 'values.global') t.equal(schema['additionalProperties'], false, `${path} rejects unknown keys`)
   for (const [key, child] of Object.entries(value))
     compareKeys(t, properties[key] ?? {}, child, `${path}.${key}`)
 }

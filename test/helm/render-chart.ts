@@ -30,7 +30,7 @@ export function helm(...args: readonly string[]): { status: number | null; stdou
   return { status, stdout, stderr }
 }
 
-/** Renders the chart as release `gw` in namespace `shop`. @throws {Error} with helm's message when it refuses. */
+/** Renders the chart as release `gw` in namespace `shop`. @throws {Error} with helm's message when it rejects. */
 export function render(...args: readonly string[]): readonly KubeObject[] {
   return renderRelease('gw', ...args)
 }

@@ -71,12 +71,12 @@ function checkInside(): void {
 
     for (const file of policyFiles()) {
       const family = file.replace('.policy.yaml', '')
-      const refused = await fetch(`${gateway}/api/${family}`, {
+      const rejected = await fetch(`${gateway}/api/${family}`, {
         headers: { authorization: 'Bearer no-such-token' },
       })
-      t.equal(refused.status, 401, `/api/${family} refuses a bad token`)
-      t.match(await refused.json(), { error: 'invalid_token', error_description: /./ }, family)
-      const challenge = refused.headers.get('www-authenticate')
+      t.equal(rejected.status, 401, `/api/${family} rejects a bad token`)
+      t.match(await rejected.json(), { error: 'invalid_token', error_description: /./ }, family)
+      const challenge = rejected.headers.get('www-authenticate')
       t.match(challenge, /^Bearer .*error="invalid_token"/, family)
       t.match(
         challenge,

@@ -82,12 +82,12 @@ t.test('rejects too many authorization requests of one address with 429 and Retr
   t.equal((await push(server, client, '192.0.2.1')).status, 201, 'pushed requests are counted too')
   t.equal((await authorize(client, '192.0.2.1')).status, 303)
 
-  const refused = await authorize(client, '192.0.2.1')
-  t.match(refused, { status: 429, json: { error: 'rate_limited', error_description: /\d seconds/ } })
-  const retryAfter = Number(refused.headers.get('retry-after'))
+  const rejected = await authorize(client, '192.0.2.1')
+  t.match(rejected, { status: 429, json: { error: 'rate_limited', error_description: /\d seconds/ } })
+  const retryAfter = Number(rejected.headers.get('retry-after'))
   t.ok(retryAfter > 0 && retryAfter <= 600, `Retry-After: ${retryAfter}`)
-  t.equal(refused.headers.get('cache-control'), 'no-store')
-  t.equal(refused.headers.get('location'), null)
+  t.equal(rejected.headers.get('cache-control'), 'no-store')
+  t.equal(rejected.headers.get('location'), null)
   t.match(await push(server, client, '192.0.2.1'), { status: 429, json: { error: 'rate_limited' } })
 
   const page = await authorize(client, '192.0.2.1', { headers: BROWSER })
@@ -118,9 +118,9 @@ t.test('rejects a parameter that is too long, and stores nothing', async (t) => 
     Object.fromEntries(['nonce', 'login_hint'].map((name) => [name, longest])),
   ]
   for (const overrides of tooLong) {
-    const refused = await authorize(client, '192.0.2.1', { overrides })
-    t.match(refused, { status: 400, json: { error: 'invalid_request', error_description: /2048|4096|8192/ } })
-    t.equal(refused.headers.get('location'), null)
+    const rejected = await authorize(client, '192.0.2.1', { overrides })
+    t.match(rejected, { status: 400, json: { error: 'invalid_request', error_description: /2048|4096|8192/ } })
+    t.equal(rejected.headers.get('location'), null)
     t.match(await push(server, client, '192.0.2.1', overrides), {
       status: 400,
       json: { error: 'invalid_request', error_description: /2048|4096|8192/ },

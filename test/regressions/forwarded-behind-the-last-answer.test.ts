@@ -20,7 +20,7 @@ const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r
 for (const [what, first, status] of [
   ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
   [
-    'a refusal',
+    'a rejection',
     `POST /api/challenged HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 0\r\n\r\n`,
     401,
   ],

@@ -51,7 +51,7 @@ t.test('RFC 7662 section 2.2: introspection reports every unknown token as inact
     }
   t.notOk(
     server.log().some(({ event }) => event === 'refused' || event === 'failed'),
-    'no request was refused',
+    'no request was rejected',
   )
   const metrics = await (await fetch(`${server.managementUrl}/metrics`)).text()
   t.match(metrics, /scopegate_oauth_requests_total\{[^}]*endpoint="introspection"[^}]*result="ok"/)

@@ -93,13 +93,13 @@ t.test('a check names a disconnected revocation stream', async (t) => {
       summary,
     ])
   await readiness('[+] revocations of http://api.test', 'ok')
-  under.issuer.refuseSubscribers(true)
+  under.issuer.rejectSubscribers(true)
   under.issuer.dropSubscribers()
   await readiness(
     '[!] revocations of http://api.test: not connected: revoked tokens are accepted until their cache entry expires',
     'ok (degraded)',
   )
-  under.issuer.refuseSubscribers(false)
+  under.issuer.rejectSubscribers(false)
   await readiness('[+] revocations of http://api.test', 'ok')
 })
 

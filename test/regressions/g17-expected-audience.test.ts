@@ -12,7 +12,7 @@ const under = await startGatewayUnderTest(t, {
 })
 
 /** Sends a token with this audience. Returns the response and its line in the access log. */
-async function refused(audience: unknown, path = '/api/courses') {
+async function rejected(audience: unknown, path = '/api/courses') {
   const token = `token-for-${path}-${JSON.stringify(audience)?.length}-${count++}`
   under.issuer.store(token, { aud: audience, scope: 'courses:read' })
   const answer = await send(under.gateway.url + path, { token })
@@ -38,7 +38,7 @@ t.test('the log names the expected and the actual audience', async (t) => {
     [undefined, '/api/courses', BASE_URL, []],
   ] as const
   for (const [audience, path, expected, actual] of rows) {
-    const { answer, line } = await refused(audience, path)
+    const { answer, line } = await rejected(audience, path)
     t.equal(answer.status, 401)
     t.match(JSON.parse(line), {
       'auth.reason': 'wrong_audience',
@@ -55,7 +55,7 @@ t.test(
       ['/api/courses', BASE_URL],
       ['/pub/mcp', `${BASE_URL}/pub/mcp`],
     ] as const) {
-      const { answer } = await refused('secret-audience', path)
+      const { answer } = await rejected('secret-audience', path)
       t.match(answer, { status: 401, json: { error: 'invalid_token' } })
       t.match(String(answer.json['error_description']), new RegExp(`for the resource ${resource}\\.$`))
       t.match(answer.headers.get('www-authenticate'), `for the resource ${resource}."`)
@@ -74,13 +74,13 @@ t.test('a hostile audience cannot enlarge, split or disguise a log line', async 
     ['__proto__', 7, null, { toString: 'x' }, ['nested']],
   ]
   for (const audience of hostile) {
-    const { line } = await refused(audience)
+    const { line } = await rejected(audience)
     const parsed = JSON.parse(line)
     t.ok(line.length < 8_192, `${line.length} characters`)
     t.ok(parsed['auth.audience'].length <= 6)
     t.notMatch(line, /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u)
   }
-  const { line } = await refused(Array.from({ length: 5_000 }, (_, index) => `a${index}`))
+  const { line } = await rejected(Array.from({ length: 5_000 }, (_, index) => `a${index}`))
   t.same(JSON.parse(line)['auth.audience'], ['a0', 'a1', 'a2', 'a3', 'a4', '(4995 more)'])
   t.notOk(under.log().some((entry) => entry['request_id'] === 'forged'))
 })

@@ -42,9 +42,9 @@ t.test('two gateways with one Redis accept a proof once while one call to Redis 
     counted += 1
     const statuses = answers.map(({ status }) => status).sort()
     t.same(statuses, [200, 401], `round ${counted}`)
-    const refused = answers.find(({ status }) => status === 401)
-    t.match(refused?.headers.get('www-authenticate'), /^DPoP error="invalid_dpop_proof"/)
-    t.equal(parseObject((await refused?.text()) ?? '')['error'], 'invalid_dpop_proof')
+    const rejected = answers.find(({ status }) => status === 401)
+    t.match(rejected?.headers.get('www-authenticate'), /^DPoP error="invalid_dpop_proof"/)
+    t.equal(parseObject((await rejected?.text()) ?? '')['error'], 'invalid_dpop_proof')
     t.equal(await fallbacks(replicas), before, 'no gateway fell back to its own memory')
   }
 })

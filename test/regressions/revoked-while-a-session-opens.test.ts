@@ -55,7 +55,7 @@ t.test('closes a session whose token is revoked before the upstream accepts the 
   const opening = openWebsocket(`${under.gateway.url}/live`, 'one')
   await until('asked', async () => waiting.length === 1)
   under.issuer.revoke('one')
-  await until('refused', async () => (await statusOf(under.gateway.url, 'one')) === 401)
+  await until('rejected', async () => (await statusOf(under.gateway.url, 'one')) === 401)
   waiting[0]?.()
   const client = await opening
   t.match(await client.closed, { code: 1008 })

@@ -12,7 +12,7 @@ routes:
   - name: change
     match: { methods: [PATCH], path: "/api/courses/{id}" }
 tests:
-  - it: refuses it
+  - it: denies it
     request: { method: ${request} }
     expect: { ${expect} }
 `
@@ -25,7 +25,7 @@ t.test('a policy test that is denied because no route matches fails, unless it d
   }
   const slip = await run('PATCH, path: /api/coursse/42', 'decision: deny')
   t.equal(slip.code, 4)
-  t.match(slip.out, /error\[T404\]: "refuses it": no route matches[\s\S]*expect status: 404/)
+  t.match(slip.out, /error\[T404\]: "denies it": no route matches[\s\S]*expect status: 404/)
   t.match((await run('DELETE, path: /api/courses/42', 'decision: deny')).out, /T404[\s\S]*expect status: 405/)
   t.equal((await run('PATCH, path: /api/coursse/42', 'decision: deny, status: 404')).code, 0)
   t.equal((await run('PATCH, path: /api/coursse/42', 'decision: deny, error: not_found')).code, 0)

@@ -5,7 +5,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 // The rest of a rejected body never arrived. The gateway sent a second response for that request. A proxy that shares a
 // connection between clients reads it as the response to the next request.
 for (const [what, head] of [
-  ['refused', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
+  ['rejected', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
   ['of no route', 'POST /nothing HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
 ] as const)
   t.test(`a request that was ${what} gets one response when its body ends early`, async (t) => {

@@ -7,7 +7,7 @@ const HOST = 'Host: api.test\r\n'
 const FIRST = `PUT /pub/1 HTTP/1.1\r\n${HOST}Content-Length: 1\r\n\r\na`
 const SECOND = `PUT /pub/2 HTTP/1.1\r\n${HOST}Content-Length: 1\r\n\r\nb`
 const LAST = `PUT /pub/3 HTTP/1.1\r\n${HOST}Connection: close\r\nContent-Length: 1\r\n\r\nc`
-const REFUSED = `GET /nothing HTTP/1.1\r\n${HOST}\r\n`
+const REJECTED = `GET /nothing HTTP/1.1\r\n${HOST}\r\n`
 const BEHIND = `GET /pub/behind HTTP/1.1\r\n${HOST}\r\n`
 const HALF = `PUT /pub/half HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nhalf`
 
@@ -24,7 +24,7 @@ const CASES: readonly (readonly [
   ['behind the last request, half a one,', FIRST + LAST + HALF, '200 200', ['/pub/1', '/pub/3']],
   ['behind the last of three', FIRST + SECOND + LAST + BEHIND, '200 200 200', ['/pub/1', '/pub/2', '/pub/3']],
   ['of no HTTP behind two', `${FIRST}${SECOND}this is not HTTP\r\n\r\n`, '200 200', ['/pub/1', '/pub/2']],
-  ['behind one that is answered at once', REFUSED + LAST + BEHIND, '404 200', ['/pub/3']],
+  ['behind one that is answered at once', REJECTED + LAST + BEHIND, '404 200', ['/pub/3']],
   [
     'in the body of the last one, which is not whole',
     `${FIRST}${SECOND}PUT /pub/3 HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nnone\r\n`,

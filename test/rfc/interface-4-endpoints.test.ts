@@ -136,8 +136,8 @@ t.test('§4 GET /auth.md returns the authorization walkthrough in Markdown', asy
 })
 
 t.test('§4 response_type is required and is code', async (t) => {
-  await expectRefusal(t, { response_type: undefined }, 'invalid_request')
-  await expectRefusal(t, { response_type: 'token' }, 'unsupported_response_type')
+  await expectRejection(t, { response_type: undefined }, 'invalid_request')
+  await expectRejection(t, { response_type: 'token' }, 'unsupported_response_type')
 })
 
 t.test('§4 client_id is required and registered', async (t) => {
@@ -150,24 +150,24 @@ t.test('§4 redirect_uri is required and registered', async (t) => {
 })
 
 t.test('§4 scope is required, space-separated', async (t) => {
-  await expectRefusal(t, { scope: undefined }, 'invalid_request')
-  await expectRefusal(t, { scope: 'courses:juggle' }, 'invalid_scope')
+  await expectRejection(t, { scope: undefined }, 'invalid_request')
+  await expectRejection(t, { scope: 'courses:juggle' }, 'invalid_scope')
   const two = await client.obtainTokens({ browser, scope: 'courses:read orders:read' })
   for (const path of ['/api/courses', '/api/orders'])
     t.equal((await send(`${baseUrl}${path}`, { token: two.accessToken })).status, 200)
 })
 
 t.test('§4 code_challenge is required', async (t) => {
-  await expectRefusal(t, { code_challenge: undefined }, 'invalid_request')
+  await expectRejection(t, { code_challenge: undefined }, 'invalid_request')
 })
 
 t.test('§4 code_challenge_method is required and is S256', async (t) => {
-  await expectRefusal(t, { code_challenge_method: undefined }, 'invalid_request')
-  await expectRefusal(t, { code_challenge_method: 'plain' }, 'invalid_request')
+  await expectRejection(t, { code_challenge_method: undefined }, 'invalid_request')
+  await expectRejection(t, { code_challenge_method: 'plain' }, 'invalid_request')
 })
 
 t.test('§4 state is required and comes back unchanged', async (t) => {
-  await expectRefusal(t, { state: undefined }, 'invalid_request')
+  await expectRejection(t, { state: undefined }, 'invalid_request')
   const state = 'a b+c/d=&é"<'
   const redirect = await signIn(browser, client.authorizeUrl('courses:read', makePkce().challenge, { state }))
   t.equal(redirect.searchParams.get('state'), state)
@@ -199,7 +199,7 @@ async function expectDocument(t: Test, path: string, contentType = /^application
 }
 
 /** Checks that the server redirects to the client with an error, the state and its iss. */
-async function expectRefusal(t: Test, overrides: Fields, error: string): Promise<void> {
+async function expectRejection(t: Test, overrides: Fields, error: string): Promise<void> {
   const answer = await authorize(overrides)
   const location = new URL(answer.headers.get('location') ?? 'about:blank')
   t.equal(`${location.origin}${location.pathname}`, client.redirectUri, answer.text.slice(0, 300))

@@ -85,7 +85,7 @@ t.test('§5.3 the flow is discover, register, authorize, exchange, call, refresh
 })
 
 t.test(
-  '§5.4 a redirect URI that is not a loopback address is refused with invalid_redirect_uri',
+  '§5.4 a redirect URI that is not a loopback address is rejected with invalid_redirect_uri',
   async (t) => {
     for (const uri of [
       'https://app.example/callback',

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { describeTokenFault } from '../../gateway/pipeline/describe-fault.ts'
-import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { parseObject } from '../fixtures/send.ts'
 import { CLAIM_ROWS } from './claim-rows.ts'

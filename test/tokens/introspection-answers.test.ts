@@ -79,11 +79,11 @@ t.test(
       for (const path of ['/api/courses', '/api/challenged', '/pub/x']) {
         issuer.answerWith(give(answer))
         const token = `token-${index}-${path}`
-        const refused = await send(gateway.url + path, { token })
-        t.equal(refused.status, status, `${what} at ${path}`)
-        t.equal(refused.headers.has('retry-after'), status === 503)
-        t.equal(refused.headers.has('www-authenticate'), status === 401)
-        t.equal(refused.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
+        const rejected = await send(gateway.url + path, { token })
+        t.equal(rejected.status, status, `${what} at ${path}`)
+        t.equal(rejected.headers.has('retry-after'), status === 503)
+        t.equal(rejected.headers.has('www-authenticate'), status === 401)
+        t.equal(rejected.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
         // The issuer now sends a valid response. The gateway cached no failure, but caches a token status for seconds.
         issuer.answerWith(give(json(ACTIVE)))
         const after = await send(`${gateway.url}/api/courses`, { token })

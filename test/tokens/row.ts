@@ -1,4 +1,4 @@
-import type { TokenFault } from '../../policy-engine/decide/refusal.ts'
+import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import type { World } from './world.ts'
 
 /** Expected result of a row: the reason why the token is invalid, or a status. */

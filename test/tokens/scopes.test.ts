@@ -43,7 +43,7 @@ t.test(
           if ((granted === undefined) !== (wanted === undefined)) return false
           if (granted === undefined || wanted === undefined) return true
           if ([...granted.set].join(' ') !== [...new Set(wanted)].join(' ')) return false
-          const refusal = checkAccess(
+          const rejection = checkAccess(
             { nowSeconds: 0, resource: RESOURCE },
             aCaller({ scopes: granted.set }),
             {
@@ -54,8 +54,8 @@ t.test(
           )
           const missing = all.filter((scope) => !wanted.includes(scope))
           return missing.length === 0
-            ? refusal === undefined
-            : refusal?.refused === 'scope_missing' && refusal.missing.join() === missing.join()
+            ? rejection === undefined
+            : rejection?.rejected === 'scope_missing' && rejection.missing.join() === missing.join()
         },
       ),
       { numRuns: 5_000 },

@@ -41,7 +41,7 @@ export async function accountAdd(
     },
     nowSeconds: () => Math.floor(Date.now() / 1000),
   })
-  if ('refused' in result) {
+  if ('rejected' in result) {
     process.stderr.write(`scopegate: ${result.message}\n`)
     return 1
   }

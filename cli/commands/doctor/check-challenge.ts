@@ -15,7 +15,7 @@ export async function checkChallenge(path: string, context: Context): Promise<vo
   const answer = await visitor.visit(url, { headers: { ...ORIGIN, authorization: `Bearer ${BAD_TOKEN}` } })
   if ('failed' in answer)
     return report.fault('challenge', url, answer.failed, 'route this path to the gateway')
-  if (answer.status === 401) checkRefusal(answer, context)
+  if (answer.status === 401) checkRejection(answer, context)
   else
     report.fault(
       'challenge',
@@ -31,7 +31,7 @@ export async function checkChallenge(path: string, context: Context): Promise<vo
 }
 
 /** RFC 6750 section 3.1, RFC 9728 section 5.1. */
-function checkRefusal(answer: Visit, { metadataUrl, report }: Context) {
+function checkRejection(answer: Visit, { metadataUrl, report }: Context) {
   const { url, json } = answer
   const header = answer.header('www-authenticate')
   if (header === undefined)

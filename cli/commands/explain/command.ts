@@ -48,7 +48,7 @@ export const EXPLAIN: Verb = {
   ],
   exits: {
     0: 'the request is allowed',
-    1: 'the request is refused',
+    1: 'the request is denied',
     3: 'configuration or policies are not valid',
   },
   run: async (given, terminal) => (await import('./explain.ts')).explain(given, terminal),

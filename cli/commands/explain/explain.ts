@@ -8,7 +8,7 @@ import { type SimulatedRequest, simulate, UnusableClaimsError } from '../../simu
 import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 
-const EXIT_REFUSED = 1
+const EXIT_DENIED = 1
 const EXIT_INVALID = 3
 const METHOD = /^[A-Z]{1,20}$/
 // RFC 9110 sections 5.1 and 5.5.
@@ -26,7 +26,7 @@ export async function explain(given: ParsedArguments, terminal: Terminal): Promi
     if (given.has('json'))
       terminal.out.write(`${JSON.stringify(explanationJson(explained, policies), undefined, 2)}\n`)
     else terminal.out.write(renderExplanation(explained, { colour: terminal.colour, nowSeconds }))
-    return explained.response === undefined ? 0 : EXIT_REFUSED
+    return explained.response === undefined ? 0 : EXIT_DENIED
   } catch (error) {
     if (error instanceof UnusableClaimsError)
       throw usageError('explain', `the claims are not valid in a token: ${error.message}`)

@@ -4,7 +4,7 @@ import type { Verb } from '../../verb.ts'
 export const EXPORT_OPENAPI: Verb = {
   name: 'export openapi',
   group: 'Policies',
-  summary: 'writes an OpenAPI document from the policies, with security and refusals',
+  summary: 'writes an OpenAPI document from the policies, with security and rejections',
   about: [
     'The document has the texts of /openapi.json of a gateway, but the command reads only policies. Routes that differ only in match.headers share one operation. The command names the routes that the document omits.',
   ],

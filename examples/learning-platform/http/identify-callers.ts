@@ -39,7 +39,7 @@ export function identifyCallers(app: FastifyInstance, gateway: Gateway | undefin
       return undefined
     }
     const proven = await prove(verify, request.headers['x-auth-assertion'], claimed)
-    if ('refused' in proven) return sendProblem(reply, proven.refused)
+    if ('rejected' in proven) return sendProblem(reply, proven.rejected)
     request.caller = proven.caller
     return undefined
   })
@@ -49,11 +49,11 @@ async function prove(
   verify: AssertionVerifier,
   assertion: string | readonly string[] | undefined,
   claimed: Asker | undefined,
-): Promise<{ readonly caller: Asker | undefined } | { readonly refused: Problem }> {
+): Promise<{ readonly caller: Asker | undefined } | { readonly rejected: Problem }> {
   if (typeof assertion === 'string') return verify(assertion)
   if (claimed === undefined) return { caller: undefined }
   return {
-    refused: {
+    rejected: {
       code: 'invalid_assertion',
       description: 'The x-auth-assertion header is missing.',
     },

@@ -28,6 +28,6 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   temporarily_unavailable: 503,
 }
 
-export function problem(code: ProblemCode, description: string): { readonly refused: Problem } {
-  return { refused: { code, description } }
+export function problem(code: ProblemCode, description: string): { readonly rejected: Problem } {
+  return { rejected: { code, description } }
 }

@@ -5,7 +5,7 @@ import type { Problem } from './problem.ts'
 /** Returns the caller of an assertion, or the reason to reject the assertion. */
 export type AssertionVerifier = (
   assertion: string,
-) => Promise<{ readonly caller: Asker | undefined } | { readonly refused: Problem }>
+) => Promise<{ readonly caller: Asker | undefined } | { readonly rejected: Problem }>
 
 /** Tolerated difference between the clocks of gateway and service. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
@@ -39,12 +39,12 @@ export function createAssertionVerifier(gateway: {
       const { payload } = await jwtVerify(assertion, keys, rules)
       return { caller: toCaller(payload) }
     } catch (error) {
-      return { refused: isItsFault(error) ? REFUSED : NO_KEYS }
+      return { rejected: isItsFault(error) ? REJECTED : NO_KEYS }
     }
   }
 }
 
-const REFUSED: Problem = { code: 'invalid_assertion', description: 'The x-auth-assertion header is invalid.' }
+const REJECTED: Problem = { code: 'invalid_assertion', description: 'The x-auth-assertion header is invalid.' }
 const NO_KEYS: Problem = {
   code: 'temporarily_unavailable',
   description: 'The service cannot verify the caller at the moment. Try again in a second.',

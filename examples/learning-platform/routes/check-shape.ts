@@ -11,7 +11,7 @@ export function checkShape(
   request: FastifyRequest,
   schema: JsonSchema,
   document: Document,
-): { readonly refused: Problem } | undefined {
+): { readonly rejected: Problem } | undefined {
   const validate = request.compileValidationSchema(schema, 'body')
   if (validate(document)) return undefined
   const first = validate.errors?.[0]

@@ -6,7 +6,7 @@ import type { Collection } from '../store/collection.ts'
 import type { Links } from '../store/links.ts'
 import type { Link } from '../store/read-links.ts'
 
-type Refused = { readonly refused: Problem }
+type Rejection = { readonly rejected: Problem }
 
 /** Checks rules that a schema cannot express: the rule of the family, and unique values. */
 export function checkDocument(
@@ -14,7 +14,7 @@ export function checkDocument(
   collection: Collection,
   body: Document,
   id: string,
-): Refused | undefined {
+): Rejection | undefined {
   const broken = family.check?.(body)
   if (broken !== undefined) return problem('invalid_request', `${broken.field}: ${broken.problem}.`)
   for (const field of family.unique ?? []) {
@@ -25,7 +25,7 @@ export function checkDocument(
 }
 
 /** Checks that all referenced resources exist. */
-export function checkLinks(links: Links, named: readonly Link[]): Refused | undefined {
+export function checkLinks(links: Links, named: readonly Link[]): Rejection | undefined {
   const missing = links.missing(named)
   if (missing === undefined) return undefined
   const family = missing.target.replaceAll('_', ' ')
@@ -33,7 +33,7 @@ export function checkLinks(links: Links, named: readonly Link[]): Refused | unde
 }
 
 /** Checks If-Match against the current representation for the caller. Source: RFC 9110 section 13.1.1. */
-export function checkUnchanged(ifMatch: string | undefined, representation: Document): Refused | undefined {
+export function checkUnchanged(ifMatch: string | undefined, representation: Document): Rejection | undefined {
   if (ifMatch === undefined || namesTag(ifMatch, entityTag(representation), 'strong')) return undefined
   return problem('precondition_failed', 'The resource changed after you read it. Read it again.')
 }

@@ -17,7 +17,7 @@ import { callerOf, requireCaller } from './require-caller.ts'
 import { problems, tagged } from './route-schema.ts'
 import type { Service } from './service.ts'
 
-type Outcome = { readonly done: Row } | { readonly refused: Problem }
+type Outcome = { readonly done: Row } | { readonly rejected: Problem }
 type Member = { Params: { id: string }; Body: Document }
 
 /** Mounts POST, PUT, PATCH and DELETE of a collection. Each runs its checks and its write in one transaction. */
@@ -36,8 +36,8 @@ export function addCollectionWrites(
   /** Stores a body that matches the schema: replaces `row`, or inserts a new one. */
   function store(request: FastifyRequest, body: Document, row: Row | undefined): Outcome {
     const named = readLinks(draft, body)
-    const refusal = checkDocument(family, collection, body, row?.id ?? '') ?? checkLinks(links, named)
-    if (refusal !== undefined) return refusal
+    const rejection = checkDocument(family, collection, body, row?.id ?? '') ?? checkLinks(links, named)
+    if (rejection !== undefined) return rejection
     const stamp = { by: callerOf(request).subject, at: service.nowIso() }
     const done = row === undefined ? collection.insert(body, stamp) : collection.replace(row, body, stamp)
     links.write(family.name, done.id, named)
@@ -47,7 +47,7 @@ export function addCollectionWrites(
   /** Finds the row of a request. Rejects the request when the row has changed since the caller read it. */
   function findUnchanged(request: FastifyRequest, id: string): Outcome {
     const row = collection.find(id, 'full')
-    if (row === undefined) return { refused: noSuch(family) }
+    if (row === undefined) return { rejected: noSuch(family) }
     return checkUnchanged(request.headers['if-match'], represent(family, row, 'full')) ?? { done: row }
   }
 
@@ -65,7 +65,7 @@ export function addCollectionWrites(
     },
     handler: async (request, reply) => {
       const outcome = inTransaction(database, () => store(request, request.body, undefined))
-      if ('refused' in outcome) return sendProblem(reply, outcome.refused)
+      if ('rejected' in outcome) return sendProblem(reply, outcome.rejected)
       const created = represent(family, outcome.done, 'full')
       reply.code(201).header('location', `${path}/${outcome.done.id}`).header('etag', entityTag(created))
       return reply.send(created)
@@ -90,12 +90,12 @@ export function addCollectionWrites(
       handler: async (request, reply) => {
         const outcome = inTransaction(database, (): Outcome => {
           const found = findUnchanged(request, request.params.id)
-          if ('refused' in found) return found
+          if ('rejected' in found) return found
           if (method === 'PUT') return store(request, request.body, found.done)
           const merged = mergePatch(found.done.body, request.body) as Document
           return checkShape(request, draft, merged) ?? store(request, merged, found.done)
         })
-        if ('refused' in outcome) return sendProblem(reply, outcome.refused)
+        if ('rejected' in outcome) return sendProblem(reply, outcome.rejected)
         const changed = represent(family, outcome.done, 'full')
         return reply.header('etag', entityTag(changed)).send(changed)
       },
@@ -112,7 +112,7 @@ export function addCollectionWrites(
     handler: async (request, reply) => {
       const outcome = inTransaction(database, (): Outcome => {
         const found = findUnchanged(request, request.params.id)
-        if ('refused' in found) return found
+        if ('rejected' in found) return found
         const user = links.userOf(family.name, found.done.id)
         if (user !== undefined) {
           const name = user.id === '' ? user.source : user.id
@@ -122,7 +122,7 @@ export function addCollectionWrites(
         collection.remove(found.done.id)
         return found
       })
-      return 'refused' in outcome ? sendProblem(reply, outcome.refused) : reply.code(204).send()
+      return 'rejected' in outcome ? sendProblem(reply, outcome.rejected) : reply.code(204).send()
     },
   })
 }

@@ -22,7 +22,7 @@ import { problems, tagged } from './route-schema.ts'
 import { sendRepresentation } from './send-representation.ts'
 import type { Service } from './service.ts'
 
-type Outcome = { readonly done: SingletonRow } | { readonly refused: Problem }
+type Outcome = { readonly done: SingletonRow } | { readonly rejected: Problem }
 
 export function addSingletonRoutes(app: FastifyInstance, service: Service, family: SingletonFamily): void {
   const { database, links } = service
@@ -90,13 +90,13 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
           const body = method === 'PUT' ? request.body : (mergePatch(row.body, request.body) as Document)
           const wrong = method === 'PUT' ? undefined : checkShape(request, draft, body)
           const named = readLinks(draft, body)
-          const refusal = wrong ?? checkLinks(links, named)
-          if (refusal !== undefined) return refusal
+          const rejection = wrong ?? checkLinks(links, named)
+          if (rejection !== undefined) return rejection
           const done = singleton.write(ownerOf(caller), body, { by: caller.subject, at: service.nowIso() })
           links.write(family.name, ownerOf(caller), named)
           return { done }
         })
-        if ('refused' in outcome) return sendProblem(reply, outcome.refused)
+        if ('rejected' in outcome) return sendProblem(reply, outcome.rejected)
         const changed = representSingleton(family, outcome.done, caller)
         return reply.header('etag', entityTag(changed)).send(changed)
       },

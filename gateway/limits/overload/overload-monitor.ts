@@ -32,7 +32,7 @@ const LAGGING_READINGS = 3
 /** Measures the load of the process every 100 ms and sets the overload level. */
 export class OverloadMonitor {
   /** Reason to reject requests; `undefined`: requests are accepted. Read on every request. */
-  refusing: OverloadReason | undefined
+  rejecting: OverloadReason | undefined
   /** Whether connections are closed after each response. */
   closing = false
   readonly #options: OverloadMonitorOptions
@@ -87,7 +87,7 @@ export class OverloadMonitor {
     const level = nextOverloadLevel(before, reading, limits)
     this.#level = level
     this.closing = level.level !== 'normal'
-    this.refusing = level.level === 'refusing' ? level.reason : undefined
+    this.rejecting = level.level === 'refusing' ? level.reason : undefined
     if (level.level !== before.level) this.#logLevelChange(level, reading)
     this.#shortReadings = level.reason === 'memory' ? this.#shortReadings + 1 : 0
     if (this.#shortReadings > 0 && this.#shortReadings % COLLECT_EVERY_READINGS === 0) collectGarbage()

@@ -1,5 +1,5 @@
 import { checkLimits } from '../../../policy-engine/decide/check-limits.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import {
   formatRateLimit,
   type RateLimit,
@@ -13,10 +13,10 @@ import type { MatchedContext } from '../request-context.ts'
  * Counts the request on a route with a rate limit.
  * Reads `method`, `canonical`, `params`, `route`, `caller` and `clientAddress`. Sets `upstreamPath`, `rate` and
  * `rateHeaders`. Resets `decision` for a caller above the rate limit.
- * @returns a promise if this process cannot decide on the rate limit alone. The refusals are `body_too_large` (413),
+ * @returns a promise if this process cannot decide on the rate limit alone. The rejections are `body_too_large` (413),
  * `request_malformed` (400), `target_too_long` (414) and `rate_limited` (429).
  */
-export function enforceLimits(context: MatchedContext): Refusal | undefined | Promise<Refusal | undefined> {
+export function enforceLimits(context: MatchedContext): Rejection | undefined | Promise<Rejection | undefined> {
   const { route, caller, clientAddress, services } = context
   const upstreamPath = checkLimits(context, route, services.limits.targetBytes)
   if (typeof upstreamPath !== 'string') return upstreamPath
@@ -36,11 +36,11 @@ function applyRateLimit(
   context: MatchedContext,
   rateLimit: RateLimit,
   state: RateLimitState,
-): Refusal | undefined {
+): Rejection | undefined {
   context.rate = state
   context.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(state)]
   context.route.meter.rateLimited(state.allowed ? 'allowed' : 'limited')
   if (state.allowed) return undefined
   context.decision = undefined
-  return { refused: 'rate_limited', retryAfterSeconds: Math.max(1, Math.ceil(state.retryAfterMs / 1_000)) }
+  return { rejected: 'rate_limited', retryAfterSeconds: Math.max(1, Math.ceil(state.retryAfterMs / 1_000)) }
 }

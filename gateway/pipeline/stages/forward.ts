@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { forward as forwardToUpstream } from '../../upstreams/forward.ts'
 import type { ForwardRequest } from '../../upstreams/forward-request.ts'
 import { openWebsocket, reserveSession } from '../open-websocket.ts'
@@ -10,17 +10,17 @@ import { shapeResponse } from '../shape-response.ts'
  * Forwards the request to its upstream. Opens a WebSocket if client and route ask for one.
  * Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose fields change
  * until the response is complete.
- * @returns the refusal of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503). The
- * upstream reports its refusals later, to the responder.
+ * @returns the rejection of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503). The
+ * upstream reports its rejections later, to the responder.
  */
-export function forward(context: ShapedContext): Refusal | undefined {
+export function forward(context: ShapedContext): Rejection | undefined {
   const { request, response, route, canonical, upgraded, services } = context
   const { upstream } = route
   const { responder } = services
   let onUpgrade: ForwardRequest['onUpgrade']
   if (route.kind === 'api' && route.websocket && upgraded !== undefined) {
     const slot = reserveSession(context, upgraded)
-    if ('refused' in slot) return slot
+    if ('rejected' in slot) return slot
     response.once('close', slot.leave)
     onUpgrade = (headers, socket) => openWebsocket(context, route, { upgraded, slot, headers, socket })
   }
@@ -40,7 +40,7 @@ export function forward(context: ShapedContext): Refusal | undefined {
     eventStreams: services.eventStreams,
     response,
     shape: (status, headers) => shapeResponse(context, status, headers),
-    refuse: (refusal) => responder.refuse(context, refusal),
+    reject: (rejection) => responder.reject(context, rejection),
     endEarly: endBeforeBody,
     onBroken: (error) => responder.fail500(context, error),
     onFailure: (error) => services.upstreamFailed(upstream.name, context.requestId, error),

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { selectRoute } from '../../../policy-engine/decide/select-route.ts'
 import { documentReply, optionsReply } from '../local-replies.ts'
 import type { CanonicalContext } from '../request-context.ts'
@@ -8,13 +8,13 @@ import type { LocalReply } from '../send-reply.ts'
  * Matches the one route of the canonical path. Replies to OPTIONS, to preflights and to requests for documents of the
  * gateway. The request uses one snapshot of the policies.
  * Reads `method`, `canonical` and `request`. Sets `policyHeaders`, `route` and `params`.
- * @returns the local reply, or the refusal `route_unknown` (404) or `method_not_allowed` (405).
+ * @returns the local reply, or the rejection `route_unknown` (404) or `method_not_allowed` (405).
  */
-export function matchRoute(context: CanonicalContext): LocalReply | Refusal | undefined {
+export function matchRoute(context: CanonicalContext): LocalReply | Rejection | undefined {
   const snapshot = context.services.snapshot()
   context.policyHeaders = snapshot.policyHeaders
   const selection = selectRoute(context.method, context.canonical, snapshot)
-  if ('refused' in selection) return selection
+  if ('rejected' in selection) return selection
   const { route, params } = selection
   context.route = route
   context.params = params

@@ -3,15 +3,15 @@ import {
   readCredentials,
   schemeOf,
 } from '../../../policy-engine/decide/read-credentials.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import type { MatchedContext } from '../request-context.ts'
 
 /**
  * Reads the access token of a request to a route of a policy. The authorization server validates its own credentials.
  * Reads `route` and `canonical`. Sets `resource`, `token` and `credential`.
- * @returns the refusal `credentials_ambiguous` (400), or `proof_invalid` or `token_invalid` (401).
+ * @returns the rejection `credentials_ambiguous` (400), or `proof_invalid` or `token_invalid` (401).
  */
-export function readToken(context: MatchedContext): Refusal | undefined {
+export function readToken(context: MatchedContext): Rejection | undefined {
   const { route, canonical, services } = context
   const { headers } = canonical
   if (route.kind === 'authorization_server')
@@ -19,7 +19,7 @@ export function readToken(context: MatchedContext): Refusal | undefined {
   if (route.kind !== 'api') return undefined
   context.resource = route.resourceOf(canonical.path)
   const credentials = readCredentials(canonical, services.limits)
-  if ('refused' in credentials) {
+  if ('rejected' in credentials) {
     context.credential = schemeOf(headers.authorization)
     return credentials
   }

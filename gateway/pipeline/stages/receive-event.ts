@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import type { EventsRoute } from '../../snapshot/route.ts'
 import type { EventOutcome } from '../../tokens/revocation/event-receiver.ts'
 import type { MatchedContext, RequestContext } from '../request-context.ts'
@@ -13,9 +13,9 @@ const RETRY_AFTER_SECONDS = '5'
  * Reads a Security Event Token and replies with its outcome.
  * Source: RFC 8935 sections 2.1 to 2.4. Client input never makes the promise reject.
  * Reads `route` and `request`. Sets nothing.
- * @returns a promise of the local reply, or of the refusal `body_too_large` (413) or `body_timed_out` (408).
+ * @returns a promise of the local reply, or of the rejection `body_too_large` (413) or `body_timed_out` (408).
  */
-export function receiveEvent(context: MatchedContext): Promise<LocalReply | Refusal> | undefined {
+export function receiveEvent(context: MatchedContext): Promise<LocalReply | Rejection> | undefined {
   const { route } = context
   return route.kind === 'events' ? receiveSecurityEvent(context, route) : undefined
 }
@@ -23,15 +23,15 @@ export function receiveEvent(context: MatchedContext): Promise<LocalReply | Refu
 async function receiveSecurityEvent(
   context: RequestContext,
   route: EventsRoute,
-): Promise<LocalReply | Refusal> {
+): Promise<LocalReply | Rejection> {
   const { request, response } = context
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/secevent+jwt')
     return toReply(context, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
   sendContinue(request, response)
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
-  if (body === 'too_large') return { refused: 'body_too_large', limitBytes: route.bodyLimitBytes }
-  if (body === 'too_slow') return { refused: 'body_timed_out' }
+  if (body === 'too_large') return { rejected: 'body_too_large', limitBytes: route.bodyLimitBytes }
+  if (body === 'too_slow') return { rejected: 'body_timed_out' }
   return toReply(context, await route.receive(body.text))
 }
 

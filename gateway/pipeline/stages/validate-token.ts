@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { tokenKind } from '../../tokens/cache/token-kind.ts'
 import type { TokenStatus } from '../../tokens/cache/token-status.ts'
 import { UnverifiableError } from '../../tokens/unverifiable-error.ts'
@@ -10,10 +10,10 @@ const RETRY_AFTER_SECONDS = 2
 /**
  * Validates the token, from the cache or at the issuer. Only an issuer of the resource validates it.
  * Reads `token`, `resource` and `route`. Sets `caller`, or `failureCode` when no issuer can validate the token.
- * @returns a promise unless the status is in the cache. The refusals are `token_invalid` (401) and
+ * @returns a promise unless the status is in the cache. The rejections are `token_invalid` (401) and
  * `token_unverifiable` (503).
  */
-export function validateToken(context: MatchedContext): Refusal | undefined | Promise<Refusal | undefined> {
+export function validateToken(context: MatchedContext): Rejection | undefined | Promise<Rejection | undefined> {
   const { token, route, resource, services } = context
   if (token === undefined || route.kind !== 'api') return undefined
   const status = services.tokenValidator.validate(token, resource.issuers, route.claims)
@@ -26,29 +26,29 @@ async function awaitStatus(
   context: MatchedContext,
   token: string,
   pending: Promise<TokenStatus>,
-): Promise<Refusal | undefined> {
-  const refusal = await pending.then(
+): Promise<Rejection | undefined> {
+  const rejection = await pending.then(
     (status) => applyStatus(context, status),
     (error) => toUnverifiable(context, error),
   )
   countValidation(context, token, 'miss')
-  return refusal
+  return rejection
 }
 
-function applyStatus(context: MatchedContext, status: TokenStatus): Refusal | undefined {
-  if (!status.active) return { refused: 'token_invalid', fault: status.fault }
+function applyStatus(context: MatchedContext, status: TokenStatus): Rejection | undefined {
+  if (!status.active) return { rejected: 'token_invalid', fault: status.fault }
   context.caller = status.caller
   return undefined
 }
 
-function toUnverifiable(context: MatchedContext, error: unknown): Refusal {
+function toUnverifiable(context: MatchedContext, error: unknown): Rejection {
   if (!(error instanceof UnverifiableError)) throw error
   context.failureCode = error.code
   const retryAfterSeconds =
     error.retryAfterMs === undefined
       ? RETRY_AFTER_SECONDS
       : Math.max(1, Math.ceil(error.retryAfterMs / 1_000))
-  return { refused: 'token_unverifiable', retryAfterSeconds }
+  return { rejected: 'token_unverifiable', retryAfterSeconds }
 }
 
 function countValidation(

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { verifyProof } from '../../tokens/binding/verify-dpop-proof.ts'
 import { isRequestAddress } from '../is-request-address.ts'
 import type { MatchedContext } from '../request-context.ts'
@@ -7,11 +7,11 @@ import type { MatchedContext } from '../request-context.ts'
  * Verifies the proof of possession of a request: its DPoP proof, or its client certificate. The stage inspects only the
  * proof that the token requires, so other requests have no cost.
  * Reads `caller`, `token`, `credential`, `canonical` and `request`. Sets `possessionProof` and `nonceHeaders`.
- * @returns a promise if used proofs are stored in Redis. The refusals are `proof_invalid` and `proof_nonce` (401).
+ * @returns a promise if used proofs are stored in Redis. The rejections are `proof_invalid` and `proof_nonce` (401).
  */
 export function verifyPossession(
   context: MatchedContext,
-): Refusal | undefined | Promise<Refusal | undefined> {
+): Rejection | undefined | Promise<Rejection | undefined> {
   const { caller, token, credential, services } = context
   if (caller === undefined || token === undefined) return undefined
   if (credential === 'bearer') {
@@ -45,8 +45,8 @@ export function verifyPossession(
 function applyProof(
   context: MatchedContext,
   proof: Awaited<ReturnType<typeof verifyProof>>,
-): Refusal | undefined {
-  if ('refused' in proof) return proof
+): Rejection | undefined {
+  if ('rejected' in proof) return proof
   // RFC 9449 section 8.2: any response may supply the next nonce.
   if (proof.nextNonce !== undefined) context.nonceHeaders = ['dpop-nonce', proof.nextNonce]
   context.possessionProof = { scheme: 'dpop', thumbprint: proof.thumbprint }

@@ -1,6 +1,6 @@
 import { constants, hash, verify } from 'node:crypto'
 import { DPOP_ALGORITHMS } from '../../../oauth/dpop-algorithms.ts'
-import type { ProofFault } from '../../../policy-engine/decide/refusal.ts'
+import type { ProofFault } from '../../../policy-engine/decide/rejection.ts'
 import type { IssuerKey } from '../jwt/issuer-key.ts'
 import { fits, readJwk } from '../jwt/read-jwk.ts'
 import { type JwtParts, readJwtParts } from '../jwt/read-jwt-parts.ts'

@@ -1,7 +1,7 @@
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { SharedRedis } from '../../../platform/redis/shared-redis.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { type CheckedProof, checkProof, type ProofRequest } from './check-dpop-proof.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { createSharedUsedProofs } from './shared-used-proofs.ts'
@@ -35,16 +35,16 @@ export function verifyProof(
   text: string,
   request: HolderRequest,
   options: VerifyProofOptions,
-): VerifiedProof | Refusal | Promise<VerifiedProof | Refusal> {
+): VerifiedProof | Rejection | Promise<VerifiedProof | Rejection> {
   const proof = checkProof(text, request)
-  if (typeof proof === 'string') return { refused: 'proof_invalid', fault: proof }
+  if (typeof proof === 'string') return { rejected: 'proof_invalid', fault: proof }
   const { nowSeconds } = request
   const nextNonce = options.nonces?.current(nowSeconds)
   const age = options.nonces?.ageOf(proof.nonce, nowSeconds)
-  if (nextNonce !== undefined && age === undefined) return { refused: 'proof_nonce', nonce: nextNonce }
+  if (nextNonce !== undefined && age === undefined) return { rejected: 'proof_nonce', nonce: nextNonce }
 
   if (proof.thumbprint !== request.thumbprint)
-    return { refused: 'token_invalid', fault: { reason: 'wrong_key' } }
+    return { rejected: 'token_invalid', fault: { reason: 'wrong_key' } }
 
   const told = age === 'current' ? undefined : nextNonce
   const first = options.used.use(proof.id, proof.expiresAtSeconds, nowSeconds)
@@ -57,8 +57,8 @@ function outcome(
   isFirst: boolean,
   { thumbprint }: CheckedProof,
   nextNonce: string | undefined,
-): VerifiedProof | Refusal {
-  return isFirst ? { thumbprint, nextNonce } : { refused: 'proof_invalid', fault: 'replayed' }
+): VerifiedProof | Rejection {
+  return isFirst ? { thumbprint, nextNonce } : { rejected: 'proof_invalid', fault: 'replayed' }
 }
 
 /** The used proofs and the nonces for the verification of DPoP proofs. */

@@ -1,5 +1,5 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import type { TokenFault } from '../../../policy-engine/decide/refusal.ts'
+import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
 /** The status of a token, for every route. The status holds claims, never a decision. */
 export type TokenStatus =

@@ -68,7 +68,7 @@ const REQUESTS_REJECTED = {
     'the issuer rejects a token and the probe after it, so clients get 503: look for the reason in the log of the issuer',
   level: 'error',
 } as const
-const CREDENTIALS_REFUSED = 'the issuer rejects the client credentials of the gateway'
+const CREDENTIALS_REJECTED = 'the issuer rejects the client credentials of the gateway'
 
 /**
  * Creates a client that introspects tokens within a deadline and with limited concurrency. It rejects calls while the
@@ -132,12 +132,12 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       return response
     } catch (error) {
       if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
-        if (unavailableReason !== CREDENTIALS_REFUSED)
+        if (unavailableReason !== CREDENTIALS_REJECTED)
           logger.error(
             { event: 'introspection_credentials_refused', issuer },
-            `${CREDENTIALS_REFUSED}: requests that need introspection get 503, so correct clientId or clientSecret of the issuer`,
+            `${CREDENTIALS_REJECTED}: requests that need introspection get 503, so correct clientId or clientSecret of the issuer`,
           )
-        unavailableReason = CREDENTIALS_REFUSED
+        unavailableReason = CREDENTIALS_REJECTED
       }
       if (isRejection(error)) {
         circuit.answered(tickMs())
@@ -172,18 +172,18 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     }
   }
 
-  function refuseWhileSuspended(): void {
-    const refusedForMs = circuit.rejectsForMs(tickMs())
-    if (refusedForMs !== undefined)
+  function rejectWhileSuspended(): void {
+    const rejectedForMs = circuit.rejectsForMs(tickMs())
+    if (rejectedForMs !== undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_SUSPENDED',
         'The circuit of the issuer is open after repeated failures.',
-        { retryAfterMs: refusedForMs },
+        { retryAfterMs: rejectedForMs },
       )
   }
 
   async function callWithinLimits(token: string): Promise<unknown> {
-    refuseWhileSuspended()
+    rejectWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
     const turn = turns.take(signal)
     if (turn === undefined)
@@ -199,7 +199,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     }
     try {
       // The circuit may have opened while this call was queued.
-      refuseWhileSuspended()
+      rejectWhileSuspended()
       return await askNow(token, signal)
     } catch (error) {
       throw error instanceof UnverifiableError || !signal.aborted ? error : tooLate(timeoutMs, error)

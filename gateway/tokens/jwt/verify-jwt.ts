@@ -1,5 +1,5 @@
 import { type ClaimNames, NO_NAMES } from '../../../policy-engine/decide/named-claims.ts'
-import type { TokenFault } from '../../../policy-engine/decide/refusal.ts'
+import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 import type { GrantedScopes } from '../../../policy-engine/decide/scope-check.ts'
 import type { TokenStatus } from '../cache/token-status.ts'
 import { isSignedBy } from './is-signed-by.ts'
@@ -29,15 +29,15 @@ export async function verifyJwt(
   names: ClaimNames = NO_NAMES,
 ): Promise<TokenStatus> {
   const { rules, scopes } = options
-  if (!rules.algorithms.has(jwt.algorithm)) return refused('wrong_algorithm')
-  if (!isAccessToken(jwt, rules.type)) return refused('wrong_type')
+  if (!rules.algorithms.has(jwt.algorithm)) return rejected('wrong_algorithm')
+  if (!isAccessToken(jwt, rules.type)) return rejected('wrong_type')
   const key = await options.keys.lookUp(jwt.keyId, jwt.algorithm)
-  if (key === undefined) return refused('unknown_key')
-  if (!(await isSignedBy(jwt, key))) return refused('bad_signature')
+  if (key === undefined) return rejected('unknown_key')
+  if (!(await isSignedBy(jwt, key))) return rejected('bad_signature')
   return readTokenClaims(jwt.claims, rules, { nowSeconds: options.nowSeconds(), scopes, names })
 }
 
-function refused(
+function rejected(
   reason: Extract<TokenFault['reason'], 'wrong_algorithm' | 'wrong_type' | 'unknown_key' | 'bad_signature'>,
 ): TokenStatus {
   return { active: false, fault: { reason } }

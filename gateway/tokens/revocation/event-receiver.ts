@@ -43,11 +43,11 @@ export function createEventReceiver(options: {
   return async (text) => {
     try {
       const event = await verifySecurityEvent(text, issuers, options.nowSeconds())
-      if ('err' in event) return refused(event)
+      if ('err' in event) return rejected(event)
       const { issuer, id } = event
       const meaning = toRevocations(event)
       if (meaning === undefined)
-        return refused({ err: 'invalid_request', description: 'An event has no subject.' }, issuer)
+        return rejected({ err: 'invalid_request', description: 'An event has no subject.' }, issuer)
       const { revocations, ignored } = meaning
       if (revocations.length > 0) options.revoke(revocations)
       for (const revocation of revocations) await options.tell(revocation)
@@ -67,7 +67,7 @@ export function createEventReceiver(options: {
     }
   }
 
-  function refused(fault: EventFault, issuer?: string): EventFault {
+  function rejected(fault: EventFault, issuer?: string): EventFault {
     logger.warn({ event: 'security_event_refused', issuer, reason: fault.err }, fault.description)
     return fault
   }

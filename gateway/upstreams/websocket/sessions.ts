@@ -1,5 +1,5 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { createTokenRechecks, type OpenSession, type TokenRechecksOptions } from './token-rechecks.ts'
 
 /** Options for `createWebsocketSessions()`. `nowMs` is the wall clock. */
@@ -24,9 +24,9 @@ export type WebsocketSessions = {
   readonly size: number
   /**
    * Reserves a slot. `caller` identifies the caller for `maxSessionsPerCaller`.
-   * @returns the slot, or a refusal if a limit is reached.
+   * @returns the slot, or a rejection if a limit is reached.
    */
-  enter(caller: string): SessionSlot | Refusal
+  enter(caller: string): SessionSlot | Rejection
   /** Closes the sessions of revoked tokens, with code 1008. */
   revoke(isRevoked: (caller: Caller) => boolean): void
   /** Validates all tokens again after a revocation gap. */
@@ -56,12 +56,12 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   let draining = false
   const drained = Promise.withResolvers<void>()
 
-  function enter(caller: string): SessionSlot | Refusal {
+  function enter(caller: string): SessionSlot | Rejection {
     const held = ofCaller.get(caller) ?? 0
-    if (slots >= maxSessions) return { refused: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
+    if (slots >= maxSessions) return { rejected: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
     if (held >= maxSessionsPerCaller)
       return {
-        refused: 'sessions_exhausted',
+        rejected: 'sessions_exhausted',
         limit: maxSessionsPerCaller,
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       }

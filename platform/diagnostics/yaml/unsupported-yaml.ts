@@ -28,22 +28,22 @@ export function findUnsupportedYaml(
 ): readonly UnsupportedYaml[] {
   const isForeign = options.foreign === true
   const found: UnsupportedYaml[] = []
-  const refuse = (range: YamlRange, message: string, hint: string, number: '016' | '019' = '016') =>
+  const report = (range: YamlRange, message: string, hint: string, number: '016' | '019' = '016') =>
     found.push({ number, message, hint, range })
   const anchors = new Set<string>()
   if (document.directives?.yaml.explicit === true)
-    refuse(findDirective(text), 'directives are not supported', 'remove this line')
+    report(findDirective(text), 'directives are not supported', 'remove this line')
   visit(document, {
     Node: (_, node) => {
       if (isAlias(node)) {
         const quoted = `write "*${node.source}"`
         if (anchors.has(node.source))
-          refuse(
+          report(
             toRange(node.range),
             'a value that starts with * is an alias, and aliases are not supported',
             `repeat the value, or ${quoted} if you mean the text`,
           )
-        else refuse(toRange(node.range), 'a value that starts with * needs quotes', quoted, '019')
+        else report(toRange(node.range), 'a value that starts with * needs quotes', quoted, '019')
         return
       }
       const typographic =
@@ -51,14 +51,14 @@ export function findUnsupportedYaml(
           ? typographicQuotes(node.source ?? '')
           : undefined
       if (typographic !== undefined) {
-        refuse(toRange(node.range), typographic.message, typographic.hint, '019')
+        report(toRange(node.range), typographic.message, typographic.hint, '019')
         return
       }
       const { anchor, tag, range } = node
       if (anchor !== undefined) {
         anchors.add(anchor)
         const location = findProperty(text, `&${anchor}`, range)
-        refuse(
+        report(
           location,
           `&${anchor} is an anchor, and anchors are not supported`,
           'remove it, or quote the value',
@@ -66,7 +66,7 @@ export function findUnsupportedYaml(
       } else if (tag !== undefined) {
         const written = tag.replace('tag:yaml.org,2002:', '!!')
         const location = findProperty(text, written, range)
-        refuse(location, `this value has the tag ${written}, and tags are not supported`, 'remove the tag')
+        report(location, `this value has the tag ${written}, and tags are not supported`, 'remove the tag')
       }
       // The parse result of an invalid file can contain keys that the file does not contain.
       if (isMap(node) && document.errors.length === 0)

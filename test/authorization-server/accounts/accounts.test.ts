@@ -107,15 +107,15 @@ t.test('add() rejects invalid accounts with the reason', async (t) => {
     ['carol', 'x'.repeat(257), 'password_too_long', long],
     ['a b', 'short', 'username_invalid', /^A username/],
   ] as const
-  for (const [username, password, refused, message] of cases)
-    t.match(await accounts.add({ username, password }), { refused, message })
+  for (const [username, password, rejected, message] of cases)
+    t.match(await accounts.add({ username, password }), { rejected, message })
   t.strictSame(await accounts.add({ username: 'a b', password: PASSWORD }), {
-    refused: 'username_invalid',
+    rejected: 'username_invalid',
     message: cases[0][3],
   })
   t.match(await accounts.add({ username: 'carol', password: PASSWORD }), { added: { username: 'carol' } })
   t.strictSame(await accounts.add({ username: ' CAROL', password: PASSWORD }), {
-    refused: 'username_taken',
+    rejected: 'username_taken',
     message: 'An account with this username already exists.',
   })
 })
@@ -293,7 +293,7 @@ t.test('addAccount() opens the configured store, adds and closes it', async (t) 
   } as const
   const account = { username: 'dora', password: PASSWORD }
   t.match(await addAccount({ config, account, nowSeconds }), { added: { username: 'dora', name: 'dora' } })
-  t.match(await addAccount({ config, account, nowSeconds }), { refused: 'username_taken' })
+  t.match(await addAccount({ config, account, nowSeconds }), { rejected: 'username_taken' })
   const store = await openStore(config, { nowSeconds })
   t.teardown(() => store.close())
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
@@ -301,7 +301,7 @@ t.test('addAccount() opens the configured store, adds and closes it', async (t) 
   t.match(await store.accounts.findByUsername('dora'), { origin: 'operator', createdAtSeconds: 1_000 })
 })
 
-t.test('addAccount() closes the store, also after a refusal or an error', async (t) => {
+t.test('addAccount() closes the store, also after a rejection or an error', async (t) => {
   const config = {
     ...WHOSE_CONFIG,
     store: { type: 'sqlite' },

@@ -151,13 +151,13 @@ t.test('CORS headers are present on API endpoints and absent on sign-in pages', 
     t.equal(preflight.headers.get('access-control-allow-origin'), '*')
     t.match(preflight.headers.get('access-control-allow-headers'), /authorization, content-type/)
     t.notOk(preflight.headers.has('access-control-allow-credentials'))
-    const refused = await send(url(path), {
+    const rejected = await send(url(path), {
       method: path === ENDPOINTS.userinfo ? 'GET' : 'POST',
       headers: origin,
     })
-    t.ok(refused.status >= 400)
-    t.equal(refused.headers.get('access-control-allow-origin'), '*')
-    t.match(refused.headers.get('access-control-expose-headers'), /WWW-Authenticate/)
+    t.ok(rejected.status >= 400)
+    t.equal(rejected.headers.get('access-control-allow-origin'), '*')
+    t.match(rejected.headers.get('access-control-expose-headers'), /WWW-Authenticate/)
   }
   const authorize = await send(url(ENDPOINTS.authorization), { headers: origin })
   t.notOk(authorize.headers.has('access-control-allow-origin'))
@@ -294,7 +294,7 @@ t.test('§7.3 authorize: the port of the loopback redirect may differ, the rest 
     t.equal(answer.status, 303, uri)
     t.match(answer.headers.get('location'), /^\/oauth\/interaction\/[\w-]+$/)
   }
-  const refused = [
+  const rejected = [
     'http://127.0.0.1:49152/callback/',
     'http://127.0.0.1:49152/Callback',
     'http://127.0.0.1:49152/callback?a=b',
@@ -328,7 +328,7 @@ t.test('§7.3 authorize: the port of the loopback redirect may differ, the rest 
     '//127.0.0.1:49152/callback',
     'javascript:alert(1)',
   ]
-  for (const uri of refused) {
+  for (const uri of rejected) {
     const answer = await ask(uri)
     t.match(answer, { status: 400, json: { error: 'invalid_redirect_uri' } }, uri)
     t.notOk(answer.headers.has('location'), uri)

@@ -93,7 +93,7 @@ async function startEndpoints(
 
 const FORM = 'application/x-www-form-urlencoded'
 const FROM_FASTIFY = { 'x-from-fastify': 'yes', 'x-list': 'a, b' }
-const refusal = (status: number, error: string, description: string, headers: object = {}) => ({
+const rejection = (status: number, error: string, description: string, headers: object = {}) => ({
   status,
   json: { error, error_description: description },
   text: JSON.stringify({ error, error_description: description }),
@@ -193,7 +193,7 @@ t.test('a form that is rejected does not reach the engine', async (t) => {
     [
       '/api/oauth/token',
       { body: '', headers: { 'content-type': 'text/plain' } },
-      refusal(
+      rejection(
         400,
         'invalid_request',
         'Send the parameters as application/x-www-form-urlencoded in the body.',
@@ -203,7 +203,7 @@ t.test('a form that is rejected does not reach the engine', async (t) => {
     [
       '/api/oauth/revoke',
       { form, headers: basic },
-      refusal(
+      rejection(
         401,
         'invalid_client',
         'HTTP Basic is not supported here: send client_id and client_secret in the form body (client_secret_post).',
@@ -214,19 +214,19 @@ t.test('a form that is rejected does not reach the engine', async (t) => {
     [
       '/api/oauth/par',
       { form, headers: { authorization: 'Bearer abc' } },
-      refusal(400, 'invalid_request', noHeader),
+      rejection(400, 'invalid_request', noHeader),
       ['pushed_authorization_request', 'g', 'invalid_request'],
     ],
     [
       '/api/oauth/introspect',
       { form: { token: 'x' } },
-      refusal(401, 'invalid_client', secretMissing),
+      rejection(401, 'invalid_client', secretMissing),
       ['introspection', '-', 'invalid_client'],
     ],
     [
       '/api/oauth/token',
       { form },
-      refusal(
+      rejection(
         400,
         'invalid_target',
         'resource must be https://login.example, the only API this server issues tokens for',
@@ -309,7 +309,7 @@ t.test('an authorization request over a limit is rejected', async (t) => {
   const authorizationLimit = { take: () => ({ retryAfterSeconds: 7 }), pushed: () => undefined }
   const authenticateIntegration = (form: URLSearchParams) => form.get('client_id') ?? undefined
   const { ask } = await startEndpoints(t, { authorizationLimit, authenticateIntegration })
-  const limited = (text: string) => refusal(429, 'rate_limited', text, { 'retry-after': '7' })
+  const limited = (text: string) => rejection(429, 'rate_limited', text, { 'retry-after': '7' })
   const fromAddress = 'Too many authorization requests came from this address. Try again in 7 seconds.'
   t.strictSame(await ask('/oauth/authorize'), {
     answer: limited(fromAddress),
@@ -329,7 +329,7 @@ t.test('an authorization request over a limit is rejected', async (t) => {
   )
   t.strictSame(
     (await ask(`/oauth/authorize?state=${'x'.repeat(2_049)}`)).answer,
-    refusal(400, 'invalid_request', 'state is longer than 2048 characters.'),
+    rejection(400, 'invalid_request', 'state is longer than 2048 characters.'),
   )
 })
 
@@ -412,11 +412,11 @@ t.test('a registration is checked, counted by address, and normalized', async (t
   t.strictSame(registered.counted, [['registration', '-', 'result-1']])
 
   const malformed = await ask(path, { json: [] })
-  t.strictSame(malformed.answer, refusal(400, 'invalid_request', 'The body is not a JSON object.'))
+  t.strictSame(malformed.answer, rejection(400, 'invalid_request', 'The body is not a JSON object.'))
   t.strictSame(malformed.counted, [['registration', '-', 'invalid_request']])
-  const refused = await ask(path, { json: {} })
-  t.match(refused.answer, { status: 400, json: { error: 'invalid_redirect_uri' } })
-  t.strictSame(refused.taken, [])
+  const rejected = await ask(path, { json: {} })
+  t.match(rejected.answer, { status: 400, json: { error: 'invalid_redirect_uri' } })
+  t.strictSame(rejected.taken, [])
   for (const uri of ['http://localhost:4000/callback', 'http://127.0.0.1/callback'])
     t.equal((await ask(path, { json: { redirect_uris: [uri] } })).answer.status, 400, uri)
 })
@@ -460,7 +460,7 @@ t.test('a token request is limited to the granted resources', async (t) => {
   granted = [ISSUER]
   calls.length = 0
   t.strictSame(await token({ ...code, grant_type: 'refresh_token', resource }), {
-    answer: refusal(
+    answer: rejection(
       400,
       'invalid_target',
       'the person allowed access to another resource; authorize again for this one',

@@ -55,8 +55,8 @@ t.test(
     for (let i = 0; i < 5; i++) t.equal((await register('https://app.example.com/callback')).status, 400)
     for (let i = 0; i < 3; i++) t.equal((await register('http://127.0.0.1:4000/callback')).status, 201)
 
-    const refused = await register('http://127.0.0.1:4000/callback')
-    t.match(refused, {
+    const rejected = await register('http://127.0.0.1:4000/callback')
+    t.match(rejected, {
       status: 429,
       json: {
         error: 'rate_limited',
@@ -64,11 +64,11 @@ t.test(
           /^Too many clients were registered from this address\. A client registers once and keeps its client_id\. Try again in \d+ seconds\.$/,
       },
     })
-    const retryAfter = Number(refused.headers.get('retry-after'))
+    const retryAfter = Number(rejected.headers.get('retry-after'))
     t.ok(retryAfter > 0 && retryAfter <= 600, `Retry-After: ${retryAfter}`)
-    t.equal(refused.headers.get('cache-control'), 'no-store')
-    t.equal(refused.headers.get('access-control-allow-origin'), '*')
-    t.notOk('client_id' in refused.json)
+    t.equal(rejected.headers.get('cache-control'), 'no-store')
+    t.equal(rejected.headers.get('access-control-allow-origin'), '*')
+    t.notOk('client_id' in rejected.json)
     t.equal((await send(`${server.baseUrl}${ENDPOINTS.jwks}`)).status, 200, 'other endpoints still respond')
   },
 )

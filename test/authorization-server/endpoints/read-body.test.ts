@@ -43,13 +43,13 @@ t.test('readMediaType() reads type and charset in any case', async (t) => {
 t.test('readForm() says why it rejects a body', async (t) => {
   const read = (contentType: string | undefined, body: Buffer | undefined) =>
     readForm(contentType === undefined ? {} : { 'content-type': contentType }, body)
-  const refused = (description: string) => ({
-    refused: { status: 400, error: 'invalid_request', description },
+  const rejected = (description: string) => ({
+    rejected: { status: 400, error: 'invalid_request', description },
   })
-  const type = refused('Send the parameters as application/x-www-form-urlencoded in the body.')
+  const type = rejected('Send the parameters as application/x-www-form-urlencoded in the body.')
   t.strictSame(read(undefined, Buffer.from('a=b')), type)
   t.strictSame(read('application/json', Buffer.from('a=b')), type)
-  t.strictSame(read(`${FORM}; charset=klingon`, Buffer.from('a=b')), refused('The body must be UTF-8.'))
+  t.strictSame(read(`${FORM}; charset=klingon`, Buffer.from('a=b')), rejected('The body must be UTF-8.'))
   const long = 'x'.repeat(41)
   for (const [name, shown] of [
     ['code', 'code'],
@@ -59,12 +59,12 @@ t.test('readForm() says why it rejects a body', async (t) => {
     const pair = new URLSearchParams([[name, '1']])
     t.strictSame(
       read(FORM, Buffer.from(`${pair}&${pair}`)),
-      refused(`The parameter ${shown} occurs more than once. Send it once.`),
+      rejected(`The parameter ${shown} occurs more than once. Send it once.`),
     )
   }
   const form = (body: Buffer | undefined, type = FORM) => {
     const result = read(type, body)
-    return 'form' in result ? [...result.form] : result.refused
+    return 'form' in result ? [...result.form] : result.rejected
   }
   t.strictSame(form(undefined), [])
   t.strictSame(form(Buffer.from('a=%C3%A9+1&resource=x&resource=y&b='), `${FORM}; charset=UTF-8`), [
@@ -77,42 +77,42 @@ t.test('readForm() says why it rejects a body', async (t) => {
 
 t.test('readJsonObject() says why it rejects a body', async (t) => {
   const read = (type: string, body: string) => readJsonObject({ 'content-type': type }, Buffer.from(body))
-  const refused = (description: string) => ({
-    refused: { status: 400, error: 'invalid_request', description },
+  const rejected = (description: string) => ({
+    rejected: { status: 400, error: 'invalid_request', description },
   })
-  const type = refused('Send the client metadata as application/json.')
+  const type = rejected('Send the client metadata as application/json.')
   for (const other of ['text/json', 'application/json; charset=latin1', 'application/json; charset=utf-16'])
     t.strictSame(read(other, '{}'), type, other)
   t.strictSame(readJsonObject({}, Buffer.from('{}')), type)
   for (const body of ['', '{', '[]', 'null', '7'])
-    t.strictSame(read('application/json', body), refused('The body is not a JSON object.'), body)
+    t.strictSame(read('application/json', body), rejected('The body is not a JSON object.'), body)
   t.strictSame(read('application/json; charset=utf-8', '{"a":"é"}'), { object: { a: 'é' } })
 })
 
 t.test('readForm() rejects other content types, other charsets and repeated parameters', async (t) => {
-  const refused = (contentType: string | undefined, body: string) => {
+  const rejected = (contentType: string | undefined, body: string) => {
     const read = readForm(contentType === undefined ? {} : { 'content-type': contentType }, Buffer.from(body))
-    return 'refused' in read ? read.refused : undefined
+    return 'rejected' in read ? read.rejected : undefined
   }
-  t.match(refused(undefined, 'a=b'), { status: 400, error: 'invalid_request' })
-  t.match(refused('application/json', '{}'), { status: 400, error: 'invalid_request' })
-  t.match(refused(`${FORM}; charset=klingon`, 'a=b'), { status: 400, error: 'invalid_request' })
-  t.match(refused(FORM, 'code=1&code=2'), {
+  t.match(rejected(undefined, 'a=b'), { status: 400, error: 'invalid_request' })
+  t.match(rejected('application/json', '{}'), { status: 400, error: 'invalid_request' })
+  t.match(rejected(`${FORM}; charset=klingon`, 'a=b'), { status: 400, error: 'invalid_request' })
+  t.match(rejected(FORM, 'code=1&code=2'), {
     status: 400,
     description: /parameter code occurs more than once/,
   })
-  t.match(refused(FORM, 'a%22%0a=1&a%22%0a=2'), { description: /parameter a\?\? occurs/ })
-  t.equal(refused(FORM, 'resource=a&resource=b'), undefined, 'RFC 8707 section 2: resource may come twice')
+  t.match(rejected(FORM, 'a%22%0a=1&a%22%0a=2'), { description: /parameter a\?\? occurs/ })
+  t.equal(rejected(FORM, 'resource=a&resource=b'), undefined, 'RFC 8707 section 2: resource may come twice')
 })
 
 t.test('readJsonObject() accepts only a JSON object', async (t) => {
   const json = { 'content-type': 'application/json' }
   for (const body of ['', '{', '[]', 'null', '7', '"text"', '\u0000'])
     t.match(readJsonObject(json, Buffer.from(body)), {
-      refused: { status: 400, error: 'invalid_request' },
+      rejected: { status: 400, error: 'invalid_request' },
     })
-  t.match(readJsonObject({ 'content-type': 'text/plain' }, Buffer.from('{}')), { refused: { status: 400 } })
-  t.match(readJsonObject(json, undefined), { refused: { status: 400 } })
+  t.match(readJsonObject({ 'content-type': 'text/plain' }, Buffer.from('{}')), { rejected: { status: 400 } })
+  t.match(readJsonObject(json, undefined), { rejected: { status: 400 } })
   t.match(readJsonObject(json, Buffer.from('{"a":1}')), { object: { a: 1 } })
 })
 

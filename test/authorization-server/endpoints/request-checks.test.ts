@@ -9,13 +9,13 @@ import {
   ENGINE_ENDPOINTS,
   USERINFO_ENDPOINT,
 } from '../../../authorization-server/endpoints/endpoint-table.ts'
-import { invalidRequest, tooManyRequests } from '../../../authorization-server/endpoints/oauth-refusal.ts'
+import { invalidRequest, tooManyRequests } from '../../../authorization-server/endpoints/oauth-error-response.ts'
 import { createAuthorizationLimit } from '../../../authorization-server/endpoints/rate-limits.ts'
 import {
   canonicalizeResource,
   findLongParameter,
   invalidTarget,
-  refuseTarget,
+  findInvalidTarget,
 } from '../../../authorization-server/endpoints/request-parameters.ts'
 
 t.test('ENGINE_ENDPOINTS and USERINFO_ENDPOINT are the endpoints of the server', async (t) => {
@@ -80,7 +80,7 @@ t.test('checkIntrospectionCaller() requires a secret', async (t) => {
     })
 })
 
-t.test('the refusals have status, code and description', async (t) => {
+t.test('the rejections have status, code and description', async (t) => {
   t.strictSame(invalidRequest('why'), { status: 400, error: 'invalid_request', description: 'why' })
   t.strictSame(invalidTarget('why'), { status: 400, error: 'invalid_target', description: 'why' })
   t.strictSame(tooManyRequests('Why.', 7), {
@@ -134,24 +134,24 @@ t.test('canonicalizeResource() returns true only for a change', async (t) => {
   t.equal(changes(`resource=${resources[0]}&resource=${resources[1]}/`), true)
 })
 
-t.test('refuseTarget() requires at most one known resource', async (t) => {
-  const refuse = (query: string, resources: readonly string[]) =>
-    refuseTarget(new URLSearchParams(query), resources)
-  t.equal(refuse('', ['a:x']), undefined)
-  t.equal(refuse('resource=a:x', ['a:x']), undefined)
-  t.equal(refuse('resource=a:y', ['a:x', 'a:y']), undefined)
+t.test('findInvalidTarget() requires at most one known resource', async (t) => {
+  const reject = (query: string, resources: readonly string[]) =>
+    findInvalidTarget(new URLSearchParams(query), resources)
+  t.equal(reject('', ['a:x']), undefined)
+  t.equal(reject('resource=a:x', ['a:x']), undefined)
+  t.equal(reject('resource=a:y', ['a:x', 'a:y']), undefined)
   t.strictSame(
-    refuse('resource=a:y', ['a:x']),
+    reject('resource=a:y', ['a:x']),
     invalidTarget('resource must be a:x, the only API this server issues tokens for'),
   )
   t.strictSame(
-    refuse('resource=a:z', ['a:x', 'a:y']),
+    reject('resource=a:z', ['a:x', 'a:y']),
     invalidTarget(
       'this server issues no tokens for that resource; protected_resources in its metadata lists all',
     ),
   )
   t.strictSame(
-    refuse('resource=a:x&resource=a:y', ['a:x', 'a:y']),
+    reject('resource=a:x&resource=a:y', ['a:x', 'a:y']),
     invalidTarget('name one resource: a token is for one API'),
   )
 })

@@ -117,7 +117,7 @@ const revoked = (count: number): string =>
   `event: revoked\nid: known.${count}\ndata: {"grant":"${'g'.repeat(43)}"}\n\n`
 
 /** Returns status, body and the headers of the application. */
-async function refusalOf(response: IncomingMessage) {
+async function rejectionOf(response: IncomingMessage) {
   const { connection: _c, date: _d, 'keep-alive': _k, 'content-length': _l, ...headers } = response.headers
   return { status: response.statusCode, json: JSON.parse(await read(response)), headers }
 }
@@ -223,7 +223,7 @@ t.test('the heartbeat does not keep the process alive', async (t) => {
 t.test('a caller that is not the gateway gets 401 with a challenge', async (t) => {
   const { stream, events, ask } = await openStream(t)
   for (const authorization of [undefined, 'Basic Z2F0ZXdheTpndWVzcw=='])
-    t.strictSame(await refusalOf(await ask(authorization)), {
+    t.strictSame(await rejectionOf(await ask(authorization)), {
       status: 401,
       json: {
         error: 'invalid_client',
@@ -259,13 +259,13 @@ t.test('a stream that cannot start gets 503', async (t) => {
     lastId: async () => Promise.reject(new Error('the store is away')),
   })
   t.strictSame(
-    await refusalOf(await ask(GOOD)),
+    await rejectionOf(await ask(GOOD)),
     unavailable('The revocation log is temporarily unavailable. Try again later.'),
   )
   await until('the listener is removed', async () => stream.listeners() === 0)
   stream.close()
   t.strictSame(
-    await refusalOf(await ask(GOOD)),
+    await rejectionOf(await ask(GOOD)),
     unavailable('The server accepts no more streams at the moment. Try again later.'),
   )
   t.strictSame(events, [
@@ -318,9 +318,9 @@ t.test(
 
     const answers = await Promise.all(Array.from({ length: 1_000 }, () => ask(GOOD)))
     const taken = answers.filter(({ statusCode }) => statusCode === 200)
-    const refused = answers.filter(({ statusCode }) => statusCode === 503)
-    t.same([taken.length, refused.length, stream.listeners()], [256, 744, 256])
-    t.ok(refused.every(({ headers }) => headers['retry-after'] === '5'))
+    const rejected = answers.filter(({ statusCode }) => statusCode === 503)
+    t.same([taken.length, rejected.length, stream.listeners()], [256, 744, 256])
+    t.ok(rejected.every(({ headers }) => headers['retry-after'] === '5'))
     t.same(
       [...new Set(events.map(({ result, reason }) => `${result}: ${reason}`))],
       [

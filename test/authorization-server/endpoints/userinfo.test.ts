@@ -59,7 +59,7 @@ const ask = async (
   })
   return { status, json, headers: headerSet(received), counted: counted.splice(0), seen: seen.splice(0) }
 }
-const refusal = (status: number, error: string, description: string, challenge?: string) => ({
+const rejection = (status: number, error: string, description: string, challenge?: string) => ({
   status,
   json: { error, error_description: description },
   headers: {
@@ -69,14 +69,14 @@ const refusal = (status: number, error: string, description: string, challenge?:
   },
   counted: [error],
 })
-/** A refusal whose challenge repeats error and description. */
+/** A rejection whose challenge repeats error and description. */
 const challenged = (
   status: number,
   error: string,
   description: string,
   { scheme = 'Bearer', rest = METADATA }: { readonly scheme?: string; readonly rest?: string } = {},
 ) =>
-  refusal(
+  rejection(
     status,
     error,
     description,
@@ -87,7 +87,7 @@ const INVALID = 'The access token is malformed, expired, revoked or not for this
 const DPOP = { scheme: 'DPoP', rest: `${METADATA}, ${ALGORITHMS}` }
 
 t.test('a request without a usable token is rejected', async (t) => {
-  const none = refusal(
+  const none = rejection(
     401,
     'unauthorized',
     'Send an access token: Authorization: Bearer <ACCESS_TOKEN>.',
@@ -95,7 +95,7 @@ t.test('a request without a usable token is rejected', async (t) => {
   )
   t.strictSame(await ask([]), { ...none, seen: [] })
   t.strictSame(await ask(['authorization', 'Bearer a', 'authorization', 'Bearer a']), {
-    ...refusal(400, 'invalid_request', 'Send one Authorization header.'),
+    ...rejection(400, 'invalid_request', 'Send one Authorization header.'),
     seen: [],
   })
   const malformed = challenged(401, 'invalid_token', INVALID)

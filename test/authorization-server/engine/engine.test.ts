@@ -174,8 +174,8 @@ t.test('§2.2 of RFC 7009: a revocation has an empty response', async (t) => {
     )
   }
   t.equal(await on.engine.findTokenOwner(tokens.accessToken), undefined)
-  const refused = await send(on.baseUrl + ENDPOINTS.revocation, { form: { token: 'x', client_id: 'no' } })
-  t.match(refused, { status: 401, json: { error: 'invalid_client' } })
+  const rejected = await send(on.baseUrl + ENDPOINTS.revocation, { form: { token: 'x', client_id: 'no' } })
+  t.match(rejected, { status: 401, json: { error: 'invalid_client' } })
 })
 
 t.test('an outage of the store is 503 with Retry-After, and a defect is 500', async (t) => {
@@ -359,11 +359,11 @@ t.test('a reused code is reported with its account, unless another client used i
   await client.exchange(grant)
   on.events.length = 0
   await other.exchange(grant)
-  t.match(on.events, [{ kind: 'refused', error: 'invalid_grant', clientId: other.clientId }])
+  t.match(on.events, [{ kind: 'rejected', error: 'invalid_grant', clientId: other.clientId }])
   await client.exchange(grant)
   t.match(on.events.slice(1), [
     { kind: 'grant_revoked', reason: 'code_reused', accountId: 'account-1', clientId: client.clientId },
-    { kind: 'refused', error: 'invalid_grant' },
+    { kind: 'rejected', error: 'invalid_grant' },
   ])
 })
 

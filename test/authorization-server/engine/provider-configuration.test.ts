@@ -277,7 +277,7 @@ t.test('a token for a resource has every scope, its audience and an opaque forma
     accessTokenFormat: 'opaque',
     accessTokenTTL: 2,
   })
-  const refused = async (resource: string, asked: unknown) => ask(resource, asked)
-  await t.rejects(refused(`${issuer}/other`, undefined), { message: 'invalid_target' })
-  await t.rejects(refused(issuer, [issuer, `${issuer}/mcp`]), { message: 'invalid_target' })
+  const rejected = async (resource: string, asked: unknown) => ask(resource, asked)
+  await t.rejects(rejected(`${issuer}/other`, undefined), { message: 'invalid_target' })
+  await t.rejects(rejected(issuer, [issuer, `${issuer}/mcp`]), { message: 'invalid_target' })
 })

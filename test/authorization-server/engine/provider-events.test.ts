@@ -31,7 +31,7 @@ const aContext = (oidc: object = {}, path = '/api/oauth/token') => ({
   oidc: { route: 'token', client: { clientId: 'client-1' }, params: {}, entities: {}, ...oidc },
 })
 
-t.test('each error event of the engine is a refusal at its endpoint', async (t) => {
+t.test('each error event of the engine is a rejection at its endpoint', async (t) => {
   for (const [name, endpoint] of [
     ['authorization.error', 'authorization'],
     ['pushed_authorization_request.error', 'pushed_authorization_request'],
@@ -44,7 +44,7 @@ t.test('each error event of the engine is a refusal at its endpoint', async (t) 
     const [one, other] = [aContext(), aContext({ client: undefined })]
     provider.emit(name, one, { error: 'a_code', error_detail: 'detail', error_description: 'description' })
     provider.emit(name, other, { error: 'b_code', error_description: 'description' })
-    const fields = { kind: 'refused', endpoint, origin }
+    const fields = { kind: 'rejected', endpoint, origin }
     t.strictSame(events, [
       { ...fields, error: 'a_code', detail: 'detail', clientId: 'client-1' },
       { ...fields, error: 'b_code', detail: 'description', clientId: undefined },
@@ -54,7 +54,7 @@ t.test('each error event of the engine is a refusal at its endpoint', async (t) 
   }
 })
 
-t.test('the introspection of an unknown token is not a refusal', async (t) => {
+t.test('the introspection of an unknown token is not a rejection', async (t) => {
   const { provider, events, failures } = observe()
   const ctx = aContext({}, '/api/oauth/introspect')
   provider.emit('introspection.error', ctx, { error: 'unsupported_token_type' })

@@ -57,7 +57,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   'a nonce that is a number': [proven({ claims: { nonce: 1 } })],
 }
 
-t.test('§4.3 of RFC 9449: a bad proof is refused, and uses up no code', async (t) => {
+t.test('§4.3 of RFC 9449: a bad proof is rejected, and uses up no code', async (t) => {
   const grant = await obtain()
   for (const [what, proofs] of Object.entries(BAD))
     t.match(await exchange(grant, ...proofs), { status: 400, json: { error: 'invalid_dpop_proof' } }, what)

@@ -120,7 +120,7 @@ t.test('observeEngine() writes one line and counts for each event', async (t) =>
     ],
     [
       {
-        kind: 'refused',
+        kind: 'rejected',
         endpoint: 'token',
         error: 'invalid_grant',
         detail: 'expired',

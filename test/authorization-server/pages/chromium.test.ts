@@ -42,7 +42,7 @@ t.test('rejects a consent form from another site, although the browser sends the
   await page.getByRole('button', { name: 'Allow' }).waitFor()
 })
 
-t.test('the browser refuses to show the pages in a frame', async (t) => {
+t.test('the browser blocks the pages in a frame', async (t) => {
   const { page, context } = await begin(t)
   const outer = createServer((_request, response) =>
     response

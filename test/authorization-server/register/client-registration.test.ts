@@ -8,9 +8,9 @@ import { aCatalogue } from '../../fixtures/start-pages.ts'
 const rules = { loopbackHosts: ['127.0.0.1'], portOptional: false, catalogue: aCatalogue() }
 const redirect_uris = ['http://127.0.0.1:4000/callback']
 
-const refusalOf = (body: Record<string, unknown>) => {
+const rejectionOf = (body: Record<string, unknown>) => {
   const parsed = parseRegistration(body, rules)
-  return 'refused' in parsed ? parsed.refused : undefined
+  return 'rejected' in parsed ? parsed.rejected : undefined
 }
 const registrationOf = (body: Record<string, unknown>) => {
   const parsed = parseRegistration({ redirect_uris, ...body }, rules)
@@ -18,7 +18,7 @@ const registrationOf = (body: Record<string, unknown>) => {
 }
 
 t.test('§3.2.2 parseRegistration() names the invalid redirect URI and the required form', async (t) => {
-  t.same(refusalOf({ redirect_uris: [...redirect_uris, 'http://localhost:3118/callback'] }), {
+  t.same(rejectionOf({ redirect_uris: [...redirect_uris, 'http://localhost:3118/callback'] }), {
     error: 'invalid_redirect_uri',
     description:
       'redirect_uris[1] "http://localhost:3118/callback": this server accepts only loopback redirect URIs: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
@@ -26,7 +26,7 @@ t.test('§3.2.2 parseRegistration() names the invalid redirect URI and the requi
 })
 
 t.test('parseRegistration() shows an invalid value truncated, in ASCII, on one line', async (t) => {
-  const description = refusalOf({ redirect_uris: [`http://é"\\\n${'x'.repeat(5000)}`] })?.description ?? ''
+  const description = rejectionOf({ redirect_uris: [`http://é"\\\n${'x'.repeat(5000)}`] })?.description ?? ''
   t.match(description, /^redirect_uris\[0\] "http:\/\/\?''\?x+\.\.\.": /)
   t.match(description, /^[\x20-\x7e]+$/)
   t.ok(description.length < 500)
@@ -48,11 +48,11 @@ t.test(
     ]
     for (const value of cases)
       t.equal(
-        refusalOf({ redirect_uris: value })?.error,
+        rejectionOf({ redirect_uris: value })?.error,
         'invalid_redirect_uri',
         JSON.stringify(value) ?? 'missing',
       )
-    t.equal(refusalOf({ redirect_uris: Array(11).fill(redirect_uris[0]) })?.error, 'invalid_redirect_uri')
+    t.equal(rejectionOf({ redirect_uris: Array(11).fill(redirect_uris[0]) })?.error, 'invalid_redirect_uri')
   },
 )
 
@@ -77,7 +77,7 @@ t.test('parseRegistration() rejects invalid and unsupported metadata', async (t)
   ]
   for (const fields of wrong)
     t.equal(
-      refusalOf({ redirect_uris, ...fields })?.error,
+      rejectionOf({ redirect_uris, ...fields })?.error,
       'invalid_client_metadata',
       JSON.stringify(fields).slice(0, 60),
     )
@@ -154,7 +154,7 @@ t.test('parseRegistration() describes each invalid field', async (t) => {
   ]
   for (const [fields, description] of rows)
     t.strictSame(
-      refusalOf({ redirect_uris, ...fields }),
+      rejectionOf({ redirect_uris, ...fields }),
       { error: METADATA, description },
       JSON.stringify(fields).slice(0, 60),
     )
@@ -199,7 +199,7 @@ t.test('parseRegistration() accepts fields at their limits, and keeps them', asy
 t.test('parseRegistration() describes each problem of redirect URIs', async (t) => {
   const parse = (value: unknown, more = {}, fields = {}) => {
     const parsed = parseRegistration({ redirect_uris: value, ...fields }, { ...rules, ...more })
-    return 'refused' in parsed ? parsed.refused.description : undefined
+    return 'rejected' in parsed ? parsed.rejected.description : undefined
   }
   const two = { loopbackHosts: ['localhost', '[::1]'] }
   t.equal(parse(undefined), 'redirect_uris is required: name at least one http://127.0.0.1:<port>/<path>')
@@ -233,7 +233,7 @@ t.test('a web client needs a port, also where the port is optional', async (t) =
       { redirect_uris: uris, application_type },
       { ...rules, portOptional: true },
     )
-    return 'refused' in parsed ? parsed.refused : undefined
+    return 'rejected' in parsed ? parsed.rejected : undefined
   }
   const portless = 'http://127.0.0.1/callback'
   t.equal(parse([portless]), undefined)
@@ -249,7 +249,7 @@ t.test('a web client needs a port, also where the port is optional', async (t) =
 const STRICT = { loopbackHosts: ['127.0.0.1'], portOptional: false }
 
 t.test('isLoopbackRedirect() rejects every URI except http://127.0.0.1:<port>/<path>', async (t) => {
-  const refused = [
+  const rejected = [
     '',
     'http://127.0.0.1/callback',
     'http://127.0.0.1:4000',
@@ -295,7 +295,7 @@ t.test('isLoopbackRedirect() rejects every URI except http://127.0.0.1:<port>/<p
     'javascript:alert(1)',
     'urn:ietf:wg:oauth:2.0:oob',
   ]
-  for (const uri of refused) t.notOk(isLoopbackRedirect(uri, STRICT), JSON.stringify(uri))
+  for (const uri of rejected) t.notOk(isLoopbackRedirect(uri, STRICT), JSON.stringify(uri))
 })
 
 t.test('isLoopbackRedirect() accepts http://127.0.0.1:<port>/<path>', async (t) => {

@@ -91,9 +91,9 @@ t.test('without Redis, grants nothing and reports an outage', async (t) => {
   const client = await registerClient(one)
   const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
   await redis.stop()
-  const refused = await client.refresh(tokens.refreshToken)
-  t.equal(refused.status, 503)
-  t.ok(refused.headers.get('retry-after'))
+  const rejected = await client.refresh(tokens.refreshToken)
+  t.equal(rejected.status, 503)
+  t.ok(rejected.headers.get('retry-after'))
   t.equal(
     (await client.revoke(tokens.accessToken)).status,
     503,

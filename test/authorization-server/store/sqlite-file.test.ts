@@ -22,7 +22,7 @@ t.test('openSqliteFile() rejects a file that is not a database, and does not cha
   const file = join(t.testdir(), 'notes.sqlite')
   const content = 'These are my notes. '.repeat(500)
   writeFileSync(file, content)
-  refused(t, file, 'ERR_STORE_DAMAGED', /notes\.sqlite is damaged or not a SQLite database\. Restore it/)
+  rejected(t, file, 'ERR_STORE_DAMAGED', /notes\.sqlite is damaged or not a SQLite database\. Restore it/)
   t.equal(readFileSync(file, 'utf8'), content)
 })
 
@@ -32,7 +32,7 @@ t.test('openSqliteFile() rejects a database with an overwritten page', async (t)
   const bytes = readFileSync(file)
   bytes.fill(0xa5, 4096, 4096 * 3)
   writeFileSync(file, bytes)
-  refused(t, file, 'ERR_STORE_DAMAGED', /Restore it from a backup/)
+  rejected(t, file, 'ERR_STORE_DAMAGED', /Restore it from a backup/)
 })
 
 t.test('openSqliteFile() rejects a newer schema and does not change the file', async (t) => {
@@ -40,7 +40,7 @@ t.test('openSqliteFile() rejects a newer schema and does not change the file', a
   const database = openSqliteFile(file)
   database.exec('pragma user_version = 99')
   database.close()
-  refused(
+  rejected(
     t,
     file,
     'ERR_STORE_TOO_NEW',
@@ -108,16 +108,16 @@ t.test('openSqliteFile() counts the artifacts of each address in a file of versi
 
 t.test('openSqliteFile() rejects a file as folder, and a folder as file', async (t) => {
   const folder = t.testdir({ plain: 'a file' })
-  refused(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)
+  rejected(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)
   mkdirSync(join(folder, 'x.sqlite'))
-  refused(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /cannot be written \(EISDIR/)
-  refused(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
+  rejected(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /cannot be written \(EISDIR/)
+  rejected(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
 })
 
 t.test('openSqliteFile() rejects a folder without write access', (t) =>
   inUnwritableFolder(t, (folder) => {
-    refused(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
-    refused(t, join(folder, 'below', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
+    rejected(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
+    rejected(t, join(folder, 'below', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /EACCES/)
   }),
 )
 
@@ -151,7 +151,7 @@ t.test('a closed store throws ERR_STORE_UNAVAILABLE, not a SQLite error', async 
   await t.rejects(store.accounts.findById('x'), { code: 'ERR_STORE_UNAVAILABLE' })
 })
 
-function refused(t: Test, file: string, code: string, message: RegExp): void {
+function rejected(t: Test, file: string, code: string, message: RegExp): void {
   try {
     openSqliteFile(file).close()
     t.fail('opened')

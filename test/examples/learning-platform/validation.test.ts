@@ -24,19 +24,19 @@ for (const family of families) {
           : await own(platform, path, family.fields)
       const write = (json: Document): Promise<Answer> =>
         platform.askAs('writer', path, { method: family.kind === 'collection' ? 'POST' : 'PUT', json })
-      const refuses = async (json: Document, field: string) => {
+      const rejects = async (json: Document, field: string) => {
         const answer = await write(json)
         t.equal(answer.status, 400, `${field} of ${JSON.stringify(json[field])?.slice(0, 60)}`)
         t.equal(answer.json['error'], 'invalid_request')
         t.match(String(answer.json['error_description']).split(/[.:]/)[0], field)
       }
-      await refuses({ ...draft, surprise: 1 }, 'surprise')
-      await refuses({ ...draft, created_by: 'somebody' }, 'created_by')
+      await rejects({ ...draft, surprise: 1 }, 'surprise')
+      await rejects({ ...draft, created_by: 'somebody' }, 'created_by')
       for (const [name, schema] of Object.entries(family.fields)) {
-        for (const value of wrongValues(schema)) await refuses({ ...draft, [name]: value }, name)
+        for (const value of wrongValues(schema)) await rejects({ ...draft, [name]: value }, name)
         if ('default' in schema) continue
         const { [name]: _left, ...without } = draft
-        await refuses(without, name)
+        await rejects(without, name)
       }
       t.equal(
         (await write(draft)).status,
@@ -87,10 +87,10 @@ t.test('rejects a duplicate of a unique value with 409', async (t) => {
   const platform = await startPlatform(t)
   const change = (json: Document) =>
     platform.askAs('writer', '/api/coupons/cpn_0001', { method: 'PATCH', json })
-  const refused = await change({ code: 'FRIENDS20' })
-  t.equal(refused.status, 409)
-  t.equal(refused.json['error'], 'conflict')
-  t.equal(refused.json['error_description'], 'code: cpn_0003 already has this value.')
+  const rejected = await change({ code: 'FRIENDS20' })
+  t.equal(rejected.status, 409)
+  t.equal(rejected.json['error'], 'conflict')
+  t.equal(rejected.json['error_description'], 'code: cpn_0003 already has this value.')
   t.equal((await change({ code: 'SPRING15' })).status, 200, 'its own value is not a conflict')
 })
 
@@ -120,9 +120,9 @@ t.test('rejects an outdated If-Match with 412 and changes nothing', async (t) =>
   for (const [path, json] of rows) {
     const before = await platform.askAs('writer', path)
     const headers = { 'if-match': '"older", W/"weak"' }
-    const refused = await platform.askAs('writer', path, { method: 'PATCH', json, headers })
-    t.equal(refused.status, 412)
-    t.equal(refused.json['error'], 'precondition_failed')
+    const rejected = await platform.askAs('writer', path, { method: 'PATCH', json, headers })
+    t.equal(rejected.status, 412)
+    t.equal(rejected.json['error'], 'precondition_failed')
     t.equal((await platform.askAs('writer', path)).text, before.text)
     const tag = before.headers.get('etag') ?? ''
     t.match(tag, /^"[\w-]{22}"$/)

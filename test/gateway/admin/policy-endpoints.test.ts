@@ -66,9 +66,9 @@ t.test('/policies shows the active policies, and the schema is available to edit
     resources: { baseUrl: 'http://api.test', issuers: ['http://api.test'], bundledAuthorizationServer: true },
   })
   t.notMatch(policies.text, /127\.0\.0\.1|secret/i, 'no upstream URL, no secret')
-  const refused = await send(`${url}/policies`, { method: 'POST' })
-  t.equal(refused.status, 405)
-  t.equal(refused.headers.get('allow'), 'GET, HEAD')
+  const rejected = await send(`${url}/policies`, { method: 'POST' })
+  t.equal(rejected.status, 405)
+  t.equal(rejected.headers.get('allow'), 'GET, HEAD')
   const schema = await send(`${url}/schemas/policy.v1.json`)
   t.equal(schema.status, 200)
   t.match(schema.headers.get('content-type'), /^application\/schema\+json/)

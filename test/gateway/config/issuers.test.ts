@@ -94,7 +94,7 @@ t.test('every key of an issuer reaches the gateway', async (t) => {
 
 const jwt = (change: object) => [{ issuer: ISSUER, jwt: change }]
 
-const REFUSED: readonly (readonly [what: string, issuers: readonly object[], message: RegExp])[] = [
+const REJECTED: readonly (readonly [what: string, issuers: readonly object[], message: RegExp])[] = [
   ['no issuer', [], /issuers/],
   [
     'the same issuer twice',
@@ -156,7 +156,7 @@ const REFUSED: readonly (readonly [what: string, issuers: readonly object[], mes
   ],
 ]
 
-for (const [what, issuers, message] of REFUSED)
+for (const [what, issuers, message] of REJECTED)
   t.test(`readGatewayConfig() rejects ${what} and names the fix`, async (t) => {
     t.throws(() => read(t, issuers), { code: 'ERR_CONFIG_INVALID', exitCode: 3, message })
   })

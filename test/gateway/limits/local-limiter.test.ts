@@ -87,7 +87,7 @@ t.test('a caller within the rate is never rejected', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 1 })
   const limit = aLimit({ requests: 7, perMs: 1_000 })
   for (let i = 0; i < 10_000; i++)
-    if (!limiter.take(limit, 'a', (i * 1_000) / 7).allowed) t.fail(`request ${i} was refused`)
+    if (!limiter.take(limit, 'a', (i * 1_000) / 7).allowed) t.fail(`request ${i} was rejected`)
 })
 
 t.test('a million callers use no more memory than the limiter is allowed', async (t) => {

@@ -37,7 +37,7 @@ const CALLER = ['auth.client_id', 'auth.subject']
 /** The fields of a request that was forwarded and got a response. */
 const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT, ...DECISION]
 /** The fields of a request on an API route that was not forwarded. */
-const REFUSED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
+const REJECTED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
 
 /** Sends requests one after the other, and returns the access line of each. */
 function accessLines(under: GatewayUnderTest) {
@@ -109,7 +109,7 @@ t.test('each kind of access line has exactly its fields', async (t) => {
   hasFields(t, scoped, FORWARDED, 'an anonymous request on a route with scopes')
 
   const condition = await call('/when', { token: 'person' })
-  hasFields(t, condition, [...REFUSED, ...CALLER, 'auth.condition', 'error.type'], 'a condition that fails')
+  hasFields(t, condition, [...REJECTED, ...CALLER, 'auth.condition', 'error.type'], 'a condition that fails')
   t.match(condition, {
     'auth.decision': 'deny',
     'auth.reason': 'condition',
@@ -120,23 +120,23 @@ t.test('each kind of access line has exactly its fields', async (t) => {
   const member = await call('/when', { token: 'member' })
   hasFields(t, member, [...FORWARDED, ...CALLER], 'a condition that holds')
   const challenged = await call('/when')
-  hasFields(t, challenged, [...REFUSED, 'error.type'], 'a challenge')
+  hasFields(t, challenged, [...REJECTED, 'error.type'], 'a challenge')
   t.match(challenged, { 'auth.decision': 'challenge', 'error.type': 'token_missing' })
 
   const limited = await call('/limited')
   hasFields(t, limited, [...FORWARDED, 'rate_limit.remaining'], 'a route with a rate limit')
   t.equal(limited['rate_limit.remaining'], 0)
   const over = await call('/limited')
-  hasFields(t, over, [...REFUSED, 'rate_limit.remaining', 'error.type'], 'a request over the limit')
+  hasFields(t, over, [...REJECTED, 'rate_limit.remaining', 'error.type'], 'a request over the limit')
   t.match(over, { 'auth.reason': 'rate_limited', 'error.type': 'rate_limited' })
 
   const invalid = await call('/pub/x', { token: 'unknown' })
-  hasFields(t, invalid, [...REFUSED, 'error.type'], 'an invalid token')
+  hasFields(t, invalid, [...REJECTED, 'error.type'], 'an invalid token')
   t.match(invalid, { 'auth.decision': 'deny', 'auth.reason': 'invalid_token', 'error.type': 'token_invalid' })
   issuer.answerWith((response) => response.writeHead(500).end())
   const unverifiable = await call('/pub/x', { token: 'new' })
   issuer.answerWith(undefined)
-  hasFields(t, unverifiable, [...REFUSED, 'error.type', 'error.code'], 'a token that cannot be validated')
+  hasFields(t, unverifiable, [...REJECTED, 'error.type', 'error.code'], 'a token that cannot be validated')
   t.match(unverifiable, {
     'auth.reason': 'unverifiable',
     'error.type': 'token_unverifiable',
@@ -145,7 +145,7 @@ t.test('each kind of access line has exactly its fields', async (t) => {
 
   upstream.reply((socket) => socket.destroy())
   const broken = await call('/pub/x')
-  hasFields(t, broken, [...REFUSED, 'error.type', 'error.code'], 'an upstream that gives no response')
+  hasFields(t, broken, [...REJECTED, 'error.type', 'error.code'], 'an upstream that gives no response')
   t.match(broken, { 'error.type': 'upstream_reset', 'error.code': 'ERR_UPSTREAM_RESET' })
   upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
 

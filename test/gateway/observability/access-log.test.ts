@@ -15,7 +15,7 @@ function anAccessLog() {
   const writes: string[] = []
   const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gateway', subject: 'hashed' })
   const entry = unreadEntry(
-    { requestId: 'request-1', status: 400, refused: 'request_malformed', peer: '127.0.0.1' },
+    { requestId: 'request-1', status: 400, rejected: 'request_malformed', peer: '127.0.0.1' },
     1_800_000_000_000,
   )
   return { log, entry, writes }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { describeProofFault, describeTokenFault } from '../../../gateway/pipeline/describe-fault.ts'
-import type { ProofFault, TokenFault } from '../../../policy-engine/decide/refusal.ts'
+import type { ProofFault, TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
 /** The description of each fault of a token. A literal copy, independent of the code. */
 const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])[] = [

@@ -1,19 +1,19 @@
 import t from 'tap'
-import { formatRefusal } from '../../../gateway/pipeline/error-response.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import { formatRejection } from '../../../gateway/pipeline/error-response.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 
-type Row = readonly [refusal: Refusal, status: number, headers: readonly string[], body: object]
+type Row = readonly [rejection: Rejection, status: number, headers: readonly string[], body: object]
 
-/** The complete response to each refusal. A literal copy, independent of the code. */
+/** The complete response to each rejection. A literal copy, independent of the code. */
 const ROWS: readonly Row[] = [
   [
-    { refused: 'request_malformed', detail: 'The detail.' },
+    { rejected: 'request_malformed', detail: 'The detail.' },
     400,
     [],
     { error: 'invalid_request', error_description: 'The detail.', request_id: 'ID' },
   ],
   [
-    { refused: 'target_too_long', limitBytes: 11 },
+    { rejected: 'target_too_long', limitBytes: 11 },
     414,
     [],
     {
@@ -23,7 +23,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'headers_too_large', limitBytes: 12 },
+    { rejected: 'headers_too_large', limitBytes: 12 },
     431,
     [],
     {
@@ -33,37 +33,37 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'body_too_large', limitBytes: 13 },
+    { rejected: 'body_too_large', limitBytes: 13 },
     413,
     [],
     { error: 'payload_too_large', error_description: 'The body is larger than 13 bytes.', request_id: 'ID' },
   ],
   [
-    { refused: 'request_timed_out' },
+    { rejected: 'request_timed_out' },
     408,
     [],
     { error: 'invalid_request', error_description: 'The request did not arrive in time.', request_id: 'ID' },
   ],
   [
-    { refused: 'body_timed_out' },
+    { rejected: 'body_timed_out' },
     408,
     [],
     { error: 'invalid_request', error_description: 'The body did not arrive in time.', request_id: 'ID' },
   ],
   [
-    { refused: 'route_unknown' },
+    { rejected: 'route_unknown' },
     404,
     [],
     { error: 'not_found', error_description: 'No route matches this path.', request_id: 'ID' },
   ],
   [
-    { refused: 'method_not_allowed', allow: ['GET', 'HEAD'] },
+    { rejected: 'method_not_allowed', allow: ['GET', 'HEAD'] },
     405,
     ['allow', 'GET, HEAD'],
     { error: 'method_not_allowed', error_description: 'This path allows only GET, HEAD.', request_id: 'ID' },
   ],
   [
-    { refused: 'credentials_ambiguous', detail: 'The detail.' },
+    { rejected: 'credentials_ambiguous', detail: 'The detail.' },
     400,
     [
       'www-authenticate',
@@ -72,7 +72,7 @@ const ROWS: readonly Row[] = [
     { error: 'invalid_request', error_description: 'The detail.', request_id: 'ID' },
   ],
   [
-    { refused: 'token_missing', anonymous: 'challenge', needed: ['a', 'b'] },
+    { rejected: 'token_missing', anonymous: 'challenge', needed: ['a', 'b'] },
     401,
     ['www-authenticate', 'Bearer scope="a b", resource_metadata="https://m"'],
     {
@@ -83,7 +83,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'token_missing', anonymous: 'challenge', needed: [] },
+    { rejected: 'token_missing', anonymous: 'challenge', needed: [] },
     401,
     ['www-authenticate', 'Bearer resource_metadata="https://m"'],
     {
@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'token_missing', anonymous: 'deny', needed: ['a', 'b'] },
+    { rejected: 'token_missing', anonymous: 'deny', needed: ['a', 'b'] },
     401,
     ['www-authenticate', 'Bearer'],
     {
@@ -103,7 +103,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'token_invalid', fault: { reason: 'inactive' } },
+    { rejected: 'token_invalid', fault: { reason: 'inactive' } },
     401,
     [
       'www-authenticate',
@@ -116,7 +116,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'token_invalid', fault: { reason: 'proof_missing' } },
+    { rejected: 'token_invalid', fault: { reason: 'proof_missing' } },
     401,
     [
       'www-authenticate',
@@ -130,7 +130,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'proof_invalid', fault: 'bad_id' },
+    { rejected: 'proof_invalid', fault: 'bad_id' },
     401,
     [
       'www-authenticate',
@@ -143,7 +143,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'proof_nonce', nonce: 'the-nonce' },
+    { rejected: 'proof_nonce', nonce: 'the-nonce' },
     401,
     [
       'www-authenticate',
@@ -158,7 +158,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'scope_missing', needed: ['a', 'b', 'c'], missing: ['a', 'b'] },
+    { rejected: 'scope_missing', needed: ['a', 'b', 'c'], missing: ['a', 'b'] },
     403,
     [
       'www-authenticate',
@@ -172,7 +172,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'condition_failed', condition: 'team equals a' },
+    { rejected: 'condition_failed', condition: 'team equals a' },
     403,
     [],
     {
@@ -182,7 +182,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'token_unverifiable', retryAfterSeconds: 2 },
+    { rejected: 'token_unverifiable', retryAfterSeconds: 2 },
     503,
     ['retry-after', '2'],
     {
@@ -193,7 +193,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'upstream_ejected', retryAfterSeconds: 3 },
+    { rejected: 'upstream_ejected', retryAfterSeconds: 3 },
     503,
     ['retry-after', '3'],
     {
@@ -204,7 +204,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'overloaded', retryAfterSeconds: 4 },
+    { rejected: 'overloaded', retryAfterSeconds: 4 },
     503,
     ['retry-after', '4'],
     {
@@ -215,7 +215,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'rate_limited', retryAfterSeconds: 1 },
+    { rejected: 'rate_limited', retryAfterSeconds: 1 },
     429,
     ['retry-after', '1'],
     {
@@ -226,7 +226,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'rate_limited', retryAfterSeconds: 2 },
+    { rejected: 'rate_limited', retryAfterSeconds: 2 },
     429,
     ['retry-after', '2'],
     {
@@ -237,7 +237,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'sessions_exhausted', limit: 5, retryAfterSeconds: 6 },
+    { rejected: 'sessions_exhausted', limit: 5, retryAfterSeconds: 6 },
     429,
     ['retry-after', '6'],
     {
@@ -248,7 +248,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'upstream_unreachable' },
+    { rejected: 'upstream_unreachable' },
     502,
     [],
     {
@@ -258,7 +258,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'upstream_broken' },
+    { rejected: 'upstream_broken' },
     502,
     [],
     {
@@ -268,7 +268,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'upstream_timed_out' },
+    { rejected: 'upstream_timed_out' },
     504,
     [],
     {
@@ -278,7 +278,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { refused: 'internal_error' },
+    { rejected: 'internal_error' },
     500,
     [],
     {
@@ -289,40 +289,40 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-t.test('formatRefusal() returns status, headers and body of each refusal', async (t) => {
-  for (const [refusal, status, headers, body] of ROWS) {
-    const reply = formatRefusal(refusal, {
+t.test('formatRejection() returns status, headers and body of each rejection', async (t) => {
+  for (const [rejection, status, headers, body] of ROWS) {
+    const reply = formatRejection(rejection, {
       requestId: 'ID',
       resourceMetadata: 'https://m',
       tokenEndpoint: undefined,
     })
-    t.strictSame({ ...reply, body: JSON.parse(reply.body) }, { status, headers, body }, refusal.refused)
+    t.strictSame({ ...reply, body: JSON.parse(reply.body) }, { status, headers, body }, rejection.rejected)
   }
 })
 
-t.test('formatRefusal() repeats the scheme of the token, and names the token endpoint', async (t) => {
+t.test('formatRejection() repeats the scheme of the token, and names the token endpoint', async (t) => {
   const DPOP_ALGORITHMS = 'ES256 ES384 PS256 RS256 EdDSA Ed25519'
-  const challengeTo = (refusal: Refusal): string | undefined =>
-    formatRefusal(refusal, {
+  const challengeTo = (rejection: Rejection): string | undefined =>
+    formatRejection(rejection, {
       requestId: 'ID',
       resourceMetadata: 'https://m',
       tokenEndpoint: 'https://t',
       credential: 'dpop',
     }).headers[1]
   t.equal(
-    challengeTo({ refused: 'token_invalid', fault: { reason: 'inactive' } }),
+    challengeTo({ rejected: 'token_invalid', fault: { reason: 'inactive' } }),
     `DPoP error="invalid_token", error_description="The access token is unknown, expired or revoked. Refresh it at https://t.", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
   )
   t.equal(
-    challengeTo({ refused: 'token_invalid', fault: { reason: 'malformed' } }),
+    challengeTo({ rejected: 'token_invalid', fault: { reason: 'malformed' } }),
     `DPoP error="invalid_token", error_description="The access token is malformed. Send it as: Authorization: DPoP <access token>.", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
   )
   t.equal(
-    challengeTo({ refused: 'scope_missing', needed: ['a'], missing: ['a'] }),
+    challengeTo({ rejected: 'scope_missing', needed: ['a'], missing: ['a'] }),
     `DPoP error="insufficient_scope", error_description="The access token lacks a. Request a token with: a.", scope="a", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
   )
   t.equal(
-    challengeTo({ refused: 'credentials_ambiguous', detail: 'The detail.' }),
+    challengeTo({ rejected: 'credentials_ambiguous', detail: 'The detail.' }),
     `DPoP error="invalid_request", error_description="The detail.", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
   )
 })

@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DEFAULTS } from '../../../gateway/config/defaults.ts'
 import { decisionOf } from '../../../gateway/observability/decision.ts'
-import { formatRefusal } from '../../../gateway/pipeline/error-response.ts'
+import { formatRejection } from '../../../gateway/pipeline/error-response.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import type { Refusal, TokenFault } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection, TokenFault } from '../../../policy-engine/decide/rejection.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
 // Three pages are a contract with clients and operators. They list every result of the code and no other result.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
-const page = ['request-path', 'refusals', 'limits'].map((name) => read(`docs/${name}.md`)).join('\n')
+const page = ['request-path', 'rejections', 'limits'].map((name) => read(`docs/${name}.md`)).join('\n')
 
 type Row = readonly [one: string, two: string, three: string, four: string, five: string]
 
@@ -30,32 +30,32 @@ function tableOf(first: string): readonly Row[] {
 
 const bare = (cell: string): string => cell.replaceAll('`', '')
 
-/** One refusal of each kind. The compiler finds a missing kind. */
-const REFUSALS: { readonly [Kind in Refusal['refused']]: Extract<Refusal, { refused: Kind }> } = {
-  request_malformed: { refused: 'request_malformed', detail: 'detail' },
-  target_too_long: { refused: 'target_too_long', limitBytes: 1 },
-  headers_too_large: { refused: 'headers_too_large', limitBytes: 1 },
-  request_timed_out: { refused: 'request_timed_out' },
-  body_timed_out: { refused: 'body_timed_out' },
-  route_unknown: { refused: 'route_unknown' },
-  method_not_allowed: { refused: 'method_not_allowed', allow: ['GET'] },
-  credentials_ambiguous: { refused: 'credentials_ambiguous', detail: 'detail' },
-  token_missing: { refused: 'token_missing', anonymous: 'challenge', needed: ['a'] },
-  token_invalid: { refused: 'token_invalid', fault: { reason: 'inactive' } },
-  proof_invalid: { refused: 'proof_invalid', fault: 'malformed' },
-  proof_nonce: { refused: 'proof_nonce', nonce: 'nonce' },
-  token_unverifiable: { refused: 'token_unverifiable', retryAfterSeconds: 1 },
-  scope_missing: { refused: 'scope_missing', needed: ['a'], missing: ['a'] },
-  condition_failed: { refused: 'condition_failed', condition: 'school_id equals {header.x-school-id}' },
-  rate_limited: { refused: 'rate_limited', retryAfterSeconds: 1 },
-  overloaded: { refused: 'overloaded', retryAfterSeconds: 1 },
-  sessions_exhausted: { refused: 'sessions_exhausted', limit: 1, retryAfterSeconds: 1 },
-  body_too_large: { refused: 'body_too_large', limitBytes: 1 },
-  upstream_unreachable: { refused: 'upstream_unreachable' },
-  upstream_broken: { refused: 'upstream_broken' },
-  upstream_timed_out: { refused: 'upstream_timed_out' },
-  upstream_ejected: { refused: 'upstream_ejected', retryAfterSeconds: 1 },
-  internal_error: { refused: 'internal_error' },
+/** One rejection of each kind. The compiler finds a missing kind. */
+const REJECTIONS: { readonly [Kind in Rejection['rejected']]: Extract<Rejection, { rejected: Kind }> } = {
+  request_malformed: { rejected: 'request_malformed', detail: 'detail' },
+  target_too_long: { rejected: 'target_too_long', limitBytes: 1 },
+  headers_too_large: { rejected: 'headers_too_large', limitBytes: 1 },
+  request_timed_out: { rejected: 'request_timed_out' },
+  body_timed_out: { rejected: 'body_timed_out' },
+  route_unknown: { rejected: 'route_unknown' },
+  method_not_allowed: { rejected: 'method_not_allowed', allow: ['GET'] },
+  credentials_ambiguous: { rejected: 'credentials_ambiguous', detail: 'detail' },
+  token_missing: { rejected: 'token_missing', anonymous: 'challenge', needed: ['a'] },
+  token_invalid: { rejected: 'token_invalid', fault: { reason: 'inactive' } },
+  proof_invalid: { rejected: 'proof_invalid', fault: 'malformed' },
+  proof_nonce: { rejected: 'proof_nonce', nonce: 'nonce' },
+  token_unverifiable: { rejected: 'token_unverifiable', retryAfterSeconds: 1 },
+  scope_missing: { rejected: 'scope_missing', needed: ['a'], missing: ['a'] },
+  condition_failed: { rejected: 'condition_failed', condition: 'school_id equals {header.x-school-id}' },
+  rate_limited: { rejected: 'rate_limited', retryAfterSeconds: 1 },
+  overloaded: { rejected: 'overloaded', retryAfterSeconds: 1 },
+  sessions_exhausted: { rejected: 'sessions_exhausted', limit: 1, retryAfterSeconds: 1 },
+  body_too_large: { rejected: 'body_too_large', limitBytes: 1 },
+  upstream_unreachable: { rejected: 'upstream_unreachable' },
+  upstream_broken: { rejected: 'upstream_broken' },
+  upstream_timed_out: { rejected: 'upstream_timed_out' },
+  upstream_ejected: { rejected: 'upstream_ejected', retryAfterSeconds: 1 },
+  internal_error: { rejected: 'internal_error' },
 }
 
 const FAULTS: { readonly [Reason in TokenFault['reason']]: Extract<TokenFault, { reason: Reason }> } = {
@@ -80,8 +80,8 @@ const FAULTS: { readonly [Reason in TokenFault['reason']]: Extract<TokenFault, {
   claims_invalid: { reason: 'claims_invalid' },
 }
 
-function answerTo(refusal: Refusal) {
-  const answer = formatRefusal(refusal, {
+function answerTo(rejection: Rejection) {
+  const answer = formatRejection(rejection, {
     requestId: 'id',
     resourceMetadata: 'https://m',
     tokenEndpoint: undefined,
@@ -92,27 +92,27 @@ function answerTo(refusal: Refusal) {
   return { status: answer.status, body: JSON.parse(answer.body), headers }
 }
 
-const told = (refusal: Refusal): string => {
-  const decision = decisionOf(refusal)
+const told = (rejection: Rejection): string => {
+  const decision = decisionOf(rejection)
   return decision === undefined ? '' : `${decision.decision} ${decision.reason}`
 }
 
-t.test('every refusal has one row in docs/refusals.md, and every row is a refusal', async (t) => {
-  const rows = tableOf('refusal').map(([name]) => bare(name))
-  const inSource = [...read('policy-engine/decide/refusal.ts').matchAll(/readonly refused: '(\w+)'/g)].map(
+t.test('every rejection has one row in docs/rejections.md, and every row is a rejection', async (t) => {
+  const rows = tableOf('rejection').map(([name]) => bare(name))
+  const inSource = [...read('policy-engine/decide/rejection.ts').matchAll(/readonly rejected: '(\w+)'/g)].map(
     ([, one]) => one,
   )
   t.same(rows.toSorted(), inSource.toSorted())
-  t.same(rows.toSorted(), Object.keys(REFUSALS).toSorted(), 'exactly one entry in this test')
+  t.same(rows.toSorted(), Object.keys(REJECTIONS).toSorted(), 'exactly one entry in this test')
 })
 
 t.test('each row states the status, the error code, the headers and the decision', async (t) => {
-  for (const [name, status, error, headers, decision] of tableOf('refusal')) {
-    const refusal = REFUSALS[bare(name) as keyof typeof REFUSALS]
-    const answer = answerTo(refusal)
+  for (const [name, status, error, headers, decision] of tableOf('rejection')) {
+    const rejection = REJECTIONS[bare(name) as keyof typeof REJECTIONS]
+    const answer = answerTo(rejection)
     t.equal(String(answer.status), status, name)
     t.equal(answer.body.error, bare(error), name)
-    t.equal(told(refusal), bare(decision), name)
+    t.equal(told(rejection), bare(decision), name)
     const challenge = answer.headers.get('www-authenticate')
     const code = challenge === undefined ? undefined : (/\berror="(\w+)"/.exec(challenge)?.[1] ?? '')
     const shown = [
@@ -122,20 +122,20 @@ t.test('each row states the status, the error code, the headers and the decision
     t.equal(shown.join(', '), bare(headers), name)
     if (challenge !== undefined) t.match(challenge, 'resource_metadata="https://m"')
   }
-  const bareChallenge = answerTo({ refused: 'token_missing', anonymous: 'deny', needed: ['a'] })
+  const bareChallenge = answerTo({ rejected: 'token_missing', anonymous: 'deny', needed: ['a'] })
   t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` reveals nothing')
 })
 
 t.test('every reason of an invalid token has one row, with its decision', async (t) => {
   const rows = tableOf('reason')
-  const inSource = [...read('policy-engine/decide/refusal.ts').matchAll(/readonly reason: '(\w+)'/g)].map(
+  const inSource = [...read('policy-engine/decide/rejection.ts').matchAll(/readonly reason: '(\w+)'/g)].map(
     ([, one]) => one,
   )
   t.same(rows.map(([name]) => bare(name)).toSorted(), inSource.toSorted())
   for (const [name, decision] of rows) {
     const fault = FAULTS[bare(name) as keyof typeof FAULTS]
-    t.equal(told({ refused: 'token_invalid', fault }), bare(decision), name)
-    t.equal(answerTo({ refused: 'token_invalid', fault }).body.error, 'invalid_token', name)
+    t.equal(told({ rejected: 'token_invalid', fault }), bare(decision), name)
+    t.equal(answerTo({ rejected: 'token_invalid', fault }).body.error, 'invalid_token', name)
   }
 })
 
@@ -145,7 +145,7 @@ t.test('every target spelling canonicalizes as its row states', async (t) => {
   for (const [spelling, becomes] of rows) {
     const rules = { method: 'GET', origin: 'http://api.example', limitBytes: 8192 }
     const target = canonicalTarget(bare(spelling), rules)
-    t.equal('refused' in target ? '400' : target.path + target.query, bare(becomes), spelling)
+    t.equal('rejected' in target ? '400' : target.path + target.query, bare(becomes), spelling)
   }
 })
 
@@ -186,15 +186,15 @@ t.test('every name in the page exists in the code', async (t) => {
   }
 })
 
-t.test('each refusal has a separate description, with its numbers', async (t) => {
-  const described = Object.values(REFUSALS)
-    .filter(({ refused }) => refused !== 'request_malformed' && refused !== 'credentials_ambiguous')
-    .map((refusal) => [refusal, String(answerTo(refusal).body.error_description)] as const)
-  for (const [refusal, description] of described) {
-    t.match(description, /^[A-Z]\S*(?: \S+){3,}\.$/, `the description of ${refusal.refused} is a sentence`)
-    if ('limitBytes' in refusal) t.match(description, `${refusal.limitBytes} `, refusal.refused)
+t.test('each rejection has a separate description, with its numbers', async (t) => {
+  const described = Object.values(REJECTIONS)
+    .filter(({ rejected }) => rejected !== 'request_malformed' && rejected !== 'credentials_ambiguous')
+    .map((rejection) => [rejection, String(answerTo(rejection).body.error_description)] as const)
+  for (const [rejection, description] of described) {
+    t.match(description, /^[A-Z]\S*(?: \S+){3,}\.$/, `the description of ${rejection.rejected} is a sentence`)
+    if ('limitBytes' in rejection) t.match(description, `${rejection.limitBytes} `, rejection.rejected)
   }
   t.equal(new Set(described.map(([, description]) => description)).size, described.length)
-  t.match(answerTo({ refused: 'rate_limited', retryAfterSeconds: 1 }).body.error_description, /\b1 second\b/)
-  t.match(answerTo({ refused: 'rate_limited', retryAfterSeconds: 7 }).body.error_description, /\b7 seconds\b/)
+  t.match(answerTo({ rejected: 'rate_limited', retryAfterSeconds: 1 }).body.error_description, /\b1 second\b/)
+  t.match(answerTo({ rejected: 'rate_limited', retryAfterSeconds: 7 }).body.error_description, /\b7 seconds\b/)
 })

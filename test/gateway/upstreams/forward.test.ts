@@ -7,7 +7,7 @@ import { forward } from '../../../gateway/upstreams/forward.ts'
 import type { ForwardRequest } from '../../../gateway/upstreams/forward-request.ts'
 import type { ResolveName } from '../../../gateway/upstreams/name-addresses.ts'
 import { createUpstream } from '../../../gateway/upstreams/upstream.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { anUpstream } from '../../fixtures/a-gateway.ts'
 import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
@@ -36,7 +36,7 @@ async function startForwarder(
       logger: { info: () => undefined, warn: () => undefined },
     },
   )
-  const refusals: Refusal[] = []
+  const rejections: Rejection[] = []
   let change: Partial<ForwardRequest> = {}
   const server = createServer((request, response) => {
     start({
@@ -53,8 +53,8 @@ async function startForwarder(
       eventStreams: new Set(),
       response,
       shape: () => ['connection', 'close'],
-      refuse: (refusal) => {
-        refusals.push(refusal)
+      reject: (rejection) => {
+        rejections.push(rejection)
         response.writeHead(400).end()
       },
       endEarly: () => response.end(),
@@ -75,7 +75,7 @@ async function startForwarder(
     recording,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/x`,
     upstream,
-    refusals,
+    rejections,
     change: (given: Partial<ForwardRequest>) => {
       change = given
     },
@@ -92,12 +92,12 @@ const UNFORWARDABLE: Readonly<Record<string, readonly [method: 'GET' | 'POST', P
 
 for (const [what, [method, change]] of Object.entries(UNFORWARDABLE))
   t.test(`requests with ${what} do not count as failures of the target`, async (t) => {
-    const { url, upstream, refusals, change: use } = await startForwarder(t)
+    const { url, upstream, rejections, change: use } = await startForwarder(t)
     use(change)
     for (let i = 0; i < FAILURES * 2; i++)
       t.equal((await send(url, method === 'POST' ? { body: 'longer' } : {})).status, 400)
     t.same(
-      refusals.map(({ refused }) => refused),
+      rejections.map(({ rejected }) => rejected),
       Array.from({ length: FAILURES * 2 }, () => 'request_malformed'),
     )
     t.equal(upstream.targets.state, 'closed')
@@ -109,15 +109,15 @@ t.test(
   'a lack of file descriptors does not count as a failure of the target, and a missing address does',
   async (t) => {
     let code = 'EMFILE'
-    const { url, upstream, refusals } = await startForwarder(t, () =>
+    const { url, upstream, rejections } = await startForwarder(t, () =>
       Promise.reject(Object.assign(new Error(code), { code })),
     )
     for (let i = 0; i < FAILURES * 2; i++) await send(url)
-    t.same(new Set(refusals.map(({ refused }) => refused)), new Set(['overloaded']))
+    t.same(new Set(rejections.map(({ rejected }) => rejected)), new Set(['overloaded']))
     t.equal(upstream.targets.state, 'closed')
     code = 'ENOTFOUND'
     for (let i = 0; i < FAILURES; i++) await send(url)
-    t.equal(refusals.at(-1)?.refused, 'upstream_unreachable')
+    t.equal(rejections.at(-1)?.rejected, 'upstream_unreachable')
     t.equal(upstream.targets.state, 'open')
   },
 )

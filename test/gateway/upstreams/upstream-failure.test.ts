@@ -1,12 +1,12 @@
 import t from 'tap'
 import { type UpstreamFailureReason, upstreamFailure } from '../../../gateway/upstreams/upstream-failure.ts'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import type { RetryCause } from '../../../policy-engine/format/retry-rule.ts'
 
 type Row = readonly [
   codes: readonly string[],
   reason: UpstreamFailureReason,
-  refused: Refusal['refused'],
+  rejected: Rejection['rejected'],
   retryCause: RetryCause | undefined,
 ]
 
@@ -56,20 +56,20 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-for (const [codes, reason, refused, retryCause] of ROWS)
+for (const [codes, reason, rejected, retryCause] of ROWS)
   for (const code of codes)
     t.test(`upstreamFailure() maps ${code || 'an error without code'} to ${reason}`, async (t) => {
       const error = code === '' ? new Error('x') : Object.assign(new Error('x'), { code })
-      t.match(upstreamFailure(error), { reason, refusal: { refused }, retryCause })
+      t.match(upstreamFailure(error), { reason, rejection: { rejected }, retryCause })
       t.equal(upstreamFailure(error).retryCause, retryCause)
     })
 
 t.test('upstreamFailure() tells clients of an overloaded gateway to retry after one second', async (t) => {
   const error = Object.assign(new Error('x'), { code: 'EMFILE' })
-  t.match(upstreamFailure(error).refusal, { refused: 'overloaded', retryAfterSeconds: 1 })
+  t.match(upstreamFailure(error).rejection, { rejected: 'overloaded', retryAfterSeconds: 1 })
 })
 
 t.test('upstreamFailure() ignores the code of a value that is not an Error', async (t) => {
   for (const value of [undefined, null, 'ECONNREFUSED', { code: 'ECONNREFUSED' }])
-    t.match(upstreamFailure(value), { reason: 'protocol', refusal: { refused: 'upstream_broken' } })
+    t.match(upstreamFailure(value), { reason: 'protocol', rejection: { rejected: 'upstream_broken' } })
 })

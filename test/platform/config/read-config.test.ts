@@ -52,7 +52,7 @@ function read(t: Test, text: string, env: Record<string, string | undefined> = {
   return { dir, ...readConfig({ file: join(dir, 'config', 'gateway.yaml'), schema: Schema, env }) }
 }
 
-function refused(t: Test, text: string, env: Record<string, string> = {}): readonly Diagnostic[] {
+function rejected(t: Test, text: string, env: Record<string, string> = {}): readonly Diagnostic[] {
   const found = diagnosticsOf(() => read(t, text, env))
   t.ok(found.length > 0, 'the configuration is rejected')
   return found
@@ -115,7 +115,7 @@ t.test(
       SCOPEGATE_TOKEN_CACHE__MAX_TTL: '30',
       REDIS_URL: 'x'.repeat(5_000),
     }
-    const found = refused(t, GOOD, env)
+    const found = rejected(t, GOOD, env)
     t.strictSame(
       found.map((one) => [one.code, one.location.file, one.location.line]),
       [
@@ -131,7 +131,7 @@ t.test(
 )
 
 t.test('readConfig() rejects gaps in lists and keys below scalar values', async (t) => {
-  const found = refused(t, GOOD, { SCOPEGATE_ISSUERS__2__ISSUER: 'http://a' })
+  const found = rejected(t, GOOD, { SCOPEGATE_ISSUERS__2__ISSUER: 'http://a' })
   t.match(found, [{ code: 'C111', hint: /without gaps/ }])
 })
 
@@ -289,7 +289,7 @@ const inVariable = (name: string) => ({
 })
 
 t.test('readConfig() names the variable in each message, and repeats no name', async (t) => {
-  const found = refused(t, GOOD, {
+  const found = rejected(t, GOOD, {
     SCOPEGATE_LISTEN__PORT: '70000',
     SCOPEGATE_ISSUERS__7: '{ issuer: 1 }',
     SCOPEGATE_BASE_URL__X: 'y',
@@ -488,7 +488,7 @@ t.test('readConfig() returns the warnings of the environment, and sorts errors b
       related: [],
     },
   ])
-  const found = refused(t, `${GOOD}tokenCache: { maxTtl: 5 }\nnone: 1\n`.replace('../policies', '""'), {})
+  const found = rejected(t, `${GOOD}tokenCache: { maxTtl: 5 }\nnone: 1\n`.replace('../policies', '""'), {})
   t.strictSame(
     found.map(({ code, location }) => [code, location.line]),
     [

@@ -87,7 +87,7 @@ t.test('connectRedis() explains why a required Redis cannot be used', async (t) 
   await t.rejects(connectRedis({ url: 'http://a' }), { code: 'ERR_REDIS_URL' })
 })
 
-t.test('connectRedis() explains refused credentials, also of an optional Redis', async (t) => {
+t.test('connectRedis() explains rejected credentials, also of an optional Redis', async (t) => {
   const server = await startRedis({ folder: t.testdir(), password: 's3cret' })
   t.teardown(() => server.stop())
   const where = `127.0.0.1:${server.port}`
@@ -99,7 +99,7 @@ t.test('connectRedis() explains refused credentials, also of an optional Redis',
     for (const mayBeAway of [true, false])
       await t.rejects(connectRedis({ url: `redis://${user}${where}`, mayBeAway }), {
         code: 'ERR_REDIS_REFUSED',
-        message: `Redis at redis://${where} refused the credentials (${reply}). Check user and password in redis.url (REDIS_URL).`,
+        message: `Redis at redis://${where} rejected the credentials (${reply}). Check user and password in redis.url (REDIS_URL).`,
         cause: { message: new RegExp(`^${reply} `) },
       })
   const admin = new Redis(server.url)
@@ -114,7 +114,7 @@ t.test('connectRedis() explains refused credentials, also of an optional Redis',
   await admin.call('ACL', 'SETUSER', 'limited', 'on', '>pw', '+info', '-ping')
   await t.rejects(connectRedis({ url: `redis://limited:pw@${where}` }), {
     code: 'ERR_REDIS_REFUSED',
-    message: /refused the credentials \(NOPERM\)/,
+    message: /rejected the credentials \(NOPERM\)/,
   })
 })
 

@@ -32,7 +32,7 @@ t.test('checkAccess() denies a caller of an issuer that the resource does not li
     'https://api.test.evil',
   ])
     t.same(checkAccess(REQUEST, aCaller({ issuer, scopes }), aRoute()), {
-      refused: 'token_invalid',
+      rejected: 'token_invalid',
       fault: { reason: 'wrong_issuer' },
     })
 })
@@ -43,7 +43,7 @@ t.test('checkAccess() accepts an implying scope and never advertises it', async 
   for (const scope of ['courses:read', 'courses:write', 'courses:own'])
     t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set([scope]) }), read), undefined, scope)
   t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['courses:readwrite']) }), read), {
-    refused: 'scope_missing',
+    rejected: 'scope_missing',
     needed: ['courses:read'],
     missing: ['courses:read'],
   })
@@ -59,7 +59,7 @@ t.test('checkAccess() accepts an implying scope and never advertises it', async 
 t.test('checkAccess() advertises the advertised scope in the challenge', async (t) => {
   const route = aRoute({ scopes: { all: ['a:read'], any: ['b:read', 'c:read'], advertise: 'c:read' } })
   t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read']) }), route), {
-    refused: 'scope_missing',
+    rejected: 'scope_missing',
     needed: ['a:read', 'c:read'],
     missing: ['c:read'],
   })
@@ -69,7 +69,7 @@ t.test('checkAccess() advertises the advertised scope in the challenge', async (
 t.test('checkAccess() denies a caller whose token expired after it was cached', async (t) => {
   const caller = aCaller({ expiresAtSeconds: 440, scopes: new Set(['courses:write']) })
   t.same(checkAccess(REQUEST, caller, aRoute()), {
-    refused: 'token_invalid',
+    rejected: 'token_invalid',
     fault: { reason: 'expired', secondsAgo: 60 },
   })
   t.match(checkAccess(REQUEST, aCaller({ expiresAtSeconds: 500 }), aRoute()), {
@@ -88,7 +88,7 @@ for (const audience of [
 ])
   t.test(`checkAccess() denies a token for ${JSON.stringify(audience)}`, async (t) => {
     t.same(checkAccess(REQUEST, aCaller({ audience, scopes: new Set(['courses:write']) }), aRoute()), {
-      refused: 'token_invalid',
+      rejected: 'token_invalid',
       fault: { reason: 'wrong_audience', expected: 'https://api.test', actual: audience },
     })
   })
@@ -106,7 +106,7 @@ for (const [kind, reason] of [
   t.test(`RFC 9449 §7.2, RFC 8705 §3: a token bound by ${kind} is denied as a Bearer token`, async (t) => {
     const confirmation = { kind, thumbprint: 'A'.repeat(43) }
     t.match(checkAccess(REQUEST, aCaller({ confirmation, scopes: new Set(['courses:write']) }), aRoute()), {
-      refused: 'token_invalid',
+      rejected: 'token_invalid',
       fault: { reason },
     })
   })
@@ -114,7 +114,7 @@ for (const [kind, reason] of [
 t.test('checkAccess() lists each missing scope in policy order, and all required scopes', async (t) => {
   const route = aRoute({ scopes: { all: ['a:read', 'b:read', 'c:read'], any: [] } })
   t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['b:read']) }), route), {
-    refused: 'scope_missing',
+    rejected: 'scope_missing',
     needed: ['a:read', 'b:read', 'c:read'],
     missing: ['a:read', 'c:read'],
   })
@@ -123,7 +123,7 @@ t.test('checkAccess() lists each missing scope in policy order, and all required
 t.test('checkAccess() with `any` requires one scope and advertises the first', async (t) => {
   const route = aRoute({ scopes: { all: ['a:read'], any: ['b:read', 'c:read'] } })
   t.same(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read']) }), route), {
-    refused: 'scope_missing',
+    rejected: 'scope_missing',
     needed: ['a:read', 'b:read'],
     missing: ['b:read'],
   })
@@ -156,7 +156,7 @@ t.test('checkAccess() allows a caller that has the required scopes', async (t) =
 t.test('checkAccess() applies the anonymous setting of the route to an anonymous caller', async (t) => {
   t.equal(checkAccess(REQUEST, undefined, aRoute()), undefined)
   t.same(checkAccess(REQUEST, undefined, aRoute({ anonymous: 'challenge' })), {
-    refused: 'token_missing',
+    rejected: 'token_missing',
     anonymous: 'challenge',
     needed: ['courses:write'],
   })

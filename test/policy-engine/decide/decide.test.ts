@@ -35,7 +35,7 @@ function aRequest({
     { method, url: path, rawHeaders: ['host', 'api.test', ...headers], httpVersion: '1.1' },
     { origin: 'https://api.test', limitBytes: LIMITS.targetBytes },
   )
-  if ('refused' in canonical) throw new Error(canonical.refused)
+  if ('rejected' in canonical) throw new Error(canonical.rejected)
   return { method, canonical, nowSeconds: 500, limits: LIMITS }
 }
 
@@ -66,7 +66,7 @@ t.test(
     const found = decideFor(aRequest({ path: '/api' }), reader, readers)
     t.match(found, {
       outcome: 'deny',
-      refusal: { refused: 'method_not_allowed', allow: ['POST', 'OPTIONS'] },
+      rejection: { rejected: 'method_not_allowed', allow: ['POST', 'OPTIONS'] },
     })
     t.equal(found.route, undefined)
     for (const path of ['/oauth/interaction/x', '/api/oauth/token', '/internal/revocations', '/auth.md']) {
@@ -83,16 +83,16 @@ t.test(
     const anonymous = decideFor(aRequest(), undefined, readers)
     t.match(anonymous, {
       outcome: 'challenge',
-      refusal: { refused: 'token_missing', needed: ['courses:read'] },
+      rejection: { rejected: 'token_missing', needed: ['courses:read'] },
     })
     t.equal(anonymous.route?.policy.name, 'courses/read')
     t.match(decideFor(aRequest({ method: 'PATCH' }), undefined, readers), {
       outcome: 'deny',
-      refusal: { refused: 'token_missing', anonymous: 'deny' },
+      rejection: { rejected: 'token_missing', anonymous: 'deny' },
     })
     t.match(decideFor(aRequest({ method: 'PATCH' }), reader, readers), {
       outcome: 'deny',
-      refusal: { refused: 'scope_missing', missing: ['courses:write'] },
+      rejection: { rejected: 'scope_missing', missing: ['courses:write'] },
     })
   },
 )
@@ -101,8 +101,8 @@ t.test('decide() accepts a token only for the resource of the path', async (t) =
   const tools = policiesOf(aPolicyRoute({ path: '/{any}/tools', scopes: undefined }))
   const forTools = aCaller({ audience: ['https://api.test/mcp'] })
   t.equal(decideFor(aRequest({ path: '/mcp/tools' }), forTools, tools).outcome, 'allow')
-  t.match(decideFor(aRequest({ path: '/api/tools' }), forTools, tools).refusal, {
-    refused: 'token_invalid',
+  t.match(decideFor(aRequest({ path: '/api/tools' }), forTools, tools).rejection, {
+    rejected: 'token_invalid',
     fault: { reason: 'wrong_audience' },
   })
 })
@@ -126,7 +126,7 @@ t.test('decide() returns the caller identity and the upstream path', async (t) =
 t.test('decide() rejects a rewritten path above the target length limit', async (t) => {
   const long = policiesOf(aPolicyRoute({ scopes: undefined, rewritePath: `/${'x'.repeat(2_000)}/{id}` }))
   const found = decideFor(aRequest({ path: `/api/courses/${'y'.repeat(7_000)}` }), undefined, long)
-  t.match(found, { outcome: 'deny', refusal: { refused: 'target_too_long' } })
+  t.match(found, { outcome: 'deny', rejection: { rejected: 'target_too_long' } })
 })
 
 t.test('decide() rejects a body whose announced length is above the limit of the route', async (t) => {
@@ -136,7 +136,7 @@ t.test('decide() rejects a body whose announced length is above the limit of the
   )
   const outcome = (path: string, bytes: number) => {
     const headers = ['content-length', String(bytes)]
-    return decideFor(aRequest({ path, headers }), undefined, limited).refusal?.refused
+    return decideFor(aRequest({ path, headers }), undefined, limited).rejection?.rejected
   }
   t.equal(outcome('/api/courses/1', 10), undefined)
   t.equal(outcome('/api/courses/1', 11), 'body_too_large')
@@ -148,7 +148,7 @@ t.test('explainDecision() evaluates every rule, also after a denial', async (t) 
   const late = aCaller({ expiresAtSeconds: 400 })
   const request = aRequest({ method: 'PATCH' })
   const decision = decideFor(request, late, readers)
-  t.match(decision, { outcome: 'deny', refusal: { refused: 'token_invalid' } })
+  t.match(decision, { outcome: 'deny', rejection: { rejected: 'token_invalid' } })
   const found = explainDecision(decision, request, late, readers)
   t.match(found, {
     token: { held: false, fault: { reason: 'expired', secondsAgo: 100 } },

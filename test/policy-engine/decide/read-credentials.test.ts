@@ -34,7 +34,7 @@ for (const authorization of [
   t.test(
     `RFC 6750 §3.1: a malformed token is invalid, not absent: ${JSON.stringify(authorization).slice(0, 40)}`,
     async (t) => {
-      t.same(read({ authorization }), { refused: 'token_invalid', fault: { reason: 'malformed' } })
+      t.same(read({ authorization }), { rejected: 'token_invalid', fault: { reason: 'malformed' } })
     },
   )
 
@@ -42,12 +42,12 @@ for (const authorization of ['', 'Basic YTpi', 'Digest x', 'abc', 'Bearerabc', '
   t.test(
     `RFC 6750 §2.1: another scheme is invalid, not absent: ${JSON.stringify(authorization)}`,
     async (t) => {
-      t.same(read({ authorization }), { refused: 'token_invalid', fault: { reason: 'unsupported_scheme' } })
+      t.same(read({ authorization }), { rejected: 'token_invalid', fault: { reason: 'unsupported_scheme' } })
     },
   )
 
 t.test('RFC 6750 §3.1: two Authorization headers are an invalid request', async (t) => {
-  t.match(read({ authorization: 'Bearer a', authorizationCount: 2 }), { refused: 'credentials_ambiguous' })
+  t.match(read({ authorization: 'Bearer a', authorizationCount: 2 }), { rejected: 'credentials_ambiguous' })
 })
 
 for (const query of [
@@ -58,8 +58,8 @@ for (const query of [
   '?access%5Ftoken=a',
 ])
   t.test(`RFC 6750 §2.3: a token in the query is an invalid request: ${query}`, async (t) => {
-    t.match(read({ query }), { refused: 'credentials_ambiguous' })
-    t.match(read({ query, authorization: 'Bearer a' }), { refused: 'credentials_ambiguous' })
+    t.match(read({ query }), { rejected: 'credentials_ambiguous' })
+    t.match(read({ query, authorization: 'Bearer a' }), { rejected: 'credentials_ambiguous' })
   })
 
 for (const query of ['?my_access_token=a', '?x=access_token', '?access_tokens=a', '?Access_Token=a', '?%zz'])
@@ -83,9 +83,9 @@ t.test('readToken() reads a request without credentials as anonymous', async (t)
 t.test('RFC 9449 §7.1: a token of the scheme DPoP requires a proof', async (t) => {
   for (const scheme of ['DPoP', 'dpop', 'DPOP']) {
     t.same(read({ authorization: `${scheme} abc`, proof: 'p' }), { kind: 'dpop', token: 'abc' })
-    t.same(read({ authorization: `${scheme} abc` }), { refused: 'proof_invalid', fault: 'missing' })
+    t.same(read({ authorization: `${scheme} abc` }), { rejected: 'proof_invalid', fault: 'missing' })
     t.same(read({ authorization: `${scheme} a b`, proof: 'p' }), {
-      refused: 'token_invalid',
+      rejected: 'token_invalid',
       fault: { reason: 'malformed' },
     })
   }
@@ -111,7 +111,7 @@ t.test(
         let answer: unknown
         for (let round = 0; round < 20; round += 1) answer = readCredentials(input, { tokenBytes: 4_194_304 })
         const { user, system } = process.cpuUsage(before)
-        t.same(answer, { refused: 'token_invalid', fault: { reason: 'malformed' } })
+        t.same(answer, { rejected: 'token_invalid', fault: { reason: 'malformed' } })
         t.ok((user + system) / 20 < 1_000, `${(user + system) / 20} µs`)
       }
     const authorization = `Bearer ${'a'.repeat(8_192)}`

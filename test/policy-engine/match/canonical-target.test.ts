@@ -4,7 +4,7 @@ import { canonicalTarget } from '../../../policy-engine/match/canonical-target.t
 
 const RULES = { method: 'GET', origin: 'https://api.test', limitBytes: 200 }
 
-const REFUSED = [
+const REJECTED = [
   ['', 'nothing'],
   ['/..', 'a dot segment'],
   ['/.', 'a dot segment'],
@@ -56,13 +56,13 @@ const REFUSED = [
   ['https://api.testhttps://api.test/x', 'an absolute form inside another'],
 ] as const
 
-for (const [target, what] of REFUSED)
+for (const [target, what] of REJECTED)
   t.test(`canonicalTarget() rejects ${what}: ${JSON.stringify(target)}`, async (t) => {
-    t.match(canonicalTarget(target, RULES), { refused: 'request_malformed' })
+    t.match(canonicalTarget(target, RULES), { rejected: 'request_malformed' })
   })
 
 t.test('canonicalTarget() rejects a target that is too long with a separate reason', async (t) => {
-  t.same(canonicalTarget(`/${'a'.repeat(200)}`, RULES), { refused: 'target_too_long', limitBytes: 200 })
+  t.same(canonicalTarget(`/${'a'.repeat(200)}`, RULES), { rejected: 'target_too_long', limitBytes: 200 })
   t.match(canonicalTarget(`/${'a'.repeat(199)}`, RULES), { query: '' })
 })
 
@@ -100,7 +100,7 @@ t.test('canonicalTarget() is idempotent', async () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
       const once = canonicalTarget(`/${pieces.join('')}`, RULES)
-      if ('refused' in once) return true
+      if ('rejected' in once) return true
       const twice = canonicalTarget(once.path + once.query, RULES)
       return JSON.stringify(twice) === JSON.stringify(once)
     }),
@@ -113,7 +113,7 @@ t.test('canonicalTarget() never returns a path that a URL parser reads different
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 16 }), (pieces) => {
       const target = canonicalTarget(`/${pieces.join('')}`, RULES)
-      return 'refused' in target || new URL(`https://api.test${target.path}`).pathname === target.path
+      return 'rejected' in target || new URL(`https://api.test${target.path}`).pathname === target.path
     }),
     { numRuns: 5_000 },
   )

@@ -1,16 +1,16 @@
 import t from 'tap'
-import type { Refusal } from '../../../policy-engine/decide/refusal.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { type CleanHeaders, cleanHeaders } from '../../../policy-engine/match/clean-headers.ts'
 
 const HOST = ['Host', 'api.test']
 
-function clean(...headers: string[]): CleanHeaders | Refusal {
+function clean(...headers: string[]): CleanHeaders | Rejection {
   return cleanHeaders([...HOST, ...headers], '1.1')
 }
 
 function endToEnd(...headers: string[]): readonly string[] {
   const cleaned = clean(...headers)
-  if ('refused' in cleaned) throw new Error(cleaned.refused)
+  if ('rejected' in cleaned) throw new Error(cleaned.rejected)
   return cleaned.endToEnd
 }
 
@@ -205,7 +205,7 @@ const MALFORMED: readonly (readonly [
 
 for (const [what, headers, detail, version] of MALFORMED)
   t.test(`cleanHeaders() rejects ${what}`, async (t) => {
-    t.strictSame(cleanHeaders(headers, version ?? '1.1'), { refused: 'request_malformed', detail })
+    t.strictSame(cleanHeaders(headers, version ?? '1.1'), { rejected: 'request_malformed', detail })
   })
 
 t.test('cleanHeaders() accepts names, addresses and ports as Host', async (t) => {
@@ -226,7 +226,7 @@ t.test('cleanHeaders() returns every part of a request', async (t) => {
     ...['User-Agent', 'agent', 'DPoP', 'a', 'dpop', 'b', 'Connection', 'Upgrade', 'Upgrade', 'x'],
     ...['Authorization', 'Bearer a', 'Cookie', 'c=1', 'Content-Length', '123456789012345'],
   )
-  if ('refused' in cleaned) throw new Error(cleaned.refused)
+  if ('rejected' in cleaned) throw new Error(cleaned.rejected)
   const { header, ...rest } = cleaned
   t.strictSame(rest, {
     endToEnd: ['User-Agent', 'agent'],

@@ -78,13 +78,13 @@ t.test('metadata and audience check name the same resource', async () => {
           // A client has only the document.
           const told = JSON.parse(document.body)
           const caller = aCaller({ audience: [told.resource], issuer })
-          const refusal = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
+          const rejection = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
             anonymous: 'deny',
             scopes: undefined,
             when: [],
           })
           const isGood = resource === asked && told.authorization_servers.includes(issuer)
-          if ((refusal === undefined) !== isGood) return false
+          if ((rejection === undefined) !== isGood) return false
           if (resource.metadataUrl !== wellKnown(told.resource)) return false
         }
         return true

@@ -61,7 +61,7 @@ const LIMITS = { targetBytes: 8_192, tokenBytes: 8_192, bodyBytes: 8_192 }
 function toCleanHeaders(headers: Readonly<Record<string, string | undefined>>): CleanHeaders {
   const raw = Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [name, value]))
   const clean = cleanHeaders(['host', 'api.test', ...raw], '1.1')
-  if ('refused' in clean) throw new Error(clean.refused)
+  if ('rejected' in clean) throw new Error(clean.rejected)
   return clean
 }
 
@@ -84,8 +84,8 @@ export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alpha
 
 const REPORTED = ['token_missing', 'scope_missing', 'condition_failed']
 
-function passes({ outcome, refusal, route }: ReturnType<typeof decide>): boolean {
-  const isAuditOnly = route?.policy.enforce === 'report' && REPORTED.includes(refusal?.refused ?? '')
+function passes({ outcome, rejection, route }: ReturnType<typeof decide>): boolean {
+  const isAuditOnly = route?.policy.enforce === 'report' && REPORTED.includes(rejection?.rejected ?? '')
   return outcome === 'allow' || isAuditOnly
 }
 

@@ -307,7 +307,7 @@ t.test('formatPolicy() keeps meaning and comments, and changes nothing in a seco
   fc.assert(
     fc.property(policy, style, places, (content, options, where) => {
       const text = scatter(stringify(content, { ...options, aliasDuplicateObjects: false }), where)
-      // A text that begins with a typographic quotation mark is refused where it stands without quotes.
+      // A text that begins with a typographic quotation mark is rejected where it stands without quotes.
       fc.pre(parseYaml(text, { shownAs: '', letter: 'P' }).diagnostics.length === 0)
       const once = formatted(text)
       comments += text.match(/# ?(one|two|a: b|"x)$/gm)?.length ?? 0

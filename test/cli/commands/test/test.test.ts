@@ -149,7 +149,7 @@ const BESIDE = `apiVersion: scopegate/v1
 kind: PolicyTest
 policy: courses
 tests:
-  - it: refuses without the scope
+  - it: denies a token without the scope
     request: { method: GET, path: /api/courses }
     token: {}
     expect: { decision: deny, missing: [courses:read] }

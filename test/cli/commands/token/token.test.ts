@@ -19,8 +19,8 @@ t.test('token fails for a server that is remote, unreachable or not a developmen
   t.teardown(() => rmSync(dataDir, { recursive: true }))
   writeFileSync(join(dataDir, 'gateway-client-secret'), 'a-secret-of-this-test-alone')
   const production = await startServer(t, { development: false, dataDir })
-  const refused = await run('--scope', 'courses:read', '--url', production.baseUrl)
-  t.same(refused, {
+  const rejected = await run('--scope', 'courses:read', '--url', production.baseUrl)
+  t.same(rejected, {
     code: 1,
     out: '',
     err: 'scopegate token: the authorization server returned no token: it has no account alice, so it is not a development server\n',

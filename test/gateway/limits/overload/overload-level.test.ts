@@ -40,20 +40,20 @@ t.test('nextOverloadLevel() rises immediately to the required level for each kin
 })
 
 t.test('nextOverloadLevel() falls by one level after twenty calm readings in a row', async (t) => {
-  const refusing = after(NORMAL, { heap: 0.95 })
-  t.equal(after(refusing, ...times(19, {})).level, 'refusing')
-  t.equal(after(refusing, ...times(20, {})).level, 'closing')
-  t.equal(after(refusing, ...times(39, {})).level, 'closing')
-  t.strictSame(after(refusing, ...times(40, {})), NORMAL)
-  t.equal(after(refusing, ...times(19, {}), { heap: 0.95 }, ...times(19, {})).level, 'refusing')
+  const rejecting = after(NORMAL, { heap: 0.95 })
+  t.equal(after(rejecting, ...times(19, {})).level, 'refusing')
+  t.equal(after(rejecting, ...times(20, {})).level, 'closing')
+  t.equal(after(rejecting, ...times(39, {})).level, 'closing')
+  t.strictSame(after(rejecting, ...times(40, {})), NORMAL)
+  t.equal(after(rejecting, ...times(19, {}), { heap: 0.95 }, ...times(19, {})).level, 'refusing')
 })
 
 t.test('nextOverloadLevel() does not fall while a reading is just below its limit', async (t) => {
-  const refusing = after(NORMAL, { heap: 0.95 })
-  t.match(after(refusing, ...times(50, { heap: 0.83 })), { level: 'refusing', reason: 'heap' })
-  t.equal(after(refusing, ...times(50, { heap: 0.8 })).level, 'closing')
-  t.equal(after(refusing, ...times(50, { heap: 0.7 })).level, 'normal')
-  t.match(after(refusing, ...times(3, { memory: 0.9 })), { level: 'refusing', reason: 'memory' })
+  const rejecting = after(NORMAL, { heap: 0.95 })
+  t.match(after(rejecting, ...times(50, { heap: 0.83 })), { level: 'refusing', reason: 'heap' })
+  t.equal(after(rejecting, ...times(50, { heap: 0.8 })).level, 'closing')
+  t.equal(after(rejecting, ...times(50, { heap: 0.7 })).level, 'normal')
+  t.match(after(rejecting, ...times(3, { memory: 0.9 })), { level: 'refusing', reason: 'memory' })
 })
 
 t.test('nextOverloadLevel() treats missing readings as calm', async (t) => {

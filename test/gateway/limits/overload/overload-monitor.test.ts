@@ -36,13 +36,13 @@ function aMonitor() {
 t.test('OverloadMonitor rejects, closes and recovers, and reports each change once', async (t) => {
   const { monitor, state, look } = aMonitor()
   look(5, {})
-  t.match(monitor, { refusing: undefined, closing: false, level: 'normal' })
+  t.match(monitor, { rejecting: undefined, closing: false, level: 'normal' })
   look(5, { heap: 0.95 })
-  t.match(monitor, { refusing: 'heap', closing: true, level: 'refusing' })
+  t.match(monitor, { rejecting: 'heap', closing: true, level: 'refusing' })
   look(20, {})
-  t.match(monitor, { refusing: undefined, closing: true, level: 'closing' })
+  t.match(monitor, { rejecting: undefined, closing: true, level: 'closing' })
   look(20, {})
-  t.match(monitor, { refusing: undefined, closing: false, level: 'normal' })
+  t.match(monitor, { rejecting: undefined, closing: false, level: 'normal' })
   const told = state.log
     .trim()
     .split('\n')

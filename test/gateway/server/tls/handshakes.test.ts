@@ -122,7 +122,7 @@ t.test('connections are counted before their handshake', async (t) => {
   )
 })
 
-const REFUSED: readonly [what: string, options: ConnectionOptions, code: RegExp][] = [
+const REJECTED: readonly [what: string, options: ConnectionOptions, code: RegExp][] = [
   [
     'TLS 1.0',
     { minVersion: 'TLSv1', maxVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' },
@@ -145,7 +145,7 @@ const REFUSED: readonly [what: string, options: ConnectionOptions, code: RegExp]
 
 t.test('obsolete and weak protocols are rejected with a specific alert', async (t) => {
   const under = await startTlsGateway(t)
-  for (const [what, options, code] of REFUSED)
+  for (const [what, options, code] of REJECTED)
     await t.rejects(under.shake({ ...options, agent: false } as ConnectionOptions), { code }, what)
   await until('the failures are counted', async () => (await failures(under, 'version')) >= 2)
   await until('so is the protocol', async () => (await failures(under, 'protocol')) === 1)

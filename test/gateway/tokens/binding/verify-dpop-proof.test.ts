@@ -39,7 +39,7 @@ function resigned(change: (signature: Buffer, input: string) => Buffer): string 
 }
 
 /** Proofs that are rejected although their jti is valid. */
-const REFUSED: Readonly<Record<string, string>> = {
+const REJECTED: Readonly<Record<string, string>> = {
   'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
   'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),
   'its signature in DER': resigned((_, input) => sign('sha256', Buffer.from(input), KEY.privateKey)),
@@ -58,16 +58,16 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 t.test('a proof ID is stored only when the whole proof is valid', async (t) => {
   const used = createUsedProofs()
-  for (const [what, text] of Object.entries(REFUSED)) {
-    t.hasProp(await verify(text, used), 'refused', what)
+  for (const [what, text] of Object.entries(REJECTED)) {
+    t.hasProp(await verify(text, used), 'rejected', what)
     t.equal(used.size, 0, `${what} is not stored`)
   }
-  t.match(await verify(aProof(GOOD), used, NONCES), { refused: 'proof_nonce' })
+  t.match(await verify(aProof(GOOD), used, NONCES), { rejected: 'proof_nonce' })
   t.equal(used.size, 0, 'a proof without a nonce is not stored, because the client retries with it')
 
   t.match(await verify(aProof(GOOD), used), { thumbprint: KEY.thumbprint }, 'the ID is still unused')
   t.equal(used.size, 1)
-  t.match(await verify(aProof(GOOD), used), { refused: 'proof_invalid', fault: 'replayed' })
+  t.match(await verify(aProof(GOOD), used), { rejected: 'proof_invalid', fault: 'replayed' })
 })
 
 t.test(
@@ -77,7 +77,7 @@ t.test(
     await verify(aProof(GOOD), used)
     for (const id of ['id', 'new'])
       t.same(await verify(aProof({ ...GOOD, key: THIEF, claims: { jti: id, iat: NOW } }), used), {
-        refused: 'token_invalid',
+        rejected: 'token_invalid',
         fault: { reason: 'wrong_key' },
       })
   },

@@ -26,7 +26,7 @@ t.test(
     t.teardown(() => sessions.close())
     const open = (name: string, lifetimeSeconds: number): void => {
       const slot = sessions.enter(name)
-      if ('refused' in slot) throw new Error(slot.refused)
+      if ('rejected' in slot) throw new Error(slot.rejected)
       t.teardown(slot.leave)
       slot.opened({
         session: {

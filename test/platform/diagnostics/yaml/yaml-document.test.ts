@@ -53,7 +53,7 @@ t.test('parseYaml() never throws, and each problem names an existing line', asyn
           throw new Error(`line ${location.line}`)
         if (location.column !== undefined && location.column < 1) throw new Error(`column ${location.column}`)
       }
-      if (value === undefined && diagnostics.length === 0) throw new Error('refused without a word')
+      if (value === undefined && diagnostics.length === 0) throw new Error('rejected without a word')
       formatDiagnostics(diagnostics)
     }),
     { numRuns: 5_000 },

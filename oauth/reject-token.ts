@@ -1,13 +1,13 @@
 import { type Challenge, formatChallenge } from './challenge.ts'
 
 /** Response of a resource to a token that it does not accept. */
-export type TokenRefusal = {
+export type TokenRejection = {
   readonly status: 400 | 401 | 403
   readonly error: NonNullable<Challenge['error']>
   readonly description: string
   /** Value of `WWW-Authenticate`. It contains the same information as the other fields. */
   readonly challenge: string
-  /** Scopes that the operation requires, space-separated. Present if `refuseToken()` received them. */
+  /** Scopes that the operation requires, space-separated. Present if `rejectToken()` received them. */
   readonly scope?: string
 }
 
@@ -20,12 +20,12 @@ const STATUS = {
 } as const
 
 /**
- * Converts the reason for a token refusal to status, description and challenge.
+ * Converts the reason for a token rejection to status, description and challenge.
  * The challenge uses the scheme that the client used.
  * Source: RFC 6750 section 3.1, which defines the status of each error code, and RFC 9449 section 7.1.
  */
-export function refuseToken(
-  error: TokenRefusal['error'],
+export function rejectToken(
+  error: TokenRejection['error'],
   description: string,
   details: {
     readonly scope?: string
@@ -36,10 +36,10 @@ export function refuseToken(
      */
     readonly offersDpop?: boolean
   },
-): TokenRefusal {
+): TokenRejection {
   const { offersDpop = false, ...rest } = details
-  const refused = formatChallenge({ error, errorDescription: description, ...rest })
-  const challenge = offersDpop ? `${refused}, ${formatChallenge({ scheme: 'DPoP' })}` : refused
+  const rejected = formatChallenge({ error, errorDescription: description, ...rest })
+  const challenge = offersDpop ? `${rejected}, ${formatChallenge({ scheme: 'DPoP' })}` : rejected
   const { scope } = details
   return { status: STATUS[error], error, description, challenge, ...(scope === undefined ? {} : { scope }) }
 }

@@ -30,62 +30,62 @@ export type TokenFault =
   | { readonly reason: 'claims_invalid' }
 
 /**
- * Reason why the gateway refuses a request. A refusal is a value, never an exception.
- * `gateway/pipeline/error-response.ts` converts a refusal to status, challenge and body.
+ * Reason why the gateway rejects a request. A rejection is a value, never an exception.
+ * `gateway/pipeline/error-response.ts` converts a rejection to status, challenge and body.
  */
-export type Refusal =
+export type Rejection =
   /**
    * The gateway cannot forward the request unambiguously. The client receives `detail`, so `detail` must not contain
    * input.
    */
-  | { readonly refused: 'request_malformed'; readonly detail: string }
-  | { readonly refused: 'target_too_long'; readonly limitBytes: number }
-  | { readonly refused: 'headers_too_large'; readonly limitBytes: number }
-  | { readonly refused: 'request_timed_out' }
-  | { readonly refused: 'route_unknown' }
-  | { readonly refused: 'method_not_allowed'; readonly allow: readonly string[] }
+  | { readonly rejected: 'request_malformed'; readonly detail: string }
+  | { readonly rejected: 'target_too_long'; readonly limitBytes: number }
+  | { readonly rejected: 'headers_too_large'; readonly limitBytes: number }
+  | { readonly rejected: 'request_timed_out' }
+  | { readonly rejected: 'route_unknown' }
+  | { readonly rejected: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Credentials in the wrong place, or more than one credential. RFC 6750 section 3.1 `invalid_request`. */
-  | { readonly refused: 'credentials_ambiguous'; readonly detail: string }
+  | { readonly rejected: 'credentials_ambiguous'; readonly detail: string }
   /** Missing credentials on a route that requires them. `challenge` advertises `needed`, `deny` does not. */
   | {
-      readonly refused: 'token_missing'
+      readonly rejected: 'token_missing'
       readonly anonymous: 'challenge' | 'deny'
       readonly needed: readonly string[]
     }
-  | { readonly refused: 'token_invalid'; readonly fault: TokenFault }
+  | { readonly rejected: 'token_invalid'; readonly fault: TokenFault }
   /** The DPoP proof is invalid. RFC 9449 section 7.1 `invalid_dpop_proof`. */
-  | { readonly refused: 'proof_invalid'; readonly fault: ProofFault }
+  | { readonly rejected: 'proof_invalid'; readonly fault: ProofFault }
   /** The DPoP proof does not contain a valid nonce. RFC 9449 section 9 `use_dpop_nonce`. */
-  | { readonly refused: 'proof_nonce'; readonly nonce: string }
+  | { readonly rejected: 'proof_nonce'; readonly nonce: string }
   /** The issuer did not respond, so the gateway cannot validate the token. */
-  | { readonly refused: 'token_unverifiable'; readonly retryAfterSeconds: number }
+  | { readonly rejected: 'token_unverifiable'; readonly retryAfterSeconds: number }
   /** `needed`: all required scopes. `missing`: required scopes that the token lacks. Both are in policy order. */
   | {
-      readonly refused: 'scope_missing'
+      readonly rejected: 'scope_missing'
       readonly needed: readonly string[]
       readonly missing: readonly string[]
     }
   /**
    * A condition on the claims of the token does not hold. `condition` is the text of the condition, for the log only.
    */
-  | { readonly refused: 'condition_failed'; readonly condition: string }
-  | { readonly refused: 'rate_limited'; readonly retryAfterSeconds: number }
-  | { readonly refused: 'overloaded'; readonly retryAfterSeconds: number }
+  | { readonly rejected: 'condition_failed'; readonly condition: string }
+  | { readonly rejected: 'rate_limited'; readonly retryAfterSeconds: number }
+  | { readonly rejected: 'overloaded'; readonly retryAfterSeconds: number }
   /** The caller has reached the maximum number of WebSocket sessions. */
   | {
-      readonly refused: 'sessions_exhausted'
+      readonly rejected: 'sessions_exhausted'
       readonly limit: number
       readonly retryAfterSeconds: number
     }
-  | { readonly refused: 'body_too_large'; readonly limitBytes: number }
-  | { readonly refused: 'body_timed_out' }
-  | { readonly refused: 'upstream_unreachable' }
+  | { readonly rejected: 'body_too_large'; readonly limitBytes: number }
+  | { readonly rejected: 'body_timed_out' }
+  | { readonly rejected: 'upstream_unreachable' }
   /** The upstream broke the connection or sent a response that is not HTTP. */
-  | { readonly refused: 'upstream_broken' }
-  | { readonly refused: 'upstream_timed_out' }
+  | { readonly rejected: 'upstream_broken' }
+  | { readonly rejected: 'upstream_timed_out' }
   /** The upstream failed too often recently, so the gateway temporarily sends no requests to it. */
-  | { readonly refused: 'upstream_ejected'; readonly retryAfterSeconds: number }
-  | { readonly refused: 'internal_error' }
+  | { readonly rejected: 'upstream_ejected'; readonly retryAfterSeconds: number }
+  | { readonly rejected: 'internal_error' }
 
 /** Reason why a DPoP proof is invalid. RFC 9449 section 4.3. */
 export type ProofFault =

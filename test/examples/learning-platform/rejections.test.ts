@@ -8,7 +8,7 @@ import { startPlatform } from './start-platform.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Checks the format of an error response, and that it contains no internal details. */
-function isRefusal(t: Test, answer: Answer, status: number, code: string): void {
+function isRejection(t: Test, answer: Answer, status: number, code: string): void {
   t.equal(answer.status, status)
   t.equal(answer.json['error'], code)
   t.type(answer.json['error_description'], 'string')
@@ -40,7 +40,7 @@ t.test('rejects malformed bodies with 400 and without a stack trace', async (t) 
       ['PUT', '/api/school'],
       ['PATCH', '/api/account'],
     ] as const)
-      isRefusal(
+      isRejection(
         t,
         await platform.askAs('writer', path, { method, body, headers: JSON_TYPE }),
         400,
@@ -57,20 +57,20 @@ t.test('rejects another media type with 415', async (t) => {
     'multipart/form-data; boundary=x',
     'nonsense',
   ])
-    isRefusal(
+    isRejection(
       t,
       await platform.askAs('writer', '/api/courses', { body: '{}', headers: { 'content-type': type } }),
       415,
       'unsupported_media_type',
     )
   const patch = { body: '{}', headers: { 'content-type': 'application/merge-patch+json' } }
-  isRefusal(t, await platform.askAs('writer', '/api/courses', patch), 415, 'unsupported_media_type')
+  isRejection(t, await platform.askAs('writer', '/api/courses', patch), 415, 'unsupported_media_type')
 })
 
 t.test('rejects a body above 1 MiB with 413', async (t) => {
   const platform = await startPlatform(t)
   const body = JSON.stringify({ title: 'x'.repeat(1024 * 1024) })
-  isRefusal(
+  isRejection(
     t,
     await platform.askAs('writer', '/api/courses', { body, headers: JSON_TYPE }),
     413,
@@ -94,9 +94,9 @@ t.test('unknown paths get 404 with any body', async (t) => {
     '/healthz/',
     `/api/courses/${'x'.repeat(2000)}`,
   ]
-  for (const path of paths) isRefusal(t, await platform.askAs('reader', path), 404, 'not_found')
+  for (const path of paths) isRejection(t, await platform.askAs('reader', path), 404, 'not_found')
   const message = { body: '<xml/>', headers: { 'content-type': 'text/xml' } }
-  isRefusal(t, await platform.askAs('writer', '/api/unknown', message), 404, 'not_found')
+  isRejection(t, await platform.askAs('writer', '/api/unknown', message), 404, 'not_found')
 })
 
 t.test('unknown IDs get 404', async (t) => {
@@ -118,13 +118,13 @@ t.test('unknown IDs get 404', async (t) => {
   for (const id of ids)
     for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
       const message = method === 'PATCH' ? { method, json: { title: 'New' } } : { method }
-      isRefusal(t, await platform.askAs('writer', `/api/courses/${id}`, message), 404, 'not_found')
+      isRejection(t, await platform.askAs('writer', `/api/courses/${id}`, message), 404, 'not_found')
     }
 })
 
 t.test('an incorrectly encoded path gets 400', async (t) => {
   const platform = await startPlatform(t)
-  isRefusal(t, await platform.askAs('reader', '/api/courses/%zz'), 400, 'invalid_request')
+  isRejection(t, await platform.askAs('reader', '/api/courses/%zz'), 400, 'invalid_request')
 })
 
 t.test('an unsupported method gets 405 with the allowed methods', async (t) => {
@@ -145,7 +145,7 @@ t.test('an unsupported method gets 405 with the allowed methods', async (t) => {
   ] as const
   for (const [method, path, allow] of rows) {
     const answer = await platform.askAs('writer', path, { method, headers: { 'content-type': 'text/xml' } })
-    isRefusal(t, answer, 405, 'method_not_allowed')
+    isRejection(t, answer, 405, 'method_not_allowed')
     t.equal(answer.headers.get('allow'), allow)
   }
 })
@@ -175,7 +175,7 @@ t.test('invalid list queries get 400 with the name of the parameter', async (t) 
   ] as const
   for (const [query, parameter] of rows) {
     const answer = await platform.askAs('reader', `/api/courses?${query}`)
-    isRefusal(t, answer, 400, 'invalid_request')
+    isRejection(t, answer, 400, 'invalid_request')
     t.match(answer.json['error_description'], new RegExp(`^${parameter}: `), query)
   }
 })

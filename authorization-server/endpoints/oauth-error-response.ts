@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 
 /** An error response to a request that does not reach the engine. Source: RFC 6749 section 5.2. */
-export type OAuthRefusal = {
+export type OAuthErrorResponse = {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 431 | 500 | 503
   readonly error: string
   readonly description: string
@@ -10,22 +10,22 @@ export type OAuthRefusal = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends a refusal as JSON with `error` and `error_description`, and with `no-store`. */
-export function sendRefusal(reply: FastifyReply, refusal: OAuthRefusal): FastifyReply {
-  if (refusal.challenge !== undefined) reply.header('www-authenticate', refusal.challenge)
+/** Sends an error response as JSON with `error` and `error_description`, and with `no-store`. */
+export function sendErrorResponse(reply: FastifyReply, errorResponse: OAuthErrorResponse): FastifyReply {
+  if (errorResponse.challenge !== undefined) reply.header('www-authenticate', errorResponse.challenge)
   return reply
-    .code(refusal.status)
-    .headers({ 'cache-control': 'no-store', ...refusal.headers })
+    .code(errorResponse.status)
+    .headers({ 'cache-control': 'no-store', ...errorResponse.headers })
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify({ error: refusal.error, error_description: refusal.description }))
+    .send(JSON.stringify({ error: errorResponse.error, error_description: errorResponse.description }))
 }
 
-export function invalidRequest(description: string): OAuthRefusal {
+export function invalidRequest(description: string): OAuthErrorResponse {
   return { status: 400, error: 'invalid_request', description }
 }
 
 /** Returns a 429 error with `Retry-After`. Source: RFC 6585 section 4. */
-export function tooManyRequests(reason: string, retryAfterSeconds: number): OAuthRefusal {
+export function tooManyRequests(reason: string, retryAfterSeconds: number): OAuthErrorResponse {
   return {
     status: 429,
     error: 'rate_limited',
