@@ -1,5 +1,5 @@
 import type { Examination } from './checks.ts'
-import type { Visit } from './visit.ts'
+import type { HttpResponse } from './http-client.ts'
 
 /** A token that no issuer has issued. */
 const BAD_TOKEN = 'scopegate-doctor-made-this-up'
@@ -10,30 +10,30 @@ type Context = Examination & { readonly metadataUrl: string }
 
 /** Sends an invalid token to a protected path, and checks the response from a client's perspective. */
 export async function checkChallenge(path: string, context: Context): Promise<void> {
-  const { baseUrl, visitor, report } = context
+  const { baseUrl, client, report } = context
   const url = baseUrl + path
-  const answer = await visitor.visit(url, { headers: { ...ORIGIN, authorization: `Bearer ${BAD_TOKEN}` } })
-  if ('failed' in answer)
-    return report.fault('challenge', url, answer.failed, 'route this path to the gateway')
-  if (answer.status === 401) checkRejection(answer, context)
+  const response = await client.send(url, { headers: { ...ORIGIN, authorization: `Bearer ${BAD_TOKEN}` } })
+  if ('failed' in response)
+    return report.fault('challenge', url, response.failed, 'route this path to the gateway')
+  if (response.status === 401) checkRejection(response, context)
   else
     report.fault(
       'challenge',
       url,
-      `the response to an invalid token is ${answer.status}, not 401`,
-      answer.status < 300
+      `the response to an invalid token is ${response.status}, not 401`,
+      response.status < 300
         ? 'REQUESTS WITH AN INVALID TOKEN SUCCEED: make sure that clients cannot bypass the gateway'
         : 'clients refresh their token only after a 401: check whether a proxy in front changes the response',
     )
-  checkExposed(answer, context)
+  checkExposed(response, context)
   await checkPreflight(url, context)
   await checkQuery(url, context)
 }
 
 /** RFC 6750 section 3.1, RFC 9728 section 5.1. */
-function checkRejection(answer: Visit, { metadataUrl, report }: Context) {
-  const { url, json } = answer
-  const header = answer.header('www-authenticate')
+function checkRejection(response: HttpResponse, { metadataUrl, report }: Context) {
+  const { url, json } = response
+  const header = response.header('www-authenticate')
   if (header === undefined)
     return report.fault(
       'challenge',
@@ -77,31 +77,31 @@ function checkRejection(answer: Visit, { metadataUrl, report }: Context) {
 }
 
 /** Without the exposed header name, a page can read the status 401 but not the challenge. */
-function checkExposed(answer: Visit, { report }: Context): void {
-  const exposed = (answer.header('access-control-expose-headers') ?? '')
+function checkExposed(response: HttpResponse, { report }: Context): void {
+  const exposed = (response.header('access-control-expose-headers') ?? '')
     .toLowerCase()
     .split(',')
     .map((name) => name.trim())
-  const origin = answer.header('access-control-allow-origin')
+  const origin = response.header('access-control-allow-origin')
   if (origin !== '*' && origin !== ORIGIN.origin)
     report.fault(
       'cors',
-      answer.url,
+      response.url,
       `Access-Control-Allow-Origin is ${origin ?? 'missing'} on an error`,
       'send it on every response: browsers hide errors without it from pages',
     )
   else if (!exposed.includes('www-authenticate'))
     report.fault(
       'cors',
-      answer.url,
+      response.url,
       'Access-Control-Expose-Headers lacks WWW-Authenticate',
       'expose it on every response: browser clients need it to start a sign-in',
     )
-  else report.ok('cors', answer.url, 'pages can read the challenge')
+  else report.ok('cors', response.url, 'pages can read the challenge')
 }
 
-async function checkPreflight(url: string, { visitor, report }: Context): Promise<void> {
-  const answer = await visitor.visit(url, {
+async function checkPreflight(url: string, { client, report }: Context): Promise<void> {
+  const response = await client.send(url, {
     method: 'OPTIONS',
     headers: {
       ...ORIGIN,
@@ -109,27 +109,27 @@ async function checkPreflight(url: string, { visitor, report }: Context): Promis
       'access-control-request-headers': 'authorization',
     },
   })
-  if ('failed' in answer) return report.fault('cors', url, answer.failed, 'route OPTIONS to the gateway')
-  const allowed = (answer.header('access-control-allow-headers') ?? '').toLowerCase()
-  if (answer.status >= 200 && answer.status < 300 && /(?:^|[,\s])authorization(?:$|[,\s])/.test(allowed))
+  if ('failed' in response) return report.fault('cors', url, response.failed, 'route OPTIONS to the gateway')
+  const allowed = (response.header('access-control-allow-headers') ?? '').toLowerCase()
+  if (response.status >= 200 && response.status < 300 && /(?:^|[,\s])authorization(?:$|[,\s])/.test(allowed))
     return report.ok('cors', url, 'a preflight allows Authorization')
   report.fault(
     'cors',
     url,
-    `the response to a preflight is ${answer.status} and allows ${allowed === '' ? 'no headers' : allowed}`,
+    `the response to a preflight is ${response.status} and allows ${allowed === '' ? 'no headers' : allowed}`,
     'forward OPTIONS to the gateway without a token check: browsers send OPTIONS without a token',
   )
 }
 
 /** This API rejects tokens in the query (RFC 6750 section 2.3), because URLs appear in logs. */
-async function checkQuery(url: string, { visitor, report }: Context): Promise<void> {
-  const answer = await visitor.visit(`${url}?access_token=${BAD_TOKEN}`)
-  if (!('failed' in answer) && (answer.status === 400 || answer.status === 401))
-    return report.ok('credentials', url, `a token in the URL is rejected with ${answer.status}`)
+async function checkQuery(url: string, { client, report }: Context): Promise<void> {
+  const response = await client.send(`${url}?access_token=${BAD_TOKEN}`)
+  if (!('failed' in response) && (response.status === 400 || response.status === 401))
+    return report.ok('credentials', url, `a token in the URL is rejected with ${response.status}`)
   report.fault(
     'credentials',
     url,
-    'failed' in answer ? answer.failed : `the response to a token in the URL is ${answer.status}`,
+    'failed' in response ? response.failed : `the response to a token in the URL is ${response.status}`,
     'reject it with 400: URLs appear in logs',
   )
 }

@@ -1,26 +1,26 @@
 import type { CheckName, Report } from './checks.ts'
-import type { NoVisit, Visit } from './visit.ts'
+import type { HttpFailure, HttpResponse } from './http-client.ts'
 
 /** A metadata document that is valid JSON. */
-export type ReadDocument = Visit & { readonly json: Readonly<Record<string, unknown>> }
+export type ReadDocument = HttpResponse & { readonly json: Readonly<Record<string, unknown>> }
 
 /**
  * Checks the common requirements of metadata documents: 200, JSON, no cookies, readable by pages of any origin.
  * @returns the document. Undefined when further checks of the document are impossible.
  */
 export function checkDocument(
-  answer: Visit | NoVisit,
+  response: HttpResponse | HttpFailure,
   check: CheckName,
   report: Report,
 ): ReadDocument | undefined {
-  const { url } = answer
-  if ('failed' in answer) {
-    report.fault(check, url, answer.failed, 'route this URL to the gateway')
+  const { url } = response
+  if ('failed' in response) {
+    report.fault(check, url, response.failed, 'route this URL to the gateway')
     return undefined
   }
-  const { status, json } = answer
+  const { status, json } = response
   if (status !== 200) {
-    const to = answer.header('location')
+    const to = response.header('location')
     report.fault(
       check,
       url,
@@ -35,28 +35,28 @@ export function checkDocument(
     report.fault(
       check,
       url,
-      `not a JSON object (Content-Type: ${answer.header('content-type') ?? 'missing'})`,
+      `not a JSON object (Content-Type: ${response.header('content-type') ?? 'missing'})`,
       'another server responds at this URL: route it to the gateway',
     )
     return undefined
   }
-  if (!(answer.header('content-type') ?? '').startsWith('application/json'))
+  if (!(response.header('content-type') ?? '').startsWith('application/json'))
     report.fault(
       check,
       url,
-      `its Content-Type is ${answer.header('content-type') ?? 'missing'}`,
+      `its Content-Type is ${response.header('content-type') ?? 'missing'}`,
       'serve it as application/json: strict clients reject other types',
     )
-  if (answer.header('set-cookie') !== undefined)
+  if (response.header('set-cookie') !== undefined)
     report.warn(check, url, 'it sets a cookie', 'remove the cookie: it prevents caching')
-  if (answer.header('access-control-allow-origin') !== '*')
+  if (response.header('access-control-allow-origin') !== '*')
     report.fault(
       'cors',
       url,
-      `Access-Control-Allow-Origin is ${answer.header('access-control-allow-origin') ?? 'missing'}`,
+      `Access-Control-Allow-Origin is ${response.header('access-control-allow-origin') ?? 'missing'}`,
       'send Access-Control-Allow-Origin: *: browser clients need it to read the document',
     )
-  return { ...answer, json }
+  return { ...response, json }
 }
 
 /** Returns a member of an untrusted document if it is a string, else undefined. */

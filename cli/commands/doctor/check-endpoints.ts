@@ -1,20 +1,20 @@
 import { textMember } from './check-document.ts'
-import type { ServerFound } from './check-server.ts'
+import type { DiscoveredServer } from './check-server.ts'
 import type { Examination } from './checks.ts'
-import type { Question, Visit } from './visit.ts'
+import type { HttpRequest, HttpResponse } from './http-client.ts'
 
 /** A request to an endpoint that changes nothing, and a check of the response. */
 type Probe = {
   readonly member: string
-  readonly ask: (url: string) => { readonly url: string; readonly question: Question }
+  readonly toRequest: (url: string) => { readonly url: string; readonly request: HttpRequest }
   /** Returns the problem with the response. Undefined without a problem. */
-  wrong(answer: Visit): string | undefined
+  wrong(response: HttpResponse): string | undefined
   readonly isOptional?: true
 }
 
 const emptyForm = (url: string) => ({
   url,
-  question: {
+  request: {
     method: 'POST' as const,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: '',
@@ -22,16 +22,16 @@ const emptyForm = (url: string) => ({
 })
 
 /** RFC 6749 section 5.2: an error response is JSON with a reason. */
-function isOauthError(answer: Visit): string | undefined {
-  if (![400, 401].includes(answer.status))
-    return `the response to an empty request is ${answer.status}, not 400 or 401`
-  return typeof answer.json?.['error'] === 'string' ? undefined : 'an error response without `error`'
+function isOauthError(response: HttpResponse): string | undefined {
+  if (![400, 401].includes(response.status))
+    return `the response to an empty request is ${response.status}, not 400 or 401`
+  return typeof response.json?.['error'] === 'string' ? undefined : 'an error response without `error`'
 }
 
 const PROBES: readonly Probe[] = [
   {
     member: 'authorization_endpoint',
-    ask: (url) => ({ url, question: { headers: { accept: 'text/html' } } }),
+    toRequest: (url) => ({ url, request: { headers: { accept: 'text/html' } } }),
     wrong: ({ status, header }) => {
       if (status !== 400) return `the response to a request without parameters is ${status}, not a page (400)`
       if (header('access-control-allow-origin') !== undefined)
@@ -41,28 +41,28 @@ const PROBES: readonly Probe[] = [
   },
   {
     member: 'token_endpoint',
-    ask: emptyForm,
-    wrong: (answer) =>
-      isOauthError(answer) ??
-      (/no-store/.test(answer.header('cache-control') ?? '')
+    toRequest: emptyForm,
+    wrong: (response) =>
+      isOauthError(response) ??
+      (/no-store/.test(response.header('cache-control') ?? '')
         ? undefined
         : 'its responses can be cached: Cache-Control lacks no-store (RFC 6749 section 5.1)'),
   },
   {
     member: 'registration_endpoint',
-    ask: (url) => ({
+    toRequest: (url) => ({
       url,
-      question: { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
+      request: { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
     }),
     wrong: isOauthError,
     isOptional: true,
   },
-  { member: 'revocation_endpoint', ask: emptyForm, wrong: isOauthError, isOptional: true },
-  { member: 'introspection_endpoint', ask: emptyForm, wrong: isOauthError, isOptional: true },
-  { member: 'pushed_authorization_request_endpoint', ask: emptyForm, wrong: isOauthError, isOptional: true },
+  { member: 'revocation_endpoint', toRequest: emptyForm, wrong: isOauthError, isOptional: true },
+  { member: 'introspection_endpoint', toRequest: emptyForm, wrong: isOauthError, isOptional: true },
+  { member: 'pushed_authorization_request_endpoint', toRequest: emptyForm, wrong: isOauthError, isOptional: true },
   {
     member: 'userinfo_endpoint',
-    ask: (url) => ({ url, question: { headers: { authorization: 'Bearer scopegate-doctor' } } }),
+    toRequest: (url) => ({ url, request: { headers: { authorization: 'Bearer scopegate-doctor' } } }),
     wrong: ({ status, header }) =>
       status === 401 && header('www-authenticate') !== undefined
         ? undefined
@@ -71,7 +71,7 @@ const PROBES: readonly Probe[] = [
   },
   {
     member: 'jwks_uri',
-    ask: (url) => ({ url, question: {} }),
+    toRequest: (url) => ({ url, request: {} }),
     wrong: ({ status, json }) => {
       if (status !== 200) return `${status}, not 200`
       const keys = json?.['keys']
@@ -87,10 +87,10 @@ const PROBES: readonly Probe[] = [
 
 /** Sends a request that changes nothing to every endpoint in the metadata. */
 export async function checkEndpoints(
-  { url: from, json }: ServerFound,
-  { visitor, report }: Examination,
+  { url: from, json }: DiscoveredServer,
+  { client, report }: Examination,
 ): Promise<void> {
-  for (const { member, ask, wrong, isOptional } of PROBES) {
+  for (const { member, toRequest, wrong, isOptional } of PROBES) {
     const address = textMember(json, member)
     if (address === undefined) {
       if (isOptional !== true)
@@ -101,9 +101,9 @@ export async function checkEndpoints(
       report.fault('endpoints', from, `${member} is "${address}"`, 'set it to an absolute http or https URL')
       continue
     }
-    const { url, question } = ask(address)
-    const answer = await visitor.visit(url, question)
-    const problem = 'failed' in answer ? answer.failed : wrong(answer)
+    const { url, request } = toRequest(address)
+    const response = await client.send(url, request)
+    const problem = 'failed' in response ? response.failed : wrong(response)
     if (problem === undefined) report.ok('endpoints', address, member)
     else
       report.fault(

@@ -2,8 +2,8 @@ import { protectedResourceMetadataPath } from '../../../oauth/metadata.ts'
 import { checkDocument, type ReadDocument, textMember, textsMember } from './check-document.ts'
 import type { Examination } from './checks.ts'
 
-export type ResourceFound = {
-  readonly visit: ReadDocument
+export type DiscoveredResource = {
+  readonly document: ReadDocument
   readonly issuers: readonly string[]
   readonly scopes: readonly string[]
 }
@@ -12,10 +12,10 @@ export type ResourceFound = {
 const NO_RESOURCE = '/scopegate-doctor-asks-for-a-resource-that-is-not-there'
 
 /** Reads the protected resource metadata as a client does. RFC 9728 sections 3 and 3.3. */
-export async function checkResource(examination: Examination): Promise<ResourceFound | undefined> {
-  const { baseUrl, resourcePath, visitor, report } = examination
+export async function checkResource(examination: Examination): Promise<DiscoveredResource | undefined> {
+  const { baseUrl, resourcePath, client, report } = examination
   const url = baseUrl + protectedResourceMetadataPath(resourcePath)
-  const document = checkDocument(await visitor.visit(url), 'resource-metadata', report)
+  const document = checkDocument(await client.send(url), 'resource-metadata', report)
   if (document === undefined) return undefined
   const expected = baseUrl + resourcePath
   const resource = textMember(document.json, 'resource')
@@ -37,18 +37,18 @@ export async function checkResource(examination: Examination): Promise<ResourceF
     )
   else report.ok('resource-metadata', url, `authorization servers: ${issuers.join(', ')}`)
   await checkPathMetadata(examination)
-  return { visit: document, issuers, scopes: textsMember(document.json, 'scopes_supported') }
+  return { document, issuers, scopes: textsMember(document.json, 'scopes_supported') }
 }
 
-async function checkPathMetadata({ baseUrl, visitor, report }: Examination): Promise<void> {
+async function checkPathMetadata({ baseUrl, client, report }: Examination): Promise<void> {
   const url = baseUrl + protectedResourceMetadataPath(NO_RESOURCE)
-  const answer = await visitor.visit(url)
-  if ('failed' in answer) return report.fault('path-metadata', url, answer.failed, 'return 404')
-  if (answer.status === 404) return report.ok('path-metadata', url, '404 for an unknown resource')
+  const response = await client.send(url)
+  if ('failed' in response) return report.fault('path-metadata', url, response.failed, 'return 404')
+  if (response.status === 404) return report.ok('path-metadata', url, '404 for an unknown resource')
   report.fault(
     'path-metadata',
     url,
-    `${answer.status} for an unknown resource, not 404`,
+    `${response.status} for an unknown resource, not 404`,
     'return 404 for resources that are not configured: clients discard a document with a wrong `resource`',
   )
 }

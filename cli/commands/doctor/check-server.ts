@@ -1,9 +1,9 @@
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { checkDocument, type ReadDocument, textMember, textsMember } from './check-document.ts'
 import type { Examination } from './checks.ts'
-import type { NoVisit, Visit } from './visit.ts'
+import type { HttpFailure, HttpResponse } from './http-client.ts'
 
-export type ServerFound = {
+export type DiscoveredServer = {
   readonly url: string
   readonly json: Readonly<Record<string, unknown>>
   /** Undefined when the metadata does not contain `scopes_supported`, which is optional. RFC 8414 section 2. */
@@ -24,18 +24,18 @@ const SHARED = [
 /** Reads both metadata documents of an issuer. RFC 8414 section 3, OpenID Connect Discovery 1.0 section 4. */
 export async function checkServer(
   issuer: string,
-  { baseUrl, visitor, report }: Examination,
-): Promise<ServerFound | undefined> {
+  { baseUrl, client, report }: Examination,
+): Promise<DiscoveredServer | undefined> {
   const { origin, pathname } = new URL(issuer)
   const path = pathname === '/' ? '' : pathname.replace(/\/$/, '')
   const oauthUrl = origin + ENDPOINTS.authorizationServerMetadata + path
   const openidUrl = origin + path + ENDPOINTS.openidConfiguration
-  const visits = [await visitor.visit(oauthUrl), await visitor.visit(openidUrl)]
+  const responses = [await client.send(oauthUrl), await client.send(openidUrl)]
   // The bundled authorization server publishes both documents. Another issuer may publish only one document.
-  const isMissing = (visit: Visit | NoVisit): boolean => 'status' in visit && visit.status === 404
-  const isOptional = issuer !== baseUrl && !visits.every(isMissing)
-  const [oauth, openid] = visits.map((visit) =>
-    isOptional && isMissing(visit) ? undefined : checkDocument(visit, 'server-metadata', report),
+  const isMissing = (response: HttpResponse | HttpFailure): boolean => 'status' in response && response.status === 404
+  const isOptional = issuer !== baseUrl && !responses.every(isMissing)
+  const [oauth, openid] = responses.map((response) =>
+    isOptional && isMissing(response) ? undefined : checkDocument(response, 'server-metadata', report),
   )
   const found = [oauth, openid].filter((one) => one !== undefined)
   for (const document of found) checkOne(document)
@@ -92,7 +92,7 @@ export async function checkServer(
  */
 export function checkScopes(
   ofResource: readonly string[],
-  { url, scopes }: Pick<ServerFound, 'url' | 'scopes'>,
+  { url, scopes }: Pick<DiscoveredServer, 'url' | 'scopes'>,
   { report }: Pick<Examination, 'report'>,
 ): void {
   if (scopes === undefined) {

@@ -1,6 +1,6 @@
 import { connect } from 'node:tls'
 import type { Examination, Report } from './checks.ts'
-import type { Visit } from './visit.ts'
+import type { HttpResponse } from './http-client.ts'
 
 const DAY_MS = 86_400_000
 const SOON_DAYS = 14
@@ -12,21 +12,21 @@ const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
  * @returns true when the gateway responds.
  */
 export async function checkTransport(examination: Examination): Promise<boolean> {
-  const { baseUrl, visitor, report } = examination
+  const { baseUrl, client, report } = examination
   const { protocol, hostname, port } = new URL(baseUrl)
-  const answer = await visitor.visit(`${baseUrl}/`)
-  if ('failed' in answer) {
-    report.fault('reachable', baseUrl, answer.failed, 'start the gateway, or use its public URL')
+  const response = await client.send(`${baseUrl}/`)
+  if ('failed' in response) {
+    report.fault('reachable', baseUrl, response.failed, 'start the gateway, or use its public URL')
     return false
   }
-  if (answer.status >= 300 && answer.status < 400)
+  if (response.status >= 300 && response.status < 400)
     report.fault(
       'reachable',
       baseUrl,
-      `it redirects to ${answer.header('location') ?? 'nowhere'}`,
+      `it redirects to ${response.header('location') ?? 'nowhere'}`,
       'clients use this URL unchanged: give them, and baseUrl, the final URL',
     )
-  else report.ok('reachable', baseUrl, `responds with ${answer.status}`)
+  else report.ok('reachable', baseUrl, `responds with ${response.status}`)
 
   if (protocol === 'http:') {
     if (LOOPBACK.test(hostname)) report.ok('transport', baseUrl, 'plain http, on this machine only')
@@ -45,16 +45,16 @@ export async function checkTransport(examination: Examination): Promise<boolean>
   return true
 }
 
-async function checkPlainHttp({ visitor, report }: Examination, url: string): Promise<void> {
-  const answer = await visitor.visit(url)
-  if ('failed' in answer) return report.ok('transport', url, `no plain http: ${answer.failed}`)
-  const location = answer.header('location') ?? ''
-  if (answer.status >= 301 && answer.status <= 308 && location.startsWith('https://'))
-    return report.ok('transport', url, `${answer.status} to ${location}`)
+async function checkPlainHttp({ client, report }: Examination, url: string): Promise<void> {
+  const response = await client.send(url)
+  if ('failed' in response) return report.ok('transport', url, `no plain http: ${response.failed}`)
+  const location = response.header('location') ?? ''
+  if (response.status >= 301 && response.status <= 308 && location.startsWith('https://'))
+    return report.ok('transport', url, `${response.status} to ${location}`)
   report.fault(
     'transport',
     url,
-    `the response to plain http is ${answer.status}`,
+    `the response to plain http is ${response.status}`,
     'redirect it to https (308), or close the port: a token sent there is exposed',
   )
 }
@@ -96,14 +96,14 @@ const APART_MS = 30_000
 
 /** Compares the gateway's clock with the local one, using the `Date` of a response. RFC 9110 section 6.6.1. */
 export function checkClock(
-  visit: Visit,
+  response: HttpResponse,
   { report, nowMs }: { readonly report: Report; readonly nowMs: () => number },
 ) {
-  const date = Date.parse(visit.header('date') ?? '')
+  const date = Date.parse(response.header('date') ?? '')
   if (Number.isNaN(date))
     return report.warn(
       'clock',
-      visit.url,
+      response.url,
       'its responses have no Date header',
       'configure the proxy in front to keep it',
     )
@@ -112,9 +112,9 @@ export function checkClock(
   if (apartMs > APART_MS)
     return report.fault(
       'clock',
-      visit.url,
+      response.url,
       `it differs by ${Math.round(apartMs / 1000)} s from the clock of this machine`,
       'synchronize both clocks (NTP): token validation depends on the time',
     )
-  report.ok('clock', visit.url, `differs by at most ${APART_MS / 1000} s from this machine`)
+  report.ok('clock', response.url, `differs by at most ${APART_MS / 1000} s from this machine`)
 }

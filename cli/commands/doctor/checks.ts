@@ -1,4 +1,4 @@
-import type { Visitor } from './visit.ts'
+import type { HttpClient } from './http-client.ts'
 
 /** The checks by name. Every finding starts with the name of its check. docs/doctor.md explains every check. */
 export const CHECKS = {
@@ -51,7 +51,7 @@ export type Examination = {
   readonly resourcePath: string
   /** A path that requires a token. Undefined: the doctor searches /openapi.json for such a path. */
   readonly protectedPath: string | undefined
-  readonly visitor: Visitor
+  readonly client: HttpClient
   readonly report: Report
   readonly nowMs: () => number
   /** CA certificates in place of the public ones, PEM. */

@@ -7,7 +7,7 @@ import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 import { createReport, type Finding } from './checks.ts'
 import { examine } from './examine.ts'
-import { createVisitor } from './visit.ts'
+import { createHttpClient } from './http-client.ts'
 
 const EXIT_FAULTS = 1
 const EXIT_USAGE = 2
@@ -37,19 +37,19 @@ export async function doctor(given: ParsedArguments, terminal: Terminal): Promis
   const report = createReport((finding) => {
     if (!asJson && (finding.level !== 'ok' || !given.has('quiet'))) out.write(renderFinding(finding, colour))
   })
-  const visitor = createVisitor(authority)
+  const client = createHttpClient(authority)
   try {
     await examine({
       baseUrl: address,
       resourcePath: resourcePath.replace(/\/$/, ''),
       protectedPath,
-      visitor,
+      client,
       report,
       nowMs: Date.now,
       authority,
     })
   } finally {
-    await visitor.close()
+    await client.close()
   }
   const { findings } = report
   const isHealthy = findings.every(({ level }) => level !== 'fault')

@@ -10,16 +10,16 @@ const MAX_ISSUERS = 20
 
 /** Follows a gateway's discovery documents like a client that has only the address. */
 export async function examine(examination: Examination): Promise<void> {
-  const { baseUrl, visitor, report } = examination
+  const { baseUrl, client, report } = examination
   const transport = await checkTransport(examination)
   if (!transport) return
   const resource = await checkResource(examination)
   if (resource === undefined) return
-  checkClock(resource.visit, examination)
+  checkClock(resource.document, examination)
   if (resource.issuers.length > MAX_ISSUERS)
     report.warn(
       'resource-metadata',
-      resource.visit.url,
+      resource.document.url,
       `it names ${resource.issuers.length} authorization servers; only the first ${MAX_ISSUERS} were checked`,
       'name only servers that issue tokens for the resource',
     )
@@ -37,7 +37,7 @@ export async function examine(examination: Examination): Promise<void> {
       'it contains no path that needs a token, so no challenge was checked',
       'name such a path: --path /api/courses',
     )
-  await checkChallenge(path, { ...examination, metadataUrl: resource.visit.url, visitor })
+  await checkChallenge(path, { ...examination, metadataUrl: resource.document.url, client })
 }
 
 /** The gateway rejects a bad token before it forwards a request, so any value works. */
@@ -52,12 +52,12 @@ async function findProtectedPath({
   baseUrl,
   resourcePath,
   protectedPath,
-  visitor,
+  client,
 }: Examination): Promise<string | undefined> {
   if (protectedPath !== undefined) return protectedPath
-  const answer = await visitor.visit(`${baseUrl}/openapi.json`)
-  if ('failed' in answer || answer.json === undefined) return undefined
-  const { paths } = answer.json
+  const response = await client.send(`${baseUrl}/openapi.json`)
+  if ('failed' in response || response.json === undefined) return undefined
+  const { paths } = response.json
   if (typeof paths !== 'object' || paths === null) return undefined
   const secured = Object.entries(paths).flatMap(([path, item]) => {
     const isInside = path === resourcePath || path.startsWith(`${resourcePath}/`)

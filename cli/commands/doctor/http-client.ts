@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici'
 
-export type Visit = {
+export type HttpResponse = {
   readonly url: string
   readonly status: number
   /** Returns the value of a header by its lower-case name. Joins the values of a repeated header with commas. */
@@ -11,46 +11,46 @@ export type Visit = {
 }
 
 /** A request without a response. `failed` is the reason as text. */
-export type NoVisit = { readonly url: string; readonly failed: string }
+export type HttpFailure = { readonly url: string; readonly failed: string }
 
-export type Question = {
+export type HttpRequest = {
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-/** Sends one request per visit. Never throws, follows no redirect, and limits the size of a response. */
-export type Visitor = {
-  visit(url: string, question?: Question): Promise<Visit | NoVisit>
+/** Sends HTTP requests. Never throws, follows no redirect, and limits the size of a response. */
+export type HttpClient = {
+  send(url: string, request?: HttpRequest): Promise<HttpResponse | HttpFailure>
   close(): Promise<void>
 }
 
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 1024 * 1024
 
-/** Creates a visitor. `authority` is PEM with the CA certificates that replace the public ones. */
-export function createVisitor(authority: string | undefined): Visitor {
+/** Creates a client. `authority` is PEM with the CA certificates that replace the public ones. */
+export function createHttpClient(authority: string | undefined): HttpClient {
   const agent = new Agent({
     connect: { timeout: TIMEOUT_MS, ...(authority === undefined ? {} : { ca: authority }) },
   })
   return {
-    async visit(url, { method = 'GET', headers = {}, body } = {}) {
+    async send(url, { method = 'GET', headers = {}, body } = {}) {
       const signal = AbortSignal.timeout(TIMEOUT_MS)
       try {
-        const answer = await request(url, {
+        const response = await request(url, {
           method,
           headers: { 'user-agent': 'scopegate-doctor', accept: 'application/json, */*;q=0.1', ...headers },
           body: body ?? null,
           dispatcher: agent,
           signal,
         })
-        const text = await readText(answer.body)
+        const text = await readText(response.body)
         if (text === undefined) return { url, failed: `its response is longer than ${MAX_BYTES} bytes` }
         return {
           url,
-          status: answer.statusCode,
+          status: response.statusCode,
           header: (name) => {
-            const value = answer.headers[name]
+            const value = response.headers[name]
             return Array.isArray(value) ? value.join(', ') : value
           },
           text,
