@@ -34,7 +34,7 @@ export function addMetrics(parts: readonly MetricsJson[]): Registry {
 }
 
 /** Returns the series that remain after their process has exited, because a counter never decreases. */
-export async function keepCounts(parts: readonly MetricsJson[]): Promise<MetricsJson> {
+export async function selectCounts(parts: readonly MetricsJson[]): Promise<MetricsJson> {
   const all = await metricsOf(addMetrics(parts))
   return all.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
 }

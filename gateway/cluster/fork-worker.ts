@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type {
-  FromWorker,
+  WorkerMessage,
   MetricsJson,
-  ToWorker,
+  SupervisorMessage,
   WorkerInit,
   WorkerPolicies,
   WorkerState,
@@ -22,18 +22,18 @@ export type WorkerProcess = {
   /** The last reported policies; undefined before the worker is ready. */
   readonly policies: WorkerPolicies | undefined
   /** Requests readiness and metrics. Like every request, returns undefined if the worker does not reply in time. */
-  ask(): Promise<WorkerState | undefined>
+  requestState(): Promise<WorkerState | undefined>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /** Returns the worker's policies, in the format of `GET /policies`. */
   describe(): Promise<string | undefined>
-  send(message: ToWorker): void
+  send(message: SupervisorMessage): void
   kill(): void
 }
 
 /** How a worker ended: its exit code, or the signal that killed it. */
 export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
 
-type WorkerReply = Extract<FromWorker, { readonly requestId: number }>
+type WorkerReply = Extract<WorkerMessage, { readonly requestId: number }>
 
 const REPLY_TIMEOUT_MS = 1_000
 /** A busy worker needs some time to check thousands of routes between its requests. */
@@ -51,9 +51,9 @@ export function forkWorker(
   cluster.setupPrimary({ exec: fileURLToPath(new URL(`../main.${ending}`, import.meta.url)), args: [] })
   const forked = cluster.fork({ SCOPEGATE_LISTEN__PORT: port })
   closeLostConnections(forked.process)
-  const begin: ToWorker = { kind: 'begin', ...initial }
+  const begin: SupervisorMessage = { kind: 'begin', ...initial }
   forked.send(begin, () => undefined)
-  const waiting = new Map<number, (answer: WorkerReply | undefined) => void>()
+  const waiting = new Map<number, (reply: WorkerReply | undefined) => void>()
   let requests = 0
   let lastMetrics: MetricsJson = []
   let policies: WorkerPolicies | undefined
@@ -63,7 +63,7 @@ export function forkWorker(
     forked.on('error', () => undefined) // a message could not be sent; the exit is handled above
   })
   const ready = new Promise<string | undefined>((resolve) => {
-    forked.on('message', (message: FromWorker) => {
+    forked.on('message', (message: WorkerMessage) => {
       if (message.kind !== 'ready') return
       policies = message.policies
       resolve(message.url)
@@ -72,7 +72,7 @@ export function forkWorker(
   })
 
   function request<K extends WorkerReply['kind']>(
-    toMessage: (requestId: number) => ToWorker,
+    toMessage: (requestId: number) => SupervisorMessage,
     withinMs: number,
   ): Promise<Extract<WorkerReply, { readonly kind: K }> | undefined> {
     const requestId = ++requests
@@ -98,16 +98,16 @@ export function forkWorker(
     get policies() {
       return policies
     },
-    async ask() {
-      const answer = await request<'state'>((requestId) => ({ kind: 'ask', requestId }), REPLY_TIMEOUT_MS)
-      return answer?.state
+    async requestState() {
+      const reply = await request<'state'>((requestId) => ({ kind: 'request_state', requestId }), REPLY_TIMEOUT_MS)
+      return reply?.state
     },
     async apply(sources) {
-      const toMessage = (requestId: number): ToWorker => ({ kind: 'apply', requestId, sources })
+      const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'apply', requestId, sources })
       return (await request<'applied'>(toMessage, APPLY_TIMEOUT_MS))?.outcome
     },
     async describe() {
-      const toMessage = (requestId: number): ToWorker => ({ kind: 'describe', requestId })
+      const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'describe', requestId })
       return (await request<'described'>(toMessage, REPLY_TIMEOUT_MS))?.policies
     },
     send(message) {
@@ -115,10 +115,10 @@ export function forkWorker(
     },
     kill: () => void forked.process.kill('SIGKILL'),
   }
-  forked.on('message', (message: FromWorker) => {
+  forked.on('message', (message: WorkerMessage) => {
     if (message.kind === 'replace') onReplace(worker, message.reason)
     if (message.kind === 'leaving') worker.send({ kind: 'leave' })
-    if (message.kind === 'farewell') lastMetrics = message.metrics
+    if (message.kind === 'final_metrics') lastMetrics = message.metrics
     if (message.kind === 'state') lastMetrics = message.state.metrics
     if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
       policies = { ...policies, hash: message.outcome.hash, routes: message.outcome.routes }

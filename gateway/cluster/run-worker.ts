@@ -3,7 +3,7 @@ import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import { metricsOf } from './aggregate-workers.ts'
-import type { FromWorker, ToWorker } from './worker-messages.ts'
+import type { WorkerMessage, SupervisorMessage } from './worker-messages.ts'
 
 /**
  * Runs this process as a worker until the supervisor stops it. A SIGTERM to the worker alone first requests a
@@ -27,11 +27,11 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     sendMessage({ kind: 'leaving' })
     await leave
     // Sends the counts of the last requests before the process exits.
-    const farewell: FromWorker = { kind: 'farewell', metrics: await metricsOf(serving.registry) }
-    process.send?.(farewell, () => process.exit(0))
+    const finalMetrics: WorkerMessage = { kind: 'final_metrics', metrics: await metricsOf(serving.registry) }
+    process.send?.(finalMetrics, () => process.exit(0))
   }
 
-  process.on('message', async (message: ToWorker) => {
+  process.on('message', async (message: SupervisorMessage) => {
     if (message.kind === 'stop') await stop(message.how)
     if (message.kind === 'apply') {
       const outcome = await serving.policies.apply(message.sources)
@@ -41,7 +41,7 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
       const policies = describePolicies(serving.policies.active(), config)
       sendMessage({ kind: 'described', requestId: message.requestId, policies })
     }
-    if (message.kind !== 'ask') return
+    if (message.kind !== 'request_state') return
     const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }
     sendMessage({ kind: 'state', requestId: message.requestId, state })
   })
@@ -55,17 +55,17 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   return (reason) => sendMessage({ kind: 'replace', reason })
 }
 
-function awaitMessage<K extends ToWorker['kind']>(kind: K): Promise<Extract<ToWorker, { readonly kind: K }>> {
+function awaitMessage<K extends SupervisorMessage['kind']>(kind: K): Promise<Extract<SupervisorMessage, { readonly kind: K }>> {
   return new Promise((resolve) => {
-    const listen = (message: ToWorker): void => {
+    const listen = (message: SupervisorMessage): void => {
       if (message.kind !== kind) return
       process.off('message', listen)
-      resolve(message as Extract<ToWorker, { readonly kind: K }>)
+      resolve(message as Extract<SupervisorMessage, { readonly kind: K }>)
     }
     process.on('message', listen)
   })
 }
 
-function sendMessage(message: FromWorker): void {
+function sendMessage(message: WorkerMessage): void {
   if (process.connected) process.send?.(message)
 }

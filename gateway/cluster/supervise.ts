@@ -13,9 +13,9 @@ import type { GatewayOptions } from '../gateway-options.ts'
 import { createReloadMeter } from '../observability/reload-metrics.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
 import { generatePrivateKey } from '../upstream-identity/assertion-key.ts'
-import { addMetrics, keepCounts, mergeChecks, metricsOf } from './aggregate-workers.ts'
+import { addMetrics, selectCounts, mergeChecks, metricsOf } from './aggregate-workers.ts'
 import { forkWorker, type WorkerEnd } from './fork-worker.ts'
-import { openPoliciesOfWorkers, type PoliciesOfWorkers } from './policies-of-workers.ts'
+import { openClusterPolicies, type ClusterPolicies } from './cluster-policies.ts'
 import type { MetricsJson } from './worker-messages.ts'
 import { WorkerPool } from './worker-pool.ts'
 
@@ -37,7 +37,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
   const own = createOwnMetrics(logger, () => pool.serving.length)
   const sources = await readPolicySources(config)
-  let policies: PoliciesOfWorkers | undefined
+  let policies: ClusterPolicies | undefined
   let exitedMetrics: MetricsJson = []
   let countsKept: Promise<void> = Promise.resolve()
   let draining = false
@@ -48,7 +48,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       const shared = reason === 'roll' ? undefined : (policies?.active ?? sources)
       const worker = forkWorker(port, { assertionKey, policies: shared }, onReplace)
       worker.ready.then(() => {
-        if (reason !== 'roll') policies?.joined(worker)
+        if (reason !== 'roll') policies?.workerStarted(worker)
       })
       return worker
     },
@@ -57,21 +57,21 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     onStarted: (reason) => own.started.inc({ reason }),
     onExit: (metrics) => {
       countsKept = countsKept.then(async () => {
-        exitedMetrics = await keepCounts([exitedMetrics, metrics])
+        exitedMetrics = await selectCounts([exitedMetrics, metrics])
       })
     },
   })
 
   async function metrics(): Promise<Registry> {
-    await Promise.all([...pool.running].map((worker) => worker.ask()))
+    await Promise.all([...pool.running].map((worker) => worker.requestState()))
     await countsKept
     const running = [...pool.running].map((worker) => worker.lastMetrics)
     return addMetrics([...running, exitedMetrics, await metricsOf(own.registry)])
   }
 
   async function checks(): Promise<readonly ReadinessCheck[]> {
-    const answers = await Promise.all(pool.serving.map((worker) => worker.ask()))
-    const states = answers.flatMap((state) => (state === undefined ? [] : [state.checks]))
+    const replies = await Promise.all(pool.serving.map((worker) => worker.requestState()))
+    const states = replies.flatMap((state) => (state === undefined ? [] : [state.checks]))
     const ready = states.filter((checks) => checks.every(({ ok }) => ok)).length
     return [
       {
@@ -90,7 +90,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   if (typeof url !== 'string') return url
   const first = [...pool.running].find((worker) => worker.policies !== undefined)?.policies
   if (first === undefined) throw new Error('a worker is ready but has not reported its policies')
-  const opened = openPoliciesOfWorkers({
+  const opened = openClusterPolicies({
     sources,
     first,
     serving: () => pool.serving,
@@ -121,7 +121,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       reload: opened.reload,
       async roll() {
         await pool.roll()
-        await opened.rolled()
+        await opened.workersReplaced()
       },
       async close({ how } = { how: 'graceful' }) {
         draining = true

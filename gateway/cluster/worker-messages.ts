@@ -24,16 +24,16 @@ export type WorkerInit = {
   readonly policies: PolicySources | undefined
 }
 
-export type ToWorker =
+export type SupervisorMessage =
   | ({ readonly kind: 'begin' } & WorkerInit)
   | { readonly kind: 'apply'; readonly requestId: number; readonly sources: PolicySources }
   | { readonly kind: 'describe'; readonly requestId: number }
-  | { readonly kind: 'ask'; readonly requestId: number }
+  | { readonly kind: 'request_state'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /** Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has given them back. */
   | { readonly kind: 'leave' }
 
-export type FromWorker =
+export type WorkerMessage =
   | { readonly kind: 'ready'; readonly url: string; readonly policies: WorkerPolicies }
   | { readonly kind: 'applied'; readonly requestId: number; readonly outcome: ApplyOutcome }
   /** The worker's policies, in the format of `GET /policies`. */
@@ -43,4 +43,4 @@ export type FromWorker =
   | { readonly kind: 'state'; readonly requestId: number; readonly state: WorkerState }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */
   | { readonly kind: 'leaving' }
-  | { readonly kind: 'farewell'; readonly metrics: MetricsJson }
+  | { readonly kind: 'final_metrics'; readonly metrics: MetricsJson }

@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { WorkerEnd, WorkerProcess } from '../../../gateway/cluster/fork-worker.ts'
-import type { ToWorker } from '../../../gateway/cluster/worker-messages.ts'
+import type { SupervisorMessage } from '../../../gateway/cluster/worker-messages.ts'
 import { restartDelayMs, WorkerPool } from '../../../gateway/cluster/worker-pool.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { until } from '../../fixtures/until.ts'
 
 type FakeWorker = WorkerProcess & {
-  readonly told: ToWorker[]
+  readonly messages: SupervisorMessage[]
   become(url: string | undefined): void
   end(end: WorkerEnd): void
 }
@@ -37,19 +37,19 @@ function aPool(workers: number) {
       replace = onReplace
       const ready = Promise.withResolvers<string | undefined>()
       const ended = Promise.withResolvers<WorkerEnd>()
-      const told: ToWorker[] = []
+      const messages: SupervisorMessage[] = []
       const worker: FakeWorker = {
         pid: forked.length + 1,
         ready: ready.promise,
         ended: ended.promise,
         lastMetrics: [],
-        ask: async () => undefined,
+        requestState: async () => undefined,
         policies: undefined,
         apply: async () => undefined,
         describe: async () => undefined,
-        told,
+        messages,
         send(message) {
-          told.push(message)
+          messages.push(message)
           if (message.kind === 'stop') ended.resolve({ code: 0, signal: undefined })
         },
         kill: () => undefined,
@@ -88,12 +88,12 @@ t.test(
     t.equal(await started, URL)
     const rolled = pool.roll()
     const third = await fork(3)
-    t.strictSame(forked[0]?.told, [], 'each worker stays until its successor is ready')
+    t.strictSame(forked[0]?.messages, [], 'each worker stays until its successor is ready')
     third.become(URL)
     ;(await fork(4)).become(URL)
     await rolled
-    t.strictSame(forked[0]?.told, [{ kind: 'stop', how: 'handoff' }])
-    t.strictSame(forked[1]?.told, [{ kind: 'stop', how: 'handoff' }])
+    t.strictSame(forked[0]?.messages, [{ kind: 'stop', how: 'handoff' }])
+    t.strictSame(forked[1]?.messages, [{ kind: 'stop', how: 'handoff' }])
     t.strictSame(pool.serving, [forked[2], forked[3]])
     t.strictSame(reasons, ['start', 'start', 'roll', 'roll'])
     await pool.stop('immediate')

@@ -14,24 +14,24 @@ import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
 /** The policies of all workers. The supervisor reads them once; each worker validates and activates them. */
-export type PoliciesOfWorkers = Pick<PolicyReloader, 'reload' | 'check' | 'active'> & {
+export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'check' | 'active'> & {
   /** Updates a worker that has started to serve. The policies may have changed during the start of the worker. */
-  joined(worker: WorkerProcess): void
+  workerStarted(worker: WorkerProcess): void
   /** Adopts the policy locations of the restarted workers and reloads the policies. Called after a rolling restart. */
-  rolled(): Promise<void>
+  workersReplaced(): Promise<void>
   /** Returns the active policies, in the format of `GET /policies`. */
   describe(): Promise<string | undefined>
   close(): void
 }
 
 /** Opens the policies with the state that the first worker reported. */
-export function openPoliciesOfWorkers(options: {
+export function openClusterPolicies(options: {
   readonly sources: PolicySources
   readonly first: WorkerPolicies
   readonly serving: () => readonly WorkerProcess[]
   readonly meter: ReloadMeter
   readonly logger: Logger
-}): PoliciesOfWorkers {
+}): ClusterPolicies {
   const { serving, logger } = options
   let { locations } = options.first
   const reloader = createPolicyReloader({
@@ -46,13 +46,13 @@ export function openPoliciesOfWorkers(options: {
     const reload = async (trigger: 'watch'): Promise<void> => {
       await reloader.reload(trigger)
       // Repeats the update for a worker that was too busy to reply in time.
-      serving().forEach(joined)
+      serving().forEach(workerStarted)
     }
     return startReloading(reload, { ...locations, logger })
   }
 
   /** Sends the active policies to a worker that has other policies, and does not wait for the reply. */
-  function joined(worker: WorkerProcess): void {
+  function workerStarted(worker: WorkerProcess): void {
     const { active } = reloader
     if (worker.policies !== undefined && worker.policies.hash !== active.hash) void worker.apply(active)
   }
@@ -63,8 +63,8 @@ export function openPoliciesOfWorkers(options: {
     get active() {
       return reloader.active
     },
-    joined,
-    async rolled() {
+    workerStarted,
+    async workersReplaced() {
       const [worker] = serving()
       if (worker?.policies === undefined) return
       stop()
@@ -80,7 +80,7 @@ export function openPoliciesOfWorkers(options: {
   }
 }
 
-type Asked = { readonly pid: number | undefined; readonly outcome: ApplyOutcome | undefined }
+type WorkerOutcome = { readonly pid: number | undefined; readonly outcome: ApplyOutcome | undefined }
 
 /**
  * Activates policies in every serving worker. If one worker finds the policies invalid, the policies count as invalid.
@@ -90,18 +90,18 @@ async function applyToWorkers(
   workers: readonly Pick<WorkerProcess, 'pid' | 'apply'>[],
   sources: PolicySources,
 ): Promise<AppliedEverywhere> {
-  const asked: readonly Asked[] = await Promise.all(
+  const replies: readonly WorkerOutcome[] = await Promise.all(
     workers.map(async (worker) => ({ pid: worker.pid, outcome: await worker.apply(sources) })),
   )
-  const outcomes = asked.flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]))
+  const outcomes = replies.flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]))
   const outcome =
     outcomes.find(({ result }) => result === 'broken') ??
     outcomes.find(({ result }) => result === 'applied') ??
     outcomes[0]
   if (outcome === undefined) throw new Error('no worker replied to the reload')
-  return { outcome, workers: asked.map(toReport) }
+  return { outcome, workers: replies.map(toReport) }
 }
 
-function toReport({ pid, outcome }: Asked): WorkerReload {
+function toReport({ pid, outcome }: WorkerOutcome): WorkerReload {
   return { pid, result: outcome?.result ?? 'silent', hash: outcome?.hash }
 }
