@@ -17,7 +17,7 @@ import { openOverload } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createRequestIds } from './observability/request-id.ts'
-import { type UnreadRequest, unreadEntry } from './observability/unread-request.ts'
+import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-request.ts'
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { PipelineOptions } from './pipeline/pipeline-options.ts'
 import { compileTrustedProxies } from './server/client-address.ts'
@@ -277,9 +277,9 @@ function openRequestPath(
     onOverloaded: metrics.overloaded,
     onBroken: metrics.requestBroke,
   })
-  const onUnread = (unread: UnreadRequest): void => {
-    unmatchedMeter.finished('', unread.status, 0)
-    accessLog.add(unreadEntry(unread, Date.now()))
+  const onUnparsed = (unparsed: UnparsedRequest): void => {
+    unmatchedMeter.finished('', unparsed.status, 0)
+    accessLog.add(unparsedEntry(unparsed, Date.now()))
   }
   const server = createServer({
     headersLimitBytes: config.limits.headersBytes,
@@ -288,7 +288,7 @@ function openRequestPath(
     newRequestId,
     connectionsLimit: Math.ceil(config.limits.connections / config.workers),
     onConnectionRejected: metrics.connectionRejected,
-    onUnread,
+    onUnparsed,
     tls: parts.tls,
     onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
   })

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { http } from '../../platform/net/http.ts'
 import { NO_SCHEMA_COMPILERS } from '../../platform/net/no-schema-compilers.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
-import type { UnreadRequest } from '../observability/unread-request.ts'
+import type { UnparsedRequest } from '../observability/unparsed-request.ts'
 import { formatRejection } from '../pipeline/error-response.ts'
 import { isDrainingBody, isLingering } from '../pipeline/send-reply.ts'
 import { isWebsocketHandshake } from '../upstreams/websocket/handshake.ts'
@@ -23,7 +23,7 @@ export type ServerOptions = {
   readonly connectionsLimit: number
   readonly onConnectionRejected: () => void
   /** Called for input that got a response without becoming a request, because it was invalid, too slow or too large. */
-  readonly onUnread: (unread: UnreadRequest) => void
+  readonly onUnparsed: (unparsed: UnparsedRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
   /** Called when the operating system provides no connection, such as EMFILE. The server continues. */
@@ -184,7 +184,7 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
   })
   // If the body of a request is invalid, the request itself is logged when its response is closed.
   if (current === undefined || current === null)
-    options.onUnread({
+    options.onUnparsed({
       requestId,
       status,
       rejected: rejection.rejected,

@@ -5,7 +5,7 @@ import {
   accessLogFields,
   createAccessLog,
 } from '../../../gateway/observability/access-log.ts'
-import { unreadEntry } from '../../../gateway/observability/unread-request.ts'
+import { unparsedEntry } from '../../../gateway/observability/unparsed-request.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 
 const FLUSH_AT = 64 * 1024
@@ -14,7 +14,7 @@ const FLUSH_AT = 64 * 1024
 function anAccessLog() {
   const writes: string[] = []
   const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gateway', subject: 'hashed' })
-  const entry = unreadEntry(
+  const entry = unparsedEntry(
     { requestId: 'request-1', status: 400, rejected: 'request_malformed', peer: '127.0.0.1' },
     1_800_000_000_000,
   )

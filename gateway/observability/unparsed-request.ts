@@ -1,7 +1,7 @@
 import type { AccessEntry } from './access-log.ts'
 
 /** A local reply to bytes that could not be parsed as a request. */
-export type UnreadRequest = {
+export type UnparsedRequest = {
   readonly requestId: string
   readonly status: number
   /** Name of the rejection, such as `request_malformed`. */
@@ -10,19 +10,19 @@ export type UnreadRequest = {
   readonly peer: string
 }
 
-/** Returns the access log entry of an unread request. The received bytes are not trusted, so most fields are empty. */
-export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry {
+/** Returns the access log entry of an unparsed request. The received bytes are not trusted, so most fields are empty. */
+export function unparsedEntry(unparsed: UnparsedRequest, timeMs: number): AccessEntry {
   return {
     timeMs,
-    requestId: unread.requestId,
+    requestId: unparsed.requestId,
     method: undefined,
     path: undefined,
     routeFields: '',
-    status: unread.status,
+    status: unparsed.status,
     durationMs: 0,
     upstreamStatus: 0,
     upstreamMs: 0,
-    clientAddress: unread.peer,
+    clientAddress: unparsed.peer,
     userAgent: undefined,
     decision: undefined,
     would: undefined,
@@ -32,7 +32,7 @@ export function unreadEntry(unread: UnreadRequest, timeMs: number): AccessEntry 
     audience: undefined,
     condition: undefined,
     session: undefined,
-    errorType: unread.rejected,
+    errorType: unparsed.rejected,
     errorCode: undefined,
   }
 }

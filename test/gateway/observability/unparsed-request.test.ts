@@ -1,9 +1,9 @@
 import t from 'tap'
-import { unreadEntry } from '../../../gateway/observability/unread-request.ts'
+import { unparsedEntry } from '../../../gateway/observability/unparsed-request.ts'
 
-t.test('unreadEntry() returns an entry without any value from the received bytes', async (t) => {
-  const unread = { requestId: 'request-1', status: 431, rejected: 'headers_too_large', peer: '192.0.2.1' }
-  t.strictSame(unreadEntry(unread, 1_800_000_000_000), {
+t.test('unparsedEntry() returns an entry without any value from the received bytes', async (t) => {
+  const unparsed = { requestId: 'request-1', status: 431, rejected: 'headers_too_large', peer: '192.0.2.1' }
+  t.strictSame(unparsedEntry(unparsed, 1_800_000_000_000), {
     timeMs: 1_800_000_000_000,
     requestId: 'request-1',
     method: undefined,
