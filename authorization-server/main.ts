@@ -3,7 +3,7 @@ import { logConfigWarnings } from '../platform/config/read-config.ts'
 import { createLogger } from '../platform/logging/logger.ts'
 import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
-import { surviveExceptions } from '../platform/process/survive-exceptions.ts'
+import { handleUncaughtExceptions } from '../platform/process/uncaught-exceptions.ts'
 import { startAuthorizationServer } from './app.ts'
 import { readAuthorizationServerConfig } from './config.ts'
 import { routeConsole } from './route-console.ts'
@@ -14,7 +14,7 @@ try {
     env: process.env,
   })
   const logger = createLogger({ level: config.log.level, service: 'authorization-server' })
-  surviveExceptions(logger)
+  handleUncaughtExceptions(logger)
   routeConsole(logger)
   logConfigWarnings(logger, warnings)
   const server = await startAuthorizationServer({ config, logger })

@@ -6,7 +6,7 @@ import { disablePretenuring } from '../platform/process/disable-pretenuring.ts'
 import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
 import { lowerHelperPriority } from '../platform/process/lower-helper-priority.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
-import { surviveExceptions } from '../platform/process/survive-exceptions.ts'
+import { handleUncaughtExceptions } from '../platform/process/uncaught-exceptions.ts'
 import { type Gateway, startGateway } from './app.ts'
 import { runWorker } from './cluster/run-worker.ts'
 import { supervise } from './cluster/supervise.ts'
@@ -19,7 +19,7 @@ try {
   const logger = createLogger({ level: config.log.level, service: 'gateway' })
   const options = { config, logger }
 
-  if (cluster.isWorker) surviveExceptions(logger, await runWorker(options))
+  if (cluster.isWorker) handleUncaughtExceptions(logger, await runWorker(options))
   else {
     logConfigWarnings(logger, warnings)
     if (config.workers === 1) {
@@ -38,7 +38,7 @@ try {
   }
 
   function run(gateway: Gateway): void {
-    surviveExceptions(logger)
+    handleUncaughtExceptions(logger)
     onTermination((reason) => gateway.close({ how: shutdownMode(reason) }), {
       logger,
       graceMs: config.drain.graceMs + LAST_RESORT_MS,

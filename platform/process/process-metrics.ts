@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 import { droppedLines, type Logger } from '../logging/logger.ts'
-import { exceptionsSurvived } from './survive-exceptions.ts'
+import { uncaughtExceptions } from './uncaught-exceptions.ts'
 
 // Gauges with the suffix of counters, which `promtool check metrics` rejects. The series without the suffix contain the
 // same numbers, by type of resource.
@@ -40,7 +40,7 @@ export function collectProcessMetrics(registry: Registry, logger: Logger): Proce
     collect() {
       this.reset()
       this.inc({ where: 'request' }, requests)
-      this.inc({ where: 'process' }, exceptionsSurvived())
+      this.inc({ where: 'process' }, uncaughtExceptions())
     },
   })
   return {

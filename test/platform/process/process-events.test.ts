@@ -15,9 +15,9 @@ async function run(stop: string, graceMs: number) {
   const program = `
 import { onTermination } from ${source('process/drain.ts')}
 import { createLogger } from ${source('logging/logger.ts')}
-import { surviveExceptions } from ${source('process/survive-exceptions.ts')}
+import { handleUncaughtExceptions } from ${source('process/uncaught-exceptions.ts')}
 const logger = createLogger({ level: 'info', service: 'test' })
-surviveExceptions(logger, () => process.kill(process.pid, 'SIGTERM'))
+handleUncaughtExceptions(logger, () => process.kill(process.pid, 'SIGTERM'))
 onTermination(${stop}, { logger, graceMs: ${graceMs} })
 setInterval(() => {}, 60_000)
 setImmediate(() => { throw new Error('made up') })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { LogSink } from '../../../platform/logging/log-sink.ts'
 import { createLogger, writeLines } from '../../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
-import { surviveExceptions } from '../../../platform/process/survive-exceptions.ts'
+import { handleUncaughtExceptions } from '../../../platform/process/uncaught-exceptions.ts'
 
 t.test(
   'collectProcessMetrics() counts dropped lines and exceptions, beside the metrics of Node.js',
@@ -48,7 +48,7 @@ scopegate_uncaught_total{where="process"} ${process}`
   },
 )
 
-t.test('surviveExceptions() counts and logs each exception, and reports the first one', async (t) => {
+t.test('handleUncaughtExceptions() counts and logs each exception, and reports the first one', async (t) => {
   const lines: Record<string, unknown>[] = []
   const logger = createLogger(
     { level: 'info', service: 'test' },
@@ -56,8 +56,8 @@ t.test('surviveExceptions() counts and logs each exception, and reports the firs
   )
   const before = process.listeners('uncaughtException')
   const reasons: string[] = []
-  surviveExceptions(logger, (reason) => reasons.push(reason))
-  surviveExceptions(logger)
+  handleUncaughtExceptions(logger, (reason) => reasons.push(reason))
+  handleUncaughtExceptions(logger)
   const added = process.listeners('uncaughtException').filter((one) => !before.includes(one))
   t.teardown(() => {
     for (const one of added) process.removeListener('uncaughtException', one)
