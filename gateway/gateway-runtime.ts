@@ -13,7 +13,7 @@ import type { GatewayConfig } from './config/gateway-config.ts'
 import { toResources } from './config/to-resources.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import { openRateLimiter } from './limits/open-rate-limiter.ts'
-import { openOverload } from './limits/overload/overload-monitor.ts'
+import { openOverloadMonitor } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createRequestIds } from './observability/request-id.ts'
@@ -32,7 +32,7 @@ import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
 import { openTokens } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
-import { revocationListener, revoker } from './tokens/revocation/open-revocations.ts'
+import { revocationListener, createRevoke } from './tokens/revocation/open-revocations.ts'
 import { systemAddresses } from './upstreams/name-addresses.ts'
 import { createUpstream, type Upstream } from './upstreams/upstream.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
@@ -73,7 +73,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   const version = readPackageVersion()
   const failures = createFailureLog(logger)
   const drain = new AbortController()
-  const overload = openOverload({
+  const overload = openOverloadMonitor({
     limits: config.overload,
     logger,
     processes: config.workers,
@@ -112,7 +112,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   })
   const receiveEvent = openEventReceiver(config, {
     issuers,
-    revoke: revoker({ tokenValidator: validator, sessions, metrics }),
+    revoke: createRevoke({ tokenValidator: validator, sessions, metrics }),
     shared: sharedRedis,
     logger,
     failures,

@@ -26,7 +26,7 @@ export class CircuitBreaker {
   #failures = 0
   #pauseMs: number
   #pausedUntilMs = 0
-  #lastAnswerMs = Number.NEGATIVE_INFINITY
+  #lastSuccessMs = Number.NEGATIVE_INFINITY
   #halfOpenedMs = 0
   /** Start of the trial request. NaN: no trial request is in progress. */
   #trialStartedMs = Number.NaN
@@ -42,7 +42,7 @@ export class CircuitBreaker {
     return this.#state
   }
 
-  get takes(): boolean {
+  get isAccepting(): boolean {
     return this.#state === 'closed' || (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs))
   }
 
@@ -56,7 +56,7 @@ export class CircuitBreaker {
    * the end of a pause, one request becomes the trial.
    */
   rejectsForMs(nowMs: number): number | undefined {
-    if (this.takes) return undefined
+    if (this.isAccepting) return undefined
     if (this.#state === 'half_open') return FIRST_PAUSE_MS
     const waitMs = this.#pausedUntilMs - nowMs
     if (waitMs > 0) return waitMs
@@ -65,13 +65,13 @@ export class CircuitBreaker {
   }
 
   /** Records the start of a request. The first request after `halfOpen()` is the trial. */
-  began(startedMs: number): void {
+  started(startedMs: number): void {
     if (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs)) this.#trialStartedMs = startedMs
   }
 
-  /** Records that the target began a response. */
-  answered(nowMs: number): void {
-    this.#lastAnswerMs = nowMs
+  /** Records that the target started a response. */
+  succeeded(nowMs: number): void {
+    this.#lastSuccessMs = nowMs
     this.#failures = 0
     if (this.#state === 'closed') return
     this.#state = 'closed'
@@ -85,7 +85,7 @@ export class CircuitBreaker {
    * @returns whether the circuit opened, also after a failed trial.
    */
   failed(startedMs: number, nowMs: number): boolean {
-    if (this.#lastAnswerMs >= startedMs || this.#state === 'open') return false
+    if (this.#lastSuccessMs >= startedMs || this.#state === 'open') return false
     if (this.#state === 'half_open') {
       if (startedMs < this.#halfOpenedMs) return false
       this.#pauseMs = Math.min(this.#pauseMs * 2, this.#rules.longestPauseMs)

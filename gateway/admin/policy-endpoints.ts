@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import type { ManagementAnswer, ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
+import type { ManagementResponse, ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadReport, ReloadTrigger } from '../snapshot/reload/reload-report.ts'
 
@@ -35,7 +35,7 @@ const NO_WORKER = { error: 'server_error', error_description: 'No worker is read
 /**
  * Returns the response to `POST /reload`: 200 when the policies on the disk are now active, 422 when they are invalid.
  */
-function reloadResponse(report: ReloadReport): ManagementAnswer {
+function reloadResponse(report: ReloadReport): ManagementResponse {
   return {
     status: report.result === 'broken' ? 422 : 200,
     body: {

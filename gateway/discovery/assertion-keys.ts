@@ -1,5 +1,5 @@
 import type { AssertionKey } from '../upstream-identity/assertion-key.ts'
-import { type OwnDocument, type Representation, representation } from './discovery-document.ts'
+import { type GatewayDocument, type Representation, representation } from './discovery-document.ts'
 
 /** Path of the public keys that verify the gateway's assertions. */
 export const ASSERTION_KEYS_PATH = '/.well-known/scopegate/jwks.json'
@@ -8,7 +8,7 @@ export const ASSERTION_KEYS_PATH = '/.well-known/scopegate/jwks.json'
  * Creates the JWK Set of the assertion keys, with public members only. When the keys change, the gateway serializes the
  * JWK Set again. Source: RFC 7517 section 5.
  */
-export function assertionKeysDocument(publishedKeys: () => readonly AssertionKey[]): OwnDocument {
+export function assertionKeysDocument(publishedKeys: () => readonly AssertionKey[]): GatewayDocument {
   let written: { readonly keys: readonly AssertionKey[]; readonly document: Representation } | undefined
   return () => {
     const keys = publishedKeys()

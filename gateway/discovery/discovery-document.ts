@@ -9,10 +9,10 @@ export type Representation = {
 }
 
 /** Returns the representation to send. `accept` is the `Accept` header of the request. */
-export type OwnDocument = (accept: string | undefined) => Representation
+export type GatewayDocument = (accept: string | undefined) => Representation
 
 /** Creates a document lazily, on its first request. It never changes afterwards. */
-export function createLazily(write: () => Representation): OwnDocument {
+export function createLazily(write: () => Representation): GatewayDocument {
   let written: Representation | undefined
   return () => {
     written ??= write()

@@ -17,7 +17,7 @@ const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
  * is taken gets the name of the upstream as a prefix. References are updated.
  * @returns the document with its references rewritten.
  */
-export function adoptComponents(
+export function mergeComponents(
   document: JsonObject,
   into: Map<string, Map<string, unknown>>,
   upstream: string,

@@ -1,7 +1,7 @@
 import { Client, type Dispatcher, request } from 'undici'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
-import { type OwnDocument, type Representation, representation } from './discovery-document.ts'
+import { type GatewayDocument, type Representation, representation } from './discovery-document.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
 import { readObject } from './openapi-components.ts'
 
@@ -19,7 +19,7 @@ export type OpenapiDocuments = {
    * Returns the document for a set of policies. It is built on request, and again after the document of an upstream
    * changed.
    */
-  of(policies: DescribedPolicies): OwnDocument
+  of(policies: DescribedPolicies): GatewayDocument
   /**
    * Fetches the documents of the upstreams once. Never rejects: a failed fetch keeps the last document of the upstream.
    */

@@ -3,7 +3,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { neededScopes } from '../../policy-engine/decide/scope-check.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
-import { adoptComponents, type JsonObject, readObject } from './openapi-components.ts'
+import { mergeComponents, type JsonObject, readObject } from './openapi-components.ts'
 
 export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
 
@@ -43,7 +43,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
   const described = new Set<string>()
 
   for (const source of options.sources) {
-    const document = adoptComponents(source.document, components, source.upstream)
+    const document = mergeComponents(source.document, components, source.upstream)
     for (const [path, item] of Object.entries(readObject(document['paths']))) {
       const { kept, shared } = splitPathItem(readObject(item))
       for (const [method, operation] of kept) {

@@ -4,14 +4,14 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import { authWalkthroughDocument } from './auth-md.ts'
-import { createLazily, type OwnDocument, representation } from './discovery-document.ts'
+import { createLazily, type GatewayDocument, representation } from './discovery-document.ts'
 
 /** Creates the documents that depend only on configuration and policies. */
 export function staticDocuments(
   config: GatewayConfig,
   policies: { readonly routes: readonly PolicyRoute[]; readonly catalogue: ScopeCatalogue },
   resources: Resources,
-): Readonly<Record<'landing' | 'apiCatalog' | 'authWalkthrough', OwnDocument>> {
+): Readonly<Record<'landing' | 'apiCatalog' | 'authWalkthrough', GatewayDocument>> {
   const { baseUrl, name, limits } = config
   return {
     landing: landingDocument(config),
@@ -44,7 +44,7 @@ function landingDocument(options: {
   readonly name: string
   /** `undefined`: the gateway does not forward to an authorization server. Other servers publish their own metadata. */
   readonly authorizationServer: object | undefined
-}): OwnDocument {
+}): GatewayDocument {
   const { baseUrl, name } = options
   const addresses = [
     ['openapi', '/openapi.json', 'Description of the API, for tools'],
@@ -98,7 +98,7 @@ const CONTENT_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.
  * Creates the API catalog, with links to the descriptions for machines and for people. Source: RFC 9727, RFC 9264
  * section 4.2.
  */
-function apiCatalogDocument({ baseUrl }: { readonly baseUrl: string }): OwnDocument {
+function apiCatalogDocument({ baseUrl }: { readonly baseUrl: string }): GatewayDocument {
   const link = (path: string, type: string) => [{ href: baseUrl + path, type }]
   const linkset = [
     {

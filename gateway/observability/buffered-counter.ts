@@ -7,7 +7,7 @@ export type CounterChild = { inc(): void }
  * on every increment. This counter does one lookup per series on each scrape.
  */
 export class BufferedCounter<T extends string> {
-  readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: Tally }>()
+  readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: CounterBuffer }>()
   readonly #counter: Counter<T>
 
   constructor(config: CounterConfiguration<T>) {
@@ -26,22 +26,22 @@ export class BufferedCounter<T extends string> {
   /** Returns the series with these labels. Call it once per series. The series appears after its first increment. */
   child(labels: Record<T, string>): CounterChild {
     const key = JSON.stringify(labels)
-    const child = this.#children.get(key)?.child ?? new Tally()
+    const child = this.#children.get(key)?.child ?? new CounterBuffer()
     this.#children.set(key, { labels, child })
     return child
   }
 
   /** Removes the matching series. Later increments of a removed series are lost. */
-  forget(isMeant: (labels: Readonly<Record<T, string>>) => boolean): void {
+  remove(matches: (labels: Readonly<Record<T, string>>) => boolean): void {
     for (const [key, { labels }] of this.#children) {
-      if (!isMeant(labels)) continue
+      if (!matches(labels)) continue
       this.#children.delete(key)
       this.#counter.remove(labels)
     }
   }
 }
 
-class Tally implements CounterChild {
+class CounterBuffer implements CounterChild {
   /** Increments since the last scrape. */
   count = 0
 

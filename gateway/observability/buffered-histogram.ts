@@ -27,7 +27,7 @@ export class BufferedHistogram<T extends string> {
   readonly type = 'histogram'
   readonly aggregator = 'sum'
   readonly #bounds: readonly number[]
-  readonly #children = new Map<string, { readonly labels: Labels; readonly child: Tally }>()
+  readonly #children = new Map<string, { readonly labels: Labels; readonly child: HistogramBuffer }>()
 
   constructor(config: BufferedHistogramConfig) {
     this.name = config.name
@@ -39,14 +39,14 @@ export class BufferedHistogram<T extends string> {
   /** Returns the series with these labels. Call it once per series. The series appears after its first observation. */
   child(labels: Readonly<Record<T, string>>): HistogramChild {
     const key = JSON.stringify(labels)
-    const child = this.#children.get(key)?.child ?? new Tally(this.#bounds)
+    const child = this.#children.get(key)?.child ?? new HistogramBuffer(this.#bounds)
     this.#children.set(key, { labels, child })
     return child
   }
 
   /** Removes the matching series. Later observations of a removed series are lost. */
-  forget(isMeant: (labels: Labels) => boolean): void {
-    for (const [key, { labels }] of this.#children) if (isMeant(labels)) this.#children.delete(key)
+  remove(matches: (labels: Labels) => boolean): void {
+    for (const [key, { labels }] of this.#children) if (matches(labels)) this.#children.delete(key)
   }
 
   /**
@@ -60,7 +60,7 @@ export class BufferedHistogram<T extends string> {
     return Promise.resolve({ name, help, type, aggregator, values })
   }
 
-  #values(labels: Labels, { buckets, sum, count }: Tally): Value[] {
+  #values(labels: Labels, { buckets, sum, count }: HistogramBuffer): Value[] {
     let below = 0
     const metricName = `${this.name}_bucket`
     const cumulative = this.#bounds.map((bound, index): Value => {
@@ -76,7 +76,7 @@ export class BufferedHistogram<T extends string> {
   }
 }
 
-class Tally implements HistogramChild {
+class HistogramBuffer implements HistogramChild {
   readonly #bounds: readonly number[]
   /** Observations per bucket, not cumulative. Observations above the last bound are only in `count`. */
   readonly buckets: number[]

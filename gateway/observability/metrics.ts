@@ -116,7 +116,7 @@ export function createMetrics({
   })
 
   const routes = createRouteMeters(registers)
-  const retire = retireRoutes(routes.forget)
+  const retire = retireRoutes(routes.remove)
   const updatePolicyMetrics = createPolicyMetrics(registers)
 
   return {
@@ -150,12 +150,12 @@ export function createMetrics({
 const RETIRE_AFTER_MS = 600_000
 
 /**
- * Calls `forget` for routes that were removed from the policies, after a delay. Otherwise the names of routes that are
- * often renamed would fill the memory. If a route returns during the delay, `forget` is not called.
+ * Calls `remove` for routes that were removed from the policies, after a delay. Otherwise the names of routes that are
+ * often renamed would fill the memory. If a route returns during the delay, `remove` is not called.
  * @returns a function that receives the active routes.
  */
 export function retireRoutes(
-  forget: (route: string) => void,
+  remove: (route: string) => void,
   afterMs = RETIRE_AFTER_MS,
 ): (routes: readonly { readonly name: string }[]) => void {
   let present: ReadonlySet<string> = new Set()
@@ -165,7 +165,7 @@ export function retireRoutes(
     present = now
     if (gone.length === 0) return
     setTimeout(() => {
-      for (const name of gone) if (!present.has(name)) forget(name)
+      for (const name of gone) if (!present.has(name)) remove(name)
     }, afterMs).unref()
   }
 }

@@ -20,7 +20,7 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export type RouteMeters = {
   /** Returns the meter of a route. A second meter of the same name continues the counts of the first. */
   of(route: string): RouteMeter
-  forget(route: string): void
+  remove(route: string): void
 }
 
 export function createRouteMeters(registers: [Registry]): RouteMeters {
@@ -94,9 +94,9 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
 
   return {
     of,
-    forget(route) {
+    remove(route) {
       for (const metric of [requests, durations, decisions, reports, rateLimits])
-        metric.forget((labels) => labels['route'] === route)
+        metric.remove((labels) => labels['route'] === route)
       for (const code of closeCodes) sessionsClosed.remove({ route, code })
     },
   }

@@ -7,7 +7,7 @@ import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
 import { memoize } from './memoize.ts'
 
 export type UpstreamMeter = {
-  answered(status: number, seconds: number): void
+  responded(status: number, seconds: number): void
   failed(reason: UpstreamFailureReason): void
   retried(): void
 }
@@ -76,10 +76,10 @@ export function createUpstreamMeters(
   return (upstream) => {
     const sentAgain = retries.child({ upstream })
     const durationOf = memoize((code_class: string) => durations.child({ upstream, code_class }))
-    const answered = memoize((status: number) => durationOf(codeClass(status)))
+    const responded = memoize((status: number) => durationOf(codeClass(status)))
     const failed = memoize((reason: UpstreamFailureReason) => errors.child({ upstream, reason }))
     return {
-      answered: (status, seconds) => answered(status).observe(seconds),
+      responded: (status, seconds) => responded(status).observe(seconds),
       failed: (reason) => failed(reason).inc(),
       retried: () => sentAgain.inc(),
     }

@@ -7,7 +7,7 @@ import type { CanonicalRequest } from '../../policy-engine/match/canonical-reque
 import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
 import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { Decision } from '../observability/decision.ts'
-import { givenRequestId } from '../observability/request-id.ts'
+import { readRequestId } from '../observability/request-id.ts'
 import { clientAddress, normalizeIp } from '../server/client-address.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type { ApiRoute, AuthorizationServerRoute, DocumentRoute, Route } from '../snapshot/route.ts'
@@ -143,7 +143,7 @@ export function createContext(
     request,
     response,
     method: request.method ?? '',
-    requestId: (isProxied ? givenRequestId(request) : undefined) ?? newRequestId(),
+    requestId: (isProxied ? readRequestId(request) : undefined) ?? newRequestId(),
     timeMs: services.nowMs(),
     startedMs: services.tickMs(),
     clientAddress: isProxied ? addressBehind(peer, request, services) : peer,

@@ -2,10 +2,10 @@ import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.
 import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
-import type { OwnDocument } from '../discovery/discovery-document.ts'
+import type { GatewayDocument } from '../discovery/discovery-document.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
-import type { Assert } from '../upstream-identity/assertions.ts'
+import type { CreateAssertion } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 
 type Common = {
@@ -32,7 +32,7 @@ export type ApiRoute = Common &
     /** Whether a GET request may open a WebSocket. */
     readonly websocket: boolean
     /** Signs an assertion about the caller, if the policy requires one. */
-    readonly assert: Assert | undefined
+    readonly assert: CreateAssertion | undefined
   }
 
 /**
@@ -49,7 +49,7 @@ export type AuthorizationServerRoute = Common & {
   readonly bodyLimitBytes: number
 }
 
-export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: OwnDocument }
+export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: GatewayDocument }
 
 /** Receives Security Event Tokens from issuers. RFC 8935. */
 export type EventsRoute = Common & {

@@ -57,7 +57,7 @@ export function createSnapshotFactory(
     logger,
   })
   const assertionKeysJson = assertionKeysDocument(() => assertionKeys.ring.publishedKeys(Date.now()))
-  const assertFor = createAssertions({
+  const assertionsFor = createAssertions({
     issuer: config.baseUrl,
     ttlSeconds: config.assertion.ttlSeconds,
     ring: assertionKeys.ring,
@@ -92,7 +92,7 @@ export function createSnapshotFactory(
         ),
       implication: readImplication(catalogue),
       bodyLimitBytes: config.limits.bodyBytes,
-      assertFor,
+      assertionsFor,
       receiveEvent: options.receiveEvent,
       routeMeter: metrics.route,
     })

@@ -12,12 +12,12 @@ import {
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
 import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
-import type { OwnDocument } from '../discovery/discovery-document.ts'
+import type { GatewayDocument } from '../discovery/discovery-document.ts'
 import { API_CATALOG_PATH } from '../discovery/static-documents.ts'
 import { accessLogFields } from '../observability/access-log.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
-import type { Assert } from '../upstream-identity/assertions.ts'
+import type { CreateAssertion } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import type { Route, Snapshot } from './route.ts'
 
@@ -39,20 +39,20 @@ export type SnapshotOptions = {
   readonly authorizationServer: string | undefined
   readonly authorizationServerAliases: readonly AuthorizationServerPath[]
   readonly documents: {
-    readonly landing: OwnDocument
-    readonly apiCatalog: OwnDocument
-    readonly openapi: OwnDocument
-    readonly authWalkthrough: OwnDocument
-    readonly assertionKeys: OwnDocument
+    readonly landing: GatewayDocument
+    readonly apiCatalog: GatewayDocument
+    readonly openapi: GatewayDocument
+    readonly authWalkthrough: GatewayDocument
+    readonly assertionKeys: GatewayDocument
   }
   /** Receives Security Event Tokens; undefined: no issuer may send any. */
   readonly receiveEvent: ReceiveSecurityEvent | undefined
   readonly resources: Resources
-  readonly resourceDocument: (resource: Resource) => OwnDocument
+  readonly resourceDocument: (resource: Resource) => GatewayDocument
   readonly implication: ScopeImplication
   readonly bodyLimitBytes: number
   /** Returns the signer of assertions for an upstream. */
-  readonly assertFor: (upstream: string) => Assert
+  readonly assertionsFor: (upstream: string) => CreateAssertion
   readonly routeMeter: (name: string) => RouteMeter
 }
 
@@ -143,7 +143,7 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
       bodyLimitBytes: bodyLimitOf(policy, options.bodyLimitBytes),
       forwardsCredentials: policy.upstreamAuth === 'forward',
-      assert: policy.upstreamAuth === 'assertion' ? options.assertFor(upstream.name) : undefined,
+      assert: policy.upstreamAuth === 'assertion' ? options.assertionsFor(upstream.name) : undefined,
       websocket: policy.websocket,
     })
   }

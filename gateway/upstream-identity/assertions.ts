@@ -3,7 +3,7 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { AssertionKeyRing } from './assertion-key-ring.ts'
 
 /** Returns the assertion about a caller for one upstream. */
-export type Assert = (caller: Caller, nowMs: number) => string
+export type CreateAssertion = (caller: Caller, nowMs: number) => string
 
 /** RFC 8725 section 3.11: an explicit type, so that no other token of the same issuer is accepted as an assertion. */
 const ASSERTION_TYPE = 'scopegate-assertion+jwt'
@@ -24,7 +24,7 @@ type Minted = { readonly text: string; readonly goodUntilSeconds: number }
  * Each caller has one assertion per upstream, which is reused until shortly before it expires. A `WeakMap` holds the
  * assertions by caller. The assertions are therefore released together with the cached token status.
  * Cost: one signature, about 30 microseconds, when no assertion can be reused.
- * @returns a function that returns the same `Assert` for the same upstream.
+ * @returns a function that returns the same `CreateAssertion` for the same upstream.
  */
 export function createAssertions(options: {
   /** The public URL of the gateway. */
@@ -32,7 +32,7 @@ export function createAssertions(options: {
   /** At most 60. */
   readonly ttlSeconds: number
   readonly ring: Pick<AssertionKeyRing, 'signingKey'>
-}): (upstream: string) => Assert {
+}): (upstream: string) => CreateAssertion {
   const { issuer, ttlSeconds, ring } = options
   const renewBefore = Math.min(RENEW_BEFORE_SECONDS, ttlSeconds / 2)
 
@@ -64,12 +64,12 @@ export function createAssertions(options: {
     }
   }
 
-  const byUpstream = new Map<string, Assert>()
+  const byUpstream = new Map<string, CreateAssertion>()
   return (upstream) => {
     const known = byUpstream.get(upstream)
     if (known !== undefined) return known
     const minted = new WeakMap<Caller, Minted>()
-    const assert: Assert = (caller, nowMs) => {
+    const assert: CreateAssertion = (caller, nowMs) => {
       const kept = minted.get(caller)
       if (kept !== undefined && nowMs < kept.goodUntilSeconds * 1_000) return kept.text
       const fresh = mint(caller, upstream, nowMs)

@@ -66,7 +66,7 @@ export class Exchange implements DispatchHandler {
     this.#attempts += 1
     this.#attemptStartedMs = tickMs()
     this.#controller = undefined
-    target.began(this.#attemptStartedMs)
+    target.started(this.#attemptStartedMs)
     if (body !== undefined)
       this.#body = new RequestBody(body, {
         limitBytes: bodyLimitBytes,
@@ -106,8 +106,8 @@ export class Exchange implements DispatchHandler {
     const nowMs = tickMs()
     this.result.status = status
     this.result.durationMs = nowMs - this.#startedMs
-    upstream.meter.answered(status, (nowMs - this.#attemptStartedMs) / 1_000)
-    this.#target?.answered(nowMs)
+    upstream.meter.responded(status, (nowMs - this.#attemptStartedMs) / 1_000)
+    this.#target?.succeeded(nowMs)
     if (status === 503 && this.#retry(503)) return
     clearTimeout(this.#deadline)
     response.writeHead(status, shape(status, headers) as string[])
@@ -133,8 +133,8 @@ export class Exchange implements DispatchHandler {
     const { upstream, tickMs, onUpgrade } = this.#request
     this.result.status = status
     this.result.durationMs = tickMs() - this.#startedMs
-    upstream.meter.answered(status, this.result.durationMs / 1_000)
-    this.#target?.answered(tickMs())
+    upstream.meter.responded(status, this.result.durationMs / 1_000)
+    this.#target?.succeeded(tickMs())
     this.#finish()
     onUpgrade?.(headers, socket)
   }
@@ -237,7 +237,7 @@ export class Exchange implements DispatchHandler {
       method,
       attempts: this.#attempts,
       bodyBytes: body?.bytes ?? 0,
-      answerBegan: response.headersSent || this.#interimResponses > 0,
+      responseBegan: response.headersSent || this.#interimResponses > 0,
     })
     if (!allowed) return false
     const next = upstream.targets.choose(this.#target)

@@ -77,19 +77,19 @@ export class Target {
   }
 
   /** Whether the circuit allows another request. */
-  get takes(): boolean {
-    return this.#circuit.takes
+  get isAccepting(): boolean {
+    return this.#circuit.isAccepting
   }
 
   /** Records the start of a request. Every call must be followed by one call of `ended()` with the same time. */
-  began(startedMs: number): void {
+  started(startedMs: number): void {
     this.outstanding += 1
     this.#used = true
-    this.#circuit.began(startedMs)
+    this.#circuit.started(startedMs)
   }
 
-  answered(nowMs: number): void {
-    this.#circuit.answered(nowMs)
+  succeeded(nowMs: number): void {
+    this.#circuit.succeeded(nowMs)
   }
 
   failed(startedMs: number): void {

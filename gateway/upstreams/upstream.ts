@@ -134,7 +134,7 @@ class TargetSet {
     if (except === undefined && count > 1) this.#turn = (this.#turn + 1) % count
     for (let i = 0; i < count; i++) {
       const target = all[(this.#turn + i) % count] as Target
-      if (!target.takes) continue
+      if (!target.isAccepting) continue
       if (best === undefined || best === except) best = target
       else if (target !== except && target.outstanding < best.outstanding) best = target
     }

@@ -5,10 +5,10 @@ export type ManagementEndpoint = {
   /** POST changes state. Web pages cannot call it. */
   readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly answer: () => ManagementAnswer | Promise<ManagementAnswer>
+  readonly answer: () => ManagementResponse | Promise<ManagementResponse>
 }
 
-export type ManagementAnswer = {
+export type ManagementResponse = {
   readonly status: number
   /** An object, or JSON text. */
   readonly body: object | string

@@ -57,7 +57,7 @@ export async function openSharedRedis(options: {
       ? logger.info({ event: 'redis_used_again' }, 'redis answers again')
       : logger.warn({ event: 'redis_given_up' }, `redis: ${PROBLEMS.open}`),
   )
-  const succeeded = (): void => circuit.answered(0)
+  const succeeded = (): void => circuit.succeeded(0)
   const failed = (): void => void circuit.failed(UNKNOWN_START_MS, tickMs())
 
   function unavailableReason(): UnavailableReason | undefined {
@@ -65,7 +65,7 @@ export async function openSharedRedis(options: {
     if (circuit.state === 'closed') return undefined
     const nowMs = tickMs()
     if (circuit.rejectsForMs(nowMs) === undefined) {
-      circuit.began(nowMs)
+      circuit.started(nowMs)
       redis.ping().then(succeeded, failed)
     }
     return 'open'

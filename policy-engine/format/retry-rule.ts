@@ -18,7 +18,7 @@ export type FailedAttempt = {
   /** Bytes of the request body that the gateway has read and cannot send again. */
   readonly bodyBytes: number
   /** Whether the client has received a part of the response. */
-  readonly answerBegan: boolean
+  readonly responseBegan: boolean
 }
 
 /**
@@ -26,6 +26,6 @@ export type FailedAttempt = {
  */
 export function mayRetry(rule: RetryRule | undefined, attempt: FailedAttempt): boolean {
   if (rule === undefined || attempt.cause === undefined) return false
-  if (attempt.answerBegan || attempt.bodyBytes > 0) return false
+  if (attempt.responseBegan || attempt.bodyBytes > 0) return false
   return attempt.attempts < rule.attempts && IDEMPOTENT.has(attempt.method) && rule.on.includes(attempt.cause)
 }

@@ -1,12 +1,12 @@
 import { foldHeaderName } from './header-kind.ts'
 
 /** Result for a header that occurs more than once or in another spelling: the value of the header is ambiguous. */
-export const UNCLEAR = Symbol('unclear')
+export const AMBIGUOUS = Symbol('ambiguous')
 
 /** Access to the headers of a request by name in lower case. */
 export type HeaderSource = {
   /** @returns undefined if the header is missing. */
-  header(name: string): string | undefined | typeof UNCLEAR
+  header(name: string): string | undefined | typeof AMBIGUOUS
 }
 
 /**
@@ -16,14 +16,14 @@ export type HeaderSource = {
  * @param headers name, value, name, value.
  * @param name in lower case, with letters, digits and `-` only.
  */
-export function findHeader(headers: readonly string[], name: string): string | undefined | typeof UNCLEAR {
+export function findHeader(headers: readonly string[], name: string): string | undefined | typeof AMBIGUOUS {
   let value: string | undefined
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const written = headers[i] as string
     if (written.length !== name.length) continue
     const lower = written.toLowerCase()
     if (lower !== name && foldHeaderName(lower) !== name) continue
-    if (lower !== name || value !== undefined) return UNCLEAR
+    if (lower !== name || value !== undefined) return AMBIGUOUS
     value = headers[i + 1] as string
   }
   return value

@@ -1,5 +1,5 @@
 import type { HeaderValue } from '../load/policy-route.ts'
-import { type HeaderSource, UNCLEAR } from './find-header.ts'
+import { type HeaderSource, AMBIGUOUS } from './find-header.ts'
 
 /**
  * Routes of one method and path that differ in their required headers.
@@ -56,7 +56,7 @@ export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSourc
   const values = new Map<string, string>()
   for (const name of choice.names) {
     const value = readHeader(request, name)
-    if (value === UNCLEAR) return undefined
+    if (value === AMBIGUOUS) return undefined
     if (value !== undefined) values.set(name, value)
   }
   for (const { names, byValues } of choice.layers) {
@@ -85,14 +85,14 @@ const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0
  * MCP encodes values that are not plain ASCII as Base64. After decoding, each tool has the same name in both notations.
  * Source: MCP 2026-07-28, Streamable HTTP.
  */
-function readHeader(request: HeaderSource, name: string): string | undefined | typeof UNCLEAR {
+function readHeader(request: HeaderSource, name: string): string | undefined | typeof AMBIGUOUS {
   const value = request.header(name)
   if (typeof value !== 'string' || !name.startsWith(MCP_PREFIX) || name === MCP_VERSION) return value
   const version = request.header(MCP_VERSION)
-  if (typeof version !== 'string' || !MCP_REVISION.test(version)) return UNCLEAR
+  if (typeof version !== 'string' || !MCP_REVISION.test(version)) return AMBIGUOUS
   const encoded = BASE64.exec(value)?.[1]
   const said = !value.startsWith('=?') ? value : encoded === undefined ? undefined : decodeUtf8(encoded)
-  return said === undefined || IS_READ_OTHERWISE.test(said) ? UNCLEAR : said
+  return said === undefined || IS_READ_OTHERWISE.test(said) ? AMBIGUOUS : said
 }
 
 function decodeUtf8(base64: string): string | undefined {

@@ -1,5 +1,5 @@
 import type { RequestValue } from '../load/policy-route.ts'
-import { type HeaderSource, UNCLEAR } from './find-header.ts'
+import { type HeaderSource, AMBIGUOUS } from './find-header.ts'
 
 export type RequestValues = HeaderSource & {
   /** Values of the path parameters of the route, as in the canonical path. */
@@ -15,7 +15,7 @@ export function readRequestValue(value: RequestValue, request: RequestValues): s
       return decode(request.params[value.name])
     case 'header': {
       const found = request.header(value.name)
-      return found === UNCLEAR ? undefined : found
+      return found === AMBIGUOUS ? undefined : found
     }
     case 'query':
       return readQuery(request.query, value.name)

@@ -12,22 +12,22 @@ function opened(): CircuitBreaker {
 t.test('CircuitBreaker opens after the configured number of consecutive failures', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
   t.same([circuit.failed(1, 1), circuit.failed(2, 2)], [false, false])
-  t.equal(circuit.takes, true)
+  t.equal(circuit.isAccepting, true)
   t.equal(circuit.failed(3, 3), true)
-  t.same([circuit.state, circuit.takes, circuit.pauseMs], ['open', false, 1_000])
+  t.same([circuit.state, circuit.isAccepting, circuit.pauseMs], ['open', false, 1_000])
 })
 
 t.test('CircuitBreaker resets the failures after a response', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
   circuit.failed(1, 1)
   circuit.failed(2, 2)
-  circuit.answered(3)
+  circuit.succeeded(3)
   t.same([circuit.failed(4, 4), circuit.failed(5, 5), circuit.failed(6, 6)], [false, false, true])
 })
 
 t.test('CircuitBreaker does not count a failure when a concurrent request got a response', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
-  circuit.answered(10)
+  circuit.succeeded(10)
   for (let i = 0; i < 100; i++) t.equal(circuit.failed(10 - i, 10 - i), false)
   t.equal(circuit.state, 'closed')
 })
@@ -35,29 +35,29 @@ t.test('CircuitBreaker does not count a failure when a concurrent request got a 
 t.test('CircuitBreaker allows one probe at a time when half-open', async (t) => {
   const circuit = opened()
   circuit.halfOpen(10)
-  t.equal(circuit.takes, true)
-  circuit.began(10)
-  t.equal(circuit.takes, false)
+  t.equal(circuit.isAccepting, true)
+  circuit.started(10)
+  t.equal(circuit.isAccepting, false)
   circuit.ended(10)
-  t.equal(circuit.takes, true, 'a probe whose client left does not count')
-  circuit.began(15)
-  circuit.answered(20)
-  t.same([circuit.state, circuit.takes], ['closed', true])
+  t.equal(circuit.isAccepting, true, 'a probe whose client left does not count')
+  circuit.started(15)
+  circuit.succeeded(20)
+  t.same([circuit.state, circuit.isAccepting], ['closed', true])
 })
 
 t.test('CircuitBreaker allows no second probe when a request from before it opened ends', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
-  circuit.began(1)
+  circuit.started(1)
   for (let at = 2; at <= 4; at++) circuit.failed(at, at)
   circuit.halfOpen(10)
-  circuit.began(11)
+  circuit.started(11)
   circuit.ended(1)
-  t.equal(circuit.takes, false, 'the probe is still in progress')
-  circuit.began(12)
+  t.equal(circuit.isAccepting, false, 'the probe is still in progress')
+  circuit.started(12)
   circuit.ended(12)
-  t.equal(circuit.takes, false, 'a request beside the probe does not replace it')
+  t.equal(circuit.isAccepting, false, 'a request beside the probe does not replace it')
   circuit.ended(11)
-  t.equal(circuit.takes, true)
+  t.equal(circuit.isAccepting, true)
 })
 
 t.test('CircuitBreaker waits longer after each failed probe, up to a limit', async (t) => {
@@ -68,12 +68,12 @@ t.test('CircuitBreaker waits longer after each failed probe, up to a limit', asy
     [30, 3_000],
   ] as const) {
     circuit.halfOpen(at)
-    circuit.began(at)
+    circuit.started(at)
     t.equal(circuit.failed(at, at), true)
     t.same([circuit.state, circuit.pauseMs], ['open', pauseMs])
   }
   circuit.halfOpen(40)
-  circuit.answered(41)
+  circuit.succeeded(41)
   t.equal(circuit.pauseMs, 1_000)
 })
 
@@ -83,7 +83,7 @@ t.test('CircuitBreaker ignores a failure from before it opened', async (t) => {
   circuit.halfOpen(10)
   t.equal(circuit.failed(9, 9), false)
   t.equal(circuit.state, 'half_open')
-  circuit.answered(11)
+  circuit.succeeded(11)
   t.equal(circuit.state, 'closed', 'a late response counts as a response')
 })
 
@@ -95,7 +95,7 @@ function timed() {
   const fail = (times: number) => {
     for (let i = 0; i < times; i++) {
       clock.ms += 1
-      circuit.began(clock.ms)
+      circuit.started(clock.ms)
       circuit.failed(clock.ms, clock.ms)
       circuit.ended(clock.ms)
     }
@@ -123,7 +123,7 @@ t.test('rejectsForMs() allows one trial after the pause, and doubles the pause w
   for (let i = 0; i < 5; i++) {
     clock.ms += rejectsForMs() ?? 0
     t.equal(rejectsForMs(), undefined, 'the first request may try')
-    circuit.began(clock.ms)
+    circuit.started(clock.ms)
     t.equal(rejectsForMs(), 1_000, 'the second request may not')
     circuit.failed(clock.ms, clock.ms)
     circuit.ended(clock.ms)
@@ -133,13 +133,13 @@ t.test('rejectsForMs() allows one trial after the pause, and doubles the pause w
   t.same(changes, [false], 'a failed trial is not reported')
 })
 
-t.test('answered() closes the circuit for all requests', async (t) => {
+t.test('succeeded() closes the circuit for all requests', async (t) => {
   const { clock, changes, circuit, fail, rejectsForMs } = timed()
   fail(5)
   clock.ms += 1_000
   t.equal(rejectsForMs(), undefined)
-  circuit.began(clock.ms)
-  circuit.answered(clock.ms)
+  circuit.started(clock.ms)
+  circuit.succeeded(clock.ms)
   circuit.ended(clock.ms)
   t.equal(rejectsForMs(), undefined)
   t.same(changes, [false, true])

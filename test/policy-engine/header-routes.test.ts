@@ -4,7 +4,7 @@ import { findConflicts } from '../../policy-engine/checks/find-conflicts.ts'
 import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 import { visibleNames } from '../../policy-engine/load/policy-sources.ts'
 import type { RouteKey } from '../../policy-engine/load/route-keys.ts'
-import { findHeader, UNCLEAR } from '../../policy-engine/match/find-header.ts'
+import { findHeader, AMBIGUOUS } from '../../policy-engine/match/find-header.ts'
 import { parsePathTemplate } from '../../policy-engine/match/path-template.ts'
 import { buildRouteTable } from '../../policy-engine/match/route-table.ts'
 
@@ -117,8 +117,8 @@ t.test('each route of a path uses its own parameter names', async (t) => {
 t.test('findHeader() distinguishes a missing header from an ambiguous one', async (t) => {
   t.equal(findHeader([], 'x-a'), undefined)
   t.equal(findHeader(['X-A', ''], 'x-a'), '')
-  t.equal(findHeader(['X-A', '1', 'x-a', '1'], 'x-a'), UNCLEAR)
-  t.equal(findHeader(['x_a', '1'], 'x-a'), UNCLEAR)
+  t.equal(findHeader(['X-A', '1', 'x-a', '1'], 'x-a'), AMBIGUOUS)
+  t.equal(findHeader(['x_a', '1'], 'x-a'), AMBIGUOUS)
   t.equal(findHeader(['x-b', '1', 'xx-a', '2'], 'x-a'), undefined)
 })
 

@@ -113,16 +113,16 @@ function round(ratio: number): number {
   return Math.round(ratio * 100) / 100
 }
 
-type Overload = { readonly monitor: OverloadMonitor; close(): void }
+type OpenOverloadMonitor = { readonly monitor: OverloadMonitor; close(): void }
 
-export function openOverload(options: {
+export function openOverloadMonitor(options: {
   readonly limits: OverloadLimits
   readonly logger: Logger
   /** Number of processes that share the container's memory. */
   readonly processes: number
   /** Replaces the measurement of this process. */
   readonly readPressure: (() => PressureReading) | undefined
-}): Overload {
+}): OpenOverloadMonitor {
   const reader = createPressureReader({ ...options, tickMs: () => performance.now() })
   const monitor = new OverloadMonitor({
     limits: options.limits,

@@ -2,7 +2,7 @@ import { constants, hash, verify } from 'node:crypto'
 import { DPOP_ALGORITHMS } from '../../../oauth/dpop-algorithms.ts'
 import type { ProofFault } from '../../../policy-engine/decide/rejection.ts'
 import type { IssuerKey } from '../jwt/issuer-key.ts'
-import { fits, readJwk } from '../jwt/read-jwk.ts'
+import { matchesKeyKind, readJwk } from '../jwt/read-jwk.ts'
 import { type JwtParts, readJwtParts } from '../jwt/read-jwt-parts.ts'
 
 export type ProofRequest = {
@@ -81,7 +81,7 @@ function readProof(text: string): Proof | ProofFault {
   const jwk = header.get('jwk')
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'bad_key'
   const key = readJwk(new Map<string, unknown>(Object.entries(jwk)), ALLOWED)
-  if (typeof key === 'string' || !fits(algorithm, key.kind)) return 'bad_key'
+  if (typeof key === 'string' || !matchesKeyKind(algorithm, key.kind)) return 'bad_key'
   if (key.algorithm !== undefined && key.algorithm !== algorithm) return 'bad_key'
   return { parts, key, thumbprint: thumbprintOf(key) }
 }

@@ -59,7 +59,7 @@ export class TokenCache {
       sizeCalculation: ({ status }) => tokenStatusBytes(status),
       dispose: (entry, key) => {
         this.#entries[entry.kind] -= 1
-        this.#forgetGrant(key, entry.status)
+        this.#removeFromGrant(key, entry.status)
       },
     })
     this.#inactive = new LRUCache({
@@ -134,7 +134,7 @@ export class TokenCache {
     return !status.active || capMs === undefined || tickMs < knownAtMs + capMs(status.caller.issuer)
   }
 
-  #forgetGrant(key: string, status: TokenStatus): void {
+  #removeFromGrant(key: string, status: TokenStatus): void {
     if (!status.active || status.caller.grant === undefined) return
     const { grant } = status.caller
     const keys = this.#keysOfGrant.get(grant)

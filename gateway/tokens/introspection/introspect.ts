@@ -14,7 +14,7 @@ import {
   type IntrospectionClient,
   type IntrospectionClientOptions,
 } from './introspection-client.ts'
-import { keptClaims, readIntrospection } from './read-introspection.ts'
+import { pickReadMembers, readIntrospection } from './read-introspection.ts'
 
 /**
  * The introspection cache that gateways share in Redis. Without this cache, each gateway introspects every token
@@ -89,7 +89,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
       const response = await questions.ask(token)
       const claims = readNamedClaims(membersOf(response), names)
       const status = read(response, claims)
-      known?.keep(token, { response: keptClaims(response), claims }, status, startedMs)
+      known?.keep(token, { response: pickReadMembers(response), claims }, status, startedMs)
       return { status, ageMs: 0, ttlMs }
     },
     load: questions.load,

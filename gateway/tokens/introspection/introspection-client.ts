@@ -124,11 +124,11 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 
   async function sendToken(token: string, signal: AbortSignal): Promise<unknown> {
     const startedMs = tickMs()
-    circuit.began(startedMs)
+    circuit.started(startedMs)
     try {
       const response = await send(token, signal)
       if (isActive(response)) probe.active(token)
-      circuit.answered(tickMs())
+      circuit.succeeded(tickMs())
       return response
     } catch (error) {
       if (error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS') {
@@ -140,7 +140,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
         unavailableReason = CREDENTIALS_REJECTED
       }
       if (isRejection(error)) {
-        circuit.answered(tickMs())
+        circuit.succeeded(tickMs())
         lastFailure = undefined
       } else {
         lastFailure = signal.aborted ? tooLate(timeoutMs, error) : error

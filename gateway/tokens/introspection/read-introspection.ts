@@ -83,7 +83,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
 }
 
 /** Every member that `readIntrospection` reads. */
-const KEPT = [
+const READ_MEMBERS = [
   'active',
   'aud',
   'client_id',
@@ -100,9 +100,9 @@ const KEPT = [
 ]
 
 /** Returns the members of a response that the gateway reads. All other data, which may be personal, is dropped. */
-export function keptClaims(response: unknown): Readonly<Record<string, unknown>> {
+export function pickReadMembers(response: unknown): Readonly<Record<string, unknown>> {
   const claims = new Map<string, unknown>(Object.entries(response ?? {}))
-  return Object.fromEntries(KEPT.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])))
+  return Object.fromEntries(READ_MEMBERS.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])))
 }
 
 function headerSafe(claims: ReadonlyMap<string, unknown>, name: string): string | undefined {

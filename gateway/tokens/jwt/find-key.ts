@@ -1,5 +1,5 @@
 import type { IssuerKey } from './issuer-key.ts'
-import { fits } from './read-jwk.ts'
+import { matchesKeyKind } from './read-jwk.ts'
 
 /**
  * Finds the key that a token names by `kid`, among the keys that work with the algorithm of the token. A token without
@@ -15,7 +15,7 @@ export function findKey(
   const { keyId, algorithm } = wanted
   const named = keyId === undefined ? keys : keys.filter((key) => key.kid === keyId)
   const [key, ...others] = named.filter(
-    (one) => fits(algorithm, one.kind) && (one.algorithm === undefined || isOne(one.algorithm, algorithm)),
+    (one) => matchesKeyKind(algorithm, one.kind) && (one.algorithm === undefined || isOne(one.algorithm, algorithm)),
   )
   if (key === undefined) return keyId !== undefined && named.length > 0 ? 'unfit' : 'unknown'
   return others.length === 0 ? key : 'unfit'

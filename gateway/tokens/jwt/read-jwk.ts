@@ -31,9 +31,9 @@ export function readJwk(
   const algorithm = jwk.get('alg')
   if (algorithm !== undefined) {
     if (typeof algorithm !== 'string' || !ALGORITHMS.has(algorithm)) return 'unsupported'
-    if (!fits(algorithm, kind)) return 'algorithm_mismatch'
+    if (!matchesKeyKind(algorithm, kind)) return 'algorithm_mismatch'
     if (!allowed.has(algorithm)) return 'algorithm_not_allowed'
-  } else if (![...allowed].some((name) => fits(name, kind))) return 'algorithm_not_allowed'
+  } else if (![...allowed].some((name) => matchesKeyKind(name, kind))) return 'algorithm_not_allowed'
 
   const members = publicMembers(jwk, kind)
   const key = members === undefined ? undefined : toKey(members)
@@ -49,7 +49,7 @@ export function readJwk(
 }
 
 /** Returns whether an algorithm works with a kind of key. */
-export function fits(algorithm: string, kind: KeyKind): boolean {
+export function matchesKeyKind(algorithm: string, kind: KeyKind): boolean {
   const needed = ALGORITHMS.get(algorithm)
   return needed !== undefined && needed.kty === kind.kty && needed.curve === kind.curve
 }

@@ -26,13 +26,13 @@ export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
  * Creates a receiver of Security Event Tokens. An event is taken when its revocations apply in this process. With a
  * shared Redis, the revocations must also be written to Redis for the other gateways. Otherwise the receiver asks the
  * issuer to send the event again. A repeated event does no harm.
- * @param options.tell rejects when a revocation cannot be written for the other gateways.
+ * @param options.publish rejects when a revocation cannot be written for the other gateways.
  */
 export function createEventReceiver(options: {
   readonly issuers: readonly EventIssuer[]
   /** Applies revocations in this process. */
   readonly revoke: (revocations: readonly Revocation[]) => void
-  readonly tell: (revocation: Revocation & { readonly issuer: string }) => Promise<void>
+  readonly publish: (revocation: Revocation & { readonly issuer: string }) => Promise<void>
   readonly nowSeconds: () => number
   readonly logger: Logger
   readonly failures: FailureLog
@@ -50,7 +50,7 @@ export function createEventReceiver(options: {
         return rejected({ err: 'invalid_request', description: 'An event has no subject.' }, issuer)
       const { revocations, ignored } = meaning
       if (revocations.length > 0) options.revoke(revocations)
-      for (const revocation of revocations) await options.tell(revocation)
+      for (const revocation of revocations) await options.publish(revocation)
       const about = { issuer, jti: id, revocations: revocations.length }
       if (ignored.length === 0)
         logger.info({ event: 'security_event_taken', ...about }, 'an issuer revoked tokens')
@@ -99,7 +99,7 @@ export function openEventReceiver(
     ...parts,
     issuers,
     nowSeconds,
-    tell: async (revocation) => {
+    publish: async (revocation) => {
       if (shared !== undefined) await relayRevocation(shared.redis, revocation, nowSeconds())
     },
   })

@@ -23,7 +23,7 @@ type TokenState = {
 }
 
 /** Creates a function that applies revocations to cached token status and open WebSocket sessions. */
-export function revoker({ tokenValidator, sessions, metrics }: TokenState) {
+export function createRevoke({ tokenValidator, sessions, metrics }: TokenState) {
   return (revocations: readonly Revocation[], issuer?: string): void => {
     metrics.revocations(revocations.length)
     for (const revocation of revocations) tokenValidator.revoke(revocation, issuer)
@@ -56,7 +56,7 @@ export function createChannels(
 export function revocationListener(state: TokenState): RevocationListener {
   const { tokenValidator, sessions, metrics } = state
   return {
-    onRevoked: revoker(state),
+    onRevoked: createRevoke(state),
     onGap() {
       metrics.revocationGap()
       tokenValidator.clear()

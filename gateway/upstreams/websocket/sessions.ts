@@ -87,7 +87,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         if (others === 0) ofCaller.delete(caller)
         else ofCaller.set(caller, others)
         if (opened === undefined) return
-        rechecks.forget(opened)
+        rechecks.remove(opened)
         clearTimeout(sessions.get(opened))
         sessions.delete(opened)
         if (draining && sessions.size === 0) drained.resolve()

@@ -35,7 +35,7 @@ export type TokenRechecks = {
   addNow(open: OpenSession): void
   /** Returns whether the last validation had no result. Such a validation must be repeated. */
   isInDoubt(open: OpenSession): boolean
-  forget(open: OpenSession): void
+  remove(open: OpenSession): void
 }
 
 /** Maximum number of concurrent validations from the queue. Requests must not wait behind thousands of sessions. */
@@ -52,7 +52,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
   const inDoubt = new WeakMap<OpenSession, number>()
   let working = 0
 
-  async function judge(open: OpenSession): Promise<void> {
+  async function recheck(open: OpenSession): Promise<void> {
     const { session, identity } = open
     if (identity === undefined) return
     const startedMs = tickMs()
@@ -74,7 +74,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     working += 1
     for (const open of due) {
       due.delete(open)
-      await judge(open)
+      await recheck(open)
     }
     working -= 1
   }
@@ -84,9 +84,9 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
       due.add(open)
       if (working < AT_ONCE) void work()
     },
-    addNow: (open) => void judge(open),
+    addNow: (open) => void recheck(open),
     isInDoubt: (open) => inDoubt.has(open),
-    forget(open) {
+    remove(open) {
       due.delete(open)
       inDoubt.delete(open)
     },

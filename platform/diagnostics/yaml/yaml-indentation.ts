@@ -13,8 +13,8 @@ import { needsQuotes, unclosedQuotedKey } from './yaml-quotes.ts'
 /** Explains text at the position of a key: a missing space, an extra colon, or an indentation that is too deep. */
 export function notAKey(text: string, position: number, message: string): SyntaxProblem {
   const line = lineAt(text, position)
-  const forgotten = missingSpace(text, line)
-  if (forgotten !== undefined) return forgotten
+  const missing = missingSpace(text, line)
+  if (missing !== undefined) return missing
   if (message.startsWith('A block sequence')) return misaligned(text, position)
   const rest = text.slice(position, line.end)
   if (/^["']/.test(rest) && !closesInLine(rest)) return unclosedQuotedKey(text, position)
@@ -41,9 +41,9 @@ export function misaligned(text: string, position: number): SyntaxProblem {
   const found = lineAt(text, position)
   // The parser reports the end of the map above, which includes empty lines and comments.
   const line = /^[ \t]*[^\s#]/.test(found.text) ? found : (lineAfter(text, found) ?? found)
-  const forgotten =
+  const missing =
     /^\s*-/.test(line.text) && !/^\s*-\S/.test(line.text) ? undefined : missingSpace(text, line)
-  if (forgotten !== undefined) return forgotten
+  if (missing !== undefined) return missing
   const { start, length } = wordsOf(line)
   if (/^[ \t]*- /.test(line.text) && isAmongKeys(text, line))
     return problem(

@@ -89,8 +89,8 @@ function explainUnexpected(message: string, text: string, position: number): Syn
     )
   if (/^(Block scalar header|Not a YAML token)/.test(message)) return blockHeader(text, position)
   if (message.includes('at node end')) {
-    const forgotten = missingSpace(text, line) ?? indentedStart(text, position)
-    if (forgotten !== undefined) return forgotten
+    const missing = missingSpace(text, line) ?? indentedStart(text, position)
+    if (missing !== undefined) return missing
     if (isInBrackets(text, position)) return missingComma(position)
     const opened = /:\s+(?=[{[])/.exec(line.text)
     if (opened !== null && '}]'.includes(text.charAt(position - 1))) {

@@ -68,7 +68,7 @@ t.test('the series of several processes are summed', async (t) => {
   t.match(sum, /^requests_total 2$/m)
 })
 
-t.test('forget() removes the matching series, and later increments on them are lost', async (t) => {
+t.test('remove() removes the matching series, and later increments on them are lost', async (t) => {
   const registry = new Registry()
   const config = { name: 'requests_total', help: 'How many.', labelNames: ['route'] as const }
   const counter = new BufferedCounter({ ...config, registers: [registry] })
@@ -85,7 +85,7 @@ t.test('forget() removes the matching series, and later increments on them are l
   }
   count()
   await registry.metrics()
-  for (const metric of [counter, histogram]) metric.forget(({ route }) => route === 'a')
+  for (const metric of [counter, histogram]) metric.remove(({ route }) => route === 'a')
   count()
   const text = await registry.metrics()
   t.notMatch(text, 'route="a"')

@@ -50,7 +50,7 @@ function someMetrics() {
   route.rateLimited('limited')
   route.sessionEnded(1000)
   const upstream = metrics.upstream('api')
-  upstream.answered(503, 0.01)
+  upstream.responded(503, 0.01)
   upstream.failed('reset')
   upstream.retried()
   metrics.tokens.hit('jwt')

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { createRequestIds, givenRequestId } from '../../../gateway/observability/request-id.ts'
+import { createRequestIds, readRequestId } from '../../../gateway/observability/request-id.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 /** More IDs than the random bytes of one draw provide. */
@@ -34,9 +34,9 @@ t.test('createRequestIds() uses each random digit once', async (t) => {
   for (const [at, column] of columns.entries()) if (at !== 3) t.equal(new Set(column).size, 16, `digit ${at}`)
 })
 
-t.test('givenRequestId() accepts 1 to 128 letters, digits, hyphens and underscores', async (t) => {
+t.test('readRequestId() accepts 1 to 128 letters, digits, hyphens and underscores', async (t) => {
   const given = (id: string | undefined): string | undefined =>
-    givenRequestId({ headers: id === undefined ? {} : { 'x-request-id': id } } as unknown as IncomingMessage)
+    readRequestId({ headers: id === undefined ? {} : { 'x-request-id': id } } as unknown as IncomingMessage)
   for (const id of ['a', 'Z', '0', 'azAZ09-_', 'a'.repeat(128)]) t.equal(given(id), id)
   for (const id of [
     undefined,

@@ -10,7 +10,7 @@ const named = (...names: string[]) => names.map((name) => ({ name }))
 t.test('the series of a removed route expire after a delay, except when the route returns', async (t) => {
   const registry = new Registry()
   const meters = createRouteMeters([registry])
-  const tell = retireRoutes(meters.forget, 20)
+  const tell = retireRoutes(meters.remove, 20)
   const count = (name: string): void => {
     const meter = meters.of(name)
     meter.finished('GET', 200, 0.001)

@@ -74,7 +74,7 @@ t.test('sessionEnded() takes the label of a close code from a closed list', asyn
   ])
 })
 
-t.test('forget() removes all series of one route, and later increments on them are lost', async (t) => {
+t.test('remove() removes all series of one route, and later increments on them are lost', async (t) => {
   const { registry, meters } = routeMeters()
   const denied: Decision = { decision: 'deny', reason: 'condition' }
   const count = (meter: ReturnType<typeof meters.of>): void => {
@@ -93,7 +93,7 @@ t.test('forget() removes all series of one route, and later increments on them a
     (await registry.metrics()).split('\n').filter((line) => line.includes(`route="${route}"`)).length
   const before = await seriesWith('p/kept')
   t.equal(await seriesWith('p/removed'), before)
-  meters.forget('p/removed')
+  meters.remove('p/removed')
   t.equal(await seriesWith('p/removed'), 0)
   count(removed)
   t.equal(await seriesWith('p/removed'), 0)

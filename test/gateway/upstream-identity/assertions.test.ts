@@ -46,15 +46,15 @@ for (const key of [generateAssertionKey(), ed25519])
   )
 
 t.test('one assertion per caller and upstream is reused until shortly before its expiry', async (t) => {
-  const assertFor = assertWith(generateAssertionKey())
+  const assertionsFor = assertWith(generateAssertionKey())
   const caller = aCaller({ expiresAtSeconds: 5_000 })
-  const first = assertFor('courses')(caller, 1_000_000)
-  t.equal(assertFor('courses')(caller, 1_044_999), first)
-  const second = assertFor('courses')(caller, 1_045_000)
+  const first = assertionsFor('courses')(caller, 1_000_000)
+  t.equal(assertionsFor('courses')(caller, 1_044_999), first)
+  const second = assertionsFor('courses')(caller, 1_045_000)
   t.not(second, first)
   t.not(decodeJwt(second).jti, decodeJwt(first).jti)
-  t.equal(decodeJwt(assertFor('posts')(caller, 1_000_000)).aud, 'posts')
-  t.not(assertFor('courses')(aCaller({ expiresAtSeconds: 5_000 }), 1_045_000), second, 'another token')
+  t.equal(decodeJwt(assertionsFor('posts')(caller, 1_000_000)).aud, 'posts')
+  t.not(assertionsFor('courses')(aCaller({ expiresAtSeconds: 5_000 }), 1_045_000), second, 'another token')
 })
 
 t.test('an assertion never outlives the token', async (t) => {

@@ -30,7 +30,7 @@ async function startForwarder(
       ejection: { failures: FAILURES, longestPauseMs: 30_000 },
     },
     {
-      meter: { answered: () => undefined, failed: () => undefined, retried: () => undefined },
+      meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
       resolve,
       tickMs: () => performance.now(),
       logger: { info: () => undefined, warn: () => undefined },

@@ -112,7 +112,7 @@ t.test(
     const opens = Array.from({ length: 1_000 }, (_, index) => session(String(index)))
     for (const open of [...opens, ...opens]) rechecks.add(open)
     let most = 0
-    rechecks.forget(opens.at(-1) as OpenSession)
+    rechecks.remove(opens.at(-1) as OpenSession)
     while (waiting.length > 0) {
       most = Math.max(most, waiting.length)
       for (const answer of waiting.splice(0)) answer()
