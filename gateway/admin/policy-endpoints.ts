@@ -12,12 +12,12 @@ export function policyEndpoints(policies: {
     {
       method: 'POST',
       path: '/reload',
-      answer: async () => reloadResponse(await policies.reload('endpoint')),
+      respond: async () => reloadResponse(await policies.reload('endpoint')),
     },
     {
       method: 'GET',
       path: '/policies',
-      async answer() {
+      async respond() {
         const body = await policies.describe()
         return body === undefined ? { status: 503, body: NO_WORKER } : { status: 200, body }
       },
@@ -25,7 +25,7 @@ export function policyEndpoints(policies: {
     {
       method: 'GET',
       path: '/schemas/policy.v1.json',
-      answer: () => ({ status: 200, body: policySchema('Policy'), type: 'application/schema+json' }),
+      respond: () => ({ status: 200, body: policySchema('Policy'), type: 'application/schema+json' }),
     },
   ]
 }

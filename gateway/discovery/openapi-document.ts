@@ -46,12 +46,12 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 
   async function refresh(): Promise<void> {
     clearTimeout(timer)
-    const answers = await Promise.all(describedUpstreams.map(tryFetch))
+    const documents = await Promise.all(describedUpstreams.map(tryFetch))
     if (closed) return
-    const fetched = answers.filter((answer) => answer !== undefined)
+    const fetched = documents.filter((document) => document !== undefined)
     if (fetched.length > 0)
       cached = new Map([...cached, ...fetched.map((one) => [one.upstream, one] as const)])
-    timer = setTimeout(refresh, fetched.length === answers.length ? REFRESH_MS : RETRY_MS)
+    timer = setTimeout(refresh, fetched.length === documents.length ? REFRESH_MS : RETRY_MS)
     timer.unref()
   }
 

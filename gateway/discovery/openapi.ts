@@ -47,12 +47,12 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     for (const [path, item] of Object.entries(readObject(document['paths']))) {
       const { kept, shared } = splitPathItem(readObject(item))
       for (const [method, operation] of kept) {
-        for (const [index, { route, served }] of findServed(method, path, source.upstream).entries()) {
-          const target = paths.get(served) ?? new Map(shared)
+        for (const [index, { route, publicPath }] of findServed(method, path, source.upstream).entries()) {
+          const target = paths.get(publicPath) ?? new Map(shared)
           const { operationId: _taken, ...withoutId } = readObject(operation)
           // OpenAPI 3.1 section 4.8.10: an operationId is unique in a document.
           target.set(method, secured(index === 0 ? readObject(operation) : withoutId, route))
-          paths.set(served, target)
+          paths.set(publicPath, target)
           described.add(`${route.name} ${method}`)
         }
       }
@@ -74,11 +74,11 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
   /** Returns the routes to an operation of an upstream, each with the path that clients use: one per mount. */
   function findServed(method: string, path: string, upstream: string) {
     return mountsOf(upstream, options.routes).flatMap((mount) => {
-      const served = `${mount}${path}`
-      const found = options.match(method.toUpperCase(), served.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
+      const publicPath = `${mount}${path}`
+      const found = options.match(method.toUpperCase(), publicPath.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
       const isServed =
         found.kind === 'route' && found.route.upstream === upstream && (found.route.mount ?? '') === mount
-      return isServed ? [{ route: found.route, served }] : []
+      return isServed ? [{ route: found.route, publicPath }] : []
     })
   }
 

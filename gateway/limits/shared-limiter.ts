@@ -71,16 +71,16 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
     return local.take(limit, key, tickMs())
   }
 
-  async function ask(limit: RateLimit, key: string): Promise<RateLimitState> {
-    let answer: readonly [number, number, number]
+  async function takeShared(limit: RateLimit, key: string): Promise<RateLimitState> {
+    let reply: readonly [number, number, number]
     try {
-      answer = await run(redis, key, limit)
+      reply = await run(redis, key, limit)
     } catch {
       shared.failed()
       return fallBack('failed', limit, key)
     }
     shared.succeeded()
-    const [allowed, resetUs, retryAfterUs] = answer
+    const [allowed, resetUs, retryAfterUs] = reply
     const resetMs = resetUs / 1_000
     local.merge(key, resetMs, tickMs())
     if (allowed === 1) return allowance(limit, resetMs)
@@ -93,7 +93,7 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
       const denied = local.denialOf(limit, key, nowMs)
       if (denied !== undefined) return denied
       const reason = shared.unavailableReason()
-      return reason === undefined ? ask(limit, key) : fallBack(reason, limit, key)
+      return reason === undefined ? takeShared(limit, key) : fallBack(reason, limit, key)
     },
   }
 }
@@ -107,7 +107,7 @@ async function run(
   return parseReply(await redis.takeFromLimit(redisKey, limit.intervalMs * 1_000, limit.perMs * 1_000))
 }
 
-function parseReply(answer: unknown): readonly [number, number, number] {
-  if (!Array.isArray(answer) || answer.length !== 3) throw new Error('unexpected reply from Redis')
-  return [Number(answer[0]), Number(answer[1]), Number(answer[2])]
+function parseReply(reply: unknown): readonly [number, number, number] {
+  if (!Array.isArray(reply) || reply.length !== 3) throw new Error('unexpected reply from Redis')
+  return [Number(reply[0]), Number(reply[1]), Number(reply[2])]
 }

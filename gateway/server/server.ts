@@ -159,8 +159,8 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
   }
   closing.add(socket)
   // Requests that were received completely get their responses before the connection closes for the invalid input.
-  const answering = current?.req.complete === true && !current.writableEnded ? current : undefined
-  const last = lastCompleteWaiting(socket) ?? answering
+  const currentResponse = current?.req.complete === true && !current.writableEnded ? current : undefined
+  const last = lastCompleteWaiting(socket) ?? currentResponse
   if (last !== undefined) {
     last.once('finish', () => endConnection(socket))
     return

@@ -7,9 +7,9 @@ import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 export type TokenCheck =
   | { readonly kind: 'known'; readonly status: TokenStatus }
   /** By its signature. */
-  | { readonly kind: 'jwt'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
+  | { readonly kind: 'jwt'; validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
   /** By introspection: an opaque token, or a JWT of an issuer without JWT verification. */
-  | { readonly kind: 'opaque'; ask(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
+  | { readonly kind: 'opaque'; validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }
 /** The token names an unknown issuer. Or the token needs introspection, and no issuer offers introspection. */
@@ -24,8 +24,8 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   const jwt = readCompactJwt(token)
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
-    const asked = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
-    return asked.length === 0 ? FOREIGN : { kind: 'opaque', ask: (...how) => askInTurn(token, how, asked) }
+    const introspectors = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
+    return introspectors.length === 0 ? FOREIGN : { kind: 'opaque', validate: (...how) => introspectInOrder(token, how, introspectors) }
   }
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
   if (issuer === undefined) return FOREIGN
@@ -33,26 +33,26 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (verify !== undefined)
     return {
       kind: 'jwt',
-      ask: async (_, names) => ({ status: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
+      validate: async (_, names) => ({ status: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
     }
-  return introspect === undefined ? FOREIGN : { kind: 'opaque', ask: (...how) => introspect(token, ...how) }
+  return introspect === undefined ? FOREIGN : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
 }
 
 /** Returns the first active result. A failure counts only when no other issuer returns an active result. */
-async function askInTurn(
+async function introspectInOrder(
   token: string,
   how: readonly [sinceClearMs: number, names: ClaimNames],
-  asked: readonly NonNullable<Issuer['introspect']>[],
+  introspectors: readonly NonNullable<Issuer['introspect']>[],
 ): Promise<IntrospectionResult> {
   let failure: unknown
   let last: IntrospectionResult | undefined
-  for (const introspect of asked) {
+  for (const introspect of introspectors) {
     try {
-      const answer = await introspect(token, ...how)
-      if (answer.status.active) return answer
+      const result = await introspect(token, ...how)
+      if (result.status.active) return result
       // `inactive` means that this issuer does not recognize the token. Any other fault describes the problem more
       // precisely.
-      if (last === undefined || isUnknown(last.status)) last = answer
+      if (last === undefined || isUnknown(last.status)) last = result
     } catch (error) {
       failure ??= error
     }

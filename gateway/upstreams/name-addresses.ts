@@ -54,20 +54,20 @@ export class NameAddresses {
 
   /** Resolves the name now. Never rejects: a failed lookup keeps the cached addresses. */
   async refresh(): Promise<void> {
-    await this.#ask().catch(() => undefined)
+    await this.#resolve().catch(() => undefined)
   }
 
   #refreshed(): Promise<void> {
-    const asked = this.#ask()
-    if (this.#known.length === 0) return asked
+    const resolving = this.#resolve()
+    if (this.#known.length === 0) return resolving
     let timer: NodeJS.Timeout | undefined
     const patience = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, PATIENCE_MS)
     })
-    return Promise.race([asked, patience]).finally(() => clearTimeout(timer))
+    return Promise.race([resolving, patience]).finally(() => clearTimeout(timer))
   }
 
-  #ask(): Promise<void> {
+  #resolve(): Promise<void> {
     this.#flight ??= this.#options
       .resolve(this.#hostname)
       .then((addresses) => this.#learned(addresses))

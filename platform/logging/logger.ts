@@ -84,9 +84,9 @@ export function describeFailure(error: unknown): LoggedError {
 /** Selects the logged members of an error. Libraries attach others, such as bytes from a peer. */
 function describeError(error: Error | LoggedError): LoggedError {
   if (described.has(error)) return error as LoggedError
-  const said: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error as Error) }
+  const serialized: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error as Error) }
   return Object.fromEntries(
-    ERROR_FIELDS.filter((name) => name in said).map((name) => [name, said[name]]),
+    ERROR_FIELDS.filter((name) => name in serialized).map((name) => [name, serialized[name]]),
   ) as LoggedError
 }
 

@@ -5,7 +5,7 @@ export type ManagementEndpoint = {
   /** POST changes state. Web pages cannot call it. */
   readonly method: 'GET' | 'POST'
   readonly path: string
-  readonly answer: () => ManagementResponse | Promise<ManagementResponse>
+  readonly respond: () => ManagementResponse | Promise<ManagementResponse>
 }
 
 export type ManagementResponse = {
@@ -28,13 +28,13 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
-  for (const { method, path, answer } of endpoints) {
+  for (const { method, path, respond } of endpoints) {
     app.route({
       method,
       url: path,
       async handler(request, reply) {
         if (method === 'POST' && isFromPage(request)) return reply.code(403).send(NOT_FOR_PAGES)
-        const { status, body, type = 'application/json' } = await answer()
+        const { status, body, type = 'application/json' } = await respond()
         const text = typeof body === 'string' ? body : JSON.stringify(body)
         return reply.code(status).header('cache-control', 'no-store').type(type).send(text)
       },

@@ -34,8 +34,8 @@ export async function awaitEntriesAfter(
   id: string,
   { count, waitMs }: { readonly count: number; readonly waitMs: number },
 ): Promise<readonly RevocationEntry[]> {
-  const answer = await redis.xread('COUNT', count, 'BLOCK', waitMs, 'STREAMS', REVOCATION_STREAM, id)
-  return toEntries(answer?.[0]?.[1] ?? [])
+  const reply = await redis.xread('COUNT', count, 'BLOCK', waitMs, 'STREAMS', REVOCATION_STREAM, id)
+  return toEntries(reply?.[0]?.[1] ?? [])
 }
 
 /** Returns the ID of the Redis server process. After a change of the ID, Redis can have lost acknowledged writes. */
@@ -49,8 +49,8 @@ export async function readRunId(redis: Redis): Promise<string | undefined> {
   }
 }
 
-function toEntries(answer: readonly (readonly [string, readonly string[]])[]): readonly RevocationEntry[] {
-  return answer.map(([id, fields]) => {
+function toEntries(reply: readonly (readonly [string, readonly string[]])[]): readonly RevocationEntry[] {
+  return reply.map(([id, fields]) => {
     const at = fields.indexOf(REVOCATION_FIELD)
     return { id, revocation: at % 2 === 0 ? readRevocation(fields[at + 1] ?? '') : undefined }
   })

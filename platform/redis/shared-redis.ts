@@ -54,7 +54,7 @@ export async function openSharedRedis(options: {
   const { Command } = await import('ioredis')
   const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) =>
     isClosed
-      ? logger.info({ event: 'redis_used_again' }, 'redis answers again')
+      ? logger.info({ event: 'redis_used_again' }, 'redis responds again')
       : logger.warn({ event: 'redis_given_up' }, `redis: ${PROBLEMS.open}`),
   )
   const succeeded = (): void => circuit.succeeded(0)

@@ -91,8 +91,8 @@ function readHeader(request: HeaderSource, name: string): string | undefined | t
   const version = request.header(MCP_VERSION)
   if (typeof version !== 'string' || !MCP_REVISION.test(version)) return AMBIGUOUS
   const encoded = BASE64.exec(value)?.[1]
-  const said = !value.startsWith('=?') ? value : encoded === undefined ? undefined : decodeUtf8(encoded)
-  return said === undefined || IS_READ_OTHERWISE.test(said) ? AMBIGUOUS : said
+  const decoded = !value.startsWith('=?') ? value : encoded === undefined ? undefined : decodeUtf8(encoded)
+  return decoded === undefined || IS_READ_OTHERWISE.test(decoded) ? AMBIGUOUS : decoded
 }
 
 function decodeUtf8(base64: string): string | undefined {

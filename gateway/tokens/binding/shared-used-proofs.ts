@@ -83,7 +83,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
         resolve(outcome)
       }
       shared.send('set', [KEY_PREFIX + id, '1', 'PX', ttlMs, 'NX']).then(
-        (answer) => settle(answer === 'OK'),
+        (reply) => settle(reply === 'OK'),
         (error: unknown) => settle(isReplyError(error) ? error : undefined),
       )
     })

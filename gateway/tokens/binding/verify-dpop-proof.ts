@@ -46,11 +46,11 @@ export function verifyProof(
   if (proof.thumbprint !== request.thumbprint)
     return { rejected: 'token_invalid', fault: { reason: 'wrong_key' } }
 
-  const told = age === 'current' ? undefined : nextNonce
+  const replacementNonce = age === 'current' ? undefined : nextNonce
   const first = options.used.use(proof.id, proof.expiresAtSeconds, nowSeconds)
   return first instanceof Promise
-    ? first.then((isFirst) => outcome(isFirst, proof, told))
-    : outcome(first, proof, told)
+    ? first.then((isFirst) => outcome(isFirst, proof, replacementNonce))
+    : outcome(first, proof, replacementNonce)
 }
 
 function outcome(

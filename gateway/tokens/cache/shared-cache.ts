@@ -45,9 +45,9 @@ export type SharedCache = {
    * Stores a result for the other gateways, in the background. `startedMs` is the start of the request to the issuer,
    * on the monotonic clock.
    */
-  keep(
+  store(
     token: string,
-    answer: Pick<SharedEntry, 'response' | 'claims'>,
+    introspection: Pick<SharedEntry, 'response' | 'claims'>,
     status: TokenStatus,
     startedMs: number,
   ): void
@@ -61,7 +61,7 @@ const MAX_SEALED_BYTES = 8 * 1024
 /** Maximum clock skew between gateways. An entry from further in the future is not valid. Milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
-type Found = { readonly result: SharedLookupResult; readonly answer?: IntrospectionResult }
+type Found = { readonly result: SharedLookupResult; readonly found?: IntrospectionResult }
 
 /**
  * Creates the second level of the token cache. This level stores active results of one issuer, sealed
@@ -82,16 +82,16 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     shared.succeeded()
     if (sealed.length === 0) return { result: 'miss' }
     const text = sealed.length > MAX_SEALED_BYTES ? undefined : seal.open(sealed)
-    const kept = text === undefined ? undefined : readSharedEntry(text)
-    if (kept === undefined || remainingMs < 0 || kept.askedAtMs > nowMs() + MAX_AHEAD_MS)
+    const stored = text === undefined ? undefined : readSharedEntry(text)
+    if (stored === undefined || remainingMs < 0 || stored.askedAtMs > nowMs() + MAX_AHEAD_MS)
       return { result: 'bad' }
-    const ageMs = ageOf(kept, { nowMs: nowMs(), remainingMs })
-    if (ageMs >= Math.min(kept.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
-    if (!hasClaims(kept.claims, names)) return { result: 'stale' }
-    const status = options.read(kept.response, kept.claims)
+    const ageMs = ageOf(stored, { nowMs: nowMs(), remainingMs })
+    if (ageMs >= Math.min(stored.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
+    if (!hasClaims(stored.claims, names)) return { result: 'stale' }
+    const status = options.read(stored.response, stored.claims)
     if (!status.active) return { result: 'stale' }
     if (await options.isRevoked(status.caller)) return { result: 'revoked' }
-    return { result: 'hit', answer: { status, ageMs, ttlMs: kept.lifetimeMs } }
+    return { result: 'hit', found: { status, ageMs, ttlMs: stored.lifetimeMs } }
   }
 
   async function lookInTime(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
@@ -116,12 +116,12 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
         onResult(unusable)
         return undefined
       }
-      const { result, answer } = await lookInTime(sealOf(token), options.maxAgeMs(sinceClearMs), names)
+      const { result, found } = await lookInTime(sealOf(token), options.maxAgeMs(sinceClearMs), names)
       if (result === 'failed') shared.failed()
       onResult(result)
-      return answer
+      return found
     },
-    keep(token, answer, status, startedMs) {
+    store(token, introspection, status, startedMs) {
       if (!status.active || shared.unavailableReason() !== undefined) return
       const elapsedMs = Math.ceil(tickMs() - startedMs)
       const askedAtMs = nowMs() - elapsedMs
@@ -131,7 +131,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
       const remainingMs = lifetimeMs - elapsedMs
       if (remainingMs <= 0) return
       const seal = sealOf(token)
-      const sealed = seal.close(writeSharedEntry({ ...answer, askedAtMs, lifetimeMs }))
+      const sealed = seal.close(writeSharedEntry({ ...introspection, askedAtMs, lifetimeMs }))
       if (sealed.length > MAX_SEALED_BYTES) return
       shared.redis
         .set(PREFIX + seal.name, sealed, 'PX', remainingMs)

@@ -13,10 +13,10 @@ export type SharedEntry = {
   readonly claims: NamedClaims
 }
 
-export function writeSharedEntry(answer: SharedEntry): string {
+export function writeSharedEntry(entry: SharedEntry): string {
   // JSON has no undefined: a claim that the response does not contain is null.
-  const claims = Array.from(answer.claims, ([name, value]) => [name, value ?? null])
-  return JSON.stringify({ ...answer, claims: Object.fromEntries(claims) })
+  const claims = Array.from(entry.claims, ([name, value]) => [name, value ?? null])
+  return JSON.stringify({ ...entry, claims: Object.fromEntries(claims) })
 }
 
 /**
@@ -47,8 +47,8 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
  * wall clock.
  */
 export function ageOf(
-  answer: Pick<SharedEntry, 'askedAtMs' | 'lifetimeMs'>,
+  entry: Pick<SharedEntry, 'askedAtMs' | 'lifetimeMs'>,
   { nowMs, remainingMs }: { readonly nowMs: number; readonly remainingMs: number },
 ): number {
-  return Math.max(nowMs - answer.askedAtMs, answer.lifetimeMs - remainingMs, 0)
+  return Math.max(nowMs - entry.askedAtMs, entry.lifetimeMs - remainingMs, 0)
 }

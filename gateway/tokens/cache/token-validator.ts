@@ -53,7 +53,7 @@ export type TokenValidator = {
 /** The issuers of one resource, and an ID of the whole set. */
 type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
-type AskedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
+type UncachedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 
 const REVOKED: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
@@ -89,20 +89,20 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     flights.clear()
   }
 
-  async function ask(
+  async function runCheck(
     key: string,
     kind: TokenKind,
-    check: AskedCheck,
+    check: UncachedCheck,
     names: ClaimNames,
   ): Promise<TokenStatus> {
     const startedAt = clears
     const at = { tickMs: tickMs(), nowMs: nowMs() }
-    const answer = await check.ask(at.tickMs - clearedAtMs, names)
-    const { status } = answer
+    const result = await check.validate(at.tickMs - clearedAtMs, names)
+    const { status } = result
     // A revocation may have arrived during the validation. A valid signature does not show that the token is not
     // revoked.
     if (status.active && revoked.has(status.caller)) return REVOKED
-    if (clears === startedAt) cache.set(key, answer, { ...at, kind })
+    if (clears === startedAt) cache.set(key, result, { ...at, kind })
     return status
   }
 
@@ -124,7 +124,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       if (shared !== undefined) return shared
       const check = resolveIssuer(token, issuers)
       if (check.kind === 'known') return check.status
-      const flight = ask(key, kind, check, names).finally(() => {
+      const flight = runCheck(key, kind, check, names).finally(() => {
         if (flights.get(flightKey) === flight) flights.delete(flightKey)
       })
       flights.set(flightKey, flight)

@@ -60,11 +60,11 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
   const { issuer, ttlMs, shared, nowMs, tickMs } = options
-  const questions = createIntrospectionClient(options)
+  const client = createIntrospectionClient(options)
   const scopes = createScopeSets()
   const read = (response: unknown, claims: NamedClaims): TokenStatus =>
     readIntrospection(response, { issuer, nowSeconds: nowMs() / 1_000, scopes, claims })
-  const known =
+  const sharedCache =
     shared === undefined
       ? undefined
       : createSharedCache({
@@ -81,22 +81,22 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
 
   return {
     async introspect(token, sinceClearMs = Number.POSITIVE_INFINITY, names = NO_NAMES) {
-      if (known !== undefined) {
-        const found = await known.find(token, sinceClearMs, names)
+      if (sharedCache !== undefined) {
+        const found = await sharedCache.find(token, sinceClearMs, names)
         if (found !== undefined) return found
       }
       const startedMs = tickMs()
-      const response = await questions.ask(token)
+      const response = await client.introspect(token)
       const claims = readNamedClaims(membersOf(response), names)
       const status = read(response, claims)
-      known?.keep(token, { response: pickReadMembers(response), claims }, status, startedMs)
+      sharedCache?.store(token, { response: pickReadMembers(response), claims }, status, startedMs)
       return { status, ageMs: 0, ttlMs }
     },
-    load: questions.load,
+    load: client.load,
     get unavailableReason() {
-      return questions.unavailableReason
+      return client.unavailableReason
     },
-    close: questions.close,
+    close: client.close,
   }
 }
 

@@ -34,7 +34,7 @@ export type IntrospectionClient = {
    * Returns the issuer's response. Its content is not validated.
    * @throws {UnverifiableError} by rejection: any `IntrospectionError`, or no keys to verify a signed response.
    */
-  ask(token: string): Promise<unknown>
+  introspect(token: string): Promise<unknown>
   /** The number of requests in progress, and of queued ones. */
   readonly load: { readonly working: number; readonly waiting: number }
   /** The reason why introspection fails: a rejection or the last failure. Undefined after a response. */
@@ -77,12 +77,12 @@ const CREDENTIALS_REJECTED = 'the issuer rejects the client credentials of the g
  */
 export function createIntrospectionClient(options: IntrospectionClientOptions): IntrospectionClient {
   const { issuer, timeoutMs, readSigned, tickMs, logger, failures } = options
-  const line = openIntrospectionTransport({
+  const transport = openIntrospectionTransport({
     ...options,
     accept: readSigned === undefined ? 'application/json' : 'application/token-introspection+jwt',
     connections: options.maxConcurrent,
   })
-  const turns = createSemaphore({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
+  const semaphore = createSemaphore({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
   let unavailableReason: string | undefined
   /** Why the issuer did not respond to the last request; undefined after a response. */
   let lastFailure: unknown
@@ -102,7 +102,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   async function send(token: string, signal: AbortSignal): Promise<unknown> {
     let response: unknown = INACTIVE_RESPONSE
     try {
-      const text = await line.ask(token, signal)
+      const text = await transport.send(token, signal)
       response = readSigned === undefined ? parse(text) : await readSigned(text)
     } catch (error) {
       if (!(error instanceof IntrospectionError && TOKEN_ERRORS.has(error.oauthError))) throw error
@@ -156,7 +156,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
    * Introspects a token. After an unclear rejection and an accepted probe, sends the token again. An outage of the
    * issuer can end between the rejection and the probe.
    */
-  async function askNow(token: string, signal: AbortSignal): Promise<unknown> {
+  async function introspectNow(token: string, signal: AbortSignal): Promise<unknown> {
     let rejection: unknown
     try {
       return await sendToken(token, signal)
@@ -185,31 +185,31 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   async function callWithinLimits(token: string): Promise<unknown> {
     rejectWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
-    const turn = turns.take(signal)
-    if (turn === undefined)
+    const slot = semaphore.take(signal)
+    if (slot === undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_OVERLOAD',
         'The queue for introspection requests is full.',
         { retryAfterMs: OVERLOAD_RETRY_MS },
       )
     try {
-      await turn
+      await slot
     } catch (cause) {
       throw tooLate(timeoutMs, cause)
     }
     try {
       // The circuit may have opened while this call was queued.
       rejectWhileSuspended()
-      return await askNow(token, signal)
+      return await introspectNow(token, signal)
     } catch (error) {
       throw error instanceof UnverifiableError || !signal.aborted ? error : tooLate(timeoutMs, error)
     } finally {
-      turns.end()
+      semaphore.end()
     }
   }
 
   return {
-    async ask(token) {
+    async introspect(token) {
       try {
         const response = await callWithinLimits(token)
         options.onResult('answered')
@@ -219,11 +219,11 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
         throw error
       }
     },
-    load: turns,
+    load: semaphore,
     get unavailableReason() {
       return unavailableReason ?? (lastFailure instanceof Error ? lastFailure.message : undefined)
     },
-    close: () => line.close(),
+    close: () => transport.close(),
   }
 }
 

@@ -23,7 +23,7 @@ export type IntrospectionTransport = {
    * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE. If the
    * signal aborts, throws the reason of the signal.
    */
-  ask(token: string, signal: AbortSignal): Promise<string>
+  send(token: string, signal: AbortSignal): Promise<string>
   close(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     client_secret: options.clientSecret,
   }).toString()
 
-  async function askOnce(token: string, signal: AbortSignal): Promise<string> {
+  async function sendOnce(token: string, signal: AbortSignal): Promise<string> {
     const { statusCode, headers, body } = await pool.request({
       method: 'POST',
       path: endpoint.pathname + endpoint.search,
@@ -75,16 +75,16 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
   }
 
   return {
-    async ask(token, signal) {
+    async send(token, signal) {
       try {
-        return await askOnce(token, signal)
+        return await sendOnce(token, signal)
       } catch (error) {
         if (!isConnectionError(error, signal)) throw explain(error, signal)
       }
       // Introspection changes no data, so a second request is safe. The issuer may have closed an idle connection just
       // before the first request.
       try {
-        return await askOnce(token, signal)
+        return await sendOnce(token, signal)
       } catch (error) {
         throw explain(error, signal)
       }

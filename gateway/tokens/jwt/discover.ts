@@ -26,14 +26,14 @@ export async function discoverJwksUri(
       return readKeysAddress(document, { issuer, address })
     } catch (error) {
       // If an issuer does not respond, its other URL does not respond either.
-      if (!(error instanceof IssuerKeysError) || !ANSWERED.has(error.code)) throw error
+      if (!(error instanceof IssuerKeysError) || !RESPONSE_ERRORS.has(error.code)) throw error
       failure ??= error
     }
   }
   throw failure
 }
 
-const ANSWERED: ReadonlySet<string> = new Set([
+const RESPONSE_ERRORS: ReadonlySet<string> = new Set([
   'ERR_ISSUER_KEYS_STATUS',
   'ERR_ISSUER_KEYS_RESPONSE',
   'ERR_ISSUER_KEYS_METADATA',

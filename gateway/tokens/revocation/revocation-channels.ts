@@ -84,7 +84,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
   const relays: (Revocation & { readonly issuer: string })[] = []
   const subscriptions = new Map<string, RevocationsSubscription>()
   const followers: RedisFollower[] = []
-  let redisHeardAtMs = Number.NEGATIVE_INFINITY
+  let redisAliveAtMs = Number.NEGATIVE_INFINITY
   let isUnknown = options.redis !== undefined
 
   function followRedis(url: string, { onRevoked, onGap }: RevocationListener): Promise<RedisFollower> {
@@ -103,16 +103,16 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
       },
       onGap,
       async onAlive(redis) {
-        const says = await redis.mget(keys)
+        const marks = await redis.mget(keys)
         for (const [at, { issuer }] of issuers.entries()) {
-          if (typeof says[at] !== 'string') publishing.delete(issuer)
+          if (typeof marks[at] !== 'string') publishing.delete(issuer)
           else publishing.add(issuer) && published.add(issuer)
         }
         isUnknown = false
-        if (isLost || redisHeardAtMs < 0)
+        if (isLost || redisAliveAtMs < 0)
           logger.info({ event: 'revocations_connected', channel: 'redis' }, 'listening for revocations')
         isLost = false
-        redisHeardAtMs = tickMs()
+        redisAliveAtMs = tickMs()
         for (let relay = relays[0]; relay !== undefined; relay = relays[0]) {
           await relayRevocation(redis, relay, nowSeconds()).catch((error: unknown) => {
             if (!isReplyError(error)) throw error // retried when Redis responds again
@@ -128,7 +128,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
             'not listening for revocations in Redis',
           )
         isLost = true
-        redisHeardAtMs = Number.NEGATIVE_INFINITY
+        redisAliveAtMs = Number.NEGATIVE_INFINITY
       },
     })
   }
@@ -156,7 +156,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
     isUnknown || withStream.has(issuer) || published.has(issuer)
   const isConnected = (issuer: string): boolean =>
     subscriptions.get(issuer)?.connected === true ||
-    (publishing.has(issuer) && tickMs() - redisHeardAtMs < SILENCE_MS)
+    (publishing.has(issuer) && tickMs() - redisAliveAtMs < SILENCE_MS)
 
   return {
     async open(listener) {

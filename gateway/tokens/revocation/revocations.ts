@@ -54,7 +54,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const closing = new AbortController()
   const credentials = Buffer.from(`${options.clientId}:${options.clientSecret}`).toString('base64')
   let connected = false
-  let heardAtMs = 0
+  let lastEventAtMs = 0
   let lastId: string | undefined
 
   async function listen(): Promise<void> {
@@ -77,7 +77,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     const read = createEventStreamReader()
     const decoder = new TextDecoder()
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      heardAtMs = tickMs()
+      lastEventAtMs = tickMs()
       for (const event of read(decoder.decode(chunk, { stream: true }))) take(event)
     }
     throw new Error('the issuer ended the stream')
@@ -132,7 +132,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     get connected() {
       // Compares clock times instead of using a timer. After a suspension of the process, the connection does not count
       // as open.
-      return connected && tickMs() - heardAtMs < SILENCE_MS
+      return connected && tickMs() - lastEventAtMs < SILENCE_MS
     },
     async close() {
       closing.abort()

@@ -13,14 +13,14 @@ const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/
  * whether WebSockets are allowed.
  */
 export function isWebsocketHandshake({ method, httpVersion, headers, socket }: IncomingMessage): boolean {
-  const answering = (socket as { _httpMessage?: unknown })._httpMessage
+  const pendingResponse = (socket as { _httpMessage?: unknown })._httpMessage
   return (
     method === 'GET' &&
     httpVersion === '1.1' &&
     headers.upgrade?.toLowerCase() === 'websocket' &&
     headers['content-length'] === undefined &&
     headers['transfer-encoding'] === undefined &&
-    (answering === undefined || answering === null)
+    (pendingResponse === undefined || pendingResponse === null)
   )
 }
 

@@ -43,9 +43,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 t.test('an endpoint responds with its status, type and body, and forbids caching', async (t) => {
   const url = await start(
     t,
-    { method: 'GET', path: '/object', answer: () => ({ status: 200, body: { a: 1 } }) },
-    { method: 'GET', path: '/text', answer: async () => ({ status: 503, body: '{"b":2}' }) },
-    { method: 'POST', path: '/typed', answer: () => ({ status: 202, body: 'c', type: 'text/plain' }) },
+    { method: 'GET', path: '/object', respond: () => ({ status: 200, body: { a: 1 } }) },
+    { method: 'GET', path: '/text', respond: async () => ({ status: 503, body: '{"b":2}' }) },
+    { method: 'POST', path: '/typed', respond: () => ({ status: 202, body: 'c', type: 'text/plain' }) },
   )
   t.strictSame(await send(`${url}/object`, 'GET'), {
     status: 200,
@@ -85,8 +85,8 @@ t.test('an endpoint responds to another method with 405 and the allowed methods'
   }
   const url = await start(
     t,
-    { method: 'GET', path: '/state', answer: answer('state') },
-    { method: 'POST', path: '/change', answer: answer('change') },
+    { method: 'GET', path: '/state', respond: answer('state') },
+    { method: 'POST', path: '/change', respond: answer('change') },
   )
   for (const [path, allow, description, methods] of [
     ['/state', 'GET, HEAD', 'Allowed: GET, HEAD.', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
@@ -116,8 +116,8 @@ t.test('a POST of a web page changes nothing and gets 403', async (t) => {
   }
   const url = await start(
     t,
-    { method: 'POST', path: '/change', answer },
-    { method: 'GET', path: '/state', answer },
+    { method: 'POST', path: '/change', respond: answer },
+    { method: 'GET', path: '/state', respond: answer },
   )
   for (const headers of [
     { origin: 'https://evil.example' },
@@ -146,7 +146,7 @@ t.test('a POST of a web page changes nothing and gets 403', async (t) => {
 })
 
 t.test('an endpoint ignores a body of any type up to 1,024 bytes, and rejects a larger one', async (t) => {
-  const url = await start(t, { method: 'POST', path: '/change', answer: () => ({ status: 200, body: {} }) })
+  const url = await start(t, { method: 'POST', path: '/change', respond: () => ({ status: 200, body: {} }) })
   for (const type of ['application/json', 'text/plain', 'application/x-unknown'])
     t.equal(
       (await send(`${url}/change`, 'POST', { 'content-type': type }, '{'.repeat(1_024))).status,

@@ -130,8 +130,8 @@ const TEXT_TYPE = 'text/plain'
 
 t.test('the management port responds exactly like this', async (t) => {
   const endpoints = [
-    { method: 'GET', path: '/state', answer: () => ({ status: 200, body: {} }) },
-    { method: 'POST', path: '/change', answer: () => ({ status: 200, body: {} }) },
+    { method: 'GET', path: '/state', respond: () => ({ status: 200, body: {} }) },
+    { method: 'POST', path: '/change', respond: () => ({ status: 200, body: {} }) },
   ] as const
   const { get, server } = await startWhole(t, { endpoints })
   t.match(server.url, /^http:\/\/127\.0\.0\.1:\d+$/)

@@ -76,7 +76,7 @@ t.test('the shared Redis opens its circuit after five failures, and logs each ch
   t.equal(shared.problem, undefined)
   t.strictSame(lines, [
     given,
-    { level: 'info', service: 'test', event: 'redis_used_again', msg: 'redis answers again' },
+    { level: 'info', service: 'test', event: 'redis_used_again', msg: 'redis responds again' },
   ])
   shared.close()
   await until('the connection is closed', async () => shared.unavailableReason() === 'away')
