@@ -1,7 +1,7 @@
 import { findConfigDir } from '../platform/config/config-dir.ts'
 import { logConfigWarnings } from '../platform/config/read-config.ts'
 import { createLogger } from '../platform/logging/logger.ts'
-import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
+import { FORCED_EXIT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
 import { handleUncaughtExceptions } from '../platform/process/uncaught-exceptions.ts'
 import { startAuthorizationServer } from './app.ts'
@@ -20,7 +20,7 @@ try {
   const server = await startAuthorizationServer({ config, logger })
   onTermination((reason) => server.close(shutdownMode(reason)), {
     logger,
-    graceMs: config.drain.graceMs + LAST_RESORT_MS,
+    graceMs: config.drain.graceMs + FORCED_EXIT_MS,
   })
   logger.info(
     { event: 'listening', url: server.url, management_url: server.managementUrl, issuer: config.issuer },

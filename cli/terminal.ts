@@ -45,11 +45,11 @@ function reportLostOutput(error: Error): void {
   isLossReported = true
   process.stderr.write(`scopegate: the output cannot be written: ${error.message}\n`)
   process.once('exit', (code) => {
-    if (code === 0) process.exitCode = EXIT_LOST
+    if (code === 0) process.exitCode = EXIT_OUTPUT_FAILED
   })
 }
 
-const EXIT_LOST = 1
+const EXIT_OUTPUT_FAILED = 1
 let isLossReported = false
 
 /**

@@ -3,7 +3,7 @@ import { findConfigDir } from '../platform/config/config-dir.ts'
 import { logConfigWarnings } from '../platform/config/read-config.ts'
 import { createLogger } from '../platform/logging/logger.ts'
 import { disablePretenuring } from '../platform/process/disable-pretenuring.ts'
-import { LAST_RESORT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
+import { FORCED_EXIT_MS, onTermination, shutdownMode } from '../platform/process/drain.ts'
 import { lowerHelperPriority } from '../platform/process/lower-helper-priority.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
 import { handleUncaughtExceptions } from '../platform/process/uncaught-exceptions.ts'
@@ -41,7 +41,7 @@ try {
     handleUncaughtExceptions(logger)
     onTermination((reason) => gateway.close({ how: shutdownMode(reason) }), {
       logger,
-      graceMs: config.drain.graceMs + LAST_RESORT_MS,
+      graceMs: config.drain.graceMs + FORCED_EXIT_MS,
     })
     process.on('SIGHUP', () => void gateway.reload('signal'))
     process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })

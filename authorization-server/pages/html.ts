@@ -2,8 +2,8 @@
 export class Html {
   readonly #markup: string
 
-  constructor(markup: string, key: typeof MADE_HERE) {
-    if (key !== MADE_HERE) throw new TypeError('create markup only with html``')
+  constructor(markup: string, key: typeof IS_HTML) {
+    if (key !== IS_HTML) throw new TypeError('create markup only with html``')
     this.#markup = markup
   }
 
@@ -12,7 +12,7 @@ export class Html {
   }
 }
 
-const MADE_HERE = Symbol()
+const IS_HTML = Symbol()
 
 /** A value in a template: text (escaped), markup, a list of both, or nothing. */
 type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
@@ -23,7 +23,7 @@ type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   const markup = strings.map((string, i) => string + render(parts[i])).join('')
-  return new Html(markup, MADE_HERE)
+  return new Html(markup, IS_HTML)
 }
 
 function render(part: HtmlPart): string {

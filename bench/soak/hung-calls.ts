@@ -20,7 +20,7 @@ export type HungCallsOptions = {
 const LATE_BAR_MS = 250
 const RISE_BAR = 1.1
 const LIMIT_MS = 30_000
-const LOOK_EVERY_MS = 25
+const POLL_INTERVAL_MS = 25
 
 /**
  * Measures a healthy route while other calls wait for an upstream that never responds.
@@ -76,7 +76,7 @@ async function probeFor(gateway: SoakGateway, forMs: number): Promise<ProbeResul
 
 /** A response that has not arrived by then never arrives. The counts report it. */
 async function until(hasCome: () => boolean): Promise<void> {
-  for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += LOOK_EVERY_MS) await wait(LOOK_EVERY_MS)
+  for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += POLL_INTERVAL_MS) await wait(POLL_INTERVAL_MS)
 }
 
 /** Milliseconds until the response. Status 0 without a response. */

@@ -52,7 +52,7 @@ export async function measureRevocations(
   const tokens: string[] = []
   const answers = new Map<number, number>()
   const { atOnce = 1, until } = options
-  const lookEveryMs = atOnce === 1 ? LOOK_AT_ONE_MS : LOOK_AT_MANY_MS
+  const pollIntervalMs = atOnce === 1 ? LOOK_AT_ONE_MS : LOOK_AT_MANY_MS
   for (let round = 0; round < options.rounds; round++) {
     const known: string[] = []
     for (let i = 0; i < atOnce; i++) known.push(await obtainKnownToken(cluster))
@@ -61,7 +61,7 @@ export async function measureRevocations(
       known.map(async (token) => {
         const { status } = await cluster.client.revoke(token)
         answers.set(status, (answers.get(status) ?? 0) + 1)
-        return timeUntilRejected(cluster, token, { until, lookEveryMs })
+        return timeUntilRejected(cluster, token, { until, pollIntervalMs })
       }),
     )
     timesMs.push(...measured)
@@ -82,7 +82,7 @@ export async function countPassed(cluster: RevocationCluster, tokens: readonly s
 async function timeUntilRejected(
   cluster: RevocationCluster,
   token: string,
-  { until, lookEveryMs }: { readonly until: 'denied' | 'not passed'; readonly lookEveryMs: number },
+  { until, pollIntervalMs }: { readonly until: 'denied' | 'not passed'; readonly pollIntervalMs: number },
 ): Promise<number> {
   const startedMs = performance.now()
   await Promise.all(
@@ -92,7 +92,7 @@ async function timeUntilRejected(
         if (status === DENIED || (until === 'not passed' && status !== PASSED)) return
         if (performance.now() - startedMs > GIVE_UP_MS)
           throw new BenchError('ERR_BENCH_SUBJECT', `a revoked token still gets ${status}`)
-        await wait(lookEveryMs)
+        await wait(pollIntervalMs)
       }
     }),
   )

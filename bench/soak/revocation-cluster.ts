@@ -58,7 +58,7 @@ export type RevocationClusterOptions = {
   readonly secret?: (value: string | undefined) => void
 }
 
-const LOOK_EVERY_MS = 20
+const POLL_INTERVAL_MS = 20
 const STATE_LIMIT_MS = 30_000
 const SCOPE = 'courses:read'
 const POLICY = {
@@ -140,7 +140,7 @@ async function awaitState(what: string, isSo: () => Promise<boolean>): Promise<v
   while (!(await isSo())) {
     if (performance.now() > deadlineMs)
       throw new BenchError('ERR_BENCH_SUBJECT', `not within ${STATE_LIMIT_MS / 1_000} s: ${what}`)
-    await wait(LOOK_EVERY_MS)
+    await wait(POLL_INTERVAL_MS)
   }
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { BenchError } from '../bench-error.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
-const LOOK_EVERY_MS = 50
+const POLL_INTERVAL_MS = 50
 const LIMIT_MS = 60_000
 
 /** `supervisor`: SIGUSR2 makes it replace its workers. `workers`: SIGTERM ends each worker. */
@@ -36,7 +36,7 @@ export async function whenServing(
     if (areGone && (await servingWorkers(gateway)) === wanted.workers) return
     if (performance.now() > deadlineMs)
       throw new BenchError('ERR_BENCH_SUBJECT', 'the supervisor did not replace the workers within a minute')
-    await wait(LOOK_EVERY_MS)
+    await wait(POLL_INTERVAL_MS)
   }
 }
 

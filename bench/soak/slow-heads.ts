@@ -7,7 +7,7 @@ import type { SoakGateway } from './start-soak-gateway.ts'
 const BAR_SECONDS = 15
 const DRIP_EVERY_MS = 1_000
 const GIVE_UP_MS = 30_000
-const LOOK_EVERY_MS = 25
+const POLL_INTERVAL_MS = 25
 
 /** Attackers that send a request head line by line and never complete it, while other clients send requests. */
 export async function measureSlowHeads(
@@ -33,7 +33,7 @@ export async function measureSlowHeads(
     for (const socket of sockets) if (socket.writable) socket.write('x-a: b\r\n')
   }, DRIP_EVERY_MS)
   const probe = startProbe(`${gateway.url}/pub/healthy?bytes=2`)
-  while (closed < attackers && performance.now() - startedMs < GIVE_UP_MS) await wait(LOOK_EVERY_MS)
+  while (closed < attackers && performance.now() - startedMs < GIVE_UP_MS) await wait(POLL_INTERVAL_MS)
   const probed = await probe.stop()
   clearInterval(dripping)
   const closedInTime = closed

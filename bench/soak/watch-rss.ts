@@ -6,7 +6,7 @@ export type RssWatch = {
   stop(): void
 }
 
-const LOOK_EVERY_MS = 50
+const POLL_INTERVAL_MS = 50
 
 /** Returns the current resident memory of a process (Linux). Bytes. */
 function readRss(pid: number): number {
@@ -19,7 +19,7 @@ export function watchRss(pid: number): RssWatch {
   let peakBytes = readRss(pid)
   const timer = setInterval(() => {
     peakBytes = Math.max(peakBytes, readRss(pid))
-  }, LOOK_EVERY_MS)
+  }, POLL_INTERVAL_MS)
   return {
     get peakBytes() {
       return peakBytes

@@ -13,7 +13,7 @@ const SCOPE = 'courses:read'
 const PASSED = 201
 const MISSES = 'scopegate_token_cache_misses_total'
 const LIMIT_MS = 30_000
-const LOOK_EVERY_MS = 10
+const POLL_INTERVAL_MS = 10
 
 /**
  * Starts a gateway with an issuer that counts. The returned function sends a new opaque token in concurrent requests. It returns
@@ -61,7 +61,7 @@ export async function startHerd(options: {
       return response.status
     })
     const deadlineMs = performance.now() + LIMIT_MS
-    while ((await misses()) < missedBefore + uses && performance.now() < deadlineMs) await wait(LOOK_EVERY_MS)
+    while ((await misses()) < missedBefore + uses && performance.now() < deadlineMs) await wait(POLL_INTERVAL_MS)
     issuer.answerWith(vouch)
     for (const response of waiting) vouch(response)
     const rejected = (await Promise.all(answers)).filter((status) => status !== PASSED)

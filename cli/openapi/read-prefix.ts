@@ -6,7 +6,7 @@ export type Prefix =
   | { readonly prefix: string }
   | { readonly problem: string; readonly hint: string; readonly at: YamlPath }
 
-const BY_HAND = 'select one with --server, or set the path: x-scopegate: { match: { path: … } }'
+const OVERRIDE_HINT = 'select one with --server, or set the path: x-scopegate: { match: { path: … } }'
 
 /**
  * Reads the prefix of all paths from `servers`. Ignores hosts, because the gateway has its own address.
@@ -37,7 +37,7 @@ export function readPrefix(servers: unknown): Prefix {
     if (first !== undefined && first !== prefix)
       return {
         problem: `the servers have different paths, ${JSON.stringify(first)} and ${JSON.stringify(prefix)}`,
-        hint: BY_HAND,
+        hint: OVERRIDE_HINT,
         at,
       }
     first = prefix
@@ -73,5 +73,5 @@ function fillVariables(
   const [name] = unclear
   return name === undefined
     ? { text }
-    : { problem: `{${name}} in the path of a server needs exactly one value`, hint: BY_HAND }
+    : { problem: `{${name}} in the path of a server needs exactly one value`, hint: OVERRIDE_HINT }
 }

@@ -78,7 +78,7 @@ export function readSecurity(
     }
     if (entries.length > 1) {
       const names = entries.map(([name]) => name).join(' and ')
-      return problem(`${names} are required together, but a route requires one token`, BY_HAND, [index])
+      return problem(`${names} are required together, but a route requires one token`, OVERRIDE_HINT, [index])
     }
     const [entry] = entries
     if (entry === undefined) {
@@ -90,7 +90,7 @@ export function readSecurity(
     if (!Array.isArray(scopes) || scopes.some((one) => typeof one !== 'string'))
       return problem('this is not a list of scopes', 'write [] if no scope is required', at)
     const rejected = explainUnsupportedScheme(name, schemeOf(name), scopes.length)
-    if (rejected !== undefined) return problem(rejected, BY_HAND, at)
+    if (rejected !== undefined) return problem(rejected, OVERRIDE_HINT, at)
     alternatives.push({ scheme: name, scopes: [...new Set((scopes as string[]).map(rename))], index })
   }
   const anonymous = withoutToken ? 'allow' : 'challenge'
@@ -105,7 +105,7 @@ export function readSecurity(
     const words = rest.map((one) => one.join(' and ')).join(', or ')
     return problem(
       `a route cannot require ${words}: each alternative of { any: […] } is one scope`,
-      BY_HAND,
+      OVERRIDE_HINT,
       [security.findIndex((one) => isMap(one) && sameScopes(Object.values(one)[0], needed[index]))],
     )
   }
@@ -147,7 +147,7 @@ function findDropped(
   })
 }
 
-const BY_HAND = 'set the access: x-scopegate: { anonymous: …, scopes: { … } }'
+const OVERRIDE_HINT = 'set the access: x-scopegate: { anonymous: …, scopes: { … } }'
 
 function problem(text: string, hint: string, at: SecurityProblem['at'] = []): SecurityProblem {
   return { problem: text, hint, at }

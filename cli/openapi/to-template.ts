@@ -3,7 +3,7 @@ export type ContractPath =
   | { readonly path: string; readonly renamed: readonly (readonly [from: string, to: string])[] }
   | { readonly problem: string; readonly hint: string }
 
-const BY_HAND = 'set a wider path: x-scopegate: { match: { path: … } }'
+const OVERRIDE_HINT = 'set a wider path: x-scopegate: { match: { path: … } }'
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 
 /**
@@ -29,12 +29,12 @@ export function toTemplate(path: string): ContractPath {
     if (name === undefined)
       return {
         problem: `"${segment}" mixes text and a parameter, which a policy cannot express`,
-        hint: BY_HAND,
+        hint: OVERRIDE_HINT,
       }
     if (/[*+?]/.test(name))
       return {
         problem: `"${segment}" matches several segments or none, which a policy cannot express here`,
-        hint: BY_HAND,
+        hint: OVERRIDE_HINT,
       }
     const plain = toName(name)
     if (taken.has(plain))

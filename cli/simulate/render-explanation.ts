@@ -13,7 +13,7 @@ type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '',
 const LABEL = 10
 const NAME = 30
 /** Maximum number of other routes on the same path that are shown. */
-const MOST_OTHERS = 5
+const MAX_OTHERS = 5
 
 /** Formats the decision rule by rule, and the response that the client receives. Ends with a line break. */
 export function renderExplanation(
@@ -42,7 +42,7 @@ export function renderReasons(explained: ExplainedSimulation, nowSeconds: number
 function explainRows(explained: ExplainedSimulation, nowSeconds: number): readonly Row[] {
   const { decision, explanation } = explained
   const { route } = decision
-  const others = (explanation?.alsoSaw ?? []).slice(0, MOST_OTHERS)
+  const others = (explanation?.alsoSaw ?? []).slice(0, MAX_OTHERS)
   const rows: readonly Row[] = [
     ['route', '', route === undefined ? describeNoRoute(explained) : describeRoute(route)],
     ...others.map(

@@ -1,7 +1,7 @@
 import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 
-const MOST_MEMBERS = 5
-const MOST_CHARACTERS = 100
+const MAX_MEMBERS = 5
+const MAX_CHARACTERS = 100
 
 /**
  * Returns the audience of a token in a form that is safe for logs and terminals. The issuer of the token chooses the
@@ -9,11 +9,11 @@ const MOST_CHARACTERS = 100
  */
 export function abbreviateAudience(audience: readonly string[]): readonly string[] {
   const members = audience
-    .slice(0, MOST_MEMBERS)
+    .slice(0, MAX_MEMBERS)
     .map((member) =>
       visibleText(
-        member.length > MOST_CHARACTERS
-          ? `${member.slice(0, MOST_CHARACTERS)}... (${member.length} characters)`
+        member.length > MAX_CHARACTERS
+          ? `${member.slice(0, MAX_CHARACTERS)}... (${member.length} characters)`
           : member,
       ),
     )

@@ -13,7 +13,7 @@ export type TokenCheck =
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }
 /** The token names an unknown issuer. Or the token needs introspection, and no issuer offers introspection. */
-const FOREIGN: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'wrong_issuer' } } }
+const WRONG_ISSUER: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'wrong_issuer' } } }
 
 /**
  * Selects the issuer that validates a token. A JWT belongs only to the issuer whose identifier equals its `iss` claim;
@@ -25,17 +25,17 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
     const introspectors = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
-    return introspectors.length === 0 ? FOREIGN : { kind: 'opaque', validate: (...how) => introspectInOrder(token, how, introspectors) }
+    return introspectors.length === 0 ? WRONG_ISSUER : { kind: 'opaque', validate: (...how) => introspectInOrder(token, how, introspectors) }
   }
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
-  if (issuer === undefined) return FOREIGN
+  if (issuer === undefined) return WRONG_ISSUER
   const { verify, introspect } = issuer
   if (verify !== undefined)
     return {
       kind: 'jwt',
       validate: async (_, names) => ({ status: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
     }
-  return introspect === undefined ? FOREIGN : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
+  return introspect === undefined ? WRONG_ISSUER : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
 }
 
 /** Returns the first active result. A failure counts only when no other issuer returns an active result. */

@@ -10,7 +10,7 @@ const SKEW_MS = 60_000
 /** Signing period of a generated key: one day. Milliseconds. */
 const GENERATED_LIFE_MS = 86_400_000
 /** Polling interval for changes of the mounted key file. Milliseconds. */
-const LOOK_EVERY_MS = 5_000
+const POLL_INTERVAL_MS = 5_000
 
 /** The current assertion keys. `close` stops their rotation. */
 export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
@@ -58,6 +58,6 @@ export function openAssertionKeys(options: {
   }
   // Polls the modification time and follows symbolic links. A mounted secret is a symbolic link, and an update changes
   // the target of this link.
-  watchFile(keyFile, { interval: LOOK_EVERY_MS, persistent: false }, reread)
+  watchFile(keyFile, { interval: POLL_INTERVAL_MS, persistent: false }, reread)
   return { ring, close: () => unwatchFile(keyFile, reread) }
 }

@@ -18,7 +18,7 @@ export type NameAddressesOptions = {
 /** Age at which addresses are resolved again. The system resolver reports no TTL. Milliseconds. */
 export const RESOLVE_EVERY_MS = 5_000
 /** If addresses are cached, the longest wait for the name service. Milliseconds. */
-const PATIENCE_MS = 500
+const STALE_TIMEOUT_MS = 500
 
 /**
  * Cached addresses of one name. At most one lookup runs at a time. A name service that does not respond therefore
@@ -61,10 +61,10 @@ export class NameAddresses {
     const resolving = this.#resolve()
     if (this.#known.length === 0) return resolving
     let timer: NodeJS.Timeout | undefined
-    const patience = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS)
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, STALE_TIMEOUT_MS)
     })
-    return Promise.race([resolving, patience]).finally(() => clearTimeout(timer))
+    return Promise.race([resolving, timeout]).finally(() => clearTimeout(timer))
   }
 
   #resolve(): Promise<void> {

@@ -25,12 +25,12 @@ export type FinishOptions = {
 }
 
 /** Interval between two checks of the open connections during shutdown. Milliseconds. */
-export const LOOK_EVERY_MS = 25
+export const POLL_INTERVAL_MS = 25
 /**
  * Limit on the time that counts between two checks. While a machine is suspended, clients cannot send data, so that
  * time must not count as idle time. Milliseconds.
  */
-const LONGEST_LOOK_MS = 50
+const MAX_POLL_MS = 50
 /** Longer than sent data takes to arrive. Milliseconds. */
 const QUIET_MS = 200
 /** Minimum idle time before a connection in a TLS handshake is closed: longer than one round trip. Milliseconds. */
@@ -45,18 +45,18 @@ type Watched = { readonly bytesRead: number; quietMs: number }
  */
 export function gracefulClose(server: Server): GracefulClose {
   const open = new Set<Socket>()
-  const shaking = new Set<Socket>()
-  const keepWhileOpen = (sockets: Set<Socket>, socket: Socket): void => {
+  const handshaking = new Set<Socket>()
+  const trackWhileOpen = (sockets: Set<Socket>, socket: Socket): void => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   }
   if (server instanceof TlsServer) {
-    server.on('connection', (socket) => keepWhileOpen(shaking, socket))
+    server.on('connection', (socket) => trackWhileOpen(handshaking, socket))
     server.on('secureConnection', (socket: TLSSocket) => {
-      shaking.delete(rawSocketOf(socket) as Socket)
-      keepWhileOpen(open, socket)
+      handshaking.delete(rawSocketOf(socket) as Socket)
+      trackWhileOpen(open, socket)
     })
-  } else server.on('connection', (socket) => keepWhileOpen(open, socket))
+  } else server.on('connection', (socket) => trackWhileOpen(open, socket))
   let announced = false
 
   function announce(): void {
@@ -75,15 +75,15 @@ export function gracefulClose(server: Server): GracefulClose {
       announce()
       const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
       const watched = new Map<Socket, Watched>()
-      let lookedMs = performance.now()
+      let polledMs = performance.now()
       const timer = setInterval(() => {
         const nowMs = performance.now()
-        const passedMs = Math.min(nowMs - lookedMs, LONGEST_LOOK_MS)
-        lookedMs = nowMs
+        const passedMs = Math.min(nowMs - polledMs, MAX_POLL_MS)
+        polledMs = nowMs
         closeQuiet(open, watched, { passedMs, quietMs: Math.max(quietMs, QUIET_MS), isBusy })
         const handshakeMs = Math.max(quietMs, HANDSHAKE_QUIET_MS)
-        closeQuiet(shaking, watched, { passedMs, quietMs: handshakeMs, isBusy: isNeverBusy })
-      }, LOOK_EVERY_MS)
+        closeQuiet(handshaking, watched, { passedMs, quietMs: handshakeMs, isBusy: isNeverBusy })
+      }, POLL_INTERVAL_MS)
       const grace = new AbortController()
       const timedOut = wait(graceMs, true, { signal: grace.signal }).catch(() => false)
       const isLate = await Promise.race([closed.then(() => false), timedOut])
@@ -91,35 +91,35 @@ export function gracefulClose(server: Server): GracefulClose {
       clearInterval(timer)
       if (!isLate) return 0
       const cut = open.size
-      for (const socket of [...open, ...shaking]) socket.destroy()
+      for (const socket of [...open, ...handshaking]) socket.destroy()
       await closed
       return cut
     },
   }
 }
 
-type Question = (socket: Socket) => boolean
+type SocketPredicate = (socket: Socket) => boolean
 
 /** A client cannot send a request before the handshake is complete. */
-const isNeverBusy: Question = () => false
+const isNeverBusy: SocketPredicate = () => false
 
 /** Elapsed time since the last check, and the time without data after which a connection is closed. */
-type Look = { readonly passedMs: number; readonly quietMs: number; readonly isBusy: Question }
+type IdleCheck = { readonly passedMs: number; readonly quietMs: number; readonly isBusy: SocketPredicate }
 
-function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, look: Look): void {
+function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, check: IdleCheck): void {
   for (const socket of open) {
     const known = watched.get(socket)
-    if (known === undefined || known.bytesRead !== socket.bytesRead || look.isBusy(socket)) {
+    if (known === undefined || known.bytesRead !== socket.bytesRead || check.isBusy(socket)) {
       watched.set(socket, { bytesRead: socket.bytesRead, quietMs: 0 })
       continue
     }
-    known.quietMs += look.passedMs
-    if (known.quietMs >= look.quietMs) closeUnlessSpoken(socket, known.bytesRead, look.isBusy)
+    known.quietMs += check.passedMs
+    if (known.quietMs >= check.quietMs) closeUnlessReceived(socket, known.bytesRead, check.isBusy)
   }
 }
 
 /** Closes a connection unless Node first reads data that arrived already, such as a request. */
-function closeUnlessSpoken(socket: Socket, bytesRead: number, isBusy: Question): void {
+function closeUnlessReceived(socket: Socket, bytesRead: number, isBusy: SocketPredicate): void {
   setImmediate(() => {
     if (socket.bytesRead === bytesRead && !isBusy(socket)) socket.destroy()
   })

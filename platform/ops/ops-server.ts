@@ -67,7 +67,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     // Browsers always send `Host`. HTTP/1.0 probes can omit it.
     const { host } = request.headers
     if (host === undefined || isOwnHost(host)) return
-    return reply.code(421).send(NOT_OURS)
+    return reply.code(421).send(MISDIRECTED)
   })
 
   app.setNotFoundHandler((_request, reply) =>
@@ -120,7 +120,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
 }
 
 /** RFC 9110 section 15.5.20. */
-const NOT_OURS = {
+const MISDIRECTED = {
   error: 'misdirected_request',
   error_description:
     'The management port answers to IP addresses, to localhost, and to names listed in management.names.',

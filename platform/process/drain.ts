@@ -4,9 +4,9 @@ import { type Logger, whenWritten } from '../logging/logger.ts'
 const LAST_LINES_MS = 250
 
 /** Time after the drain's grace period at which the process exits by force. Milliseconds. */
-export const LAST_RESORT_MS = 5_000
+export const FORCED_EXIT_MS = 5_000
 
-export type EndReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
+export type ShutdownReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
 
 /**
  * `graceful`: accepts requests for the drain delay. `immediate`: skips the delay, because no load balancer is in front.
@@ -14,7 +14,7 @@ export type EndReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
 export type ShutdownMode = 'graceful' | 'immediate'
 
 /** A service manager sends SIGTERM and has load balancers in front. An interactive process has none. */
-export function shutdownMode(reason: EndReason): ShutdownMode {
+export function shutdownMode(reason: ShutdownReason): ShutdownMode {
   return reason === 'SIGTERM' ? 'graceful' : 'immediate'
 }
 
@@ -23,11 +23,11 @@ export function shutdownMode(reason: EndReason): ShutdownMode {
  * Exits with 0 when `stop` resolves, or with 1 when it rejects or takes longer than `graceMs` milliseconds.
  */
 export function onTermination(
-  stop: (reason: EndReason) => Promise<void>,
+  stop: (reason: ShutdownReason) => Promise<void>,
   options: { readonly logger: Logger; readonly graceMs: number },
 ): void {
   let stopping = false
-  const end = (reason: EndReason): void => {
+  const end = (reason: ShutdownReason): void => {
     if (stopping) return
     stopping = true
     options.logger.info({ event: 'stopping', reason }, 'stopping')

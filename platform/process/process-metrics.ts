@@ -4,7 +4,7 @@ import { uncaughtExceptions } from './uncaught-exceptions.ts'
 
 // Gauges with the suffix of counters, which `promtool check metrics` rejects. The series without the suffix contain the
 // same numbers, by type of resource.
-const MISNAMED = [
+const MISNAMED_METRICS = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
@@ -20,7 +20,7 @@ export type ProcessMetrics = {
  */
 export function collectProcessMetrics(registry: Registry, logger: Logger): ProcessMetrics {
   collectDefaultMetrics({ register: registry })
-  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  for (const name of MISNAMED_METRICS) registry.removeSingleMetric(name)
   const registers = [registry]
   let requests = 0
   new Counter({

@@ -36,7 +36,7 @@ const WAIT_MS = 1_000
 const COMMAND_TIMEOUT_MS = 2_500
 /** At most one attempt per second. Milliseconds. */
 const RETRY_MS = 1_000
-const MOST_AT_ONCE = 1_000
+const MAX_BATCH = 1_000
 
 /**
  * Reads the revocation stream on its own connection until it is closed. After an interruption, it continues at the last
@@ -70,11 +70,11 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
     for (let isBehind = true; ; ) {
       if (!isBehind) await options.onAlive?.(redis)
       const entries: readonly RevocationEntry[] = isBehind
-        ? await readEntriesAfter(redis, position.id, MOST_AT_ONCE)
-        : await awaitEntriesAfter(redis, position.id, { count: MOST_AT_ONCE, waitMs: WAIT_MS })
+        ? await readEntriesAfter(redis, position.id, MAX_BATCH)
+        : await awaitEntriesAfter(redis, position.id, { count: MAX_BATCH, waitMs: WAIT_MS })
       // If other processes write faster than this one reads, Redis can trim unread entries.
       if (isBehind && entries.length > 0 && !(await isThere(position.id))) options.onGap()
-      isBehind = entries.length === MOST_AT_ONCE
+      isBehind = entries.length === MAX_BATCH
       const last = entries.at(-1)
       if (last === undefined) {
         // No entries arrive if the stream was deleted, or was created again with a clock that is behind.

@@ -5,9 +5,9 @@ import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './r
 /**
  * Maximum number of entries. Redis deletes the oldest entries. A slow reader whose next entry was deleted starts again.
  */
-const MOST_ENTRIES = 100_000
+const MAX_ENTRIES = 100_000
 /** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */
-const LEAST_SECONDS = 86_400
+const MIN_LIFETIME_SECONDS = 86_400
 /**
  * Additional lifetime, for clock differences and for introspection results that were requested just before the
  * revocation. Seconds.
@@ -22,8 +22,8 @@ const MARGIN_SECONDS = 300
 export const PUBLISH = `
 local function publish(stream, mark, entry, seconds, at)
   local now = tonumber(redis.call('TIME')[1])
-  local oldest = now - math.max(tonumber(seconds), ${LEAST_SECONDS})
-  redis.call('XADD', stream, 'MAXLEN', '~', ${MOST_ENTRIES}, '*', '${REVOCATION_FIELD}', entry)
+  local oldest = now - math.max(tonumber(seconds), ${MIN_LIFETIME_SECONDS})
+  redis.call('XADD', stream, 'MAXLEN', '~', ${MAX_ENTRIES}, '*', '${REVOCATION_FIELD}', entry)
   redis.call('XTRIM', stream, 'MINID', '~', string.format('%d', oldest * 1000))
   redis.call('SET', mark, at or now, 'EX', seconds)
 end
@@ -59,7 +59,7 @@ export async function relayRevocation(
   nowSeconds: number,
 ): Promise<void> {
   const { grant, token, subject, atSeconds, expiresAtSeconds } = revocation
-  const left = (expiresAtSeconds ?? nowSeconds + LEAST_SECONDS) - nowSeconds
+  const left = (expiresAtSeconds ?? nowSeconds + MIN_LIFETIME_SECONDS) - nowSeconds
   const seconds = Math.ceil(left) + MARGIN_SECONDS
   if (seconds <= 0) return
   const at = Math.floor(atSeconds ?? nowSeconds)

@@ -22,7 +22,7 @@ t.test('Redis keeps a used proof for a limited time, one minute longer than it i
     onAlone: () => t.fail('Redis is there'),
     logger,
     failures: { failed: () => undefined },
-    patienceMs: 60_000, // the machine may be busy
+    timeoutMs: 60_000, // the machine may be busy
   })
   for (const [id, ageSeconds, longestMs] of [
     ['new', 0, 120_000],

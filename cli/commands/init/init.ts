@@ -9,9 +9,9 @@ import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './starter-files.ts'
 
-const EXIT_THERE = 1
+const EXIT_EXISTS = 1
 /** The umask of the user restricts this mode, as for `mkdir`. */
-const FOR_EVERYBODY = 0o777
+const ALL_PERMISSIONS = 0o777
 
 /** Writes a starter folder. @returns the exit code that the help documents. */
 export async function init(given: ParsedArguments, terminal: Terminal): Promise<number> {
@@ -30,7 +30,7 @@ export async function init(given: ParsedArguments, terminal: Terminal): Promise<
     terminal.err.write(
       `scopegate init: nothing was written, because these files exist: ${there.join(', ')}\n`,
     )
-    return EXIT_THERE
+    return EXIT_EXISTS
   }
   for (const { file, text } of files) write(file, text)
   const written = files.map(({ file }) => displayPath(file))
@@ -42,7 +42,7 @@ export async function init(given: ParsedArguments, terminal: Terminal): Promise<
 /** `wx` fails for an existing file, because another process can have created the file in the meantime. */
 function write(file: string, text: string): void {
   try {
-    makeFolder(dirname(file), FOR_EVERYBODY)
+    makeFolder(dirname(file), ALL_PERMISSIONS)
     writeFileSync(file, text, { flag: 'wx' })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)

@@ -11,7 +11,7 @@ export type SharedUsedProofsOptions = {
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly failures: Pick<FailureLog, 'failed'>
   /** Maximum wait for Redis. Default: 1 s. Milliseconds. */
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
 }
 
 const KEY_PREFIX = 'scopegate:dpop:'
@@ -24,7 +24,7 @@ const CLOCKS_DIFFER_MS = 60_000
  * of this use costs the protection against replays. A retry would not help, because Redis processes the commands of a
  * connection in order. Milliseconds.
  */
-const PATIENCE_MS = 1_000
+const REDIS_TIMEOUT_MS = 1_000
 
 const NOT_STORED = {
   event: 'dpop_proof_not_stored',
@@ -38,7 +38,7 @@ const NOT_STORED = {
  * proof. Only this process records that proof, and the next proof goes to Redis again.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
-  const { shared, onAlone, logger, failures, patienceMs = PATIENCE_MS } = options
+  const { shared, onAlone, logger, failures, timeoutMs = REDIS_TIMEOUT_MS } = options
   const local = createUsedProofs()
   let overdue = 0
   let isAlone = false
@@ -75,7 +75,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
       }
       // After a stall of the event loop, timers run before Node reads the responses. The callback of setImmediate()
       // runs after Node has read the responses.
-      const timer = setTimeout(() => setImmediate(giveUp), patienceMs)
+      const timer = setTimeout(() => setImmediate(giveUp), timeoutMs)
       const settle = (outcome: boolean | Error | undefined): void => {
         clearTimeout(timer)
         if (state === 'overdue') overdue -= 1

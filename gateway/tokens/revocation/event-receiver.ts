@@ -14,7 +14,7 @@ import { type EventFault, type EventIssuer, verifySecurityEvent } from './verify
  */
 export type EventOutcome = 'taken' | EventFault | 'try_again'
 
-const NOT_TAKEN = {
+const NOT_STORED = {
   event: 'security_event_not_taken',
   message: 'a security event cannot be processed now: its issuer must send it again',
 }
@@ -62,7 +62,7 @@ export function createEventReceiver(options: {
       return 'taken'
     } catch (error) {
       // The issuer's keys or Redis are unavailable. The transmitter did not cause this error.
-      options.failures.failed(NOT_TAKEN, error)
+      options.failures.failed(NOT_STORED, error)
       return 'try_again'
     }
   }

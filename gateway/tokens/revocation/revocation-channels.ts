@@ -68,7 +68,7 @@ export type RevocationChannels = {
 const SILENCE_MS = 3_000
 const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a revocation' }
 /** Maximum number of revocations that are queued for Redis while it is unavailable. */
-const MOST_RELAYS = 10_000
+const MAX_RELAYS = 10_000
 
 /**
  * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver
@@ -145,7 +145,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
           onRevoked([{ ...revocation, issuer: undefined }], issuer)
           // For gateways that start later, and for introspection results in Redis.
           if (options.redis === undefined || publishing.has(issuer)) return
-          if (relays.length < MOST_RELAYS) relays.push({ ...revocation, issuer })
+          if (relays.length < MAX_RELAYS) relays.push({ ...revocation, issuer })
         },
       })
       subscriptions.set(issuer, subscription)

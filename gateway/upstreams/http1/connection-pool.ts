@@ -18,7 +18,7 @@ export type ConnectionPoolOptions = {
 /**
  * Interval of idle checks. Idle time is counted in checks, so a request does not need to read the clock. Milliseconds.
  */
-const LOOK_AT_IDLE_MS = 500
+const IDLE_CHECK_MS = 500
 /**
  * The gateway closes a connection this long before the upstream would close it. A request sent at the moment of the
  * close would be lost. Milliseconds.
@@ -124,7 +124,7 @@ export class ConnectionPool implements ConnectionOwner {
       this.#idle.push(connection)
     }
     resting.length = 0
-    this.#watch ??= setInterval(() => this.#lookAtIdle(), LOOK_AT_IDLE_MS).unref()
+    this.#watch ??= setInterval(() => this.#checkIdle(), IDLE_CHECK_MS).unref()
   }
 
   /**
@@ -138,7 +138,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   #idleLooks({ keepAliveMs }: Connection): number {
     const idleMs = keepAliveMs === undefined ? this.#options.idleMs : keepAliveMs - KEEP_ALIVE_MARGIN_MS
-    return Math.floor(Math.min(idleMs, MAX_IDLE_MS) / LOOK_AT_IDLE_MS)
+    return Math.floor(Math.min(idleMs, MAX_IDLE_MS) / IDLE_CHECK_MS)
   }
 
   #start(dispatch: Dispatch): void {
@@ -186,7 +186,7 @@ export class ConnectionPool implements ConnectionOwner {
     else this.released(connection)
   }
 
-  #lookAtIdle(): void {
+  #checkIdle(): void {
     this.#looks += 1
     this.#idle = this.#idle.filter((connection) => {
       const keeps = this.#keeps(connection)

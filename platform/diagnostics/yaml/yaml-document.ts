@@ -27,7 +27,7 @@ type Naming = {
 }
 
 const STEP_LEXEMES = 512 // takes some hundred microseconds
-const MAX_STUMBLES = 4_000 // parser errors over all rounds; each costs time
+const MAX_PARSER_ERRORS = 4_000 // parser errors over all rounds; each costs time
 const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing is slow
 
 /** Reads and parses one YAML file, or parses `source`. Never throws: `diagnostics` contains all problems. */
@@ -128,7 +128,7 @@ function* findSyntaxErrors(
   const diagnostics: Diagnostic[] = []
   let rest = text
   let { errors } = document
-  let stumbles = 0
+  let errorCount = 0
   const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_PER_CODE
   for (let round = 0; round < rounds; round++) {
     const [error] = errors
@@ -141,8 +141,8 @@ function* findSyntaxErrors(
     if (found.repair === undefined) break
     const { start, text: instead } = found.repair
     const repaired = rest.slice(0, start) + instead + rest.slice(start + instead.length)
-    stumbles += errors.length
-    if (repaired === rest || stumbles > MAX_STUMBLES) break
+    errorCount += errors.length
+    if (repaired === rest || errorCount > MAX_PARSER_ERRORS) break
     rest = repaired
     errors = (yield* parseDocuments(rest))[0]?.errors ?? []
   }

@@ -123,7 +123,7 @@ function other(message: string, position: number): SyntaxProblem {
 const OPENS: Readonly<Record<string, string>> = { ']': '[', '}': '{' }
 const CLOSES: Readonly<Record<string, string>> = { '[': ']', '{': '}' }
 
-const DEEPEST = 100
+const MAX_NESTING = 100
 
 /** Explains an unclosed bracket: its closing bracket is missing or of the wrong kind. */
 export function unclosedBracket(text: string, position: number): SyntaxProblem {
@@ -170,13 +170,13 @@ export function isUnmatchedBracket(text: string, position: number): boolean {
 /** Reports excessive nesting at the first excess bracket. The parser's own error position depends on its stack. */
 export function excessiveNesting(text: string, position: number): SyntaxProblem {
   const message = 'lists and maps are nested too deeply here'
-  const hint = `at most ${DEEPEST} levels are allowed`
+  const hint = `at most ${MAX_NESTING} levels are allowed`
   let depth = 0
   for (let index = 0; index < text.length; index++) {
     const character = text.charAt(index)
     if (character in CLOSES) depth += 1
     else if (character in OPENS) depth -= 1
-    if (depth > DEEPEST) return problem('018', message, hint, index)
+    if (depth > MAX_NESTING) return problem('018', message, hint, index)
   }
   return problem('018', message, hint, position)
 }

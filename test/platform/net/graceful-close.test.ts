@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { gracefulClose, LOOK_EVERY_MS } from '../../../platform/net/graceful-close.ts'
+import { gracefulClose, POLL_INTERVAL_MS } from '../../../platform/net/graceful-close.ts'
 
 async function start(t: Test, answer: RequestListener) {
   const server = createServer({ keepAliveTimeout: 72_000 }, answer)
@@ -26,7 +26,7 @@ const ok: RequestListener = (_request, response) => response.end('ok')
  * Timers of one length fire in the order of their creation. When this one fires, a closing server has checked its
  * connections.
  */
-const nextLook = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+const nextPoll = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS))
 
 t.test('idle connections and connections without a request do not delay the close', async (t) => {
   const { server, gentle, open } = await start(t, ok)
@@ -62,10 +62,10 @@ t.test('a pause of the whole machine does not make a connection idle', async (t)
   kept.write(REQUEST)
   await once(kept, 'data')
   const finished = gentle.finish({ graceMs: 60_000 })
-  await nextLook()
+  await nextPoll()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // Longer than quietMs.
   // A client that was paused too sends only after the server has checked again.
-  await nextLook()
+  await nextPoll()
   kept.write(REQUEST)
   const [answer] = await once(kept, 'data')
   t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)

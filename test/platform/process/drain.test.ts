@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import { LAST_RESORT_MS, shutdownMode } from '../../../platform/process/drain.ts'
+import { FORCED_EXIT_MS, shutdownMode } from '../../../platform/process/drain.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../../fixtures/spawn-plainly.ts'
 import { until } from '../../fixtures/until.ts'
@@ -54,7 +54,7 @@ t.test('SIGTERM drains, and other reasons skip the drain delay', async (t) => {
   t.equal(shutdownMode('SIGTERM'), 'graceful')
   t.equal(shutdownMode('SIGINT'), 'immediate')
   t.equal(shutdownMode('parent gone'), 'immediate')
-  t.equal(LAST_RESORT_MS, 5_000)
+  t.equal(FORCED_EXIT_MS, 5_000)
 })
 
 t.test('a process stops for SIGINT, and when its parent process exits', async (t) => {

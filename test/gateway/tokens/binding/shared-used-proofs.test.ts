@@ -21,7 +21,7 @@ type Replica = {
   readonly lines: readonly Readonly<Record<string, unknown>>[]
 }
 
-async function aReplica(t: Test, url: string, patienceMs?: number): Promise<Replica> {
+async function aReplica(t: Test, url: string, timeoutMs?: number): Promise<Replica> {
   const lines: Record<string, unknown>[] = []
   let alone = 0
   const logger = createLogger(
@@ -46,7 +46,7 @@ async function aReplica(t: Test, url: string, patienceMs?: number): Promise<Repl
     },
     logger,
     failures,
-    ...(patienceMs === undefined ? {} : { patienceMs }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   })
   return {
     used,
