@@ -28,8 +28,8 @@ Exit codes
 /** Returns the text of `scopegate VERB --help`. */
 export function formatVerbHelp(verb: Verb): string {
   const options = verb.options.map((option) => {
-    const says = [option.says, ...(option.repeated === true ? ['May be repeated.'] : [])].join(' ')
-    return [formatOption(option), says] as const
+    const description = [option.description, ...(option.repeated === true ? ['May be repeated.'] : [])].join(' ')
+    return [formatOption(option), description] as const
   })
   const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' })
   const sections = [
@@ -41,17 +41,17 @@ export function formatVerbHelp(verb: Verb): string {
       : [`Options\n${formatRows(options, widest(options.map(([name]) => name)))}`]),
     `Exit codes\n${exits.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`,
     `${verb.examples.length === 1 ? 'Example' : 'Examples'}\n${verb.examples
-      .map(({ command, says }) => `  ${command}\n      ${says}`)
+      .map(({ command, description }) => `  ${command}\n      ${description}`)
       .join('\n')}`,
   ]
   return `${sections.join('\n\n')}\n`
 }
 
 /** Returns `scopegate check [--config DIR] [PATH ...]`, or `[options]` in place of a long list. */
-function formatUsage({ name, options, words }: Verb): string {
+function formatUsage({ name, options, positionals }: Verb): string {
   const all = options.map((option) => `[${formatOption(option)}]${option.repeated === true ? ' …' : ''}`)
   const shown = all.join(' ').length > WIDTH - 40 ? ['[options]'] : all
-  const after = words === undefined ? [] : [words.usage]
+  const after = positionals === undefined ? [] : [positionals.usage]
   return ['scopegate', name, ...after, ...shown].join(' ')
 }
 
@@ -64,7 +64,7 @@ function formatOption({ name, value, choices }: Verb['options'][number]): string
 function formatRows(rows: readonly (readonly [string, string])[], width: number): string {
   const indent = ' '.repeat(width + 4)
   return rows
-    .map(([name, says]) => `  ${name.padEnd(width)}  ${wrap(says, WIDTH - width - 4).join(`\n${indent}`)}`)
+    .map(([name, description]) => `  ${name.padEnd(width)}  ${wrap(description, WIDTH - width - 4).join(`\n${indent}`)}`)
     .join('\n')
 }
 
@@ -90,7 +90,7 @@ export function formatReference(verbs: readonly Verb[]): string {
 function formatVerb(verb: Verb): string {
   const options = verb.options.map(
     (option) =>
-      `| \`${formatOption(option).replaceAll('|', '\\|')}\` | ${escapeCell(option.says)}${option.repeated === true ? ' May be repeated.' : ''} |`,
+      `| \`${formatOption(option).replaceAll('|', '\\|')}\` | ${escapeCell(option.description)}${option.repeated === true ? ' May be repeated.' : ''} |`,
   )
   const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' }).map(
     ([code, meaning]) => `${code} ${meaning}`,
@@ -100,7 +100,7 @@ function formatVerb(verb: Verb): string {
     `${capital(verb.summary)}.`,
     ...(verb.about ?? []),
     `\`\`\`sh\n${[`# ${formatUsage(verb)}`, ...verb.examples.map(({ command }) => command)].join('\n')}\n\`\`\``,
-    ...(options.length === 0 ? [] : [`| option | says |\n| --- | --- |\n${options.join('\n')}`]),
+    ...(options.length === 0 ? [] : [`| option | description |\n| --- | --- |\n${options.join('\n')}`]),
     `Exit codes: ${exits.join('; ')}.`,
   ].join('\n\n')
 }

@@ -4,7 +4,7 @@ import type { ParsedArguments, Verb, VerbOption } from './verb.ts'
 
 /** Parses the arguments of a verb. `--` ends the options. @returns the arguments, or an error message. */
 export function readArguments(
-  verb: Pick<Verb, 'name' | 'options' | 'words'>,
+  verb: Pick<Verb, 'name' | 'options' | 'positionals'>,
   args: readonly string[],
 ): { readonly given: ParsedArguments } | { readonly wrong: string } {
   const known = new Map(verb.options.map((option) => [option.name, option]))
@@ -65,10 +65,10 @@ function wrongValue(
 }
 
 function wrongWords(
-  { name, words: wanted }: Pick<Verb, 'name' | 'words'>,
+  { name, positionals: expected }: Pick<Verb, 'name' | 'positionals'>,
   words: readonly string[],
 ): string | undefined {
-  if (words.length >= (wanted?.min ?? 0) && words.length <= (wanted?.max ?? 0)) return undefined
+  if (words.length >= (expected?.min ?? 0) && words.length <= (expected?.max ?? 0)) return undefined
   const shown = words.length === 0 ? 'nothing' : `"${words.join(' ')}"`
-  return `\`scopegate ${name}\` takes ${wanted === undefined ? 'options only' : wanted.usage}, not ${shown}`
+  return `\`scopegate ${name}\` takes ${expected === undefined ? 'options only' : expected.usage}, not ${shown}`
 }

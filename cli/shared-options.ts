@@ -3,23 +3,23 @@ import type { VerbOption } from './verb.ts'
 export const CONFIG_OPTION: VerbOption = {
   name: 'config',
   value: 'DIR',
-  says: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
+  description: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
 }
 
 export const POLICIES_OPTION: VerbOption = {
   name: 'policies',
   value: 'DIR',
-  says: 'The folder of the policies. It replaces the folder in gateway.yaml.',
+  description: 'The folder of the policies. It replaces the folder in gateway.yaml.',
 }
 
 /** The JSON formats are described in docs/command-line.md. */
 export const JSON_OPTION: VerbOption = {
   name: 'json',
-  says: 'Prints one JSON document instead of text.',
+  description: 'Prints one JSON document instead of text.',
 }
 
 export const LIVE_OPTION: VerbOption = {
   name: 'url',
   value: 'URL',
-  says: 'The management URL of a running gateway. Its active policies replace the policies of the folder.',
+  description: 'The management URL of a running gateway. Its active policies replace the policies of the folder.',
 }

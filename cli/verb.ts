@@ -6,7 +6,7 @@ export type VerbOption = {
   /** Placeholder of the value, e.g. `DIR` or `FILE`. Undefined for a flag. */
   readonly value?: string
   /** A sentence for `--help`. */
-  readonly says: string
+  readonly description: string
   readonly repeated?: boolean
   /** The valid values. Default: any text. */
   readonly choices?: readonly string[]
@@ -15,7 +15,7 @@ export type VerbOption = {
 /** A complete command line. A test runs each example. */
 export type VerbExample = {
   readonly command: string
-  readonly says: string
+  readonly description: string
   /** Expected exit code. Default: 0. */
   readonly exits?: number
 }
@@ -40,7 +40,7 @@ export type Verb = {
   /** Paragraphs for `scopegate VERB --help`. */
   readonly about?: readonly string[]
   /** The positional arguments. Undefined when the verb takes options only. */
-  readonly words?: {
+  readonly positionals?: {
     /** As in a usage line, e.g. `METHOD PATH` or `[PATH …]`. */
     readonly usage: string
     readonly min: number

@@ -15,7 +15,7 @@ type Schema = {
   readonly additionalProperties?: boolean | Schema
 }
 
-type Row = readonly [key: string, value: string, says: string]
+type Row = readonly [key: string, value: string, description: string]
 
 /**
  * Returns the key tables of docs/policies.md by the names of their markers. Generated from the schema of the loader.
@@ -88,7 +88,7 @@ function textOf(pattern: string): string {
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map((row) => `| ${row.map(cell).join(' | ')} |`)
-  return ['| key | value | says |', '| --- | --- | --- |', ...lines].join('\n')
+  return ['| key | value | description |', '| --- | --- | --- |', ...lines].join('\n')
 }
 
 function cell(text: string): string {

@@ -4,12 +4,12 @@ import type { ParsedArguments } from '../../cli/verb.ts'
 
 const VERB = {
   name: 'try',
-  words: { usage: 'METHOD PATH', min: 1, max: 2 },
+  positionals: { usage: 'METHOD PATH', min: 1, max: 2 },
   options: [
-    { name: 'config', value: 'DIR', says: 'A folder.' },
-    { name: 'header', value: 'K=V', says: 'A header.', repeated: true },
-    { name: 'format', value: 'FORMAT', says: 'How.', choices: ['pretty', 'github'] },
-    { name: 'json', says: 'JSON.' },
+    { name: 'config', value: 'DIR', description: 'A folder.' },
+    { name: 'header', value: 'K=V', description: 'A header.', repeated: true },
+    { name: 'format', value: 'FORMAT', description: 'How.', choices: ['pretty', 'github'] },
+    { name: 'json', description: 'JSON.' },
   ],
 }
 

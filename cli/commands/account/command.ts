@@ -8,22 +8,22 @@ export const ACCOUNT_ADD: Verb = {
   about: [
     'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR, it adds the account to the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
   ],
-  words: { usage: 'NAME', min: 1, max: 1 },
+  positionals: { usage: 'NAME', min: 1, max: 1 },
   options: [
-    { name: 'email', value: 'ADDRESS', says: 'The email address of the person.' },
-    { name: 'full-name', value: 'TEXT', says: 'The full name of the person.' },
-    { name: 'config', value: 'DIR', says: 'The folder of the configuration.' },
+    { name: 'email', value: 'ADDRESS', description: 'The email address of the person.' },
+    { name: 'full-name', value: 'TEXT', description: 'The full name of the person.' },
+    { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
     {
       name: 'data',
       value: 'DIR',
-      says: 'The folder of the data. It replaces the folder in the configuration.',
+      description: 'The folder of the data. It replaces the folder in the configuration.',
     },
     JSON_OPTION,
   ],
   examples: [
     {
       command: 'printf %s "$PASSWORD" | scopegate account add carol --email carol@school.example',
-      says: 'Adds carol to the accounts of `scopegate dev`.',
+      description: 'Adds carol to the accounts of `scopegate dev`.',
     },
   ],
   exits: {

@@ -4,20 +4,20 @@ export const COMPLETION: Verb = {
   name: 'completion',
   group: 'This command',
   summary: 'prints a shell completion script',
-  words: { usage: 'bash|zsh|fish', min: 1, max: 1 },
+  positionals: { usage: 'bash|zsh|fish', min: 1, max: 1 },
   options: [],
   examples: [
     {
       command: 'scopegate completion bash > scopegate.bash',
-      says: 'For bash: source the file in ~/.bashrc.',
+      description: 'For bash: source the file in ~/.bashrc.',
     },
     {
       command: 'scopegate completion zsh > _scopegate',
-      says: 'For zsh: put the file into a folder of $fpath.',
+      description: 'For zsh: put the file into a folder of $fpath.',
     },
     {
       command: 'scopegate completion fish > scopegate.fish',
-      says: 'For fish: put the file into ~/.config/fish/completions.',
+      description: 'For fish: put the file into ~/.config/fish/completions.',
     },
   ],
   exits: { 0: 'printed' },

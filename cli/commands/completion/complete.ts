@@ -40,16 +40,16 @@ function nextVerbWords(before: readonly string[], verbs: readonly Verb[]): reado
 }
 
 function argumentsOf(
-  { words, options }: Verb,
+  { positionals, options }: Verb,
   before: readonly string[],
   current: string,
 ): readonly string[] {
   const option = options.find(({ name, value }) => value !== undefined && before.at(-1) === `--${name}`)
   if (option !== undefined) return valuesOf(option)
   if (current.startsWith('-'))
-    return [...options.map(({ name, says }) => `--${name}\t${says}`), '--help\tshows the options of the verb']
-  if (words?.usage.includes('|') === true) return words.usage.split('|')
-  return words === undefined ? [] : [':files']
+    return [...options.map(({ name, description }) => `--${name}\t${description}`), '--help\tshows the options of the verb']
+  if (positionals?.usage.includes('|') === true) return positionals.usage.split('|')
+  return positionals === undefined ? [] : [':files']
 }
 
 function valuesOf({ value, choices }: VerbOption): readonly string[] {

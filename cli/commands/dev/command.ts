@@ -10,14 +10,14 @@ export const DEV: Verb = {
   ],
   options: [
     CONFIG_OPTION,
-    { ...POLICIES_OPTION, says: 'The folder of the policies. Default: the folder beside the configuration.' },
+    { ...POLICIES_OPTION, description: 'The folder of the policies. Default: the folder beside the configuration.' },
     {
       name: 'data',
       value: 'DIR',
-      says: 'The folder of accounts, grants and the demo data. Default: .scopegate in the current folder.',
+      description: 'The folder of accounts, grants and the demo data. Default: .scopegate in the current folder.',
     },
   ],
-  examples: [{ command: 'scopegate dev', says: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
+  examples: [{ command: 'scopegate dev', description: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
   exits: { 0: 'stopped on request', 1: 'a process did not start, or ended unexpectedly' },
   serves: true,
   run: async (given, terminal) => (await import('./dev.ts')).dev(given, terminal),

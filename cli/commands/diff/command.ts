@@ -9,29 +9,29 @@ export const DIFF: Verb = {
     'OLD and NEW are each a folder of policies; a folder that holds config and policies; REVISION:FOLDER, the policies of a git revision; or REVISION, its policies with its configuration. With --live, the active policies of a gateway replace OLD.',
     'The comparison is by meaning, request by request: which scopes and claims give access, and which web pages have access (cors). Names of routes and parameters, the order of files and how rules are split over routes are ignored. Widened: some denied requests are now allowed, or more web pages have access. Narrowed: some allowed requests are now denied, or fewer web pages have access. Changed: neither, but limits, headers or the upstream path differ. New: the requests matched no route before. Gone: the requests match no route now. A change can be both widened and narrowed.',
   ],
-  words: { usage: 'OLD NEW', min: 1, max: 2 },
+  positionals: { usage: 'OLD NEW', min: 1, max: 2 },
   options: [
     {
       name: 'live',
       value: 'URL',
-      says: 'The management URL of a gateway. Its active policies replace OLD.',
+      description: 'The management URL of a gateway. Its active policies replace OLD.',
     },
     {
       name: 'fail-on',
       value: 'KIND',
       choices: ['widened', 'narrowed', 'changed', 'new', 'gone'],
       repeated: true,
-      says: 'Exits with 1 only on a change of this kind. Default: any change.',
+      description: 'Exits with 1 only on a change of this kind. Default: any change.',
     },
     CONFIG_OPTION,
     POLICIES_OPTION,
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate diff ./policies ./policies', says: 'Compares two folders.' },
+    { command: 'scopegate diff ./policies ./policies', description: 'Compares two folders.' },
     {
       command: 'scopegate diff --fail-on widened ./policies ./policies',
-      says: 'Exits with 1 only when some denied requests are now allowed.',
+      description: 'Exits with 1 only when some denied requests are now allowed.',
     },
   ],
   exits: {

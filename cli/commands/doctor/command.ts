@@ -8,22 +8,22 @@ export const DOCTOR: Verb = {
   about: [
     'It starts from the base URL, like a client. It requests both metadata documents, every endpoint in them, and a path with an invalid token, and sends a preflight. It does not sign in, register a client or change data.',
   ],
-  words: { usage: 'URL', min: 1, max: 1 },
+  positionals: { usage: 'URL', min: 1, max: 1 },
   options: [
-    { name: 'resource', value: 'PATH', says: 'The path of a protected resource, e.g. /mcp.' },
+    { name: 'resource', value: 'PATH', description: 'The path of a protected resource, e.g. /mcp.' },
     {
       name: 'path',
       value: 'PATH',
-      says: 'A path that needs a token. Default: the first such path in /openapi.json.',
+      description: 'A path that needs a token. Default: the first such path in /openapi.json.',
     },
-    { name: 'ca', value: 'FILE', says: 'A PEM file of CA certificates. They replace the public ones.' },
-    { name: 'quiet', says: 'Shows faults and warnings only.' },
+    { name: 'ca', value: 'FILE', description: 'A PEM file of CA certificates. They replace the public ones.' },
+    { name: 'quiet', description: 'Shows faults and warnings only.' },
     JSON_OPTION,
   ],
   examples: [
     {
       command: 'scopegate doctor http://127.0.0.1:8080',
-      says: 'Examines what `scopegate dev` runs.',
+      description: 'Examines what `scopegate dev` runs.',
     },
   ],
   exits: { 0: 'no fault', 1: 'at least one fault' },

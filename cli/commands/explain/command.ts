@@ -8,28 +8,28 @@ export const EXPLAIN: Verb = {
   about: [
     'The command sends nothing. Without --scope, --claim and --token the request has no token. Claims without a value get the values of a valid token of the first issuer for this path.',
   ],
-  words: { usage: 'METHOD PATH', min: 2, max: 2 },
+  positionals: { usage: 'METHOD PATH', min: 2, max: 2 },
   options: [
     {
       name: 'scope',
       value: 'SCOPES',
-      says: 'The scopes of the token, separated by spaces.',
+      description: 'The scopes of the token, separated by spaces.',
       repeated: true,
     },
     {
       name: 'claim',
       value: 'NAME=VALUE',
-      says: 'A claim of the token. A JSON value keeps its type: 42 is a number, \'"42"\' a string.',
+      description: 'A claim of the token. A JSON value keeps its type: 42 is a number, \'"42"\' a string.',
       repeated: true,
     },
     {
       name: 'token',
       value: '-',
-      says: 'Reads a JWT from standard input and uses its claims. The command does not check the signature and never shows the token.',
+      description: 'Reads a JWT from standard input and uses its claims. The command does not check the signature and never shows the token.',
       choices: ['-'],
     },
-    { name: 'anonymous', says: 'Send no token (default).' },
-    { name: 'header', value: 'NAME=VALUE', says: 'A header of the request.', repeated: true },
+    { name: 'anonymous', description: 'Send no token (default).' },
+    { name: 'header', value: 'NAME=VALUE', description: 'A header of the request.', repeated: true },
     LIVE_OPTION,
     CONFIG_OPTION,
     POLICIES_OPTION,
@@ -38,12 +38,12 @@ export const EXPLAIN: Verb = {
   examples: [
     {
       command: 'scopegate explain PATCH /api/courses/42 --scope courses:read',
-      says: 'Explains why a token with courses:read cannot change a course.',
+      description: 'Explains why a token with courses:read cannot change a course.',
       exits: 1,
     },
     {
       command: 'scopegate explain GET /api/courses --url http://127.0.0.1:9090',
-      says: 'Decides with the active policies of a running gateway.',
+      description: 'Decides with the active policies of a running gateway.',
     },
   ],
   exits: {

@@ -8,16 +8,16 @@ export const FMT: Verb = {
   about: [
     'Formatting keeps comments and the meaning of a file. A file with errors stays unchanged, byte for byte. PATH is a file or a folder. With -, the command reads standard input and writes to standard output. Default: the folder in gateway.yaml.',
   ],
-  words: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
+  positionals: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
   options: [
-    { name: 'check', says: 'Changes no file and lists the files that would change.' },
+    { name: 'check', description: 'Changes no file and lists the files that would change.' },
     CONFIG_OPTION,
     JSON_OPTION,
   ],
   examples: [
     {
       command: 'scopegate fmt --check policies',
-      says: 'For pull requests: fails when a file is not formatted.',
+      description: 'For pull requests: fails when a file is not formatted.',
     },
   ],
   exits: {

@@ -9,59 +9,59 @@ export const IMPORT: Verb = {
     'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with the path of the server in front, its scopes and its anonymous rule from security. Anything that a policy cannot express is an error with its line in the document. x-scopegate on an operation sets keys of its route.',
     'With --check, the command writes no file. It shows operations without a route, routes without an operation, different scopes and different anonymous rules, with their locations in both files.',
   ],
-  words: { usage: 'OPENAPI', min: 1, max: 1 },
+  positionals: { usage: 'OPENAPI', min: 1, max: 1 },
   options: [
     {
       name: 'upstream',
       value: 'NAME',
-      says: 'The entry of upstreams.yaml for the routes. With --check: only routes to this upstream.',
+      description: 'The entry of upstreams.yaml for the routes. With --check: only routes to this upstream.',
     },
     {
       name: 'name',
       value: 'NAME',
-      says: 'The name of the policy. Default: the name of the output file, else the title of the document.',
+      description: 'The name of the policy. Default: the name of the output file, else the title of the document.',
     },
     {
       name: 'output',
       value: 'FILE',
-      says: 'Writes the policy to this file. Without --force, an existing file is an error. Default: standard output.',
+      description: 'Writes the policy to this file. Without --force, an existing file is an error. Default: standard output.',
     },
     {
       name: 'scheme',
       value: 'NAME',
-      says: 'Uses only the alternatives in security with this scheme. Default: all alternatives, without those that require more than another one.',
+      description: 'Uses only the alternatives in security with this scheme. Default: all alternatives, without those that require more than another one.',
     },
     {
       name: 'server',
       value: 'URL',
-      says: 'The prefix of all paths: the path of this URL, or a path such as /v1. / means no prefix. Replaces the servers at the top of the document.',
+      description: 'The prefix of all paths: the path of this URL, or a path such as /v1. / means no prefix. Replaces the servers at the top of the document.',
     },
     {
       name: 'prefix',
       value: 'PATH',
-      says: 'Mounts the policy below this prefix: clients send it, the upstream does not get it.',
+      description: 'Mounts the policy below this prefix: clients send it, the upstream does not get it.',
     },
     {
       name: 'scope-map',
       value: 'FROM=TO',
       repeated: true,
-      says: 'Renames a scope of the document. Without =, the name of a YAML file of such pairs (FROM: TO).',
+      description: 'Renames a scope of the document. Without =, the name of a YAML file of such pairs (FROM: TO).',
     },
     {
       name: 'catalogue',
       value: 'FILE',
-      says: 'Writes entries for scopes that the catalogue lacks, with descriptions from the document, to this file.',
+      description: 'Writes entries for scopes that the catalogue lacks, with descriptions from the document, to this file.',
     },
     {
       name: 'skip-unsupported',
-      says: 'Skips and lists operations that a policy cannot express. Default: an error for each.',
+      description: 'Skips and lists operations that a policy cannot express. Default: an error for each.',
     },
-    { name: 'notes', says: 'Shows every note. Default: notes of one kind share a line.' },
-    { name: 'force', says: 'Replaces an existing file.' },
+    { name: 'notes', description: 'Shows every note. Default: notes of one kind share a line.' },
+    { name: 'force', description: 'Replaces an existing file.' },
     {
       name: 'check',
       value: 'POLICY',
-      says: 'Compares with this policy file, or with all policies in this folder.',
+      description: 'Compares with this policy file, or with all policies in this folder.',
     },
     CONFIG_OPTION,
     JSON_OPTION,
@@ -69,16 +69,16 @@ export const IMPORT: Verb = {
   examples: [
     {
       command: 'scopegate import openapi.json --upstream learning-platform --output courses.policy.yaml',
-      says: 'Writes the policy courses.',
+      description: 'Writes the policy courses.',
     },
     {
       command:
         'scopegate import openapi.json --upstream learning-platform --prefix /school --skip-unsupported',
-      says: 'Prints the policy, mounted below /school, with all operations that a policy can express.',
+      description: 'Prints the policy, mounted below /school, with all operations that a policy can express.',
     },
     {
       command: 'scopegate import openapi.json --check courses.policy.yaml',
-      says: 'Fails a pull request if its contract and policy differ.',
+      description: 'Fails a pull request if its contract and policy differ.',
     },
   ],
   exits: {

@@ -8,13 +8,13 @@ export const INIT: Verb = {
   about: [
     'The default of DIR is the current folder. If one of the files exists, the command writes no file.',
   ],
-  words: { usage: '[DIR]', min: 0, max: 1 },
+  positionals: { usage: '[DIR]', min: 0, max: 1 },
   options: [JSON_OPTION],
   examples: [
-    { command: 'scopegate init my-gateway', says: 'Writes my-gateway/. Its README.md shows the next steps.' },
+    { command: 'scopegate init my-gateway', description: 'Writes my-gateway/. Its README.md shows the next steps.' },
     {
       command: 'scopegate init shop && cd shop && scopegate check && scopegate test',
-      says: 'The written policies are valid, and their tests pass.',
+      description: 'The written policies are valid, and their tests pass.',
     },
   ],
   exits: { 0: 'written', 1: 'a file exists, or cannot be written' },

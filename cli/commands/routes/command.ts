@@ -6,17 +6,17 @@ export const ROUTES: Verb = {
   group: 'Policies',
   summary: 'lists every route with its requirements, with defaults and presets applied',
   options: [
-    { name: 'owner', value: 'OWNER', says: 'Only routes whose policy has this owner.' },
+    { name: 'owner', value: 'OWNER', description: 'Only routes whose policy has this owner.' },
     LIVE_OPTION,
     CONFIG_OPTION,
     POLICIES_OPTION,
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate routes --owner team-learning', says: 'Lists the routes of one team.' },
+    { command: 'scopegate routes --owner team-learning', description: 'Lists the routes of one team.' },
     {
       command: 'scopegate routes --url http://127.0.0.1:9090 --json',
-      says: 'Lists the active routes of a running gateway.',
+      description: 'Lists the active routes of a running gateway.',
     },
   ],
   exits: {

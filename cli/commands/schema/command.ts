@@ -12,10 +12,10 @@ export const SCHEMA: Verb = {
       name: 'kind',
       value: 'KIND',
       choices: ['Policy', 'PolicyTest'],
-      says: 'The format: policies, or tests in separate files. Default: Policy.',
+      description: 'The format: policies, or tests in separate files. Default: Policy.',
     },
   ],
-  examples: [{ command: 'scopegate schema > policy.v1.json', says: 'Writes the schema to a file.' }],
+  examples: [{ command: 'scopegate schema > policy.v1.json', description: 'Writes the schema to a file.' }],
   exits: { 0: 'printed' },
   run: async (given, terminal) => {
     const { policySchema } = await import('../../../policy-engine/format/policy-schema.ts')

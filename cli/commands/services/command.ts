@@ -5,7 +5,7 @@ const ABOUT =
   'Environment variables override values of the file: SCOPEGATE_LISTEN__PORT=8443 sets listen.port.'
 const CONFIG = {
   ...CONFIG_OPTION,
-  says: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
+  description: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
 }
 const EXITS = {
   0: 'stopped on request',
@@ -19,7 +19,7 @@ export const GATEWAY: Verb = {
   summary: 'runs the gateway, configured by DIR/gateway.yaml',
   about: [ABOUT],
   options: [CONFIG],
-  examples: [{ command: 'scopegate gateway --config ./config', says: 'Serves until SIGTERM.' }],
+  examples: [{ command: 'scopegate gateway --config ./config', description: 'Serves until SIGTERM.' }],
   exits: EXITS,
   serves: true,
   run: async (given) => (await import('./run-service.ts')).runService('gateway', given.text('config')),
@@ -31,7 +31,7 @@ export const AUTHORIZATION_SERVER: Verb = {
   summary: 'runs the authorization server, configured by DIR/authorization-server.yaml',
   about: [ABOUT],
   options: [CONFIG],
-  examples: [{ command: 'scopegate authorization-server --config ./config', says: 'Serves until SIGTERM.' }],
+  examples: [{ command: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' }],
   exits: EXITS,
   serves: true,
   run: async (given) =>

@@ -8,26 +8,26 @@ export const TEST: Verb = {
   about: [
     'Tests are in `tests:` of a policy, or in *_test.yaml beside it. PATH is a folder of policies, or some of its files. The command reads the whole folder and runs the tests of these files.',
   ],
-  words: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
+  positionals: { usage: '[PATH …]', min: 0, max: Number.POSITIVE_INFINITY },
   options: [
     {
       name: 'filter',
       value: 'TEXT',
-      says: 'Runs only tests with this text in their name, policy, method or path.',
+      description: 'Runs only tests with this text in their name, policy, method or path.',
     },
     {
       name: 'coverage',
-      says: 'Shows for each route which outcomes the tests reach.',
+      description: 'Shows for each route which outcomes the tests reach.',
     },
     CONFIG_OPTION,
     POLICIES_OPTION,
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate test', says: 'Runs every test.' },
+    { command: 'scopegate test', description: 'Runs every test.' },
     {
       command: 'scopegate test --coverage policies/courses.policy.yaml',
-      says: 'Runs the tests of one file.',
+      description: 'Runs the tests of one file.',
     },
   ],
   exits: { 0: 'every test passed', 3: 'configuration or policies are not valid', 4: 'a test failed' },

@@ -13,30 +13,30 @@ export const TOKEN: Verb = {
     {
       name: 'scope',
       value: 'SCOPES',
-      says: 'The requested scopes, separated by spaces.',
+      description: 'The requested scopes, separated by spaces.',
       repeated: true,
     },
     {
       name: 'sub',
       value: 'NAME',
-      says: 'The account of the token. Default: alice.',
+      description: 'The account of the token. Default: alice.',
       choices: ['alice', 'bob'],
     },
     {
       name: 'url',
       value: 'URL',
-      says: 'The URL of the gateway. Default: http://127.0.0.1 with the port of PORT, else 8080.',
+      description: 'The URL of the gateway. Default: http://127.0.0.1 with the port of PORT, else 8080.',
     },
     JSON_OPTION,
   ],
   examples: [
     {
       command: 'scopegate token --scope courses:read --url http://127.0.0.1:8080',
-      says: 'Prints a token for the courses.',
+      description: 'Prints a token for the courses.',
     },
     {
       command: 'scopegate token --scope courses:write --sub bob --json --url http://127.0.0.1:8080',
-      says: 'Prints the response of the token endpoint for the other account.',
+      description: 'Prints the response of the token endpoint for the other account.',
     },
   ],
   exits: { 0: 'printed', 1: 'the development server is not available, or rejects the request' },
