@@ -17,19 +17,19 @@ export async function measureRounds(options: {
   readonly rounds: number
   readonly roundSeconds: number
   readonly warmUpSeconds: number
-  readonly say: (text: string) => void
+  readonly printProgress: (text: string) => void
 }): Promise<readonly Measured[]> {
-  const { subjects, load, say } = options
+  const { subjects, load, printProgress } = options
   for (const subject of subjects) {
     const sample = await measureRound(subject, load, options.warmUpSeconds)
-    say(`warm-up    ${describe(subject, sample)}`)
+    printProgress(`warm-up    ${describe(subject, sample)}`)
   }
   const measured = subjects.map((subject) => ({ name: subject.name, samples: [] as Sample[] }))
   for (let round = 1; round <= options.rounds; round++) {
     for (const [index, subject] of subjects.entries()) {
       const sample = await measureRound(subject, load, options.roundSeconds)
       measured[index]?.samples.push(sample)
-      say(`round ${round}/${options.rounds}  ${describe(subject, sample)}`)
+      printProgress(`round ${round}/${options.rounds}  ${describe(subject, sample)}`)
     }
   }
   return measured

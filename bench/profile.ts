@@ -10,22 +10,22 @@ import { startGatewaySubject } from './product/start-gateway-subject.ts'
 import { startJwtSubjects } from './product/start-jwt-subjects.ts'
 import { formatProfile } from './profile/format-profile.ts'
 import { type CpuProfile, readSelfTimes } from './profile/read-self-times.ts'
-import { runToEnd } from './run-to-end.ts'
+import { runProgram } from './run-program.ts'
 import { cpuPerRequest } from './sample.ts'
-import { say } from './say.ts'
+import { printProgress } from './print-progress.ts'
 import { startUpstream } from './upstream/start-upstream.ts'
 
 const WARM_UP_SECONDS = 4
 const SECONDS = 10
 
-await runToEnd(async ({ cleanup, folder }) => {
+await runProgram(async ({ cleanup, folder }) => {
   const { keep, 'first-use': isFirstUse } = parseArgs({
     options: { keep: { type: 'string' }, 'first-use': { type: 'boolean' } },
   }).values
   const cores = pinCores()
   const profiles = join(folder, 'profiles')
   mkdirSync(profiles)
-  say('starting the gateway with --cpu-prof …')
+  printProgress('starting the gateway with --cpu-prof …')
   const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
   const load = await startLoad({ cores: cores?.others, folder, cleanup })
   const nodeOptions = ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
@@ -35,7 +35,7 @@ await runToEnd(async ({ cleanup, folder }) => {
       ? (await startJwtSubjects(product)).firstEs256
       : await startGatewaySubject({ ...product, name: 'gateway' })
   await measureRound(gateway, load, WARM_UP_SECONDS)
-  say(`measuring for ${SECONDS} s …`)
+  printProgress(`measuring for ${SECONDS} s …`)
   const from = monotonicMicros()
   const sample = await measureRound(gateway, load, SECONDS)
   const to = monotonicMicros()
@@ -45,7 +45,7 @@ await runToEnd(async ({ cleanup, folder }) => {
   const file = join(profiles, name)
   if (keep !== undefined) copyFileSync(file, keep)
   const profile: CpuProfile = JSON.parse(readFileSync(file, 'utf8'))
-  say(
+  printProgress(
     `${cpuPerRequest(sample).toFixed(1)} µs CPU per request while profiled, ${sample.requests} requests; ${load.name}; ${upstream.name}\n`,
   )
   process.stdout.write(`${formatProfile(readSelfTimes(profile, from, to), sample.requests)}\n`)

@@ -15,7 +15,7 @@ export type Bench = {
   readonly roundSeconds: number
   readonly warmUpSeconds: number
   /** Reports progress to the user. */
-  readonly say: (text: string) => void
+  readonly printProgress: (text: string) => void
 }
 
 /** A comparison within one run. */

@@ -11,18 +11,18 @@ import { cachedToken } from './rows/cached-token.ts'
 import { check } from './rows/check.ts'
 import { firstUse } from './rows/first-use.ts'
 import { reload } from './rows/reload.ts'
-import { rememberedTokens } from './rows/remembered-tokens.ts'
+import { opaqueTokens } from './rows/opaque-tokens.ts'
 import { routeMatch } from './rows/route-match.ts'
 import { start } from './rows/start.ts'
 import { twoWorkers } from './rows/two-workers.ts'
-import { runToEnd } from './run-to-end.ts'
-import { say } from './say.ts'
+import { runProgram } from './run-program.ts'
+import { printProgress } from './print-progress.ts'
 import { writeResults } from './write-results.ts'
 
 const ROWS: readonly Row[] = [
   cachedToken,
   firstUse,
-  rememberedTokens,
+  opaqueTokens,
   twoWorkers,
   addedLatency,
   routeMatch,
@@ -31,10 +31,10 @@ const ROWS: readonly Row[] = [
   check,
 ]
 
-await runToEnd(async (own) => {
+await runProgram(async (own) => {
   const options = readOptions(process.argv.slice(2))
   const cores = pinCores()
-  say(
+  printProgress(
     cores === undefined
       ? 'processes are not pinned, because pinning requires two processors and taskset: the figures vary more'
       : `server under test on processor ${cores.server}, everything else on ${cores.others}`,
@@ -45,11 +45,11 @@ await runToEnd(async (own) => {
     own.cleanup.add(cleanup.run)
     const folder = join(own.folder, row.name)
     mkdirSync(folder)
-    say(`${row.name}: starting its servers …`)
-    results.push(await row.run({ ...options, cores, folder, cleanup, say }))
+    printProgress(`${row.name}: starting its servers …`)
+    results.push(await row.run({ ...options, cores, folder, cleanup, printProgress }))
     await cleanup.run()
   }
   const file = writeResults(results, { ...options, now: new Date() })
   process.stdout.write(`\n${results.map(formatResult).join('\n')}\n`)
-  say(`written to ${file}`)
+  printProgress(`written to ${file}`)
 })

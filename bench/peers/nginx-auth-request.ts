@@ -34,7 +34,7 @@ export async function startNginxAuthRequest(options: PeerOptions): Promise<Subje
   if (started === undefined) return undefined
   const name = `${started.version}, auth_request to Node.js`
   const url = new URL(new URL(target.url).pathname, started.url).href
-  await deniesWhenAsked(name, url)
+  await verifyDenies(name, url)
   return {
     name,
     process: started.process,
@@ -57,7 +57,7 @@ function hasAuthRequest(program: string): boolean {
 }
 
 /** Rejects an nginx that does not call the Node.js server, because its figures are not comparable. */
-async function deniesWhenAsked(name: string, url: string): Promise<void> {
+async function verifyDenies(name: string, url: string): Promise<void> {
   const { status } = await fetch(url, { headers: { 'x-bench-deny': '1' } })
   if (status !== 403)
     throw new BenchError('ERR_BENCH_START', `${name} returned ${status} for a denied request`)

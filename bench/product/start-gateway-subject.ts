@@ -1,5 +1,5 @@
 import type { Subject } from '../subject.ts'
-import { UPSTREAM_ANSWER } from '../upstream/answer.ts'
+import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
 import { obtainToken } from './obtain-token.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
 import { verifyGateway } from './verify-gateway.ts'
@@ -24,7 +24,7 @@ export async function startGatewaySubject(
     target: {
       url: `${product.baseUrl}${PATH}`,
       headers: { accept: 'application/json', authorization: `Bearer ${token}` },
-      expectedBody: UPSTREAM_ANSWER,
+      expectedBody: UPSTREAM_RESPONSE,
     },
     verify: verifyGateway(product),
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { aKey, type TestKey } from '../../test/fixtures/jwk.ts'
 import { signJws } from '../../test/fixtures/jws.ts'
 import type { Subject } from '../subject.ts'
-import { UPSTREAM_ANSWER } from '../upstream/answer.ts'
+import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
 import { verifyGateway } from './verify-gateway.ts'
 
@@ -17,10 +17,10 @@ export type JwtSubjects = {
 }
 
 /**
- * Number of JWTs sent cyclically. The cache holds at most REMEMBERED, so every JWT is new when the gateway receives it.
+ * Number of JWTs sent cyclically. The cache holds at most CACHED_TOKENS, so every JWT is new when the gateway receives it.
  */
 export const NEW_TOKENS = 2_000
-export const REMEMBERED = 500
+export const CACHED_TOKENS = 500
 
 const PATH = '/api/courses'
 const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
@@ -39,7 +39,7 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
     ...options,
     settings: {
       SCOPEGATE_ISSUERS__0__JWT__KEYS__FILE: keysFile,
-      SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES: String(REMEMBERED),
+      SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES: String(CACHED_TOKENS),
       ...options.settings,
     },
   })
@@ -51,7 +51,7 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
     target: {
       url: `${product.baseUrl}${PATH}`,
       headers: { accept: 'application/json' },
-      expectedBody: UPSTREAM_ANSWER,
+      expectedBody: UPSTREAM_RESPONSE,
       tokens: signTokens(key, product.baseUrl, kind === 'known' ? 1 : NEW_TOKENS),
     },
     verify: (answered) => verify(answered, kind),

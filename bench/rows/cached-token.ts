@@ -8,7 +8,7 @@ import { startGatewaySubject } from '../product/start-gateway-subject.ts'
 import type { Row } from '../row.ts'
 import { startPeer } from '../start-peer.ts'
 import type { Subject } from '../subject.ts'
-import { UPSTREAM_ANSWER } from '../upstream/answer.ts'
+import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
 const GATEWAY = 'gateway, cached token'
@@ -51,7 +51,7 @@ export const cachedToken: Row = {
       es256,
     ].filter((subject) => subject !== undefined)
     return {
-      title: `Cached token: GET of ${UPSTREAM_ANSWER.length} bytes of JSON`,
+      title: `Cached token: GET of ${UPSTREAM_RESPONSE.length} bytes of JSON`,
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,

@@ -13,7 +13,7 @@ const GOAL_MS = 1_000
 export const check: Row = {
   name: 'check',
   run: async (bench) => {
-    const { folder, rounds, say } = bench
+    const { folder, rounds, printProgress } = bench
     const many = join(folder, 'policies')
     writeManyPolicies(many, ROUTES)
     const cases = [
@@ -27,7 +27,7 @@ export const check: Row = {
     for (const { name, args } of cases) {
       const found: number[] = []
       for (let round = 1; round <= rounds; round++) found.push(await runOnce(bench, args))
-      say(`${name}: ${found.map((ms) => Math.round(ms)).join(', ')} ms`)
+      printProgress(`${name}: ${found.map((ms) => Math.round(ms)).join(', ')} ms`)
       figures.push({ name, unit: 'ms', found, goal: GOAL_MS })
     }
     return {

@@ -1,6 +1,6 @@
 import { startLoad } from '../load/start-load.ts'
 import { measureRounds } from '../measure-rounds.ts'
-import { NEW_TOKENS, REMEMBERED, startJwtSubjects } from '../product/start-jwt-subjects.ts'
+import { NEW_TOKENS, CACHED_TOKENS, startJwtSubjects } from '../product/start-jwt-subjects.ts'
 import type { Row } from '../row.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
@@ -20,7 +20,7 @@ export const firstUse: Row = {
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
-        'new tokens': `${NEW_TOKENS} in turn, of which the gateway caches ${REMEMBERED}`,
+        'new tokens': `${NEW_TOKENS} in turn, of which the gateway caches ${CACHED_TOKENS}`,
       },
       measured: await measureRounds({ ...bench, subjects: [cached, firstEs256, firstRs256], load }),
       ratios: [

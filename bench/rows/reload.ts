@@ -16,7 +16,7 @@ const NANOSECONDS_PER_MS = 1_000_000
 /** Duration of a policy reload, and the time that requests would wait during the reload. */
 export const reload: Row = {
   name: 'reload',
-  run: async ({ folder, cleanup, rounds, say }) => {
+  run: async ({ folder, cleanup, rounds, printProgress }) => {
     mkdirSync(folder, { recursive: true })
     writeSoakConfig({ folder, upstream: 'http://127.0.0.1:1', settings: { policyReload: 'manual' } })
     writePolicies(folder, 0)
@@ -32,7 +32,7 @@ export const reload: Row = {
       measured.push(await reloadOnce(gateway))
     }
     const [first, ...others] = measured
-    say(`${rounds + 1} reloads of ${FILES * ROUTES} routes`)
+    printProgress(`${rounds + 1} reloads of ${FILES * ROUTES} routes`)
     return {
       title: `Reload of ${FILES * ROUTES} routes in ${FILES} files, all of them changed`,
       conditions: { gateway: 'in the process of the benchmark, without load' },

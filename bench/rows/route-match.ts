@@ -17,7 +17,7 @@ const GOAL = 1.2
  */
 export const routeMatch: Row = {
   name: 'route-match',
-  run: async ({ rounds, say }) => {
+  run: async ({ rounds, printProgress }) => {
     const tables = [tableOf(FEW, FEW), tableOf(MANY, FEW), tableOf(MANY, MANY)]
     const measures = [...tables, mapOf(FEW), mapOf(MANY)]
     for (const measure of measures) measure()
@@ -25,7 +25,7 @@ export const routeMatch: Row = {
     const of = (index: number): number[] => found.map((round) => round[index] as number)
     const ratio = (index: number, to = 0): number[] =>
       found.map((round) => (round[index] as number) / (round[to] as number))
-    say(`${rounds} rounds of ${MATCHES} matches each`)
+    printProgress(`${rounds} rounds of ${MATCHES} matches each`)
     return {
       title: `Route match: ${FEW} routes against ${MANY}, GET of /api/<family>/<id>`,
       conditions: {},

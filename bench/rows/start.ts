@@ -19,7 +19,7 @@ const ASK_EVERY_MS = 2
 export const start: Row = {
   name: 'start',
   run: async (bench) => {
-    const { cores, folder, cleanup, rounds, say } = bench
+    const { cores, folder, cleanup, rounds, printProgress } = bench
     const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
     const secretFile = join(folder, 'gateway-client-secret')
     mkdirSync(folder, { recursive: true })
@@ -31,7 +31,7 @@ export const start: Row = {
     for (let round = 1; round <= rounds; round++) {
       const tookMs = await startOnce(bench, own)
       found.push(tookMs)
-      say(`round ${round}/${rounds}  ${Math.round(tookMs)} ms`)
+      printProgress(`round ${round}/${rounds}  ${Math.round(tookMs)} ms`)
     }
     return {
       title: `Start of the gateway to the first 200 (GET ${PATH} without a token)`,

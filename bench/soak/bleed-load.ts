@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { AnswerReader, type ReadAnswer } from './answer-reader.ts'
+import { ResponseReader, type ParsedResponse } from './response-reader.ts'
 import { type NonceRequest, nonceRequest } from './nonce-request.ts'
 import { randomBelow } from './random.ts'
 import { repeatNonce } from './repeat-nonce.ts'
@@ -67,7 +67,7 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
   counts.connections += 1
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    let reader = new AnswerReader()
+    let reader = new ResponseReader()
     let expected: NonceRequest[] = []
     let leavesAfterBytes = Number.POSITIVE_INFINITY
     let left = false
@@ -102,7 +102,7 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
         end()
         return
       }
-      reader = new AnswerReader()
+      reader = new ResponseReader()
       const count = Math.random() < 0.85 ? 1 : 1 + randomBelow(MOST_AT_ONCE)
       expected = Array.from({ length: count }, (_, at) => nonceRequest(counts.requests + at, host))
       counts.requests += count
@@ -112,7 +112,7 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
         return
       }
       const fate = Math.random() / SHARE_LEFT
-      const answers = expected.reduce((sum, one) => sum + one.answerBytes + 300, 0)
+      const answers = expected.reduce((sum, one) => sum + one.responseBytes + 300, 0)
       leavesAfterBytes = fate < 0.33 ? randomBelow(answers) : Number.POSITIVE_INFINITY
       if (fate > 0.33 && fate < 0.66) setTimeout(() => leave('waiting'), randomBelow(LONGEST_PATIENCE_MS))
       const cut = Math.random() < 0.3 ? randomBelow(text.length) : 0
@@ -151,16 +151,16 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
 }
 
 /** The reason why a complete or partial response does not belong to a request. */
-function problemOf(request: NonceRequest, answer: ReadAnswer): string | undefined {
-  const { nonce, method, answerBytes } = request
+function problemOf(request: NonceRequest, answer: ParsedResponse): string | undefined {
+  const { nonce, method, responseBytes } = request
   const { status, headers, body, state } = answer
   const right =
     status === 200 &&
     headers.get('x-nonce') === nonce &&
     state !== 'until_close' &&
-    (state === 'part' || body.length === answerBytes) &&
+    (state === 'part' || body.length === responseBytes) &&
     body === repeatNonce(nonce, body.length) &&
-    body.length <= answerBytes
+    body.length <= responseBytes
   if (right) return undefined
-  return `${method} ${nonce}, ${answerBytes} bytes: ${status} ${headers.get('x-nonce')}, ${state}, ${body.length} bytes: ${JSON.stringify(body.slice(0, 100))}`
+  return `${method} ${nonce}, ${responseBytes} bytes: ${status} ${headers.get('x-nonce')}, ${state}, ${body.length} bytes: ${JSON.stringify(body.slice(0, 100))}`
 }

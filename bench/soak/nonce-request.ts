@@ -6,12 +6,12 @@ export type NonceRequest = {
   readonly nonce: string
   readonly method: string
   /** Expected body size of the response. */
-  readonly answerBytes: number
+  readonly responseBytes: number
   /** The complete request, one character for each byte. */
   readonly text: string
 }
 
-const LARGEST_ANSWER_BYTES = 100_000
+const MAX_RESPONSE_BYTES = 100_000
 const LARGEST_BODY_BYTES = 50_000
 
 /** Creates the request for a unique serial number. */
@@ -20,10 +20,10 @@ export function nonceRequest(serial: number, host: string): NonceRequest {
   const method = randomOf(['GET', 'GET', 'GET', 'POST', 'POST', 'PUT', 'HEAD'])
   const hasBody = method === 'POST' || method === 'PUT' || Math.random() < 0.05
   const body = hasBody ? repeatNonce(nonce, randomSize(LARGEST_BODY_BYTES)) : ''
-  const answerBytes = randomSize(LARGEST_ANSWER_BYTES)
+  const responseBytes = randomSize(MAX_RESPONSE_BYTES)
   const framing = randomOf(['length', 'length', 'chunked'])
   const head = [
-    `${method} /pub/bleed?n=${nonce}&bytes=${answerBytes}&framing=${framing} HTTP/1.1`,
+    `${method} /pub/bleed?n=${nonce}&bytes=${responseBytes}&framing=${framing} HTTP/1.1`,
     `host: ${host}`,
     `x-nonce: ${nonce}`,
     `x-bytes: ${body.length}`,
@@ -33,7 +33,7 @@ export function nonceRequest(serial: number, host: string): NonceRequest {
   if (!hasBody) text = [...head, '', ''].join('\r\n')
   else if (Math.random() < 0.5) text = [...head, `content-length: ${body.length}`, '', body].join('\r\n')
   else text = [...head, 'transfer-encoding: chunked', '', chunked(body)].join('\r\n')
-  return { nonce, method, answerBytes: method === 'HEAD' ? 0 : answerBytes, text }
+  return { nonce, method, responseBytes: method === 'HEAD' ? 0 : responseBytes, text }
 }
 
 function chunked(body: string): string {

@@ -11,7 +11,7 @@ import { startRedis } from '../../test/fixtures/start-redis.ts'
 import { until } from '../../test/fixtures/until.ts'
 import { sumSamples } from '../product/sum-samples.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
-import { measuredAdded, measuredUses, usesWithin } from './judge-token-uses.ts'
+import { measuredAdded, measuredUses, usesWithin } from './check-token-uses.ts'
 import { type Measurement, measuredCount } from './measurement.ts'
 import {
   BAD_STREAM,

@@ -37,7 +37,7 @@ await runSoak(async ({ folder: parent, cleanup }) => {
 function measured(what: string, soak: ReloadSoak): readonly Measurement[] {
   const failed = [...soak.failed.values()].reduce((sum, one) => sum + one, 0)
   const sorted = soak.tookMs.toSorted((one, other) => one - other)
-  const told = (name: string, text: string): Measurement => ({
+  const withoutLimit = (name: string, text: string): Measurement => ({
     what: `${what}: ${name}`,
     measured: text,
     bar: 'none',
@@ -46,11 +46,11 @@ function measured(what: string, soak: ReloadSoak): readonly Measurement[] {
   const percentile = (part: number): string =>
     `${(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(0)} ms`
   return [
-    told('requests answered', String(soak.answered)),
+    withoutLimit('requests answered', String(soak.answered)),
     measuredCount(`${what}: requests failed`, failed, 0),
     measuredCount(`${what}: responses that match no policy version`, soak.wrong.length, 0),
     measuredCount(`${what}: reloads with another result or without a location`, soak.unexpected.length, 0),
-    ...[...soak.wrong, ...soak.unexpected].slice(0, 10).map((one) => told('what', one)),
-    told('a reload, p50 and longest', `${percentile(0.5)}, ${percentile(1)}`),
+    ...[...soak.wrong, ...soak.unexpected].slice(0, 10).map((one) => withoutLimit('what', one)),
+    withoutLimit('a reload, p50 and longest', `${percentile(0.5)}, ${percentile(1)}`),
   ]
 }

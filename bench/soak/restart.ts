@@ -27,7 +27,7 @@ await runSoak(async ({ folder, cleanup }) => {
     }),
   )
   return [
-    told(
+    withoutLimit(
       `rolling restarts of ${WORKERS} workers`,
       rollsMs.map((ms) => `${(ms / 1_000).toFixed(1)} s`).join(', '),
     ),
@@ -39,11 +39,11 @@ await runSoak(async ({ folder, cleanup }) => {
     },
     measuredCount('requests failed', sum(counts.failed), 0),
     ...failures,
-    told('connections', String(counts.opened)),
+    withoutLimit('connections', String(counts.opened)),
   ]
 })
 
-function told(what: string, measured: string): Measurement {
+function withoutLimit(what: string, measured: string): Measurement {
   return { what, measured, bar: 'none', held: undefined }
 }
 

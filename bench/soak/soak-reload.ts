@@ -9,7 +9,7 @@ import { mutatePolicy } from './mutate-policy.ts'
 import { startLoadedGateway } from './start-loaded-gateway.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 import { versionedPolicy, writeVersion } from './versioned-policies.ts'
-import { findWrongAnswers, startVersionsLoad } from './versions-load.ts'
+import { findWrongResponses, startVersionsLoad } from './versions-load.ts'
 
 /** The results of reloads under load. */
 export type ReloadSoak = {
@@ -25,7 +25,7 @@ export type ReloadSoak = {
 }
 
 /** Minimum number of responses for each version, even when the reloads are fast. */
-export const ANSWERS_EACH = 40
+export const RESPONSES_EACH = 40
 
 /** Amount of load and reloads. */
 export type ReloadSoakOptions = {
@@ -126,13 +126,13 @@ async function underLoad(
     for (let number = 0; number < reloads; number++) {
       const startedMs = performance.now()
       await turn({ reload, parityOf, unexpected }, number)
-      await load.more(ANSWERS_EACH)
+      await load.more(RESPONSES_EACH)
       await wait(Math.max(0, everyMs - (performance.now() - startedMs)))
     }
   } finally {
     await load.stop()
   }
-  const wrong = findWrongAnswers(load, parityOf)
+  const wrong = findWrongResponses(load, parityOf)
   return { answered: load.answered, failed: load.failed, wrong, unexpected, tookMs }
 }
 

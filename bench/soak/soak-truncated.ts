@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
-import { AnswerReader } from './answer-reader.ts'
+import { ResponseReader } from './response-reader.ts'
 import { randomBelow } from './random.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
@@ -12,7 +12,7 @@ export type TruncationCounts = {
   /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
   /** Truncated responses that the client detected by a 502, and by a broken connection. */
-  readonly told: { rejected: number; broken: number }
+  readonly reported: { rejected: number; broken: number }
   /** Complete responses, and the number of them that arrived incomplete. */
   whole: number
   notWhole: number
@@ -61,7 +61,7 @@ export function noTruncations(): TruncationCounts {
   return {
     truncated: 0,
     takenForWhole: new Map(),
-    told: { rejected: 0, broken: 0 },
+    reported: { rejected: 0, broken: 0 },
     whole: 0,
     notWhole: 0,
     others: new Map(),
@@ -86,8 +86,8 @@ function note(counts: TruncationCounts, cut: Cut, taken: Taken): void {
     if (status !== 200 || !whole || bytes !== asked) counts.notWhole += 1
     return
   }
-  if (status === 502) counts.told.rejected += 1
-  else if (!whole) counts.told.broken += 1
+  if (status === 502) counts.reported.rejected += 1
+  else if (!whole) counts.reported.broken += 1
   else if (status === 200) counts.takenForWhole.set(cut, (counts.takenForWhole.get(cut) ?? 0) + 1)
   else counts.others.set(status, (counts.others.get(status) ?? 0) + 1)
 }
@@ -99,7 +99,7 @@ function take(url: string, cut: Cut): Promise<Taken> {
   const asked = 1 + randomBelow(LARGEST_BYTES)
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true })
-    const reader = new AnswerReader()
+    const reader = new ResponseReader()
     let ended = false
     socket.setEncoding('latin1')
     socket.write(

@@ -1,6 +1,6 @@
 // npm run soak:tokens: cost of the token cache: heap per token with 100,000 tokens, introspection requests for 1,000
 // concurrent uses. Prints each number beside its limit. Exit code 1: a limit is exceeded.
-import { measureRemembered } from '../tokens/measure-remembered.ts'
+import { measureCachedTokens } from '../tokens/measure-cached-tokens.ts'
 import { startHerd } from '../tokens/start-herd.ts'
 import { type Measurement, measuredCount } from './measurement.ts'
 import { runSoak } from './run-soak.ts'
@@ -12,7 +12,7 @@ const BAR_BYTES = 1_024
 await runSoak(async (soak): Promise<readonly Measurement[]> => {
   const herd = await startHerd(soak)
   const calls = await herd(HERD)
-  const { heapBytes, estimatedBytes } = await measureRemembered(TOKENS)
+  const { heapBytes, estimatedBytes } = await measureCachedTokens(TOKENS)
   return [
     measuredCount(`${HERD} concurrent uses of one new token: calls to the issuer`, calls, 1),
     {

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Status for each path, by the parity of the version. */
-export const RIGHT_ANSWERS: Readonly<Record<string, readonly [even: number, odd: number]>> = {
+export const EXPECTED_STATUSES: Readonly<Record<string, readonly [even: number, odd: number]>> = {
   '/pub/soak': [200, 200],
   '/versions/open': [401, 200],
   '/versions/there': [404, 200],

@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 import { randomOf } from './random.ts'
-import { RIGHT_ANSWERS } from './versioned-policies.ts'
+import { EXPECTED_STATUSES } from './versioned-policies.ts'
 
 /** A load that continues until `stop()`. */
 export type VersionsLoad = {
@@ -20,7 +20,7 @@ export type VersionsLoad = {
 export function startVersionsLoad(url: string, connections: number): VersionsLoad {
   const seen = new Map<string, number>()
   const failed = new Map<string, number>()
-  const paths = Object.keys(RIGHT_ANSWERS) as [string, ...string[]]
+  const paths = Object.keys(EXPECTED_STATUSES) as [string, ...string[]]
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const waiting = new Set<{ left: number; readonly resolve: () => void }>()
   let answered = 0
@@ -80,13 +80,13 @@ function count(counts: Map<string, number>, what: string): void {
 }
 
 /** Responses that contradict the policy version that they name. `parityOf` knows the versions that were active. */
-export function findWrongAnswers(
+export function findWrongResponses(
   load: VersionsLoad,
   parityOf: ReadonlyMap<string, 0 | 1>,
 ): readonly string[] {
   return [...load.seen.keys()].filter((one) => {
     const [hash = '', path = '', status] = one.split(' ')
     const parity = parityOf.get(hash)
-    return parity === undefined || RIGHT_ANSWERS[path]?.[parity] !== Number(status)
+    return parity === undefined || EXPECTED_STATUSES[path]?.[parity] !== Number(status)
   })
 }

@@ -3,13 +3,13 @@
 // It takes requests without a body only: the end of a head (RFC 9112 §2.1) is the end of a request.
 import { createServer } from 'node:net'
 import { announceListening } from '../announce-listening.ts'
-import { UPSTREAM_ANSWER } from './answer.ts'
+import { UPSTREAM_RESPONSE } from './response.ts'
 
 const HEAD_END = '\r\n\r\n'
 // The same headers as nginx sends.
-const ANSWER = Buffer.from(
+const RESPONSE = Buffer.from(
   `HTTP/1.1 200 OK\r\nServer: bench\r\nDate: ${new Date().toUTCString()}\r\nContent-Type: application/json\r\n` +
-    `Content-Length: ${UPSTREAM_ANSWER.length}\r\nConnection: keep-alive\r\n\r\n${UPSTREAM_ANSWER}`,
+    `Content-Length: ${UPSTREAM_RESPONSE.length}\r\nConnection: keep-alive\r\n\r\n${UPSTREAM_RESPONSE}`,
 )
 
 const server = createServer({ noDelay: true }, (socket) => {
@@ -20,7 +20,7 @@ const server = createServer({ noDelay: true }, (socket) => {
     let from = 0
     for (let end = received.indexOf(HEAD_END); end !== -1; end = received.indexOf(HEAD_END, from)) {
       from = end + HEAD_END.length
-      socket.write(ANSWER)
+      socket.write(RESPONSE)
     }
     rest = received.slice(from)
   })

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Cleanup } from '../cleanup.ts'
 import { startNginx } from '../peers/start-nginx.ts'
 import { startProcess, whenReady } from '../start-process.ts'
-import { UPSTREAM_ANSWER } from './answer.ts'
+import { UPSTREAM_RESPONSE } from './response.ts'
 
 /** The upstream of every subject: its name with the version, and its address. */
 export type Upstream = { readonly name: string; readonly url: string }
@@ -10,7 +10,7 @@ export type Upstream = { readonly name: string; readonly url: string }
 type Options = { readonly cores: string | undefined; readonly folder: string; readonly cleanup: Cleanup }
 
 /**
- * Starts an upstream that answers every request with UPSTREAM_ANSWER: nginx if it is installed, otherwise a Node.js
+ * Starts an upstream that answers every request with UPSTREAM_RESPONSE: nginx if it is installed, otherwise a Node.js
  * process.
  * @throws {BenchError} ERR_BENCH_START when the upstream does not start.
  */
@@ -18,7 +18,7 @@ export async function startUpstream(options: Options): Promise<Upstream> {
   const nginx = await startNginx({
     ...options,
     name: 'upstream',
-    location: `return 200 '${UPSTREAM_ANSWER}';`,
+    location: `return 200 '${UPSTREAM_RESPONSE}';`,
   })
   return nginx === undefined ? startNodeUpstream(options) : { name: nginx.version, url: nginx.url }
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import {
-  ANSWERS_EACH,
+  RESPONSES_EACH,
   soakBrokenReloads,
   soakGoodReloads,
   startReloadedGateway,
@@ -23,7 +23,7 @@ t.test('policies change, and become invalid, under load', async (t) => {
       t.strictSame(Object.fromEntries(failed), {}, 'no request failed')
       t.strictSame(wrong, [], 'no answer that fits no version')
       t.strictSame(unexpected, [], 'every reload ended as it should')
-      t.ok(answered >= options.reloads * ANSWERS_EACH, `${answered} answered: some under every version`)
+      t.ok(answered >= options.reloads * RESPONSES_EACH, `${answered} answered: some under every version`)
     })
   await cleanup.run()
 })

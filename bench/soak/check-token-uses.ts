@@ -20,7 +20,7 @@ export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: numb
 }
 
 /** Returns whether a request was wrongly allowed or denied. Undefined when both outcomes are right. */
-export function judgeUse(
+export function checkUse(
   { stream, token, status, atMs }: TokenUse,
   { bad, revokedAtMs }: TokenRules,
 ): 'right' | 'wrong allow' | 'failure' | undefined {
@@ -38,9 +38,9 @@ export function measuredUses(
   uses: readonly TokenUse[],
   rules: TokenRules,
 ): readonly Measurement[] {
-  const judged = uses.map((use) => ({ use, outcome: judgeUse(use, rules) }))
+  const checked = uses.map((use) => ({ use, outcome: checkUse(use, rules) }))
   const count = (outcome: string, isJwt?: boolean): number =>
-    judged.filter(
+    checked.filter(
       (one) => one.outcome === outcome && (isJwt === undefined || one.use.stream.startsWith('JWT') === isJwt),
     ).length
   return [

@@ -8,7 +8,7 @@ import type { Issuer } from '../../gateway/tokens/issuer.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 
 /** Heap size of a cached token, and the estimate of the cache, in bytes. */
-export type RememberedToken = { readonly heapBytes: number; readonly estimatedBytes: number }
+export type CachedTokenSize = { readonly heapBytes: number; readonly estimatedBytes: number }
 
 const ISSUER = 'http://api.example'
 const NAMES = [ISSUER]
@@ -18,7 +18,7 @@ const DAY_SECONDS = 86_400
  * Fills the token cache of the gateway with opaque tokens of the bundled authorization server, in this process.
  * Measures the heap.
  */
-export async function measureRemembered(tokens: number): Promise<RememberedToken> {
+export async function measureCachedTokens(tokens: number): Promise<CachedTokenSize> {
   const cache = new TokenCache({
     maxEntries: tokens,
     maxBytes: Number.MAX_SAFE_INTEGER,
@@ -32,10 +32,10 @@ export async function measureRemembered(tokens: number): Promise<RememberedToken
     tickMs: () => performance.now(),
     observe: { hit() {}, miss() {} },
   })
-  const remember = () => tokenValidator.validate(randomBytes(32).toString('base64url'), NAMES)
-  await remember() // allocates objects that all tokens share
+  const validate = () => tokenValidator.validate(randomBytes(32).toString('base64url'), NAMES)
+  await validate() // allocates objects that all tokens share
   const before = readLiveHeap()
-  for (let token = 1; token < tokens; token++) await remember()
+  for (let token = 1; token < tokens; token++) await validate()
   const heapBytes = (readLiveHeap() - before) / (tokens - 1)
   return { heapBytes, estimatedBytes: cache.bytes / cache.size }
 }

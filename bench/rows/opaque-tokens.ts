@@ -1,5 +1,5 @@
 import type { Row } from '../row.ts'
-import { measureRemembered, type RememberedToken } from '../tokens/measure-remembered.ts'
+import { measureCachedTokens, type CachedTokenSize } from '../tokens/measure-cached-tokens.ts'
 import { startHerd } from '../tokens/start-herd.ts'
 
 const HERD = 1_000
@@ -8,18 +8,18 @@ const GOAL_CALLS = 1
 const GOAL_BYTES = 1_024
 
 /** The cost of cached opaque tokens: introspection requests and memory. */
-export const rememberedTokens: Row = {
-  name: 'remembered-tokens',
-  run: async ({ folder, cleanup, rounds, say }) => {
+export const opaqueTokens: Row = {
+  name: 'opaque-tokens',
+  run: async ({ folder, cleanup, rounds, printProgress }) => {
     const herd = await startHerd({ folder, cleanup })
     const calls: number[] = []
-    const weights: RememberedToken[] = []
+    const sizes: CachedTokenSize[] = []
     for (let round = 1; round <= rounds; round++) {
       calls.push(await herd(HERD))
-      const weight = await measureRemembered(TOKENS)
-      weights.push(weight)
-      say(
-        `round ${round}/${rounds}  ${calls.at(-1)} calls for a herd, ${weight.heapBytes.toFixed(0)} bytes a token`,
+      const size = await measureCachedTokens(TOKENS)
+      sizes.push(size)
+      printProgress(
+        `round ${round}/${rounds}  ${calls.at(-1)} calls for a herd, ${size.heapBytes.toFixed(0)} bytes a token`,
       )
     }
     return {
@@ -40,13 +40,13 @@ export const rememberedTokens: Row = {
         {
           name: `heap per token of ${TOKENS}`,
           unit: 'bytes',
-          found: weights.map(({ heapBytes }) => heapBytes),
+          found: sizes.map(({ heapBytes }) => heapBytes),
           goal: GOAL_BYTES,
         },
         {
           name: 'estimate of the cache',
           unit: 'bytes',
-          found: weights.map(({ estimatedBytes }) => estimatedBytes),
+          found: sizes.map(({ estimatedBytes }) => estimatedBytes),
           goal: undefined,
         },
       ],

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { judgeUse, measuredAdded, measuredUses, usesWithin } from '../../../bench/soak/judge-token-uses.ts'
+import { checkUse, measuredAdded, measuredUses, usesWithin } from '../../../bench/soak/check-token-uses.ts'
 import type { TokenUse } from '../../../bench/soak/token-traffic.ts'
 
 const aUse = (change: Partial<TokenUse> = {}): TokenUse => ({
@@ -13,17 +13,17 @@ const aUse = (change: Partial<TokenUse> = {}): TokenUse => ({
 })
 const rules = { bad: new Set(['bad']), revokedAtMs: new Map([['gone', 20_000]]) }
 
-t.test('judgeUse() requires that valid tokens are accepted and invalid tokens never', async (t) => {
-  t.equal(judgeUse(aUse(), rules), 'right')
-  for (const status of [0, 401, 403, 429, 500, 503]) t.equal(judgeUse(aUse({ status }), rules), 'failure')
-  t.equal(judgeUse(aUse({ stream: 'bad' }), rules), 'wrong allow')
-  for (const status of [401, 403, 503]) t.equal(judgeUse(aUse({ stream: 'bad', status }), rules), 'right')
+t.test('checkUse() requires that valid tokens are accepted and invalid tokens never', async (t) => {
+  t.equal(checkUse(aUse(), rules), 'right')
+  for (const status of [0, 401, 403, 429, 500, 503]) t.equal(checkUse(aUse({ status }), rules), 'failure')
+  t.equal(checkUse(aUse({ stream: 'bad' }), rules), 'wrong allow')
+  for (const status of [401, 403, 503]) t.equal(checkUse(aUse({ stream: 'bad', status }), rules), 'right')
 })
 
 t.test(
-  'judgeUse() requires that a revoked token is rejected one second later, and accepts both outcomes until then',
+  'checkUse() requires that a revoked token is rejected one second later, and accepts both outcomes until then',
   async (t) => {
-    const gone = (atMs: number, status: number) => judgeUse(aUse({ token: 'gone', atMs, status }), rules)
+    const gone = (atMs: number, status: number) => checkUse(aUse({ token: 'gone', atMs, status }), rules)
     t.equal(gone(18_999, 200), 'right')
     t.equal(gone(18_999, 401), 'failure')
     t.equal(gone(19_500, 401), undefined, 'it may have been on its way when the token was revoked')

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { AnswerReader } from '../../../bench/soak/answer-reader.ts'
+import { ResponseReader } from '../../../bench/soak/response-reader.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\n'
 
 t.test(
-  'AnswerReader reads responses one by one, by length and by chunks, and skips interim responses',
+  'ResponseReader reads responses one by one, by length and by chunks, and skips interim responses',
   (t) => {
-    const reader = new AnswerReader()
+    const reader = new ResponseReader()
     const text = `HTTP/1.1 100 Continue\r\n\r\n${OK}X-A: 1\r\nContent-Length: 3\r\n\r\nabc${OK}transfer-encoding: chunked\r\n\r\n2\r\nde\r\n1\r\nf\r\n0\r\n\r\nrest`
     for (const byte of text) reader.push(byte)
     const first = reader.take('GET')
@@ -19,7 +19,7 @@ t.test(
   },
 )
 
-t.test('AnswerReader returns no incomplete response', (t) => {
+t.test('ResponseReader returns no incomplete response', (t) => {
   for (const [text, body, state] of [
     [`${OK}content-length: 3\r\n\r\nab`, 'ab', 'part'],
     [`${OK}transfer-encoding: chunked\r\n\r\n`, '', 'part'],
@@ -29,19 +29,19 @@ t.test('AnswerReader returns no incomplete response', (t) => {
     [`${OK}transfer-encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n`, 'ab', 'part'],
     [`${OK}\r\nab`, 'ab', 'until_close'],
   ] as const) {
-    const reader = new AnswerReader()
+    const reader = new ResponseReader()
     reader.push(text)
     t.equal(reader.take('GET'), undefined, text)
     t.match(reader.peek('GET'), { body, state }, text)
   }
-  const reader = new AnswerReader()
+  const reader = new ResponseReader()
   reader.push(OK)
   t.equal(reader.peek('GET'), undefined)
   t.end()
 })
 
-t.test('AnswerReader recognizes responses without a body', (t) => {
-  const reader = new AnswerReader()
+t.test('ResponseReader recognizes responses without a body', (t) => {
+  const reader = new ResponseReader()
   reader.push(`${OK}content-length: 3\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n`)
   t.match(reader.take('HEAD'), { status: 200, body: '', state: 'whole' })
   t.match(reader.take('DELETE'), { status: 204, body: '', state: 'whole' })

@@ -1,5 +1,5 @@
 /** A complete response, or the received part of a response. */
-export type ReadAnswer = {
+export type ParsedResponse = {
   readonly status: number
   /** Names in lower case. For a repeated name, the last value. */
   readonly headers: ReadonlyMap<string, string>
@@ -16,7 +16,7 @@ const HEAD_END = '\r\n\r\n'
  * Reads the responses on one connection byte by byte, as strictly as HTTP permits.
  * Source: RFC 9112 sections 6 and 7. Skips interim responses.
  */
-export class AnswerReader {
+export class ResponseReader {
   #rest = ''
 
   /** The remaining bytes after the complete responses. */
@@ -33,7 +33,7 @@ export class AnswerReader {
    * Removes and returns the next response when it is complete.
    * @param method method of the request, because a response to HEAD has no body.
    */
-  take(method: string): ReadAnswer | undefined {
+  take(method: string): ParsedResponse | undefined {
     const read = this.#read(method)
     if (read?.answer.state !== 'whole') return undefined
     this.#rest = this.#rest.slice(read.end)
@@ -41,11 +41,11 @@ export class AnswerReader {
   }
 
   /** Returns the received part of the next response. Undefined while its head is incomplete. */
-  peek(method: string): ReadAnswer | undefined {
+  peek(method: string): ParsedResponse | undefined {
     return this.#read(method)?.answer
   }
 
-  #read(method: string): { readonly answer: ReadAnswer; readonly end: number } | undefined {
+  #read(method: string): { readonly answer: ParsedResponse; readonly end: number } | undefined {
     while (/^HTTP\/1\.1 1\d\d /.test(this.#rest)) {
       const interimEnd = this.#rest.indexOf(HEAD_END)
       if (interimEnd === -1) return undefined

@@ -1,4 +1,4 @@
 /** Shows progress to the person at the terminal. */
-export function say(text: string): void {
+export function printProgress(text: string): void {
   process.stdout.write(`bench: ${text}\n`)
 }

@@ -11,7 +11,7 @@ const EXIT_INTERRUPTED = 130 // exit code of a shell after Ctrl+C
  * Runs the main function of a program of bench/ and ends its processes, also when it fails or is interrupted.
  * `folder` is empty and removed afterwards. Sets the process's exit code.
  */
-export async function runToEnd(
+export async function runProgram(
   main: (own: { readonly cleanup: Cleanup; readonly folder: string }) => Promise<void>,
 ): Promise<void> {
   const cleanup = createCleanup()
