@@ -5,7 +5,7 @@ import { pieces } from './start-body-upstream.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 import { watchRss } from './watch-rss.ts'
 
-const BAR_MIB = 300
+const LIMIT_MIB = 300
 
 /** Sends a large request body, then receives a large response body. */
 export async function measureBigBodies(gateway: SoakGateway, bytes: number): Promise<readonly Measurement[]> {
@@ -17,9 +17,9 @@ export async function measureBigBodies(gateway: SoakGateway, bytes: number): Pro
   down.stop()
   const gib = `${(bytes / 1_024 ** 3).toFixed(2)} GiB`
   return [
-    measuredRss(`${gib} up`, up.peakBytes, BAR_MIB),
+    measuredRss(`${gib} up`, up.peakBytes, LIMIT_MIB),
     measuredCount(`${gib} up: bytes at the upstream`, arrived, bytes),
-    measuredRss(`${gib} down`, down.peakBytes, BAR_MIB),
+    measuredRss(`${gib} down`, down.peakBytes, LIMIT_MIB),
     measuredCount(`${gib} down: bytes at the client`, taken, bytes),
   ]
 }

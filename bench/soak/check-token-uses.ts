@@ -57,7 +57,7 @@ export function measuredUses(
 export function measuredAdded(
   phase: string,
   uses: readonly TokenUse[],
-  own: { readonly isControl: (use: TokenUse) => boolean; readonly barMs: number | undefined },
+  own: { readonly isControl: (use: TokenUse) => boolean; readonly limitMs: number | undefined },
 ): readonly Measurement[] {
   return [...Map.groupBy(uses, ({ stream }) => stream)].map(([stream, all]) => {
     const p99Ms = p99Of(all.filter((use) => !own.isControl(use)))
@@ -65,8 +65,8 @@ export function measuredAdded(
     return {
       what: `${phase}: p99 and added latency: ${stream}`,
       measured: `${p99Ms.toFixed(1)} ms, ${addedMs.toFixed(1)} ms`,
-      bar: own.barMs === undefined ? 'none' : `<= ${own.barMs} ms`,
-      held: own.barMs === undefined ? undefined : addedMs <= own.barMs,
+      limit: own.limitMs === undefined ? 'none' : `<= ${own.limitMs} ms`,
+      passed: own.limitMs === undefined ? undefined : addedMs <= own.limitMs,
     }
   })
 }

@@ -6,7 +6,7 @@ import { soakCrash } from './soak-crash.ts'
 
 const KILLS = 12
 const PAUSE_MS = 4_500
-const BACK_BAR_MS = 1_000
+const RECOVERY_LIMIT_MS = 1_000
 
 await runSoak(async ({ folder, cleanup }) => {
   const { counts, kills } = await soakCrash({
@@ -24,8 +24,8 @@ await runSoak(async ({ folder, cleanup }) => {
   const withoutLimit = (what: string, measured: string): Measurement => ({
     what,
     measured,
-    bar: 'none',
-    held: undefined,
+    limit: 'none',
+    passed: undefined,
   })
   return [
     withoutLimit('requests answered', String(counts.answered)),
@@ -33,14 +33,14 @@ await runSoak(async ({ folder, cleanup }) => {
     {
       what: 'maximum of lost requests minus requests in flight',
       measured: String(Math.max(0, excess)),
-      bar: '0',
-      held: excess <= 0,
+      limit: '0',
+      passed: excess <= 0,
     },
     {
       what: 'longest time until a new worker served',
       measured: `${slowestMs.toFixed(0)} ms`,
-      bar: `<= ${BACK_BAR_MS} ms`,
-      held: slowestMs <= BACK_BAR_MS,
+      limit: `<= ${RECOVERY_LIMIT_MS} ms`,
+      passed: slowestMs <= RECOVERY_LIMIT_MS,
     },
   ]
 })

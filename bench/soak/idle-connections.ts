@@ -6,11 +6,11 @@ import { measuredProbe, startProbe } from './probe.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 import { watchRss } from './watch-rss.ts'
 
-const BAR_MIB = 350
+const LIMIT_MIB = 350
 const AT_ONCE = 100
 const PROBED_MS = 5_000
 /** Limit for the duration of a request beside the idle connections, on an otherwise idle machine. Milliseconds. */
-const BAR_P99_MS = 5
+const LIMIT_P99_MS = 5
 
 /** Opens keep-alive connections, sends one request on each, and leaves them idle while other clients send requests. */
 export async function measureIdleConnections(
@@ -39,14 +39,14 @@ export async function measureIdleConnections(
   for (const socket of sockets) socket.destroy()
   const what = `${connections} idle connections`
   return [
-    measuredRss(what, rss.peakBytes, BAR_MIB),
+    measuredRss(what, rss.peakBytes, LIMIT_MIB),
     measuredCount(`${what}: kept open`, kept, connections),
     {
       what: `${what}: opened and answered in`,
       measured: `${seconds.toFixed(1)} s`,
-      bar: '<= 15 s',
-      held: seconds <= 15,
+      limit: '<= 15 s',
+      passed: seconds <= 15,
     },
-    ...measuredProbe(what, probed, BAR_P99_MS),
+    ...measuredProbe(what, probed, LIMIT_P99_MS),
   ]
 }

@@ -36,7 +36,7 @@ if (process.env[INSIDE] === undefined) {
       .split('\n')
       .filter((line) => line.includes('DROP'))
       .reduce((sum, line) => sum + Number(line.trim().split(/\s+/)[0]), 0)
-    return [{ what: 'packets lost', measured: String(lost), bar: '> 0', held: lost > 0 }, ...rows]
+    return [{ what: 'packets lost', measured: String(lost), limit: '> 0', passed: lost > 0 }, ...rows]
   })
 
 function lose(end: string, port: number): void {

@@ -42,7 +42,7 @@ export async function measureLateContent(options: LateContentOptions): Promise<r
   await Promise.all(Array.from({ length: atOnce }, converse))
   agent.destroy()
   return [
-    { what: 'responses', measured: String(responses), bar: 'none', held: undefined },
+    { what: 'responses', measured: String(responses), limit: 'none', passed: undefined },
     measuredCount('responses with a byte of another one', mixed, 0),
     measuredCount('other unexpected responses', unexpected, 0),
   ]

@@ -3,29 +3,29 @@ export type Measurement = {
   readonly what: string
   readonly measured: string
   /** `none` for a number without a limit. */
-  readonly bar: string
+  readonly limit: string
   /** Undefined without a limit. */
-  readonly held: boolean | undefined
+  readonly passed: boolean | undefined
 }
 
 const MIB = 1_024 * 1_024
 
 /** Resident memory and its limit. */
-export function measuredRss(what: string, peakBytes: number, barMib: number): Measurement {
+export function measuredRss(what: string, peakBytes: number, limitMib: number): Measurement {
   return {
     what: `${what}: peak RSS`,
     measured: `${(peakBytes / MIB).toFixed(0)} MiB`,
-    bar: `<= ${barMib} MiB`,
-    held: peakBytes <= barMib * MIB,
+    limit: `<= ${limitMib} MiB`,
+    passed: peakBytes <= limitMib * MIB,
   }
 }
 
 /** A count that must be exactly equal to its limit. */
 export function measuredCount(what: string, measured: number, wanted: number): Measurement {
-  return { what, measured: String(measured), bar: String(wanted), held: measured === wanted }
+  return { what, measured: String(measured), limit: String(wanted), passed: measured === wanted }
 }
 
-const RESULTS = { true: 'held', false: 'NOT HELD', undefined: '' } as const
+const RESULTS = { true: 'passed', false: 'FAILED', undefined: '' } as const
 
 /** Formats the lines of a table with aligned columns. */
 export function formatMeasurements(rows: readonly Measurement[]): string {
@@ -33,10 +33,10 @@ export function formatMeasurements(rows: readonly Measurement[]): string {
     Math.max(...rows.map((row) => pick(row).length))
   const what = width((row) => row.what)
   const measured = width((row) => row.measured)
-  const bar = width((row) => row.bar)
+  const limit = width((row) => row.limit)
   return rows
     .map((row) =>
-      `${row.what.padEnd(what)}  ${row.measured.padStart(measured)}  bar ${row.bar.padEnd(bar)}  ${RESULTS[String(row.held) as keyof typeof RESULTS]}`.trimEnd(),
+      `${row.what.padEnd(what)}  ${row.measured.padStart(measured)}  limit ${row.limit.padEnd(limit)}  ${RESULTS[String(row.passed) as keyof typeof RESULTS]}`.trimEnd(),
     )
     .join('\n')
 }

@@ -75,7 +75,7 @@ function tally(outcomes: Iterable<string>): readonly Measurement[] {
   return [...counts].map(([outcome, count]) => ({
     what: `calls that ended with ${outcome}`,
     measured: String(count),
-    bar: 'none',
-    held: undefined,
+    limit: 'none',
+    passed: undefined,
   }))
 }

@@ -30,15 +30,15 @@ export function startProbe(url: string): Probe {
 }
 
 /** Returns the number of failures and the 99th percentile of the times, with their limits. */
-export function measuredProbe(what: string, result: ProbeResult, barMs?: number): readonly Measurement[] {
+export function measuredProbe(what: string, result: ProbeResult, limitMs?: number): readonly Measurement[] {
   const p99Ms = readPercentile(result.times, 0.99)
   return [
     measuredCount(`${what}: of ${result.times.length} healthy requests, failed`, result.failures.length, 0),
     {
       what: `${what}: p99 of a healthy request`,
       measured: `${p99Ms.toFixed(1)} ms`,
-      bar: barMs === undefined ? 'none' : `<= ${barMs.toFixed(1)} ms`,
-      held: barMs === undefined ? undefined : p99Ms <= barMs,
+      limit: limitMs === undefined ? 'none' : `<= ${limitMs.toFixed(1)} ms`,
+      passed: limitMs === undefined ? undefined : p99Ms <= limitMs,
     },
   ]
 }

@@ -165,20 +165,20 @@ await runSoak(async ({ folder, cleanup }) => {
   const rows = phases.flatMap(({ name, fromMs, toMs, connects }): readonly Measurement[] => {
     const own = usesWithin(uses, fromMs, toMs)
     const answered = measuredUses(name, own, rules)
-    if (name === UP) return [...answered, ...measuredAdded(name, own, { isControl, barMs: undefined })]
+    if (name === UP) return [...answered, ...measuredAdded(name, own, { isControl, limitMs: undefined })]
     const isFrozen = name === FROZEN
     const atFirst = isFrozen ? usesWithin(uses, fromMs, fromMs + AT_FIRST_MS) : []
     const rest = isFrozen ? usesWithin(uses, fromMs + AT_FIRST_MS, toMs) : own
     const perSecond = connects / ((toMs - fromMs) / 1_000)
     return [
       ...answered,
-      ...measuredAdded(`${name}, the first second`, atFirst, { isControl, barMs: ADDED_AT_FIRST_MS }),
-      ...measuredAdded(name, rest, { isControl, barMs: name === FLAPPING ? undefined : ADDED_MS }),
+      ...measuredAdded(`${name}, the first second`, atFirst, { isControl, limitMs: ADDED_AT_FIRST_MS }),
+      ...measuredAdded(name, rest, { isControl, limitMs: name === FLAPPING ? undefined : ADDED_MS }),
       {
         what: `${name}: connections to Redis per second and gateway`,
         measured: perSecond.toFixed(2),
-        bar: `<= ${CONNECTS_PER_SECOND}`,
-        held: perSecond <= CONNECTS_PER_SECOND,
+        limit: `<= ${CONNECTS_PER_SECOND}`,
+        passed: perSecond <= CONNECTS_PER_SECOND,
       },
     ]
   })
@@ -186,8 +186,8 @@ await runSoak(async ({ folder, cleanup }) => {
     ...recoveries.map(({ after, ms }) => ({
       what: `Redis is used again after ${after}`,
       measured: `${(ms / 1_000).toFixed(1)} s`,
-      bar: 'none',
-      held: undefined,
+      limit: 'none',
+      passed: undefined,
     })),
   )
   let uncaught = 0

@@ -34,8 +34,8 @@ async function measureStore(
   rows.push({
     what: `${store}: responses 503 of a busy store, which clients repeated`,
     measured: String(parallel.repeated),
-    bar: 'none',
-    held: undefined,
+    limit: 'none',
+    passed: undefined,
   })
   count('rounds with different responses', parallel.different)
   count('grants ended', parallel.ended)
@@ -43,8 +43,8 @@ async function measureStore(
     rows.push({
       what: `${store}: ${name} of a response among ${PARALLEL}`,
       measured: `${readPercentile(parallel.timesMs, part).toFixed(0)} ms`,
-      bar: 'none',
-      held: undefined,
+      limit: 'none',
+      passed: undefined,
     })
   console.log(`${store}: parallel uses measured`)
 
@@ -66,8 +66,8 @@ async function measureStore(
   rows.push({
     what: `${store}: requests lost in ${KILLS} kills`,
     measured: String(killed.rejected),
-    bar: 'none',
-    held: undefined,
+    limit: 'none',
+    passed: undefined,
   })
   return rows
 }

@@ -40,8 +40,8 @@ function measured(what: string, soak: ReloadSoak): readonly Measurement[] {
   const withoutLimit = (name: string, text: string): Measurement => ({
     what: `${what}: ${name}`,
     measured: text,
-    bar: 'none',
-    held: undefined,
+    limit: 'none',
+    passed: undefined,
   })
   const percentile = (part: number): string =>
     `${(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(0)} ms`

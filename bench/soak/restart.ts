@@ -22,8 +22,8 @@ await runSoak(async ({ folder, cleanup }) => {
     ([what, count]): Measurement => ({
       what: `failed: ${what}`,
       measured: String(count),
-      bar: '0',
-      held: false,
+      limit: '0',
+      passed: false,
     }),
   )
   return [
@@ -34,8 +34,8 @@ await runSoak(async ({ folder, cleanup }) => {
     {
       what: 'requests answered',
       measured: String(counts.answered),
-      bar: `>= ${REQUESTS}`,
-      held: counts.answered >= REQUESTS,
+      limit: `>= ${REQUESTS}`,
+      passed: counts.answered >= REQUESTS,
     },
     measuredCount('requests failed', sum(counts.failed), 0),
     ...failures,
@@ -44,7 +44,7 @@ await runSoak(async ({ folder, cleanup }) => {
 })
 
 function withoutLimit(what: string, measured: string): Measurement {
-  return { what, measured, bar: 'none', held: undefined }
+  return { what, measured, limit: 'none', passed: undefined }
 }
 
 function sum(failed: ReadonlyMap<string, number>): number {

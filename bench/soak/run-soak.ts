@@ -28,7 +28,7 @@ export async function runSoak(measure: (soak: Soak) => Promise<readonly Measurem
     console.log(formatMeasurements(rows))
     const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0)
     console.log(`${seconds} s; load average ${before} before, ${loadAverage()} after`)
-    process.exitCode = rows.every((row) => row.held !== false) ? 0 : 1
+    process.exitCode = rows.every((row) => row.passed !== false) ? 0 : 1
   } finally {
     await cleanup.run()
   }

@@ -4,7 +4,7 @@ import { type Measurement, measuredCount } from './measurement.ts'
 import { measuredProbe, startProbe } from './probe.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
-const BAR_SECONDS = 15
+const LIMIT_SECONDS = 15
 const DRIP_EVERY_MS = 1_000
 const GIVE_UP_MS = 30_000
 const POLL_INTERVAL_MS = 25
@@ -44,8 +44,8 @@ export async function measureSlowHeads(
     {
       what: `${what}: time until the last one closed`,
       measured: `${(lastClosedMs / 1_000).toFixed(1)} s`,
-      bar: `<= ${BAR_SECONDS} s`,
-      held: closedInTime === attackers && lastClosedMs <= BAR_SECONDS * 1_000,
+      limit: `<= ${LIMIT_SECONDS} s`,
+      passed: closedInTime === attackers && lastClosedMs <= LIMIT_SECONDS * 1_000,
     },
     ...measuredProbe(what, probed),
   ]

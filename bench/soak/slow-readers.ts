@@ -4,7 +4,7 @@ import { type Measurement, measuredCount, measuredRss } from './measurement.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 import { watchRss } from './watch-rss.ts'
 
-const BAR_MIB = 300
+const LIMIT_MIB = 300
 const BYTES = 100 * 1_000_000
 const READ_EVERY_MS = 500
 const MAX_BEGIN_MS = 60_000
@@ -42,13 +42,13 @@ export async function measureSlowReaders(
   rss.stop()
   const what = `${options.readers} slow readers of 100 MB, ${options.seconds} s`
   return [
-    measuredRss(what, rss.peakBytes, BAR_MIB),
+    measuredRss(what, rss.peakBytes, LIMIT_MIB),
     measuredCount(`${what}: still open`, kept, options.readers),
     {
       what: `${what}: read by the fastest`,
       measured: `${(taken / 1e6).toFixed(1)} MB`,
-      bar: `< ${BYTES / 1e6} MB`,
-      held: taken > 0 && taken < BYTES,
+      limit: `< ${BYTES / 1e6} MB`,
+      passed: taken > 0 && taken < BYTES,
     },
   ]
 }

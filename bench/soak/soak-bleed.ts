@@ -39,7 +39,7 @@ export async function soakBleed(options: {
 }
 
 /** Returns whether every response belonged to its request, without other failures. */
-export function heldBleed({ counts, upstream, unanswered }: BleedSoak): boolean {
+export function isBleedWithinLimits({ counts, upstream, unanswered }: BleedSoak): boolean {
   return (
     counts.mismatches === 0 &&
     counts.failed.size === 0 &&

@@ -36,15 +36,15 @@ export async function soakCrash(
   const { pid } = gateway.process
   const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
   options.cleanup.add(load.stop)
-  const held = (worker: number): number => countConnections(worker, Number(new URL(gateway.url).port))
+  const connectionsOf = (worker: number): number => countConnections(worker, Number(new URL(gateway.url).port))
   const kills: Kill[] = []
   await wait(pauseMs)
   while (kills.length < options.kills) {
-    const [victim] = childrenOf(pid).toSorted((one, other) => held(other) - held(one))
+    const [victim] = childrenOf(pid).toSorted((one, other) => connectionsOf(other) - connectionsOf(one))
     if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'no worker is running')
     const failedBefore = sum(load.counts.failed)
     process.kill(victim, 'SIGSTOP') // so that its connections do not change during the count
-    const connections = held(victim)
+    const connections = connectionsOf(victim)
     process.kill(victim, 'SIGKILL')
     const killedMs = performance.now()
     await whenServing(gateway, { without: [victim], workers })
@@ -61,14 +61,14 @@ export async function soakCrash(
 /** Counts the connections of a process to a port. */
 function countConnections(pid: number, port: number): number {
   const folder = `/proc/${pid}/fd`
-  const held = new Set(
+  const inodes = new Set(
     readdirSync(folder).flatMap((fd) => /^socket:\[(\d+)\]$/.exec(readLink(`${folder}/${fd}`))?.[1] ?? []),
   )
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   return readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[1]?.endsWith(local) === true && held.has(fields[9] ?? '')).length
+    .filter((fields) => fields[1]?.endsWith(local) === true && inodes.has(fields[9] ?? '')).length
 }
 
 /** A descriptor may be closed before this function reads it. */

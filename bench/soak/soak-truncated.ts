@@ -69,7 +69,7 @@ export function noTruncations(): TruncationCounts {
 }
 
 /** Whether the client judged every response correctly. */
-export function heldTruncated({ takenForWhole, notWhole, others }: TruncationCounts): boolean {
+export function isTruncationWithinLimits({ takenForWhole, notWhole, others }: TruncationCounts): boolean {
   return takenForWhole.size === 0 && notWhole === 0 && others.size === 0
 }
 

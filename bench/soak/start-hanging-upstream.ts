@@ -8,12 +8,12 @@ export type HangingUpstream = {
   /** Requests received without a response until now. */
   readonly taken: number
   /** Open connections of these requests. */
-  readonly held: number
+  readonly openConnections: number
 }
 
 /** Starts an upstream that never responds to paths that end in `/hang`. It responds to other paths immediately. */
 export async function startHangingUpstream(cleanup: Cleanup): Promise<HangingUpstream> {
-  const held = new Set<Socket>()
+  const open = new Set<Socket>()
   let taken = 0
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     if (request.url?.endsWith('/hang') !== true) {
@@ -22,8 +22,8 @@ export async function startHangingUpstream(cleanup: Cleanup): Promise<HangingUps
     }
     const { socket } = request
     taken += 1
-    held.add(socket)
-    socket.once('close', () => held.delete(socket))
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   cleanup.add(() => {
@@ -35,8 +35,8 @@ export async function startHangingUpstream(cleanup: Cleanup): Promise<HangingUps
     get taken() {
       return taken
     },
-    get held() {
-      return held.size
+    get openConnections() {
+      return open.size
     },
   }
 }

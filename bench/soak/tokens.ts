@@ -7,7 +7,7 @@ import { runSoak } from './run-soak.ts'
 
 const TOKENS = 100_000
 const HERD = 1_000
-const BAR_BYTES = 1_024
+const LIMIT_BYTES = 1_024
 
 await runSoak(async (soak): Promise<readonly Measurement[]> => {
   const herd = await startHerd(soak)
@@ -18,14 +18,14 @@ await runSoak(async (soak): Promise<readonly Measurement[]> => {
     {
       what: `${TOKENS} cached tokens: heap per token`,
       measured: `${heapBytes.toFixed(0)} B`,
-      bar: `<= ${BAR_BYTES} B`,
-      held: heapBytes <= BAR_BYTES,
+      limit: `<= ${LIMIT_BYTES} B`,
+      passed: heapBytes <= LIMIT_BYTES,
     },
     {
       what: 'estimate of the cache',
       measured: `${estimatedBytes.toFixed(0)} B`,
-      bar: 'none',
-      held: undefined,
+      limit: 'none',
+      passed: undefined,
     },
   ]
 })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'
 import { readCount } from './read-count.ts'
-import { heldTruncated, noTruncations, soakTruncated } from './soak-truncated.ts'
+import { isTruncationWithinLimits, noTruncations, soakTruncated } from './soak-truncated.ts'
 
 const truncated = readCount(process.argv.slice(2), 'answers') ?? 10_000
 const cleanup = createCleanup()
@@ -26,9 +26,9 @@ try {
   )
   for (const [status, count] of counts.others) console.log(`  status ${status}: ${count}`)
   for (const [cut, count] of counts.takenForWhole) console.log(`  accepted as complete, ${cut}: ${count}`)
-  const result = heldTruncated(counts) ? 'held' : 'NOT held'
+  const result = isTruncationWithinLimits(counts) ? 'passed' : 'FAILED'
   console.log(`limit: 0 accepted as complete: ${result}`)
-  process.exitCode = heldTruncated(counts) ? 0 : 1
+  process.exitCode = isTruncationWithinLimits(counts) ? 0 : 1
 } finally {
   await cleanup.run()
 }

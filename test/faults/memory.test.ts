@@ -24,8 +24,8 @@ async function start(t: Test): Promise<SoakGateway> {
 
 function hold(t: Test, rows: readonly Measurement[]): void {
   for (const row of rows)
-    if (row.held !== undefined && !/ m?s$/.test(row.bar))
-      t.ok(row.held, `${row.what} is ${row.measured}, ${row.bar} wanted`)
+    if (row.passed !== undefined && !/ m?s$/.test(row.limit))
+      t.ok(row.passed, `${row.what} is ${row.measured}, ${row.limit} wanted`)
 }
 
 t.test('forwards large bodies in both directions without buffering them', async (t) => {

@@ -43,14 +43,14 @@ t.test('measuredUses() counts wrong allows and failures of JWT routes separately
   ]
   const rows = measuredUses('away', uses, rules)
   t.same(
-    rows.map(({ measured, held }) => [measured, held]),
+    rows.map(({ measured, passed }) => [measured, passed]),
     [
       ['1', false],
       ['1', false],
       ['2', false],
     ],
   )
-  t.ok(measuredUses('away', [aUse()], rules).every(({ held }) => held))
+  t.ok(measuredUses('away', [aUse()], rules).every(({ passed }) => passed))
 })
 
 t.test('measuredAdded() compares with the control, stream by stream', async (t) => {
@@ -61,10 +61,10 @@ t.test('measuredAdded() compares with the control, stream by stream', async (t) 
     aUse({ stream: 'opaque', url: 'http://control/a', tookMs: 2 }),
   ]
   const isControl = ({ url }: TokenUse) => url.startsWith('http://control')
-  const [jwt, opaque] = measuredAdded('away', uses, { isControl, barMs: 5 })
-  t.match(jwt, { measured: '9.0 ms, 7.0 ms', held: false })
-  t.match(opaque, { measured: '3.0 ms, 1.0 ms', held: true })
-  t.match(measuredAdded('away', uses, { isControl, barMs: undefined })[0], { held: undefined })
+  const [jwt, opaque] = measuredAdded('away', uses, { isControl, limitMs: 5 })
+  t.match(jwt, { measured: '9.0 ms, 7.0 ms', passed: false })
+  t.match(opaque, { measured: '3.0 ms, 1.0 ms', passed: true })
+  t.match(measuredAdded('away', uses, { isControl, limitMs: undefined })[0], { passed: undefined })
 })
 
 t.test('usesWithin() counts a request at its send time', async (t) => {
