@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseArgs } from 'node:util'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
-import { rememberingProvider } from './remembering-provider.ts'
+import { createInMemoryProvider } from './in-memory-provider.ts'
 
 // An MCP client for the command line, based on the official SDK. It needs only the URL of a server. It learns the
 // authorization server and the scopes from the responses, also when a tool needs more scopes.
@@ -23,7 +23,7 @@ const listener = createServer((request, response) => {
 await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
 const redirectUrl = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`
 
-const provider = rememberingProvider({
+const provider = createInMemoryProvider({
   clientName: 'Tools from the command line',
   redirectUrl,
   sendTo: (address) => {

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Family } from './families/family.ts'
-import { answerBrokenRequest } from './http/answer-broken-request.ts'
-import { answerErrors } from './http/answer-errors.ts'
+import { handleMalformedRequest } from './http/handle-malformed-request.ts'
+import { handleErrors } from './http/handle-errors.ts'
 import { explainError } from './http/explain-error.ts'
 import { type Gateway, identifyCallers } from './http/identify-callers.ts'
 import { logRequests } from './http/log-requests.ts'
@@ -59,12 +59,12 @@ export function createServer(options: {
     frameworkErrors: (error, _request, reply) => {
       sendProblem(reply, explainError(error))
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: handleMalformedRequest,
   })
   allowEveryMethod(app)
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   readJsonOnly(app)
-  answerErrors(app)
+  handleErrors(app)
   identifyCallers(app, options.gateway)
   logRequests(app)
 

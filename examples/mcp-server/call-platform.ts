@@ -1,5 +1,5 @@
 /** Response of the platform, or the reason for its absence. */
-export type PlatformAnswer =
+export type PlatformResult =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly why: string }
 
@@ -11,7 +11,7 @@ export type PlatformCall = {
 }
 
 /** Calls the learning platform for a caller. Never throws. */
-export type CallPlatform = (call: PlatformCall) => Promise<PlatformAnswer>
+export type CallPlatform = (call: PlatformCall) => Promise<PlatformResult>
 
 const TIMEOUT_MS = 5_000
 
@@ -34,15 +34,15 @@ export function platformFor(platformUrl: URL, assertion: string | undefined): Ca
         redirect: 'error',
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
-      const answer: unknown = await response.json()
-      return response.ok ? { ok: true, body: answer } : { ok: false, why: describe(response.status, answer) }
+      const content: unknown = await response.json()
+      return response.ok ? { ok: true, body: content } : { ok: false, why: describe(response.status, content) }
     } catch {
       return { ok: false, why: 'The learning platform is unavailable. Try again in a moment.' }
     }
   }
 }
 
-function describe(status: number, answer: unknown): string {
-  const said = (answer as { error_description?: unknown } | null)?.error_description
-  return typeof said === 'string' ? said : `The learning platform answered ${status}.`
+function describe(status: number, content: unknown): string {
+  const reason = (content as { error_description?: unknown } | null)?.error_description
+  return typeof reason === 'string' ? reason : `The learning platform answered ${status}.`
 }

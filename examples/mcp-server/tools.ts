@@ -33,9 +33,9 @@ export function addTools(server: McpServer, call: CallPlatform): void {
         annotations: { readOnlyHint: tool.changes !== true },
       },
       async (input: Static<Input>) => {
-        const answer = await call(tool.request(input))
-        const text = answer.ok ? JSON.stringify(answer.body) : answer.why
-        return { content: [{ type: 'text' as const, text }], isError: !answer.ok }
+        const result = await call(tool.request(input))
+        const text = result.ok ? JSON.stringify(result.body) : result.why
+        return { content: [{ type: 'text' as const, text }], isError: !result.ok }
       },
     )
   }

@@ -1,6 +1,6 @@
 import { auth } from '@modelcontextprotocol/client'
 import t from 'tap'
-import { rememberingProvider } from '../../examples/clients/remembering-provider.ts'
+import { createInMemoryProvider } from '../../examples/clients/in-memory-provider.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
@@ -121,7 +121,7 @@ t.test('a web client must register a port, because its redirect URIs match exact
 t.test('the MCP SDK signs in without scope and state, with localhost', async (t) => {
   const server = await startServer(t, { compat: ON })
   const asked: URL[] = []
-  const provider = rememberingProvider({
+  const provider = createInMemoryProvider({
     clientName: 'An agent with its defaults',
     redirectUrl: LOCALHOST,
     sendTo: (address) => void asked.push(address),

@@ -1,6 +1,6 @@
 import { auth, extractWWWAuthenticateParams, type OAuthTokens } from '@modelcontextprotocol/client'
 import t from 'tap'
-import { rememberingProvider } from '../../examples/clients/remembering-provider.ts'
+import { createInMemoryProvider } from '../../examples/clients/in-memory-provider.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
@@ -20,7 +20,7 @@ const COURSE = {
 t.test('a client requests the baseline, gets 403 insufficient_scope on a write, and steps up', async (t) => {
   let tokens: OAuthTokens | undefined
   let page: URL | undefined
-  const provider = rememberingProvider({
+  const provider = createInMemoryProvider({
     clientName: 'A client without configuration',
     redirectUrl: 'http://127.0.0.1:49152/callback',
     sendTo: (to) => {

@@ -7,7 +7,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 import t from 'tap'
-import { rememberingProvider } from '../../examples/clients/remembering-provider.ts'
+import { createInMemoryProvider } from '../../examples/clients/in-memory-provider.ts'
 import { startMcpServer } from '../../examples/mcp-server/app.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
@@ -158,7 +158,7 @@ function anAgent() {
   let tokens: OAuthTokens | undefined
   let goTo: URL | undefined
   const asked: URLSearchParams[] = []
-  const provider = rememberingProvider({
+  const provider = createInMemoryProvider({
     clientName: 'An agent',
     redirectUrl: REDIRECT_URI,
     sendTo: (to) => {

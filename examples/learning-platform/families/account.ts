@@ -23,7 +23,7 @@ export const account: SingletonFamily = {
     time_zone: 'Europe/Berlin',
     notifications: { product_news: false, weekly_summary: true },
   }),
-  asker: {
+  caller: {
     fields: {
       subject: { type: 'string' },
       access: group({ client_id: optional({ type: 'string' }), scopes: list({ type: 'string' }, 1000) }),

@@ -58,7 +58,7 @@ export function publicSchema(family: CollectionFamily): JsonSchema | undefined {
 
 export function singletonSchema(family: SingletonFamily): JsonSchema {
   return closed(titleOf(family), {
-    ...family.asker?.fields,
+    ...family.caller?.fields,
     ...family.fields,
     updated_by: who,
     updated_at: instant(),

@@ -11,7 +11,7 @@ export type PublicView = {
 }
 
 /** A violation of a rule that a schema cannot express. */
-export type BrokenRule = { readonly field: string; readonly problem: string }
+export type RuleViolation = { readonly field: string; readonly problem: string }
 
 /** Several resources of one kind: `GET /api/<family>`, `GET /api/<family>/{id}`, and the writes when it is writable. */
 export type CollectionFamily = {
@@ -36,7 +36,7 @@ export type CollectionFamily = {
   readonly filters?: readonly string[]
   /** Undefined: the public sees an empty list. */
   readonly publicView: PublicView | undefined
-  readonly check?: (document: Document) => BrokenRule | undefined
+  readonly check?: (document: Document) => RuleViolation | undefined
 }
 
 /** One resource of the whole school, or one per subject. */
@@ -49,15 +49,15 @@ export type SingletonFamily = {
   readonly fields: Fields
   readonly initial: (subject: string) => Document
   /** Read-only fields about the caller, for singletons of a subject. */
-  readonly asker?: {
+  readonly caller?: {
     readonly fields: Fields
-    readonly from: (asker: Asker) => Document
+    readonly from: (caller: Caller) => Document
   }
   readonly publicView: { readonly fields: readonly string[]; readonly constant?: Document }
 }
 
 /** The caller, according to the identity headers of the gateway. */
-export type Asker = {
+export type Caller = {
   readonly subject: string
   readonly clientId: string | undefined
   readonly scopes: readonly string[]

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Asker } from '../families/family.ts'
+import type { Caller } from '../families/family.ts'
 
 /**
  * Reads the caller from the headers that the gateway sets.
@@ -7,7 +7,7 @@ import type { Asker } from '../families/family.ts'
  * names.
  * @returns undefined for the public.
  */
-export function readCaller(headers: IncomingHttpHeaders): Asker | undefined {
+export function readCaller(headers: IncomingHttpHeaders): Caller | undefined {
   const subject = single(headers['x-auth-subject'])
   if (subject === undefined) return undefined
   return {

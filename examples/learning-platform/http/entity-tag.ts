@@ -9,7 +9,7 @@ export function entityTag(representation: object): string {
  * Returns whether a header with entity tags contains this tag.
  * Source: RFC 9110 sections 13.1.1 (If-Match, strong comparison) and 13.1.2 (If-None-Match, weak comparison).
  */
-export function namesTag(header: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+export function matchesTag(header: string, tag: string, comparison: 'strong' | 'weak'): boolean {
   return header.split(',').some((part) => {
     const candidate = part.trim()
     return candidate === '*' || (comparison === 'weak' ? candidate.replace(/^W\//, '') : candidate) === tag

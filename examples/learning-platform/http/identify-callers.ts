@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Asker } from '../families/family.ts'
+import type { Caller } from '../families/family.ts'
 import { readCaller } from './caller.ts'
 import type { Problem } from './problem.ts'
 import { sendProblem } from './send-problem.ts'
@@ -8,7 +8,7 @@ import { type AssertionVerifier, createAssertionVerifier } from './verify-assert
 declare module 'fastify' {
   interface FastifyRequest {
     /** The caller. Undefined: the public. */
-    caller: Asker | undefined
+    caller: Caller | undefined
   }
 }
 
@@ -48,8 +48,8 @@ export function identifyCallers(app: FastifyInstance, gateway: Gateway | undefin
 async function prove(
   verify: AssertionVerifier,
   assertion: string | readonly string[] | undefined,
-  claimed: Asker | undefined,
-): Promise<{ readonly caller: Asker | undefined } | { readonly rejected: Problem }> {
+  claimed: Caller | undefined,
+): Promise<{ readonly caller: Caller | undefined } | { readonly rejected: Problem }> {
   if (typeof assertion === 'string') return verify(assertion)
   if (claimed === undefined) return { caller: undefined }
   return {

@@ -1,11 +1,11 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
-import type { Asker } from '../families/family.ts'
+import type { Caller } from '../families/family.ts'
 import type { Problem } from './problem.ts'
 
 /** Returns the caller of an assertion, or the reason to reject the assertion. */
 export type AssertionVerifier = (
   assertion: string,
-) => Promise<{ readonly caller: Asker | undefined } | { readonly rejected: Problem }>
+) => Promise<{ readonly caller: Caller | undefined } | { readonly rejected: Problem }>
 
 /** Tolerated difference between the clocks of gateway and service. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
@@ -60,7 +60,7 @@ function isItsFault(error: unknown): boolean {
   )
 }
 
-function toCaller(payload: JWTPayload): Asker | undefined {
+function toCaller(payload: JWTPayload): Caller | undefined {
   const { sub, client_id: clientId, scope } = payload
   if (sub === undefined) return undefined
   return {

@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify'
 import type { JsonSchema } from '../families/json-schema.ts'
-import type { Answer } from './route-schema.ts'
+import type { ResponseSchema } from './route-schema.ts'
 
 /** A route as registered in Fastify. The same schema validates requests and documents the route. */
 export type DocumentedRoute = {
@@ -42,7 +42,7 @@ function operation(method: string, schema: FastifySchema, schemas: Schemas): obj
   const parameters = [
     ...readParameters('path', schema.params as JsonSchema | undefined),
     ...readParameters('query', schema.querystring as JsonSchema | undefined),
-    ...preconditions(method, schema.response as Readonly<Record<string, Answer>>),
+    ...preconditions(method, schema.response as Readonly<Record<string, ResponseSchema>>),
   ]
   return {
     operationId,
@@ -51,11 +51,11 @@ function operation(method: string, schema: FastifySchema, schemas: Schemas): obj
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(method, body as JsonSchema, schemas) }),
     responses: Object.fromEntries(
-      Object.entries(schema.response as Readonly<Record<string, Answer>>).map(([status, answer]) => [
+      Object.entries(schema.response as Readonly<Record<string, ResponseSchema>>).map(([status, response]) => [
         status,
         {
-          ...answer,
-          ...(answer.content === undefined ? {} : { content: hoistContent(answer.content, schemas) }),
+          ...response,
+          ...(response.content === undefined ? {} : { content: hoistContent(response.content, schemas) }),
         },
       ]),
     ),
@@ -72,10 +72,10 @@ function readParameters(place: 'path' | 'query', schema: JsonSchema | undefined)
   }))
 }
 
-function preconditions(method: string, answers: Readonly<Record<string, Answer>>): readonly object[] {
+function preconditions(method: string, responses: Readonly<Record<string, ResponseSchema>>): readonly object[] {
   const header = (name: string) => ({ name, in: 'header', required: false, schema: { type: 'string' } })
-  if (answers['304'] !== undefined && method === 'GET') return [header('if-none-match')]
-  return answers['412'] === undefined ? [] : [header('if-match')]
+  if (responses['304'] !== undefined && method === 'GET') return [header('if-none-match')]
+  return responses['412'] === undefined ? [] : [header('if-match')]
 }
 
 function requestBody(method: string, body: JsonSchema, schemas: Schemas): object {
@@ -85,7 +85,7 @@ function requestBody(method: string, body: JsonSchema, schemas: Schemas): object
   return { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
 }
 
-function hoistContent(content: NonNullable<Answer['content']>, schemas: Schemas): object {
+function hoistContent(content: NonNullable<ResponseSchema['content']>, schemas: Schemas): object {
   return Object.fromEntries(
     Object.entries(content).map(([type, { schema }]) => [type, { schema: hoist(schema, schemas) }]),
   )

@@ -1,6 +1,6 @@
 import type { CollectionFamily } from '../families/family.ts'
 import type { Document } from '../families/json-schema.ts'
-import { entityTag, namesTag } from '../http/entity-tag.ts'
+import { entityTag, matchesTag } from '../http/entity-tag.ts'
 import { type Problem, problem } from '../http/problem.ts'
 import type { Collection } from '../store/collection.ts'
 import type { Links } from '../store/links.ts'
@@ -34,6 +34,6 @@ export function checkLinks(links: Links, named: readonly Link[]): Rejection | un
 
 /** Checks If-Match against the current representation for the caller. Source: RFC 9110 section 13.1.1. */
 export function checkUnchanged(ifMatch: string | undefined, representation: Document): Rejection | undefined {
-  if (ifMatch === undefined || namesTag(ifMatch, entityTag(representation), 'strong')) return undefined
+  if (ifMatch === undefined || matchesTag(ifMatch, entityTag(representation), 'strong')) return undefined
   return problem('precondition_failed', 'The resource changed after you read it. Read it again.')
 }

@@ -84,7 +84,7 @@ export function addCollectionReads(
     handler: async (request, reply) => {
       const view = request.caller === undefined ? 'public' : 'full'
       const row = collection.find(request.params.id, view)
-      if (row === undefined) return sendProblem(reply, noSuch(family))
+      if (row === undefined) return sendProblem(reply, notFound(family))
       return sendRepresentation(reply, represent(family, row, view))
     },
   })
@@ -98,7 +98,7 @@ export const ID_PARAMETER: JsonSchema = {
 }
 
 /** Returns the problem for an unknown id. Hidden and absent resources get the same problem. */
-export function noSuch(family: CollectionFamily): {
+export function notFound(family: CollectionFamily): {
   readonly code: 'not_found'
   readonly description: string
 } {

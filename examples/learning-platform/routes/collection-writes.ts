@@ -11,7 +11,7 @@ import { inTransaction } from '../store/in-transaction.ts'
 import { readLinks } from '../store/read-links.ts'
 import { checkShape } from './check-shape.ts'
 import { checkDocument, checkLinks, checkUnchanged } from './check-write.ts'
-import { ID_PARAMETER, noSuch } from './collection-reads.ts'
+import { ID_PARAMETER, notFound } from './collection-reads.ts'
 import { represent } from './represent.ts'
 import { callerOf, requireCaller } from './require-caller.ts'
 import { problems, tagged } from './route-schema.ts'
@@ -47,7 +47,7 @@ export function addCollectionWrites(
   /** Finds the row of a request. Rejects the request when the row has changed since the caller read it. */
   function findUnchanged(request: FastifyRequest, id: string): Outcome {
     const row = collection.find(id, 'full')
-    if (row === undefined) return { rejected: noSuch(family) }
+    if (row === undefined) return { rejected: notFound(family) }
     return checkUnchanged(request.headers['if-match'], represent(family, row, 'full')) ?? { done: row }
   }
 

@@ -1,4 +1,4 @@
-import type { Asker, CollectionFamily, SingletonFamily } from '../families/family.ts'
+import type { Caller, CollectionFamily, SingletonFamily } from '../families/family.ts'
 import type { Document } from '../families/json-schema.ts'
 import type { Row, View } from '../store/collection.ts'
 import type { SingletonRow } from '../store/singleton.ts'
@@ -16,12 +16,12 @@ export function represent(family: CollectionFamily, row: Row, view: View): Docum
 export function representSingleton(
   family: SingletonFamily,
   row: SingletonRow,
-  caller: Asker | undefined,
+  caller: Caller | undefined,
 ): Document {
   if (caller === undefined)
     return { ...family.publicView.constant, ...pick(row.body, family.publicView.fields) }
   const { updated_by, updated_at } = row
-  return { ...family.asker?.from(caller), ...row.body, updated_by, updated_at }
+  return { ...family.caller?.from(caller), ...row.body, updated_by, updated_at }
 }
 
 function pick(document: Document, names: readonly string[]): Document {

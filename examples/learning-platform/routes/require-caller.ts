@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Asker } from '../families/family.ts'
+import type { Caller } from '../families/family.ts'
 import { sendProblem } from '../http/send-problem.ts'
 
 /** Denies a write of the public before its body is read. */
@@ -15,7 +15,7 @@ export async function requireCaller(request: FastifyRequest, reply: FastifyReply
  * Returns the caller of a write.
  * @throws when the route does not use requireCaller().
  */
-export function callerOf(request: FastifyRequest): Asker {
+export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request
   if (caller === undefined) throw new Error('a write route without requireCaller()')
   return caller

@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** A documented response in the format that Fastify and OpenAPI share. */
-export type Answer = {
+export type ResponseSchema = {
   readonly description: string
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>
   readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>
@@ -47,8 +47,8 @@ export function json(
   description: string,
   schema: JsonSchema,
   other?: JsonSchema,
-  headers?: Answer['headers'],
-): Answer {
+  headers?: ResponseSchema['headers'],
+): ResponseSchema {
   return {
     description,
     ...(headers === undefined ? {} : { headers }),
@@ -62,7 +62,7 @@ export function tagged(
   schema: JsonSchema,
   other?: JsonSchema,
   headers?: Fields,
-): Answer {
+): ResponseSchema {
   const more = Object.entries(headers ?? {}).map(([name, header]) => [
     name,
     { description: header.description ?? name, schema: { type: 'string' } },
@@ -71,6 +71,6 @@ export function tagged(
 }
 
 /** Returns the documented errors with these statuses. */
-export function problems(...statuses: readonly number[]): Readonly<Record<number, Answer>> {
+export function problems(...statuses: readonly number[]): Readonly<Record<number, ResponseSchema>> {
   return Object.fromEntries(statuses.map((status) => [status, json(PROBLEMS[status] ?? '', problemSchema)]))
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { type Asker, familyPath, type SingletonFamily } from '../families/family.ts'
+import { type Caller, familyPath, type SingletonFamily } from '../families/family.ts'
 import {
   draftSchema,
   patchSchema,
@@ -31,12 +31,12 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
   const [full, draft, patch] = [singletonSchema(family), draftSchema(family), patchSchema(family)]
   const tags = [family.name]
 
-  function ownerOf(caller: Asker | undefined): string {
+  function ownerOf(caller: Caller | undefined): string {
     return family.owner === 'subject' ? (caller?.subject ?? '') : ''
   }
 
   /** Finds the singleton. Creates it on the first access of a subject. */
-  function findOrMake(caller: Asker | undefined): SingletonRow {
+  function findOrMake(caller: Caller | undefined): SingletonRow {
     const owner = ownerOf(caller)
     const found = singleton.find(owner)
     if (found !== undefined) return found
@@ -102,7 +102,7 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
       },
     })
 
-  function findRow(caller: Asker): SingletonRow {
+  function findRow(caller: Caller): SingletonRow {
     const row = singleton.find(ownerOf(caller))
     if (row === undefined) throw new Error(`${family.name} was not created`)
     return row

@@ -6,7 +6,7 @@ const STATUS: Readonly<Record<string, string>> = {
 }
 
 /** Responds to bytes that Node cannot parse as HTTP, and closes the connection. */
-export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+export function handleMalformedRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || socket.destroyed) return
   const status = STATUS[error.code ?? ''] ?? '400 Bad Request'
   const body = '{"error":"invalid_request","error_description":"The request is malformed."}'

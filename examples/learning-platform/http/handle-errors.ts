@@ -6,7 +6,7 @@ import { sendProblem } from './send-problem.ts'
 const NOTHING_HERE: Problem = { code: 'not_found', description: 'No route matches this path.' }
 
 /** Handles unknown paths and thrown errors. Logs errors of the service itself. */
-export function answerErrors(app: FastifyInstance): void {
+export function handleErrors(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'private, no-cache' })
     // Responds before the body is read, because the response to an unknown path does not depend on the body.
@@ -16,8 +16,8 @@ export function answerErrors(app: FastifyInstance): void {
     sendProblem(reply, NOTHING_HERE)
   })
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const answer = explainError(error)
-    if (answer.code === 'server_error' || answer.code === 'temporarily_unavailable') request.log.error(error)
-    return sendProblem(reply, answer)
+    const problem = explainError(error)
+    if (problem.code === 'server_error' || problem.code === 'temporarily_unavailable') request.log.error(error)
+    return sendProblem(reply, problem)
   })
 }

@@ -7,20 +7,20 @@ import type {
 } from '@modelcontextprotocol/client'
 
 /** In-memory OAuth state of the official SDK, and the `state` that the redirect must return. */
-export type RememberingProvider = OAuthClientProvider & {
+export type InMemoryProvider = OAuthClientProvider & {
   /** `state` of the last authorization request. The SDK does not compare it. RFC 6749 section 10.12. */
   readonly lastState: string
 }
 
 /** Creates a provider for a public client with one redirect URI. `sendTo` opens a page for the person. */
-export function rememberingProvider(options: {
+export function createInMemoryProvider(options: {
   readonly clientName: string
   readonly redirectUrl: string
   readonly sendTo: (address: URL) => void
   /** Called with every token response. */
   readonly onTokens?: (tokens: OAuthTokens) => void
   readonly onVerifier?: (verifier: string) => void
-}): RememberingProvider {
+}): InMemoryProvider {
   const { clientName, redirectUrl } = options
   let client: OAuthClientInformationMixed | undefined
   let tokens: OAuthTokens | undefined
