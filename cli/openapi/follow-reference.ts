@@ -2,7 +2,7 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts
 import { isMap, own, valueAt } from './plain-data.ts'
 
 /** A value and its path after all references are resolved, or the reason for a failure. */
-export type Followed =
+export type FollowedReference =
   | { readonly value: unknown; readonly path: YamlPath }
   | { readonly problem: string; readonly hint: string; readonly path: YamlPath }
 
@@ -12,7 +12,7 @@ const MAX_STEPS = 32 // chained references; a longer chain is a mistake
  * Resolves `$ref` repeatedly, within the document only. Never fetches anything.
  * Source: RFC 6901 section 6, OpenAPI 3.1 section 4.8.23.
  */
-export function followReference(root: unknown, start: YamlPath): Followed {
+export function followReference(root: unknown, start: YamlPath): FollowedReference {
   const seen = new Set<string>()
   let path = start
   for (let steps = 0; steps < MAX_STEPS; steps++) {

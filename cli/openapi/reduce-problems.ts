@@ -48,7 +48,7 @@ const FURTHER_LOCATIONS = 2
  * Merges problems with the same code and message into one problem at the first location. The message contains the
  * number of merged problems.
  */
-export function onePerCause(problems: readonly Diagnostic[]): readonly Diagnostic[] {
+export function mergeByCause(problems: readonly Diagnostic[]): readonly Diagnostic[] {
   return [...Map.groupBy(problems, ({ code, message }) => `${code} ${message}`).values()].flatMap((group) => {
     const [first, ...others] = group
     if (first === undefined || others.length === 0) return group

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-export type Nameless = {
+export type UnnamedOperation = {
   readonly operationId: string | undefined
   readonly method: string
   readonly path: string
@@ -13,7 +13,7 @@ const VALID = /^[a-z][a-z0-9-]*$/
  * Creates route names from the operationId, or from method and path. The same operations always get the same names.
  * Routes with the same name get their method as a suffix, and then a number if necessary.
  */
-export function nameRoutes(operations: readonly Nameless[], policy: string): readonly string[] {
+export function nameRoutes(operations: readonly UnnamedOperation[], policy: string): readonly string[] {
   const plain = operations.map((one) => nameOf(one, policy))
   const counts = countEach(plain)
   // Unique names stay unchanged.
@@ -28,7 +28,7 @@ export function nameRoutes(operations: readonly Nameless[], policy: string): rea
   })
 }
 
-function nameOf({ operationId, method, path }: Nameless, policy: string): string {
+function nameOf({ operationId, method, path }: UnnamedOperation, policy: string): string {
   // `export openapi` writes `<policy>.<route>` as the operationId, e.g. `courses.list-courses`. The import removes the
   // policy name.
   const own =

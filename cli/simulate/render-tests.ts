@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { formatDiagnostics } from '../../platform/diagnostics/format-diagnostics.ts'
-import type { RouteCoverage, RouteOutcome } from './cover-routes.ts'
+import type { RouteCoverage, RouteOutcome } from './measure-coverage.ts'
 import type { TestResult } from './run-policy-tests.ts'
 
 const OUTCOMES: readonly RouteOutcome[] = ['allow', 'deny', 'anonymous']

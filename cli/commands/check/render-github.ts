@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { errorPageAddress } from './error-page.ts'
-import { type CheckReport, count, inWords } from './report.ts'
+import { type CheckReport, count, formatCount } from './report.ts'
 
 const COMMANDS = { error: 'error', warning: 'warning', note: 'notice' } as const
 
@@ -14,7 +14,7 @@ export function renderGithub(
 ): string {
   const lines = [...problems, ...(options.allNotes ? notes : [])].map(toCommand)
   const errors = count(problems, 'error') + hiddenErrors
-  return `${[...lines, errors === 0 ? 'ok' : inWords(errors, 'error')].join('\n')}\n`
+  return `${[...lines, errors === 0 ? 'ok' : formatCount(errors, 'error')].join('\n')}\n`
 }
 
 function toCommand({ severity, code, message, hint, location, related }: Diagnostic): string {

@@ -1,7 +1,7 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import { foldNotes } from '../../fold-notes.ts'
 import { errorPageAddress } from './error-page.ts'
-import { type CheckReport, count, inWords, isTestFailure } from './report.ts'
+import { type CheckReport, count, formatCount, isTestFailure } from './report.ts'
 
 const PAGES_NAMED = 3
 
@@ -24,21 +24,21 @@ function summarise({ problems, hiddenErrors, sizes }: CheckReport): string {
   const errors = count(problems, 'error') - failed
   const warnings = count(problems, 'warning')
   const said = [
-    ...(errors > 0 ? [inWords(errors, 'error')] : []),
-    ...(hiddenErrors > 0 ? [`${inWords(hiddenErrors, 'error')} in other files`] : []),
-    ...(failed > 0 ? [`${failed} of ${inWords(sizes.tests ?? 0, 'test')} failed`] : []),
+    ...(errors > 0 ? [formatCount(errors, 'error')] : []),
+    ...(hiddenErrors > 0 ? [`${formatCount(hiddenErrors, 'error')} in other files`] : []),
+    ...(failed > 0 ? [`${failed} of ${formatCount(sizes.tests ?? 0, 'test')} failed`] : []),
   ]
-  const warned = warnings > 0 ? [inWords(warnings, 'warning')] : []
+  const warned = warnings > 0 ? [formatCount(warnings, 'warning')] : []
   if (said.length > 0) return [...said, ...warned].join(', ')
   const policies = sizes.policies === 1 ? '1 policy' : `${sizes.policies} policies`
-  const scopes = `${sizes.scopesUsed} of ${inWords(sizes.scopes, 'scope')} used`
+  const scopes = `${sizes.scopesUsed} of ${formatCount(sizes.scopes, 'scope')} used`
   const tests = sizes.tests === undefined ? [] : [testsInWords(sizes.tests)]
-  const ok = `ok: ${[policies, inWords(sizes.routes, 'route'), scopes, ...tests].join(', ')}`
+  const ok = `ok: ${[policies, formatCount(sizes.routes, 'route'), scopes, ...tests].join(', ')}`
   return [ok, ...warned].join('; ')
 }
 
 function testsInWords(tests: number): string {
-  return tests === 0 ? 'no tests' : `${inWords(tests, 'test')} passed`
+  return tests === 0 ? 'no tests' : `${formatCount(tests, 'test')} passed`
 }
 
 /** Returns the paths of the pages that explain the codes. */

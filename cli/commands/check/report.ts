@@ -42,6 +42,6 @@ export function isTestFailure({ code }: Diagnostic): boolean {
   return code.startsWith('T')
 }
 
-export function inWords(number: number, noun: string): string {
+export function formatCount(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import type { Started } from './start-all.ts'
+import type { StartedServices } from './start-all.ts'
 
 /** Formats the text that the terminal shows after the start: routes, addresses, accounts, and an example request. */
 export function formatBanner(
@@ -9,7 +9,7 @@ export function formatBanner(
     readonly dataDir: string
     readonly routes: readonly PolicyRoute[]
     readonly startedAtMs: number
-  } & Started,
+  } & StartedServices,
 ): string {
   const { baseUrl, gateway, authorizationServer, demo, takenManagementPort } = options
   const seconds = ((performance.now() - options.startedAtMs) / 1000).toFixed(1)

@@ -4,7 +4,7 @@ import { chooseManagementPort } from './choose-port.ts'
 import type { Child, ChildAddresses } from './start-child.ts'
 
 /** The addresses of the three programs. */
-export type Started = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>> & {
+export type StartedServices = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>> & {
   /** The predictable management port, when another program listens on it. */
   readonly takenManagementPort: number | undefined
 }
@@ -20,7 +20,7 @@ export async function startAll(options: {
   readonly dataDir: string
   readonly policiesDir: string
   readonly secretFile: string
-}): Promise<Started> {
+}): Promise<StartedServices> {
   const { start, baseUrl, dataDir, secretFile } = options
   const [authorizationServer, demo] = await Promise.all([
     start('authorization server', 'authorization-server/main', {

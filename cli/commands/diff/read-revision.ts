@@ -14,16 +14,16 @@ const NESTED_POLICY = /^(?![^/]*(?:\.policy|_test)\.yaml\/)[^./][^/]*\/[^./][^/]
 
 /** Returns the root folder of the repository as an absolute path. Undefined outside a repository. */
 export async function findRepository(git: Git): Promise<string | undefined> {
-  const answer = await runGit(['rev-parse', '--show-toplevel'], git)
-  return 'output' in answer ? answer.output.toString('utf8').replace(/\n$/, '') : undefined
+  const result = await runGit(['rev-parse', '--show-toplevel'], git)
+  return 'output' in result ? result.output.toString('utf8').replace(/\n$/, '') : undefined
 }
 
 /** Resolves a name to a commit; undefined for an unknown name. Git never interprets a name as an option. */
 export async function findCommit(revision: string, git: Git): Promise<string | undefined> {
   if (revision === '' || revision.startsWith('-')) return undefined
   const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
-  const answer = await runGit(args, git)
-  const hash = 'output' in answer ? answer.output.toString('utf8').trim() : ''
+  const result = await runGit(args, git)
+  const hash = 'output' in result ? result.output.toString('utf8').trim() : ''
   return HASH.test(hash) ? hash : undefined
 }
 
@@ -52,9 +52,9 @@ export async function readRevisionFolder(
       return !name.includes('/') || NESTED_POLICY.test(name) ? [{ hash, path: name }] : []
     })
   const input = entries.map(({ hash }) => `${hash}\n`).join('')
-  const answer: GitAnswer = await runGit(['cat-file', '--batch'], { ...git, input })
-  if ('failed' in answer) return answer
-  const contents = splitBatch(answer.output)
+  const result: GitResult = await runGit(['cat-file', '--batch'], { ...git, input })
+  if ('failed' in result) return result
+  const contents = splitBatch(result.output)
   return { files: entries.map(({ path }, index) => ({ path, content: contents[index] ?? Buffer.alloc(0) })) }
 }
 
@@ -71,7 +71,7 @@ function splitBatch(output: Buffer): readonly Buffer[] {
   return contents
 }
 
-type GitAnswer = { readonly output: Buffer } | { readonly failed: string }
+type GitResult = { readonly output: Buffer } | { readonly failed: string }
 
 const LIMIT_BYTES = 64 * 1024 * 1024
 const TIMEOUT_MS = 30_000
@@ -83,7 +83,7 @@ const TIMEOUT_MS = 30_000
 function runGit(
   args: readonly string[],
   options: { readonly folder: string; readonly env: NodeJS.ProcessEnv; readonly input?: string },
-): Promise<GitAnswer> {
+): Promise<GitResult> {
   const { folder, env, input = '' } = options
   return new Promise((resolve) => {
     const parts: Buffer[] = []

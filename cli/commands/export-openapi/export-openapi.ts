@@ -18,7 +18,7 @@ const EXIT_FAILED = 1
 const EXIT_INVALID = 3
 
 /** The document, and the routes that OpenAPI cannot represent. */
-export type Exported = { readonly document: JsonObject; readonly leftOut: readonly PolicyRoute[] }
+export type ExportResult = { readonly document: JsonObject; readonly leftOut: readonly PolicyRoute[] }
 
 /**
  * Describes an API from its policies alone, in the format of the gateway's own `/openapi.json`.
@@ -28,7 +28,7 @@ export type Exported = { readonly document: JsonObject; readonly leftOut: readon
 export function exportOpenapi(
   set: Pick<PolicySet, 'gateway' | 'catalogue' | 'policies' | 'compiled'>,
   options: { readonly version: string; readonly withKeys: boolean },
-): Exported {
+): ExportResult {
   const { gateway, catalogue, policies, compiled } = set
   const shown = new Set<PolicyRoute>()
   const document = buildOpenapi({

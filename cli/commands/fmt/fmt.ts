@@ -11,7 +11,7 @@ import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
 import { readInput, type Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 import { problemToJson } from '../check/render-json.ts'
-import { type Formatted, formatPolicy } from './format-policy.ts'
+import { type FormatResult, formatPolicy } from './format-policy.ts'
 
 const EXIT_DIFFERS = 1
 const EXIT_INVALID = 3
@@ -141,7 +141,7 @@ function renderOutcomes(outcomes: readonly Outcome[], colour: boolean): string {
   return `${[...lines, said.length === 0 ? 'no policy files' : said.join(', ')].join('\n')}\n`
 }
 
-function explain(result: Exclude<Formatted, { text: string }>, shownAs: string, colour: boolean): string {
+function explain(result: Exclude<FormatResult, { text: string }>, shownAs: string, colour: boolean): string {
   if ('lost' in result) return `${shownAs} is unchanged: formatting would lose ${result.lost}`
   return formatDiagnostics(result.problems, { colour })
 }

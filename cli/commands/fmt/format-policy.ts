@@ -7,7 +7,7 @@ import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 import { checkPolicyTestFile } from '../../../policy-engine/format/policy-test-file.ts'
 import { applyLayout } from './layout.ts'
 
-export type Formatted =
+export type FormatResult =
   | { readonly text: string }
   | { readonly problems: readonly Diagnostic[] }
   /** `lost`: the content that formatting would remove. The file stays unchanged. */
@@ -19,7 +19,7 @@ const SCHEMAS = { Policy: policySchema('Policy'), PolicyTest: policySchema('Poli
  * Formats a policy or a test file: keys in the order of the schema, quotes where necessary, an empty line between
  * routes. Keeps comments. Verifies that the result has the same content and comments as the input.
  */
-export function formatPolicy(text: string, shownAs: string): Formatted {
+export function formatPolicy(text: string, shownAs: string): FormatResult {
   const source = text.replaceAll('\r\n', '\n')
   const document = parseYaml(source, { shownAs, letter: 'P' })
   if (document.diagnostics.length > 0) return { problems: document.diagnostics }

@@ -25,10 +25,10 @@ import {
   readOperations,
   type SkippedOperation,
 } from '../../openapi/read-operations.ts'
-import { dropUnsupported, onePerCause } from '../../openapi/reduce-problems.ts'
+import { dropUnsupported, mergeByCause } from '../../openapi/reduce-problems.ts'
 import type { PolicyReferences } from '../../read-references.ts'
 
-export type Imported = {
+export type ImportResult = {
   /** The text of the policy file. Undefined when there are errors. */
   readonly text: string | undefined
   readonly routes: number
@@ -49,7 +49,7 @@ export function importContract(
   names: ImportNames,
   references: Omit<PolicyReferences, 'problems'>,
   choices: ContractChoices = {},
-): Imported {
+): ImportResult {
   const nothing = { text: undefined, routes: 0, open: [], skipped: [], entries: [] }
   if (hasErrors(document.diagnostics)) return { ...nothing, problems: document.diagnostics }
   const read = readOperations(document, choices)
@@ -84,7 +84,7 @@ export function importContract(
         document.locationOf(['paths'], 'key'),
       ),
     )
-  const problems = capPerCode(sortDiagnostics(onePerCause(found)))
+  const problems = capPerCode(sortDiagnostics(mergeByCause(found)))
   if (hasErrors(problems)) return { ...nothing, skipped, problems }
   const text = writePolicy(
     policy.value as PlainMap,

@@ -14,7 +14,7 @@ import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 import { checkDrift } from '../check/check-drift.ts'
 import { problemToJson } from '../check/render-json.ts'
-import { inWords } from '../check/report.ts'
+import { formatCount } from '../check/report.ts'
 import { importContract, nameFromFile } from './import.ts'
 
 const EXIT_OK = 0
@@ -105,20 +105,20 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
     return EXIT_INVALID
   }
   if (output === undefined) out.write(text)
-  else err.write(`wrote ${output}: ${inWords(routes, 'route')}. Now: scopegate check --strict\n`)
+  else err.write(`wrote ${output}: ${formatCount(routes, 'route')}. Now: scopegate check --strict\n`)
   if (catalogueFile !== undefined)
     err.write(
-      `wrote ${catalogueFile}: ${inWords(entries.length, 'scope')}. Now: add them to config/scopes.yaml\n`,
+      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add them to config/scopes.yaml\n`,
     )
   if (skipped.length > 0) {
     const list = skipped.map(({ operation, code }) => `\n  ${visibleText(operation)} (${code})`).join('')
     err.write(
-      `${inWords(skipped.length, 'operation')} ${skipped.length === 1 ? 'is' : 'are'} skipped:${list}\n`,
+      `${formatCount(skipped.length, 'operation')} ${skipped.length === 1 ? 'is' : 'are'} skipped:${list}\n`,
     )
   }
   const names = open.length === 0 ? '' : `: ${open.join(', ')}`
   err.write(
-    `${inWords(open.length, 'route')} ${open.length === 1 ? 'is' : 'are'} open to anonymous callers${names}\n`,
+    `${formatCount(open.length, 'route')} ${open.length === 1 ? 'is' : 'are'} open to anonymous callers${names}\n`,
   )
   return EXIT_OK
 }

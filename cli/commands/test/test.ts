@@ -5,7 +5,7 @@ import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { usageError } from '../../failures.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
 import { openOrReport } from '../../open-policy-set.ts'
-import { coverRoutes } from '../../simulate/cover-routes.ts'
+import { measureCoverage } from '../../simulate/measure-coverage.ts'
 import { explainSimulation } from '../../simulate/explain-simulation.ts'
 import { renderReasons } from '../../simulate/render-explanation.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
@@ -33,7 +33,7 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   const policies = new Set(chosen.map((one) => one.policy))
   const isPart = paths.files !== undefined || given.has('filter')
   const routes = set.compiled.routes.filter(({ policy }) => !isPart || policies.has(policy.policy))
-  const coverage = given.has('coverage') ? coverRoutes(routes, results) : undefined
+  const coverage = given.has('coverage') ? measureCoverage(routes, results) : undefined
   const explain = (result: TestResult): string => explainTest(result, set, nowSeconds)
   if (given.has('json'))
     terminal.out.write(`${JSON.stringify(toJson(results, coverage, explain), undefined, 2)}\n`)
@@ -77,7 +77,7 @@ function isChosen(
 
 function toJson(
   results: readonly TestResult[],
-  coverage: ReturnType<typeof coverRoutes> | undefined,
+  coverage: ReturnType<typeof measureCoverage> | undefined,
   explain: (result: TestResult) => string,
 ) {
   return {

@@ -91,12 +91,12 @@ async function obtainToken(options: {
     code_challenge_method: 'S256',
     state,
   }).toString()
-  const answer = await openPages(authorize, account)
+  const callback = await openPages(authorize, account)
   // RFC 9207: the response must come from the requested server.
-  if (answer.get('state') !== state || answer.get('iss') !== baseUrl)
+  if (callback.get('state') !== state || callback.get('iss') !== baseUrl)
     throw failed('the response belongs to another request')
-  const code = answer.get('code')
-  if (code === null) throw failed(`${answer.get('error')}: ${answer.get('error_description')}`)
+  const code = callback.get('code')
+  if (code === null) throw failed(`${callback.get('error')}: ${callback.get('error_description')}`)
   const issued = await askJson(endpoint('token_endpoint'), {
     method: 'POST',
     body: new URLSearchParams({

@@ -11,7 +11,7 @@ export type RouteCoverage = {
 }
 
 /** Returns, for each route, the outcomes that tests reach. A failed test reaches no outcome. */
-export function coverRoutes(
+export function measureCoverage(
   routes: readonly CompiledRoute[],
   results: readonly TestResult[],
 ): readonly RouteCoverage[] {
