@@ -34,7 +34,7 @@ export function reserveSession(
   if (upgraded.early || !isWebsocketKey(request.headers['sec-websocket-key'])) return NO_HANDSHAKE
   const who = caller === undefined ? undefined : (caller.subject ?? caller.clientId)
   // The key contains the issuer, because two issuers can use the same subject for different people.
-  return services.sessions.enter(
+  return services.sessions.reserve(
     caller === undefined || who === undefined
       ? `address ${clientAddress}`
       : `subject ${caller.issuer} ${who}`,
@@ -51,7 +51,7 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
   if (!isAccepted(context, route, opening)) return
   // First: after an exception here, the listeners still release the slot and write the access log.
   const head = formatSwitch(shapeResponse(context, 101, headers))
-  response.off('close', slot.leave)
+  response.off('close', slot.release)
   response.removeAllListeners('close')
   const client = upgraded.take()
   client.write(head, 'latin1')
@@ -61,18 +61,18 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
     messageLimitBytes: route.bodyLimitBytes,
     idleTimeoutMs: route.idleTimeoutMs,
     onEnd: (end) => {
-      slot.leave()
+      slot.release()
       route.meter.sessionEnded(end.code)
       services.tracker.sessionEnded(context, end)
     },
   })
   services.tracker.becameSession(context)
-  const mayStay = (now: Caller): boolean =>
+  const hasAccess = (now: Caller): boolean =>
     decideAccess(context, now, route, services.nowMs() / 1_000)?.isAuditOnly !== false
   const identity =
     caller === undefined || token === undefined
       ? undefined
-      : { token, issuers: resource.issuers, wanted: route.claims, caller, mayStay }
+      : { token, issuers: resource.issuers, claims: route.claims, caller, hasAccess }
   slot.opened({ session, identity })
 }
 

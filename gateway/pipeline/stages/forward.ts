@@ -21,7 +21,7 @@ export function forward(context: ShapedContext): Rejection | undefined {
   if (route.kind === 'api' && route.websocket && upgraded !== undefined) {
     const slot = reserveSession(context, upgraded)
     if ('rejected' in slot) return slot
-    response.once('close', slot.leave)
+    response.once('close', slot.release)
     onUpgrade = (headers, socket) => openWebsocket(context, route, { upgraded, slot, headers, socket })
   }
   const body = canonical.headers.body === 'none' ? undefined : request

@@ -29,7 +29,7 @@ export const ALGORITHMS: ReadonlyMap<string, KeyKind> = new Map([
 export type IssuerKey = {
   readonly kid: string | undefined
   /**
-   * The only algorithm that the issuer permits for the key. Undefined: every allowed algorithm that matchesKeyKind the kind of
+   * The only algorithm that the issuer permits for the key. Undefined: every allowed algorithm that fits the kind of
    * key.
    */
   readonly algorithm: string | undefined

@@ -13,11 +13,11 @@ export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly nowMs: () => number
 }
 
-/** A reserved slot for a session. Call `leave()` when the session is over, or if the slot is not used. */
+/** A reserved slot for a session. Call `release()` when the session is over, or if the slot is not used. */
 export type SessionSlot = {
   /** Registers the open session. The registry closes the session when its token expires or is revoked. */
   opened(open: OpenSession): void
-  leave(): void
+  release(): void
 }
 
 export type WebsocketSessions = {
@@ -26,7 +26,7 @@ export type WebsocketSessions = {
    * Reserves a slot. `caller` identifies the caller for `maxSessionsPerCaller`.
    * @returns the slot, or a rejection if a limit is reached.
    */
-  enter(caller: string): SessionSlot | Rejection
+  reserve(caller: string): SessionSlot | Rejection
   /** Closes the sessions of revoked tokens, with code 1008. */
   revoke(isRevoked: (caller: Caller) => boolean): void
   /** Validates all tokens again after a revocation gap. */
@@ -56,7 +56,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
   let draining = false
   const drained = Promise.withResolvers<void>()
 
-  function enter(caller: string): SessionSlot | Rejection {
+  function reserve(caller: string): SessionSlot | Rejection {
     const held = ofCaller.get(caller) ?? 0
     if (slots >= maxSessions) return { rejected: 'overloaded', retryAfterSeconds: RETRY_AFTER_SECONDS }
     if (held >= maxSessionsPerCaller)
@@ -76,10 +76,10 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         expireLater(open)
         // A revocation may have arrived during the handshake of the upstream. At that time, there was no session to
         // close.
-        rechecks.addNow(open)
+        rechecks.recheckNow(open)
         if (draining) open.session.close(GOING_AWAY, 'going away')
       },
-      leave() {
+      release() {
         if (left) return
         left = true
         slots -= 1
@@ -127,7 +127,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
     get size() {
       return sessions.size
     },
-    enter,
+    reserve,
     revoke(isRevoked) {
       for (const { session, identity } of sessions.keys())
         if (identity !== undefined && isRevoked(identity.caller))

@@ -13,10 +13,10 @@ export type OpenSession = {
         /** Issuers whose tokens the route accepts. */
         readonly issuers: readonly string[]
         /** Claims to select from the token; default: none. */
-        readonly wanted?: ClaimSelection
+        readonly claims?: ClaimSelection
         readonly caller: Caller
         /** Returns whether the caller still has access. The claims may differ after a recheck. */
-        readonly mayStay: (caller: Caller) => boolean
+        readonly hasAccess: (caller: Caller) => boolean
       }
     | undefined
 }
@@ -32,7 +32,7 @@ export type TokenRechecksOptions = {
 /** Validates the tokens of open sessions again, and closes sessions that have lost access. */
 export type TokenRechecks = {
   add(open: OpenSession): void
-  addNow(open: OpenSession): void
+  recheckNow(open: OpenSession): void
   /** Returns whether the last validation had no result. Such a validation must be repeated. */
   isInDoubt(open: OpenSession): boolean
   remove(open: OpenSession): void
@@ -57,10 +57,10 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     if (identity === undefined) return
     const startedMs = tickMs()
     try {
-      const status = await validate(identity.token, identity.issuers, identity.wanted)
+      const status = await validate(identity.token, identity.issuers, identity.claims)
       inDoubt.delete(open)
       if (!status.active) session.close(POLICY_VIOLATION, 'token revoked')
-      else if (!identity.mayStay(status.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
+      else if (!identity.hasAccess(status.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
     } catch {
       // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep
       // sessions with revoked tokens open.
@@ -84,7 +84,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
       due.add(open)
       if (working < AT_ONCE) void work()
     },
-    addNow: (open) => void recheck(open),
+    recheckNow: (open) => void recheck(open),
     isInDoubt: (open) => inDoubt.has(open),
     remove(open) {
       due.delete(open)

@@ -7,15 +7,15 @@ import { aCaller } from '../../fixtures/a-caller.ts'
 
 function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
   let name = ''
-  const enter = (who: string): SessionSlot => {
+  const reserve = (who: string): SessionSlot => {
     name = who
-    return { opened: () => undefined, leave: () => undefined }
+    return { opened: () => undefined, release: () => undefined }
   }
   const context = {
     request: { headers: { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' } },
     caller: caller === undefined ? undefined : aCaller(caller),
     clientAddress: '203.0.113.9',
-    services: { sessions: { enter } },
+    services: { sessions: { reserve } },
   } as unknown as RequestContext
   reserveSession(context, { early: false } as UpgradedConnection)
   return name

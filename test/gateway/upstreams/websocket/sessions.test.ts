@@ -25,14 +25,14 @@ t.test(
     })
     t.teardown(() => sessions.close())
     const open = (name: string, lifetimeSeconds: number): void => {
-      const slot = sessions.enter(name)
+      const slot = sessions.reserve(name)
       if ('rejected' in slot) throw new Error(slot.rejected)
-      t.teardown(slot.leave)
+      t.teardown(slot.release)
       slot.opened({
         session: {
           close(code: number, reason: string) {
             closed.push(`${name} ${code} ${reason}`)
-            slot.leave()
+            slot.release()
             ended.resolve()
           },
         } as unknown as WebsocketSession,
@@ -40,7 +40,7 @@ t.test(
           token: name,
           issuers: [],
           caller: aCaller({ expiresAtSeconds: clock.ms / 1_000 + lifetimeSeconds }),
-          mayStay: () => true,
+          hasAccess: () => true,
         },
       })
     }

@@ -22,11 +22,11 @@ function setUp() {
     doubtMs: 30_000,
     tickMs: () => now.ms,
   })
-  const session = (token: string, mayStay = true): OpenSession => ({
+  const session = (token: string, hasAccess = true): OpenSession => ({
     session: {
       close: (code: number, reason: string) => closed.push(`${token} ${code} ${reason}`),
     } as unknown as OpenSession['session'],
-    identity: { token, issuers: [], caller: aCaller({}), mayStay: () => mayStay },
+    identity: { token, issuers: [], caller: aCaller({}), hasAccess: () => hasAccess },
   })
   return {
     rechecks,
