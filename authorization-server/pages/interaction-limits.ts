@@ -5,11 +5,11 @@ export type InteractionLimits = {
   readonly bodyLimitBytes: number
   readonly signIn: SignInLimits
   /** Concurrent password hashes, and sign-ins that may wait for one. */
-  readonly passwordHashes: { readonly atOnce: number; readonly waiting: number }
+  readonly passwordHashes: { readonly maxConcurrent: number; readonly maxQueue: number }
 }
 
 export const INTERACTION_LIMITS: InteractionLimits = {
   bodyLimitBytes: 16 * 1024,
   signIn: { failuresPerAccount: 10, failuresPerAddress: 100, windowMs: 5 * 60_000 },
-  passwordHashes: { atOnce: 2, waiting: 32 }, // a full queue takes about two seconds
+  passwordHashes: { maxConcurrent: 2, maxQueue: 32 }, // a full queue takes about two seconds
 }

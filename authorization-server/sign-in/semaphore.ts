@@ -11,13 +11,13 @@ export type Semaphore = {
  * Creates a semaphore for password hashing.
  * Each hash takes one core and 19 MiB. The limit keeps the server responsive when many people sign in concurrently.
  */
-export function createSemaphore(options: { readonly atOnce: number; readonly waiting: number }): Semaphore {
+export function createSemaphore(options: { readonly maxConcurrent: number; readonly maxQueue: number }): Semaphore {
   let running = 0
   const queue: (() => void)[] = []
   return {
     run: async (work) => {
-      if (running >= options.atOnce) {
-        if (queue.length >= options.waiting) return 'busy'
+      if (running >= options.maxConcurrent) {
+        if (queue.length >= options.maxQueue) return 'busy'
         await new Promise<void>((resolve) => queue.push(resolve)) // takes over a slot: `running` is unchanged
       } else {
         running += 1

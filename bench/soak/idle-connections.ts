@@ -7,7 +7,7 @@ import type { SoakGateway } from './start-soak-gateway.ts'
 import { watchRss } from './watch-rss.ts'
 
 const LIMIT_MIB = 350
-const AT_ONCE = 100
+const CONCURRENCY = 100
 const PROBED_MS = 5_000
 /** Limit for the duration of a request beside the idle connections, on an otherwise idle machine. Milliseconds. */
 const LIMIT_P99_MS = 5
@@ -28,8 +28,8 @@ export async function measureIdleConnections(
     socket.write(`GET /pub/idle?bytes=2 HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
     await once(socket, 'data')
   }
-  for (let opened = 0; opened < connections; opened += AT_ONCE)
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, connections - opened) }, open))
+  for (let opened = 0; opened < connections; opened += CONCURRENCY)
+    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, connections - opened) }, open))
   const seconds = (performance.now() - startedMs) / 1_000
   const probe = startProbe(`${gateway.url}/pub/probe?bytes=2`)
   await wait(PROBED_MS)

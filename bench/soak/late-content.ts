@@ -15,5 +15,5 @@ await runSoak(async ({ folder, cleanup }) => {
     upstream: await startLateContentUpstream(cleanup),
     upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses are failures
   })
-  return measureLateContent({ url: gateway.url, calls, atOnce: 16 })
+  return measureLateContent({ url: gateway.url, calls, concurrency: 16 })
 })

@@ -9,7 +9,7 @@ import { startCountingUpstream } from './start-counting-upstream.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 
 const CALLS = 10_000
-const AT_ONCE = 100
+const CONCURRENCY = 100
 const LOSS = '0.05'
 const INSIDE = 'SCOPEGATE_SOAK_NETWORK'
 
@@ -31,7 +31,7 @@ if (process.env[INSIDE] === undefined) {
       route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
     })
     for (const end of ['--dport', '--sport']) lose(end, upstream.port)
-    const rows = await measurePostsOnce({ url: gateway.url, upstream, calls: CALLS, atOnce: AT_ONCE })
+    const rows = await measurePostsOnce({ url: gateway.url, upstream, calls: CALLS, concurrency: CONCURRENCY })
     const lost = execFileSync('iptables', ['-L', 'INPUT', '-v', '-n', '-x'], { encoding: 'utf8' })
       .split('\n')
       .filter((line) => line.includes('DROP'))

@@ -8,7 +8,7 @@ export type LateContentOptions = {
   readonly url: string
   /** Responses with late content. A correct response follows each of them. */
   readonly calls: number
-  readonly atOnce: number
+  readonly concurrency: number
 }
 
 type Response = { readonly status: number; readonly nonce: string; readonly text: string }
@@ -18,8 +18,8 @@ type Response = { readonly status: number; readonly nonce: string; readonly text
  * another response.
  */
 export async function measureLateContent(options: LateContentOptions): Promise<readonly Measurement[]> {
-  const { url, calls, atOnce } = options
-  const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+  const { url, calls, concurrency } = options
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
   const kinds = Object.keys(LATE_CONTENT) as LateContent[]
   let started = 0
   let responses = 0
@@ -39,7 +39,7 @@ export async function measureLateContent(options: LateContentOptions): Promise<r
       await check(`${call}-next`, undefined)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, converse))
+  await Promise.all(Array.from({ length: concurrency }, converse))
   agent.destroy()
   return [
     { what: 'responses', measured: String(responses), limit: 'none', passed: undefined },

@@ -32,7 +32,7 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 }
 
 /**
- * Revokes tokens in `rounds` rounds of `atOnce` tokens.
+ * Revokes tokens in `rounds` rounds of `concurrency` tokens.
  * Measures the time from the response until every gateway denies them.
  * @param before runs in each round when the gateways have cached the tokens, before the revocation.
  * `after`: runs when every token is denied.
@@ -42,7 +42,7 @@ export async function measureRevocations(
   cluster: RevocationCluster,
   options: {
     readonly rounds: number
-    readonly atOnce?: number
+    readonly concurrency?: number
     readonly before?: () => Promise<void>
     readonly after?: () => Promise<void>
     readonly until: 'denied' | 'not passed'
@@ -51,11 +51,11 @@ export async function measureRevocations(
   const timesMs: number[] = []
   const tokens: string[] = []
   const answers = new Map<number, number>()
-  const { atOnce = 1, until } = options
-  const pollIntervalMs = atOnce === 1 ? LOOK_AT_ONE_MS : LOOK_AT_MANY_MS
+  const { concurrency = 1, until } = options
+  const pollIntervalMs = concurrency === 1 ? LOOK_AT_ONE_MS : LOOK_AT_MANY_MS
   for (let round = 0; round < options.rounds; round++) {
     const known: string[] = []
-    for (let i = 0; i < atOnce; i++) known.push(await obtainKnownToken(cluster))
+    for (let i = 0; i < concurrency; i++) known.push(await obtainKnownToken(cluster))
     await options.before?.()
     const measured = await Promise.all(
       known.map(async (token) => {

@@ -8,7 +8,7 @@ export type PostsOnceOptions = {
   readonly url: string
   readonly upstream: CountingUpstream
   readonly calls: number
-  readonly atOnce: number
+  readonly concurrency: number
   /** Called before each call, e.g. to break something else. */
   readonly beforeCall?: () => void
 }
@@ -20,8 +20,8 @@ const BODY = JSON.stringify({ amount: 1 })
  * twice. It must have executed every POST with status 201.
  */
 export async function measurePostsOnce(options: PostsOnceOptions): Promise<readonly Measurement[]> {
-  const { url, upstream, calls, atOnce, beforeCall } = options
-  const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+  const { url, upstream, calls, concurrency, beforeCall } = options
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency })
   const outcomes = new Map<string, string>()
   let next = 0
   async function converse(): Promise<void> {
@@ -31,7 +31,7 @@ export async function measurePostsOnce(options: PostsOnceOptions): Promise<reado
       outcomes.set(call, await post(url, call, agent))
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, converse))
+  await Promise.all(Array.from({ length: concurrency }, converse))
   agent.destroy()
   const executions = [...outcomes.keys()].map((call) => upstream.executed.get(call) ?? 0)
   const answered = [...outcomes].filter(([, outcome]) => outcome === '201')

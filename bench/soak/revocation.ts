@@ -16,8 +16,8 @@ const REVOCATIONS = 200
 const PUSHED_P99_MS = 1_000
 const CAP_MS = 5_000
 /** Number of tokens revoked together while the channel is down. Each round waits for the cap. */
-const AT_ONCE = 20
-const ROUNDS = REVOCATIONS / AT_ONCE
+const CONCURRENCY = 20
+const ROUNDS = REVOCATIONS / CONCURRENCY
 
 await runSoak(async ({ folder, cleanup }) => {
   const redisFolder = join(folder, 'redis')
@@ -43,7 +43,7 @@ await runSoak(async ({ folder, cleanup }) => {
 
   const cut = await measureRevocations(cluster, {
     rounds: ROUNDS,
-    atOnce: AT_ONCE,
+    concurrency: CONCURRENCY,
     before: () => way.down(),
     until: 'denied',
     after: async () => {
@@ -59,7 +59,7 @@ await runSoak(async ({ folder, cleanup }) => {
 
   const stopped = await measureRevocations(cluster, {
     rounds: ROUNDS,
-    atOnce: AT_ONCE,
+    concurrency: CONCURRENCY,
     before: () => redis.stop(),
     until: 'not passed',
     after: async () => {

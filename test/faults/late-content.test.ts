@@ -14,7 +14,7 @@ t.test('late content after 204, 304, HEAD and interim responses reaches no other
     upstream: await startLateContentUpstream(cleanup),
     upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses are failures
   })
-  const rows = await measureLateContent({ url: gateway.url, calls: 450, atOnce: 8 })
+  const rows = await measureLateContent({ url: gateway.url, calls: 450, concurrency: 8 })
   t.match(rows[0], { what: 'responses', measured: '900' })
   for (const { what, measured, bar, held } of rows)
     if (held !== undefined) t.ok(held, `${what}: ${measured}, expected ${bar}`)

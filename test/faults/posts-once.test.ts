@@ -30,7 +30,7 @@ t.test(
       url: gateway.url,
       upstream,
       calls: 1_000,
-      atOnce: 10,
+      concurrency: 10,
       beforeCall() {
         proxy.toTarget({ resetAfterBytes: anyByte() })
         proxy.toClient(Math.random() < 0.5 ? { resetAfterBytes: anyByte() } : { closeAfterBytes: anyByte() })

@@ -82,7 +82,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     accept: readSigned === undefined ? 'application/json' : 'application/token-introspection+jwt',
     connections: options.maxConcurrent,
   })
-  const semaphore = createSemaphore({ atOnce: options.maxConcurrent, waiting: options.maxQueue })
+  const semaphore = createSemaphore({ maxConcurrent: options.maxConcurrent, maxQueue: options.maxQueue })
   let unavailableReason: string | undefined
   /** Why the issuer did not respond to the last request; undefined after a response. */
   let lastFailure: unknown
@@ -185,7 +185,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   async function callWithinLimits(token: string): Promise<unknown> {
     rejectWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
-    const slot = semaphore.take(signal)
+    const slot = semaphore.acquire(signal)
     if (slot === undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_OVERLOAD',
@@ -204,7 +204,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     } catch (error) {
       throw error instanceof UnverifiableError || !signal.aborted ? error : tooLate(timeoutMs, error)
     } finally {
-      semaphore.end()
+      semaphore.release()
     }
   }
 

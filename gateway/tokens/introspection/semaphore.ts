@@ -3,16 +3,16 @@ export type Semaphore = {
   readonly working: number
   readonly waiting: number
   /**
-   * Resolves when the caller may begin. Afterward, the caller must call {@link end}. Undefined: the queue is full.
+   * Resolves when the caller may begin. Afterward, the caller must call {@link release}. Undefined: the queue is full.
    * @throws the reason of the signal, by rejection, when the signal aborts before the caller may begin. The caller must
-   * then not call {@link end}.
+   * then not call {@link release}.
    */
-  take(signal: AbortSignal): Promise<void> | undefined
-  end(): void
+  acquire(signal: AbortSignal): Promise<void> | undefined
+  release(): void
 }
 
-/** Creates a semaphore. `atOnce` is at least 1; `waiting` may be 0. */
-export function createSemaphore(limits: { readonly atOnce: number; readonly waiting: number }): Semaphore {
+/** Creates a semaphore. `maxConcurrent` is at least 1; `maxQueue` may be 0. */
+export function createSemaphore(limits: { readonly maxConcurrent: number; readonly maxQueue: number }): Semaphore {
   const waiting = new Set<() => void>()
   let working = 0
 
@@ -38,20 +38,20 @@ export function createSemaphore(limits: { readonly atOnce: number; readonly wait
     get waiting() {
       return waiting.size
     },
-    take(signal) {
-      if (working < limits.atOnce) {
+    acquire(signal) {
+      if (working < limits.maxConcurrent) {
         working += 1
         return Promise.resolve()
       }
-      return waiting.size < limits.waiting ? wait(signal) : undefined
+      return waiting.size < limits.maxQueue ? wait(signal) : undefined
     },
-    end() {
+    release() {
       const [next] = waiting
       if (next === undefined) {
         working -= 1
         return
       }
-      // The next caller takes the place of this caller, so `working` does not change.
+      // The next caller takes the slot of this caller, so `working` does not change.
       waiting.delete(next)
       next()
     },

@@ -39,7 +39,7 @@ export type TokenRechecks = {
 }
 
 /** Maximum number of concurrent validations from the queue. Requests must not wait behind thousands of sessions. */
-const AT_ONCE = 16
+const MAX_CONCURRENT = 16
 
 /** Close codes of RFC 6455 section 7.4.1. */
 const POLICY_VIOLATION = 1008
@@ -82,7 +82,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
   return {
     add(open) {
       due.add(open)
-      if (working < AT_ONCE) void work()
+      if (working < MAX_CONCURRENT) void work()
     },
     recheckNow: (open) => void recheck(open),
     isInDoubt: (open) => inDoubt.has(open),

@@ -166,7 +166,7 @@ t.test('rejects concurrent sign-ins above the queue limit immediately', async (t
   const held = Promise.withResolvers<undefined>()
   const pages = await startPages(t, {
     verify: () => held.promise,
-    limits: { passwordHashes: { atOnce: 1, waiting: 1 } },
+    limits: { passwordHashes: { maxConcurrent: 1, maxQueue: 1 } },
   })
   const { cookie, token } = await openForm(pages)
   const attempts = Array.from({ length: 3 }, () =>
@@ -505,7 +505,7 @@ t.test('reports each sign-in, consent and denial with client, account and origin
 
 t.test('each error page has its description, the service and the request ID', async (t) => {
   const limits = {
-    passwordHashes: { atOnce: 0, waiting: 0 },
+    passwordHashes: { maxConcurrent: 0, maxQueue: 0 },
     signIn: { failuresPerAccount: 1, failuresPerAddress: 100, windowMs: 60_000 },
   }
   const pages = await startPages(t, { limits })

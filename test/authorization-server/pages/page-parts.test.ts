@@ -79,7 +79,7 @@ t.test('INTERACTION_LIMITS are the limits of the pages', async (t) => {
   t.strictSame(INTERACTION_LIMITS, {
     bodyLimitBytes: 16_384,
     signIn: { failuresPerAccount: 10, failuresPerAddress: 100, windowMs: 300_000 },
-    passwordHashes: { atOnce: 2, waiting: 32 },
+    passwordHashes: { maxConcurrent: 2, maxQueue: 32 },
   })
 })
 
