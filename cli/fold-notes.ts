@@ -24,7 +24,9 @@ export function foldNotes(notes: readonly Diagnostic[], options: { readonly colo
     .map(([code, group]) => {
       const [first] = group
       if (first === undefined || group.length <= SHOWN_WHOLE) return formatDiagnostics(group, options)
-      const locations = group.slice(0, SHOWN_LOCATIONS).map(({ location }) => `${location.file}:${location.line ?? 1}`)
+      const locations = group
+        .slice(0, SHOWN_LOCATIONS)
+        .map(({ location }) => `${location.file}:${location.line ?? 1}`)
       const rest = group.length > SHOWN_LOCATIONS ? ` and ${group.length - SHOWN_LOCATIONS} more` : ''
       const message = `${TITLES[code] ?? first.message}: ${locations.join(', ')}${rest} (--notes shows all ${group.length})`
       const nowhere = { file: '', line: undefined, column: undefined, length: 1, text: undefined }

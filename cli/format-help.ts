@@ -28,7 +28,9 @@ Exit codes
 /** Returns the text of `scopegate VERB --help`. */
 export function formatVerbHelp(verb: Verb): string {
   const options = verb.options.map((option) => {
-    const description = [option.description, ...(option.repeated === true ? ['May be repeated.'] : [])].join(' ')
+    const description = [option.description, ...(option.repeated === true ? ['May be repeated.'] : [])].join(
+      ' ',
+    )
     return [formatOption(option), description] as const
   })
   const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' })
@@ -64,7 +66,10 @@ function formatOption({ name, value, choices }: Verb['options'][number]): string
 function formatRows(rows: readonly (readonly [string, string])[], width: number): string {
   const indent = ' '.repeat(width + 4)
   return rows
-    .map(([name, description]) => `  ${name.padEnd(width)}  ${wrap(description, WIDTH - width - 4).join(`\n${indent}`)}`)
+    .map(
+      ([name, description]) =>
+        `  ${name.padEnd(width)}  ${wrap(description, WIDTH - width - 4).join(`\n${indent}`)}`,
+    )
     .join('\n')
 }
 

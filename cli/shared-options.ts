@@ -3,7 +3,8 @@ import type { VerbOption } from './verb.ts'
 export const CONFIG_OPTION: VerbOption = {
   name: 'config',
   value: 'DIR',
-  description: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
+  description:
+    'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
 }
 
 export const POLICIES_OPTION: VerbOption = {
@@ -21,5 +22,6 @@ export const JSON_OPTION: VerbOption = {
 export const LIVE_OPTION: VerbOption = {
   name: 'url',
   value: 'URL',
-  description: 'The management URL of a running gateway. Its active policies replace the policies of the folder.',
+  description:
+    'The management URL of a running gateway. Its active policies replace the policies of the folder.',
 }

@@ -42,7 +42,10 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...sourcesBelow('platform/ops').flatMap(({ text }) => matches(text, /\berror: '(\w+)'/g)),
     ],
     'Decisions and reasons': unionsOf('gateway/observability/decision.ts', 'Decision'),
-    'Rejections of the gateway': matches(read('policy-engine/decide/rejection.ts'), /readonly rejected: '(\w+)'/g),
+    'Rejections of the gateway': matches(
+      read('policy-engine/decide/rejection.ts'),
+      /readonly rejected: '(\w+)'/g,
+    ),
     'Reasons of an invalid token': matches(
       read('policy-engine/decide/rejection.ts'),
       /readonly reason: '(\w+)'/g,

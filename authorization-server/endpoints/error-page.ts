@@ -27,7 +27,8 @@ export function sendAuthorizationError(
   errorResponse: OAuthErrorResponse,
   serviceName: string,
 ): FastifyReply {
-  if (!(reply.request.headers.accept ?? '').includes('text/html')) return sendErrorResponse(reply, errorResponse)
+  if (!(reply.request.headers.accept ?? '').includes('text/html'))
+    return sendErrorResponse(reply, errorResponse)
   const { status, headers = {} } = errorResponse
   const markup = renderErrorPage({ ...errorResponse, serviceName, requestId: reply.request.id })
   return sendPage(reply.headers(headers), { status, markup, formTargets: [] })

@@ -8,10 +8,20 @@ import { parseRegistration } from '../register/client-registration.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './client-authentication.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
 import { sendAuthorizationError } from './error-page.ts'
-import { invalidRequest, type OAuthErrorResponse, sendErrorResponse, tooManyRequests } from './oauth-error-response.ts'
+import {
+  invalidRequest,
+  type OAuthErrorResponse,
+  sendErrorResponse,
+  tooManyRequests,
+} from './oauth-error-response.ts'
 import type { AddressLimit, AuthorizationLimit } from './rate-limits.ts'
 import { readForm, readJsonObject } from './read-body.ts'
-import { canonicalizeResource, findLongParameter, invalidTarget, findInvalidTarget } from './request-parameters.ts'
+import {
+  canonicalizeResource,
+  findInvalidTarget,
+  findLongParameter,
+  invalidTarget,
+} from './request-parameters.ts'
 /** Options for `mountEndpoints()`. `count` receives the result of each response: `ok`, or the error code. */
 export type MountEndpointsOptions = {
   readonly engine: Engine
@@ -214,7 +224,9 @@ async function checkGrantedTarget(admission: Admission, options: MountEndpointsO
       : { code: form.get('code') ?? '' }
   const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
   if (granted === undefined || granted.includes(form.get('resource') ?? '')) return admission
-  const rejected = invalidTarget('the person allowed access to another resource; authorize again for this one')
+  const rejected = invalidTarget(
+    'the person allowed access to another resource; authorize again for this one',
+  )
   return { rejected, grantType }
 }
 

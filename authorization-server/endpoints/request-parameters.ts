@@ -28,7 +28,10 @@ function canonicalForm(value: string, resources: readonly string[]): string {
  * RFC 8707 section 2. The check runs before the engine.
  * The engine would consume the code or refresh token before it rejects the resource.
  */
-export function findInvalidTarget(form: URLSearchParams, resources: readonly string[]): OAuthErrorResponse | undefined {
+export function findInvalidTarget(
+  form: URLSearchParams,
+  resources: readonly string[],
+): OAuthErrorResponse | undefined {
   const asked = form.getAll('resource')
   if (asked.length > 1) return invalidTarget(ONE_TARGET)
   return asked.every((resource) => resources.includes(resource))

@@ -11,7 +11,10 @@ export type Semaphore = {
  * Creates a semaphore for password hashing.
  * Each hash takes one core and 19 MiB. The limit keeps the server responsive when many people sign in concurrently.
  */
-export function createSemaphore(options: { readonly maxConcurrent: number; readonly maxQueue: number }): Semaphore {
+export function createSemaphore(options: {
+  readonly maxConcurrent: number
+  readonly maxQueue: number
+}): Semaphore {
   let running = 0
   const queue: (() => void)[] = []
   return {

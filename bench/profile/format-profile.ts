@@ -20,6 +20,8 @@ export function formatProfile(times: readonly SelfTime[], requests: number): str
     ...byPart.map(({ part, micros }) => line(micros, part)),
     '',
     'self time by function, and per request',
-    ...times.slice(0, FUNCTIONS_SHOWN).map(({ function: name, location, micros }) => line(micros, name, location)),
+    ...times
+      .slice(0, FUNCTIONS_SHOWN)
+      .map(({ function: name, location, micros }) => line(micros, name, location)),
   ].join('\n')
 }

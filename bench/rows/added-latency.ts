@@ -34,7 +34,9 @@ export const addedLatency: Row = {
       const own50 = percentile(own, 0.5)
       const own99 = percentile(own, 0.99)
       found.push({ p50: percentile(all, 0.5) - own50, p99: percentile(all, 0.99) - own99, own50, own99 })
-      printProgress(`round ${round}/${rounds}  median through the gateway ${percentile(all, 0.5).toFixed(2)} ms`)
+      printProgress(
+        `round ${round}/${rounds}  median through the gateway ${percentile(all, 0.5).toFixed(2)} ms`,
+      )
     }
     return {
       title: `Added latency at ${PER_SECOND} requests/s: through the gateway, less directly from the upstream`,

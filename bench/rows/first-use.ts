@@ -1,6 +1,6 @@
 import { startLoad } from '../load/start-load.ts'
 import { measureRounds } from '../measure-rounds.ts'
-import { NEW_TOKENS, CACHED_TOKENS, startJwtSubjects } from '../product/start-jwt-subjects.ts'
+import { CACHED_TOKENS, NEW_TOKENS, startJwtSubjects } from '../product/start-jwt-subjects.ts'
 import type { Row } from '../row.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 

@@ -1,5 +1,5 @@
 import type { Row } from '../row.ts'
-import { measureCachedTokens, type CachedTokenSize } from '../tokens/measure-cached-tokens.ts'
+import { type CachedTokenSize, measureCachedTokens } from '../tokens/measure-cached-tokens.ts'
 import { startHerd } from '../tokens/start-herd.ts'
 
 const HERD = 1_000

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
-import { ResponseReader, type ParsedResponse } from './response-reader.ts'
 import { type NonceRequest, nonceRequest } from './nonce-request.ts'
 import { randomBelow } from './random.ts'
 import { repeatNonce } from './repeat-nonce.ts'
+import { type ParsedResponse, ResponseReader } from './response-reader.ts'
 
 /** The outcomes of the requests of a load. */
 export type BleedCounts = {

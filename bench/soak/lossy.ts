@@ -31,7 +31,12 @@ if (process.env[INSIDE] === undefined) {
       route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
     })
     for (const end of ['--dport', '--sport']) lose(end, upstream.port)
-    const rows = await measurePostsOnce({ url: gateway.url, upstream, calls: CALLS, concurrency: CONCURRENCY })
+    const rows = await measurePostsOnce({
+      url: gateway.url,
+      upstream,
+      calls: CALLS,
+      concurrency: CONCURRENCY,
+    })
     const lost = execFileSync('iptables', ['-L', 'INPUT', '-v', '-n', '-x'], { encoding: 'utf8' })
       .split('\n')
       .filter((line) => line.includes('DROP'))

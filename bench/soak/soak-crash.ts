@@ -36,7 +36,8 @@ export async function soakCrash(
   const { pid } = gateway.process
   const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
   options.cleanup.add(load.stop)
-  const connectionsOf = (worker: number): number => countConnections(worker, Number(new URL(gateway.url).port))
+  const connectionsOf = (worker: number): number =>
+    countConnections(worker, Number(new URL(gateway.url).port))
   const kills: Kill[] = []
   await wait(pauseMs)
   while (kills.length < options.kills) {

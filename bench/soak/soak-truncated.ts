@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
-import { ResponseReader } from './response-reader.ts'
 import { randomBelow } from './random.ts'
+import { ResponseReader } from './response-reader.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
 

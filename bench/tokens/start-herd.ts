@@ -61,7 +61,8 @@ export async function startHerd(options: {
       return response.status
     })
     const deadlineMs = performance.now() + LIMIT_MS
-    while ((await misses()) < missedBefore + uses && performance.now() < deadlineMs) await wait(POLL_INTERVAL_MS)
+    while ((await misses()) < missedBefore + uses && performance.now() < deadlineMs)
+      await wait(POLL_INTERVAL_MS)
     issuer.answerWith(vouch)
     for (const response of waiting) vouch(response)
     const rejected = (await Promise.all(answers)).filter((status) => status !== PASSED)

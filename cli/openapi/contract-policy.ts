@@ -48,7 +48,8 @@ export function toContractPolicy(
     locationOf: (path, part = 'value') => {
       const [section, index, ...rest] = path
       const operation = section === 'routes' && typeof index === 'number' ? operations[index] : undefined
-      if (operation !== undefined) return document.locationOf(...locationIn(operation, rest, part, document.value))
+      if (operation !== undefined)
+        return document.locationOf(...locationIn(operation, rest, part, document.value))
       return document.locationOf([EXTENSION, ...path], part)
     },
   }

@@ -156,7 +156,8 @@ export function readOperations(
 
 /** Removes duplicate problems that several operations of one path share. */
 function eachOnce(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
-  const keyOf = ({ code, message, location }: Diagnostic) => `${code} ${location.line}:${location.column} ${message}`
+  const keyOf = ({ code, message, location }: Diagnostic) =>
+    `${code} ${location.line}:${location.column} ${message}`
   return [...new Map(diagnostics.map((one) => [keyOf(one), one])).values()]
 }
 
@@ -177,9 +178,11 @@ function checkKind(document: YamlDocument): Diagnostic | undefined {
   if (!isMap(value))
     return unsupported('this is not an OpenAPI document', 'it must start with "openapi": "3.1.0"', [])
   if (Object.hasOwn(value, 'swagger'))
-    return unsupported('this is Swagger 2.0', 'convert it to OpenAPI 3 first, for example with swagger2openapi', [
-      'swagger',
-    ])
+    return unsupported(
+      'this is Swagger 2.0',
+      'convert it to OpenAPI 3 first, for example with swagger2openapi',
+      ['swagger'],
+    )
   const version = own(value, 'openapi')
   if (version === undefined)
     return unsupported(
@@ -188,7 +191,9 @@ function checkKind(document: YamlDocument): Diagnostic | undefined {
       [],
     )
   if (typeof version !== 'string' || !/^3\.[01]\.\d+$/.test(version))
-    return unsupported(`OpenAPI ${JSON.stringify(version)} is not supported`, 'known: 3.0 and 3.1', ['openapi'])
+    return unsupported(`OpenAPI ${JSON.stringify(version)} is not supported`, 'known: 3.0 and 3.1', [
+      'openapi',
+    ])
   return undefined
 }
 

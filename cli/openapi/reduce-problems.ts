@@ -52,7 +52,9 @@ export function mergeByCause(problems: readonly Diagnostic[]): readonly Diagnost
   return [...Map.groupBy(problems, ({ code, message }) => `${code} ${message}`).values()].flatMap((group) => {
     const [first, ...others] = group
     if (first === undefined || others.length === 0) return group
-    const related = others.slice(0, FURTHER_LOCATIONS).map(({ location }) => ({ message: 'also here', location }))
+    const related = others
+      .slice(0, FURTHER_LOCATIONS)
+      .map(({ location }) => ({ message: 'also here', location }))
     return [
       {
         ...first,

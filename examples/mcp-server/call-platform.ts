@@ -35,7 +35,9 @@ export function platformFor(platformUrl: URL, assertion: string | undefined): Ca
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       const content: unknown = await response.json()
-      return response.ok ? { ok: true, body: content } : { ok: false, why: describe(response.status, content) }
+      return response.ok
+        ? { ok: true, body: content }
+        : { ok: false, why: describe(response.status, content) }
     } catch {
       return { ok: false, why: 'The learning platform is unavailable. Try again in a moment.' }
     }

@@ -1,5 +1,5 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import type { ManagementResponse, ManagementEndpoint } from '../../platform/ops/management-endpoint.ts'
+import type { ManagementEndpoint, ManagementResponse } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadReport, ReloadTrigger } from '../snapshot/reload/reload-report.ts'
 

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type {
-  WorkerMessage,
   MetricsJson,
   SupervisorMessage,
   WorkerInit,
+  WorkerMessage,
   WorkerPolicies,
   WorkerState,
 } from './worker-messages.ts'
@@ -99,7 +99,10 @@ export function forkWorker(
       return policies
     },
     async requestState() {
-      const reply = await request<'state'>((requestId) => ({ kind: 'request_state', requestId }), REPLY_TIMEOUT_MS)
+      const reply = await request<'state'>(
+        (requestId) => ({ kind: 'request_state', requestId }),
+        REPLY_TIMEOUT_MS,
+      )
       return reply?.state
     },
     async apply(sources) {

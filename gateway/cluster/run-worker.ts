@@ -3,7 +3,7 @@ import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import { metricsOf } from './aggregate-workers.ts'
-import type { WorkerMessage, SupervisorMessage } from './worker-messages.ts'
+import type { SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /**
  * Runs this process as a worker until the supervisor stops it. A SIGTERM to the worker alone first requests a
@@ -55,7 +55,9 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   return (reason) => sendMessage({ kind: 'replace', reason })
 }
 
-function awaitMessage<K extends SupervisorMessage['kind']>(kind: K): Promise<Extract<SupervisorMessage, { readonly kind: K }>> {
+function awaitMessage<K extends SupervisorMessage['kind']>(
+  kind: K,
+): Promise<Extract<SupervisorMessage, { readonly kind: K }>> {
   return new Promise((resolve) => {
     const listen = (message: SupervisorMessage): void => {
       if (message.kind !== kind) return

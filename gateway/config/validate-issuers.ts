@@ -26,9 +26,14 @@ export function findUnusableIssuers(file: GatewayFile, locationOf: LocationOf): 
       ...findInvalidTimes(entry),
       ...findUnusedCa(entry),
     ].map(([code, key, message, hint]) =>
-      diagnostic(code, `issuers[${index}]${key}: ${message}`, locationOf(['issuers', index, ...toPath(key)]), {
-        hint,
-      }),
+      diagnostic(
+        code,
+        `issuers[${index}]${key}: ${message}`,
+        locationOf(['issuers', index, ...toPath(key)]),
+        {
+          hint,
+        },
+      ),
     )
   })
 }

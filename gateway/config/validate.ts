@@ -28,7 +28,8 @@ export function validateConfig(
   const shownAs = displayPath(gateway.file)
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
   const locationOf = gateway.locationOf ?? (() => wholeFile(shownAs))
-  for (const find of [findUnusableIssuers, findPlainBaseUrl]) problems.push(...find(gateway.value, locationOf))
+  for (const find of [findUnusableIssuers, findPlainBaseUrl])
+    problems.push(...find(gateway.value, locationOf))
   for (const find of [
     findUnusableEvents,
     findUnusableResources,
@@ -46,9 +47,14 @@ export function validateConfig(
 function findPlainBaseUrl(file: GatewayFile, locationOf: LocationOf): readonly Diagnostic[] {
   if (file.tls === undefined || file.baseUrl.startsWith('https://')) return []
   return [
-    diagnostic('C321', `baseUrl: ${file.baseUrl} must use https, because tls is set`, locationOf(['baseUrl']), {
-      hint: 'set the https address that clients use, or remove tls',
-    }),
+    diagnostic(
+      'C321',
+      `baseUrl: ${file.baseUrl} must use https, because tls is set`,
+      locationOf(['baseUrl']),
+      {
+        hint: 'set the https address that clients use, or remove tls',
+      },
+    ),
   ]
 }
 

@@ -3,7 +3,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { neededScopes } from '../../policy-engine/decide/scope-check.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
-import { mergeComponents, type JsonObject, readObject } from './openapi-components.ts'
+import { type JsonObject, mergeComponents, readObject } from './openapi-components.ts'
 
 export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
 

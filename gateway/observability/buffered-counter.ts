@@ -7,7 +7,10 @@ export type CounterChild = { inc(): void }
  * on every increment. This counter does one lookup per series on each scrape.
  */
 export class BufferedCounter<T extends string> {
-  readonly #children = new Map<string, { readonly labels: Record<T, string>; readonly child: CounterBuffer }>()
+  readonly #children = new Map<
+    string,
+    { readonly labels: Record<T, string>; readonly child: CounterBuffer }
+  >()
   readonly #counter: Counter<T>
 
   constructor(config: CounterConfiguration<T>) {

@@ -80,7 +80,9 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     rateLimitRemaining: context.rate?.remaining,
     scopesMissing: shown?.rejected === 'scope_missing' ? shown.missing : NO_SCOPES,
     audience:
-      shown?.rejected === 'token_invalid' && shown.fault.reason === 'wrong_audience' ? shown.fault : undefined,
+      shown?.rejected === 'token_invalid' && shown.fault.reason === 'wrong_audience'
+        ? shown.fault
+        : undefined,
     condition: shown?.rejected === 'condition_failed' ? shown.condition : undefined,
     session,
     errorType: session === undefined ? errorType(context) : undefined,

@@ -99,7 +99,11 @@ function createHttpServer(options: ServerOptions): Server {
   })
   // The gateway does not support CONNECT tunnels. RFC 9110 section 9.3.6.
   server.on('connect', (_request, socket) =>
-    sendRaw(socket as Socket, { rejected: 'request_malformed', detail: 'CONNECT is not supported.' }, options),
+    sendRaw(
+      socket as Socket,
+      { rejected: 'request_malformed', detail: 'CONNECT is not supported.' },
+      options,
+    ),
   )
   return server
 }

@@ -98,7 +98,8 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
       try {
         return await validate(...about)
       } catch (error) {
-        if (error instanceof UnverifiableError) options.failures.failed({ ...kind, fields: { issuer } }, error)
+        if (error instanceof UnverifiableError)
+          options.failures.failed({ ...kind, fields: { issuer } }, error)
         throw error
       }
     }

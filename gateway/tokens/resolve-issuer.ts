@@ -9,11 +9,17 @@ export type TokenCheck =
   /** By its signature. */
   | { readonly kind: 'jwt'; validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
   /** By introspection: an opaque token, or a JWT of an issuer without JWT verification. */
-  | { readonly kind: 'opaque'; validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
+  | {
+      readonly kind: 'opaque'
+      validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult>
+    }
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }
 /** The token names an unknown issuer. Or the token needs introspection, and no issuer offers introspection. */
-const WRONG_ISSUER: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'wrong_issuer' } } }
+const WRONG_ISSUER: TokenCheck = {
+  kind: 'known',
+  status: { active: false, fault: { reason: 'wrong_issuer' } },
+}
 
 /**
  * Selects the issuer that validates a token. A JWT belongs only to the issuer whose identifier equals its `iss` claim;
@@ -25,7 +31,9 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
     const introspectors = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
-    return introspectors.length === 0 ? WRONG_ISSUER : { kind: 'opaque', validate: (...how) => introspectInOrder(token, how, introspectors) }
+    return introspectors.length === 0
+      ? WRONG_ISSUER
+      : { kind: 'opaque', validate: (...how) => introspectInOrder(token, how, introspectors) }
   }
   const issuer = issuers.find((one) => one.issuer === jwt.issuer)
   if (issuer === undefined) return WRONG_ISSUER
@@ -35,7 +43,9 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
       kind: 'jwt',
       validate: async (_, names) => ({ status: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
     }
-  return introspect === undefined ? WRONG_ISSUER : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
+  return introspect === undefined
+    ? WRONG_ISSUER
+    : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
 }
 
 /** Returns the first active result. A failure counts only when no other issuer returns an active result. */

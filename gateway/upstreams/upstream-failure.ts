@@ -24,7 +24,10 @@ const UNREACHABLE: Rejection = { rejected: 'upstream_unreachable' }
 const OVERLOADED: Rejection = { rejected: 'overloaded', retryAfterSeconds: 1 }
 const BROKEN: Rejection = { rejected: 'upstream_broken' }
 const TIMED_OUT: Rejection = { rejected: 'upstream_timed_out' }
-const UNFORWARDABLE: Rejection = { rejected: 'request_malformed', detail: 'This request cannot be forwarded.' }
+const UNFORWARDABLE: Rejection = {
+  rejected: 'request_malformed',
+  detail: 'This request cannot be forwarded.',
+}
 
 export function upstreamFailure(error: unknown): UpstreamFailure {
   const code = errorCode(error) ?? ''

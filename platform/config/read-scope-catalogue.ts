@@ -84,7 +84,9 @@ function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocu
         implied === name
           ? `"${name}" implies itself`
           : `"${name}" implies "${implied}", which implies "${name}"`
-      return [diagnostic('C203', message, location, { hint: 'let the wider scope imply the narrower one only' })]
+      return [
+        diagnostic('C203', message, location, { hint: 'let the wider scope imply the narrower one only' }),
+      ]
     }),
   )
 }
@@ -104,10 +106,15 @@ function findTwice(
       { message: 'the first definition', location: document.locationOf(['scopes', earlier, 'name']) },
     ]
     return [
-      diagnostic('C201', `the scope "${name}" is listed twice`, document.locationOf(['scopes', index, 'name']), {
-        hint: 'keep one',
-        related,
-      }),
+      diagnostic(
+        'C201',
+        `the scope "${name}" is listed twice`,
+        document.locationOf(['scopes', index, 'name']),
+        {
+          hint: 'keep one',
+          related,
+        },
+      ),
     ]
   })
 }

@@ -40,7 +40,9 @@ export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnos
       // If only one diagnostic exceeds the maximum, that diagnostic is shown instead of a line with the number 1.
       if (first === undefined || all.length <= MAX_PER_CODE + 1) return all
       const message = `this file has ${all.length - MAX_PER_CODE} more problems with this code`
-      const more = diagnostic(first.code, message, wholeFile(first.location.file), { severity: first.severity })
+      const more = diagnostic(first.code, message, wholeFile(first.location.file), {
+        severity: first.severity,
+      })
       return [...all.slice(0, MAX_PER_CODE), more]
     },
   )

@@ -18,7 +18,8 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
       const location = () => document.locationOf(at)
       const operand = readOperand(written)
       if (typeof operand !== 'object') return []
-      if ('problem' in operand) return [diagnostic('P110', operand.problem, location(), { hint: operand.hint })]
+      if ('problem' in operand)
+        return [diagnostic('P110', operand.problem, location(), { hint: operand.hint })]
       if (at.at(-1) === 'matches')
         return [
           diagnostic('P110', 'matches needs a text with *, not a request value', location(), {

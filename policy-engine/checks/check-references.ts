@@ -75,7 +75,9 @@ function checkScope(
     const several = name.split(/[\s,]+/).filter(Boolean)
     const hint = `write each scope as a separate item: ${several.join(', ')}`
     return [
-      diagnostic('P201', `${JSON.stringify(name)} contains several scopes`, document.locationOf(path), { hint }),
+      diagnostic('P201', `${JSON.stringify(name)} contains several scopes`, document.locationOf(path), {
+        hint,
+      }),
     ]
   }
   const near = suggest(name, catalogue.keys())

@@ -41,10 +41,15 @@ export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[
 function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
   const what = `${methods.join(', ')} ${claim.path}${formatHeaders(claim.headers)}`
   const same = claim.path === other.path ? '' : ` (it matches the same paths as ${other.path})`
-  return diagnostic('P301', `routes ${other.name} and ${claim.name} both match ${what}${same}`, claim.location, {
-    hint: 'give each method and path to one route',
-    related: [{ message: `${other.name} matches it here`, location: other.location }],
-  })
+  return diagnostic(
+    'P301',
+    `routes ${other.name} and ${claim.name} both match ${what}${same}`,
+    claim.location,
+    {
+      hint: 'give each method and path to one route',
+      related: [{ message: `${other.name} matches it here`, location: other.location }],
+    },
+  )
 }
 
 function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): Diagnostic {
@@ -55,7 +60,9 @@ function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): 
     claim.location,
     {
       hint: 'add all headers of one route to the other, or use different values of the same header',
-      related: [{ message: `${other.name} matches${formatHeaders(other.headers)}`, location: other.location }],
+      related: [
+        { message: `${other.name} matches${formatHeaders(other.headers)}`, location: other.location },
+      ],
     },
   )
 }

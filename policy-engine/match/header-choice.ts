@@ -1,5 +1,5 @@
 import type { HeaderValue } from '../load/policy-route.ts'
-import { type HeaderSource, AMBIGUOUS } from './find-header.ts'
+import { AMBIGUOUS, type HeaderSource } from './find-header.ts'
 
 /**
  * Routes of one method and path that differ in their required headers.

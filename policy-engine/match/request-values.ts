@@ -1,5 +1,5 @@
 import type { RequestValue } from '../load/policy-route.ts'
-import { type HeaderSource, AMBIGUOUS } from './find-header.ts'
+import { AMBIGUOUS, type HeaderSource } from './find-header.ts'
 
 export type RequestValues = HeaderSource & {
   /** Values of the path parameters of the route, as in the canonical path. */

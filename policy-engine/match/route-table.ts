@@ -41,7 +41,10 @@ export type Routable = {
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 
 /** Routes of one method and path: one route, or several routes with different required headers. */
-type PathEntry<T> = { readonly only: Entry<T> | undefined; readonly choice: HeaderChoice<Entry<T>> | undefined }
+type PathEntry<T> = {
+  readonly only: Entry<T> | undefined
+  readonly choice: HeaderChoice<Entry<T>> | undefined
+}
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })

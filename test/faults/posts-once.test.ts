@@ -36,8 +36,8 @@ t.test(
         proxy.toClient(Math.random() < 0.5 ? { resetAfterBytes: anyByte() } : { closeAfterBytes: anyByte() })
       },
     })
-    for (const { what, measured, bar, held } of rows)
-      if (held !== undefined) t.ok(held, `${what}: ${measured}, ${bar} wanted`)
+    for (const { what, measured, limit, passed } of rows)
+      if (passed !== undefined) t.ok(passed, `${what}: ${measured}, ${limit} wanted`)
     const outcome = (status: string): number =>
       Number(rows.find(({ what }) => what.endsWith(` ${status}`))?.measured ?? 0)
     t.ok(outcome('201') > 0, `${outcome('201')} were answered`)

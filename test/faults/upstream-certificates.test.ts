@@ -59,47 +59,51 @@ async function checkRejected(t: Test, under: GatewayUnderTest, code: RegExp, rea
   )
 }
 
-const REJECTED: readonly [what: string, certificate: TestCertificate, ca: string | undefined, code: RegExp][] =
+const REJECTED: readonly [
+  what: string,
+  certificate: TestCertificate,
+  ca: string | undefined,
+  code: RegExp,
+][] = [
+  ['signed by itself', aCertificate(), undefined, /^DEPTH_ZERO_SELF_SIGNED_CERT$/],
   [
-    ['signed by itself', aCertificate(), undefined, /^DEPTH_ZERO_SELF_SIGNED_CERT$/],
-    [
-      'of a CA without configuration',
-      aCertificate({ by: authority }),
-      undefined,
-      /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
-    ],
-    [
-      'of a CA other than the configured one',
-      aCertificate({ by: aCertificate({ authority: true }) }),
-      authority.cert,
-      /^UNABLE_TO_/,
-    ],
-    [
-      'for another name',
-      aCertificate({ by: authority, names: ['api.test', '10.0.0.1'] }),
-      authority.cert,
-      /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    ],
-    [
-      'that has expired',
-      aCertificate({ by: authority, untilMs: Date.now() - 60_000 }),
-      authority.cert,
-      /^CERT_HAS_EXPIRED$/,
-    ],
-    [
-      'that is not valid yet',
-      aCertificate({ by: authority, fromMs: Date.now() + 3_600_000 }),
-      authority.cert,
-      /^CERT_NOT_YET_VALID$/,
-    ],
-    // An end-entity certificate that signs others.
-    [
-      'signed by a certificate that is not a CA',
-      aCertificate({ by: aCertificate({ by: authority }) }),
-      authority.cert,
-      /^UNABLE_TO_|^INVALID_/,
-    ],
-  ]
+    'of a CA without configuration',
+    aCertificate({ by: authority }),
+    undefined,
+    /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
+  ],
+  [
+    'of a CA other than the configured one',
+    aCertificate({ by: aCertificate({ authority: true }) }),
+    authority.cert,
+    /^UNABLE_TO_/,
+  ],
+  [
+    'for another name',
+    aCertificate({ by: authority, names: ['api.test', '10.0.0.1'] }),
+    authority.cert,
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+  ],
+  [
+    'that has expired',
+    aCertificate({ by: authority, untilMs: Date.now() - 60_000 }),
+    authority.cert,
+    /^CERT_HAS_EXPIRED$/,
+  ],
+  [
+    'that is not valid yet',
+    aCertificate({ by: authority, fromMs: Date.now() + 3_600_000 }),
+    authority.cert,
+    /^CERT_NOT_YET_VALID$/,
+  ],
+  // An end-entity certificate that signs others.
+  [
+    'signed by a certificate that is not a CA',
+    aCertificate({ by: aCertificate({ by: authority }) }),
+    authority.cert,
+    /^UNABLE_TO_|^INVALID_/,
+  ],
+]
 
 for (const [what, certificate, ca, code] of REJECTED)
   t.test(`an upstream with a certificate ${what} causes 502 and receives no request`, async (t) => {

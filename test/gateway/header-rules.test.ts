@@ -11,7 +11,9 @@ function problems(headers: string, defaults = false) {
   const route = `  - name: r\n    match: { methods: [GET], path: /a }\n${defaults ? '' : `    headers: ${headers}\n`}    anonymous: deny\n`
   const text = `${HEAD}${defaults ? `defaults:\n  headers: ${headers}\n` : ''}routes:\n${route}`
   const { diagnostics } = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': text }) })
-  return diagnostics.map(({ code, location, message }) => `${code} ${location.line}:${location.column} ${message}`)
+  return diagnostics.map(
+    ({ code, location, message }) => `${code} ${location.line}:${location.column} ${message}`,
+  )
 }
 
 t.test('loadPolicies() rejects changes of headers that the gateway manages', async (t) => {

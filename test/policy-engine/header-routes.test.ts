@@ -4,7 +4,7 @@ import { findConflicts } from '../../policy-engine/checks/find-conflicts.ts'
 import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
 import { visibleNames } from '../../policy-engine/load/policy-sources.ts'
 import type { RouteKey } from '../../policy-engine/load/route-keys.ts'
-import { findHeader, AMBIGUOUS } from '../../policy-engine/match/find-header.ts'
+import { AMBIGUOUS, findHeader } from '../../policy-engine/match/find-header.ts'
 import { parsePathTemplate } from '../../policy-engine/match/path-template.ts'
 import { buildRouteTable } from '../../policy-engine/match/route-table.ts'
 
@@ -148,9 +148,7 @@ t.test('loadPolicies() rejects headers that a policy cannot match', async (t) =>
 
 t.test('loadPolicies() finds routes that no request can match', async (t) => {
   const found = (headers: string) => problems(`{ methods: [POST], path: /a, headers: ${headers} }`)
-  t.match(found('{ mcp-protocol-version: latest, mcp-name: x }'), [
-    /^P311 6:104 this route cannot match/,
-  ])
+  t.match(found('{ mcp-protocol-version: latest, mcp-name: x }'), [/^P311 6:104 this route cannot match/])
   t.match(found('{ mcp-name: "=?base64?eA==?=" }'), [/^P311 6:74 .*Base64/])
   t.strictSame(found('{ mcp-protocol-version: 2026-07-28, mcp-name: x }'), [])
   t.match(problems('{ methods: [GET], path: "/a/..;x" }'), [/^P108 /])

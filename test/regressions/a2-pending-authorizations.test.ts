@@ -119,7 +119,10 @@ t.test('rejects a parameter that is too long, and stores nothing', async (t) => 
   ]
   for (const overrides of tooLong) {
     const rejected = await authorize(client, '192.0.2.1', { overrides })
-    t.match(rejected, { status: 400, json: { error: 'invalid_request', error_description: /2048|4096|8192/ } })
+    t.match(rejected, {
+      status: 400,
+      json: { error: 'invalid_request', error_description: /2048|4096|8192/ },
+    })
     t.equal(rejected.headers.get('location'), null)
     t.match(await push(server, client, '192.0.2.1', overrides), {
       status: 400,

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { AUDIENCES, BROKEN_SCOPES, expected, JWT_SCOPES, SCOPES, type Shape } from './matrix-shapes.ts'
-import { D, type Matrix, ONLY, type TestRoute, SHARED, startMatrix } from './matrix-world.ts'
+import { D, type Matrix, ONLY, SHARED, startMatrix, type TestRoute } from './matrix-world.ts'
 
 // Class 48: the cache holds the claims of a token, not a decision. The test sends each token to one route, then to all.
 // Each later request must hit the cache and must get the result of a first request, by audience, scopes and issuer.

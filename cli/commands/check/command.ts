@@ -17,7 +17,8 @@ export const CHECK: Verb = {
     {
       name: 'format',
       value: 'FORMAT',
-      description: 'pretty for a terminal (default), json, github for annotations of a pull request, sarif for code scanning.',
+      description:
+        'pretty for a terminal (default), json, github for annotations of a pull request, sarif for code scanning.',
       choices: ['pretty', 'json', 'github', 'sarif'],
     },
     { ...JSON_OPTION, description: 'The same as --format json.' },
@@ -36,7 +37,10 @@ export const CHECK: Verb = {
     { command: 'scopegate check policies/courses.policy.yaml', description: 'Checks one file.' },
     { command: 'scopegate check --strict', description: 'Fails also on warnings. Recommended for CI.' },
     { command: 'scopegate check --format sarif', description: 'Writes the problems for code scanning.' },
-    { command: 'scopegate check --explain P101', description: 'Shows the meaning of P101 and the correction.' },
+    {
+      command: 'scopegate check --explain P101',
+      description: 'Shows the meaning of P101 and the correction.',
+    },
   ],
   exits: {
     0: 'configuration and policies are valid',

@@ -36,21 +36,24 @@ function toRule(code: string): object {
   }
 }
 
-function toResult({ code, severity, message, hint, location, related }: Diagnostic, ruleIndex: number): object {
-  const location = toLocation(location)
+function toResult(
+  { code, severity, message, hint, location, related }: Diagnostic,
+  ruleIndex: number,
+): object {
+  const found = toLocation(location)
   return {
     ruleId: code,
     ruleIndex,
     level: severity,
     message: { text: hint === undefined ? message : `${message}: ${hint}` },
     // A value from an environment variable has no file.
-    locations: location === undefined ? [] : [location],
+    locations: found === undefined ? [] : [found],
     ...(related.length === 0
       ? {}
       : {
           relatedLocations: related.flatMap((one, id) => {
-            const found = toLocation(one.location)
-            return found === undefined ? [] : [{ id, ...found, message: { text: one.message } }]
+            const other = toLocation(one.location)
+            return other === undefined ? [] : [{ id, ...other, message: { text: one.message } }]
           }),
         }),
   }

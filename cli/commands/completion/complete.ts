@@ -47,7 +47,10 @@ function argumentsOf(
   const option = options.find(({ name, value }) => value !== undefined && before.at(-1) === `--${name}`)
   if (option !== undefined) return valuesOf(option)
   if (current.startsWith('-'))
-    return [...options.map(({ name, description }) => `--${name}\t${description}`), '--help\tshows the options of the verb']
+    return [
+      ...options.map(({ name, description }) => `--${name}\t${description}`),
+      '--help\tshows the options of the verb',
+    ]
   if (positionals?.usage.includes('|') === true) return positionals.usage.split('|')
   return positionals === undefined ? [] : [':files']
 }

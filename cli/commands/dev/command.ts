@@ -10,11 +10,15 @@ export const DEV: Verb = {
   ],
   options: [
     CONFIG_OPTION,
-    { ...POLICIES_OPTION, description: 'The folder of the policies. Default: the folder beside the configuration.' },
+    {
+      ...POLICIES_OPTION,
+      description: 'The folder of the policies. Default: the folder beside the configuration.',
+    },
     {
       name: 'data',
       value: 'DIR',
-      description: 'The folder of accounts, grants and the demo data. Default: .scopegate in the current folder.',
+      description:
+        'The folder of accounts, grants and the demo data. Default: .scopegate in the current folder.',
     },
   ],
   examples: [{ command: 'scopegate dev', description: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],

@@ -59,7 +59,12 @@ const PROBES: readonly Probe[] = [
   },
   { member: 'revocation_endpoint', toRequest: emptyForm, wrong: isOauthError, isOptional: true },
   { member: 'introspection_endpoint', toRequest: emptyForm, wrong: isOauthError, isOptional: true },
-  { member: 'pushed_authorization_request_endpoint', toRequest: emptyForm, wrong: isOauthError, isOptional: true },
+  {
+    member: 'pushed_authorization_request_endpoint',
+    toRequest: emptyForm,
+    wrong: isOauthError,
+    isOptional: true,
+  },
   {
     member: 'userinfo_endpoint',
     toRequest: (url) => ({ url, request: { headers: { authorization: 'Bearer scopegate-doctor' } } }),

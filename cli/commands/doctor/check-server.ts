@@ -32,7 +32,8 @@ export async function checkServer(
   const openidUrl = origin + path + ENDPOINTS.openidConfiguration
   const responses = [await client.send(oauthUrl), await client.send(openidUrl)]
   // The bundled authorization server publishes both documents. Another issuer may publish only one document.
-  const isMissing = (response: HttpResponse | HttpFailure): boolean => 'status' in response && response.status === 404
+  const isMissing = (response: HttpResponse | HttpFailure): boolean =>
+    'status' in response && response.status === 404
   const isOptional = issuer !== baseUrl && !responses.every(isMissing)
   const [oauth, openid] = responses.map((response) =>
     isOptional && isMissing(response) ? undefined : checkDocument(response, 'server-metadata', report),

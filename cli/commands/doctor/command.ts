@@ -16,7 +16,11 @@ export const DOCTOR: Verb = {
       value: 'PATH',
       description: 'A path that needs a token. Default: the first such path in /openapi.json.',
     },
-    { name: 'ca', value: 'FILE', description: 'A PEM file of CA certificates. They replace the public ones.' },
+    {
+      name: 'ca',
+      value: 'FILE',
+      description: 'A PEM file of CA certificates. They replace the public ones.',
+    },
     { name: 'quiet', description: 'Shows faults and warnings only.' },
     JSON_OPTION,
   ],

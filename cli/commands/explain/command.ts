@@ -25,7 +25,8 @@ export const EXPLAIN: Verb = {
     {
       name: 'token',
       value: '-',
-      description: 'Reads a JWT from standard input and uses its claims. The command does not check the signature and never shows the token.',
+      description:
+        'Reads a JWT from standard input and uses its claims. The command does not check the signature and never shows the token.',
       choices: ['-'],
     },
     { name: 'anonymous', description: 'Send no token (default).' },

@@ -9,7 +9,11 @@ export const EXPORT_OPENAPI: Verb = {
     'The document has the texts of /openapi.json of a gateway, but the command reads only policies. Routes that differ only in match.headers share one operation. The command names the routes that the document omits.',
   ],
   options: [
-    { name: 'output', value: 'FILE', description: 'Writes the document to this file. Default: standard output.' },
+    {
+      name: 'output',
+      value: 'FILE',
+      description: 'Writes the document to this file. Default: standard output.',
+    },
     {
       name: 'api-version',
       value: 'VERSION',
@@ -17,13 +21,16 @@ export const EXPORT_OPENAPI: Verb = {
     },
     {
       name: 'x-scopegate',
-      description: 'Adds settings that OpenAPI cannot express (limits, conditions, …), so that an import creates the same routes.',
+      description:
+        'Adds settings that OpenAPI cannot express (limits, conditions, …), so that an import creates the same routes.',
     },
     CONFIG_OPTION,
     POLICIES_OPTION,
     JSON_OPTION,
   ],
-  examples: [{ command: 'scopegate export openapi --output openapi.json', description: 'Writes openapi.json.' }],
+  examples: [
+    { command: 'scopegate export openapi --output openapi.json', description: 'Writes openapi.json.' },
+  ],
   exits: { 0: 'written', 1: 'the file could not be written', 3: 'policies or configuration are not valid' },
   run: async (given, terminal) => (await import('./export-openapi.ts')).runExport(given, terminal),
 }

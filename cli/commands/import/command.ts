@@ -19,22 +19,26 @@ export const IMPORT: Verb = {
     {
       name: 'name',
       value: 'NAME',
-      description: 'The name of the policy. Default: the name of the output file, else the title of the document.',
+      description:
+        'The name of the policy. Default: the name of the output file, else the title of the document.',
     },
     {
       name: 'output',
       value: 'FILE',
-      description: 'Writes the policy to this file. Without --force, an existing file is an error. Default: standard output.',
+      description:
+        'Writes the policy to this file. Without --force, an existing file is an error. Default: standard output.',
     },
     {
       name: 'scheme',
       value: 'NAME',
-      description: 'Uses only the alternatives in security with this scheme. Default: all alternatives, without those that require more than another one.',
+      description:
+        'Uses only the alternatives in security with this scheme. Default: all alternatives, without those that require more than another one.',
     },
     {
       name: 'server',
       value: 'URL',
-      description: 'The prefix of all paths: the path of this URL, or a path such as /v1. / means no prefix. Replaces the servers at the top of the document.',
+      description:
+        'The prefix of all paths: the path of this URL, or a path such as /v1. / means no prefix. Replaces the servers at the top of the document.',
     },
     {
       name: 'prefix',
@@ -45,12 +49,14 @@ export const IMPORT: Verb = {
       name: 'scope-map',
       value: 'FROM=TO',
       repeated: true,
-      description: 'Renames a scope of the document. Without =, the name of a YAML file of such pairs (FROM: TO).',
+      description:
+        'Renames a scope of the document. Without =, the name of a YAML file of such pairs (FROM: TO).',
     },
     {
       name: 'catalogue',
       value: 'FILE',
-      description: 'Writes entries for scopes that the catalogue lacks, with descriptions from the document, to this file.',
+      description:
+        'Writes entries for scopes that the catalogue lacks, with descriptions from the document, to this file.',
     },
     {
       name: 'skip-unsupported',

@@ -11,7 +11,10 @@ export const INIT: Verb = {
   positionals: { usage: '[DIR]', min: 0, max: 1 },
   options: [JSON_OPTION],
   examples: [
-    { command: 'scopegate init my-gateway', description: 'Writes my-gateway/. Its README.md shows the next steps.' },
+    {
+      command: 'scopegate init my-gateway',
+      description: 'Writes my-gateway/. Its README.md shows the next steps.',
+    },
     {
       command: 'scopegate init shop && cd shop && scopegate check && scopegate test',
       description: 'The written policies are valid, and their tests pass.',

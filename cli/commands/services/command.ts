@@ -5,7 +5,8 @@ const ABOUT =
   'Environment variables override values of the file: SCOPEGATE_LISTEN__PORT=8443 sets listen.port.'
 const CONFIG = {
   ...CONFIG_OPTION,
-  description: 'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
+  description:
+    'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
 }
 const EXITS = {
   0: 'stopped on request',
@@ -31,7 +32,9 @@ export const AUTHORIZATION_SERVER: Verb = {
   summary: 'runs the authorization server, configured by DIR/authorization-server.yaml',
   about: [ABOUT],
   options: [CONFIG],
-  examples: [{ command: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' }],
+  examples: [
+    { command: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' },
+  ],
   exits: EXITS,
   serves: true,
   run: async (given) =>

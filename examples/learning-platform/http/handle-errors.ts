@@ -17,7 +17,8 @@ export function handleErrors(app: FastifyInstance): void {
   })
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const problem = explainError(error)
-    if (problem.code === 'server_error' || problem.code === 'temporarily_unavailable') request.log.error(error)
+    if (problem.code === 'server_error' || problem.code === 'temporarily_unavailable')
+      request.log.error(error)
     return sendProblem(reply, problem)
   })
 }

@@ -44,7 +44,10 @@ export function createAssertionVerifier(gateway: {
   }
 }
 
-const REJECTED: Problem = { code: 'invalid_assertion', description: 'The x-auth-assertion header is invalid.' }
+const REJECTED: Problem = {
+  code: 'invalid_assertion',
+  description: 'The x-auth-assertion header is invalid.',
+}
 const NO_KEYS: Problem = {
   code: 'temporarily_unavailable',
   description: 'The service cannot verify the caller at the moment. Try again in a second.',

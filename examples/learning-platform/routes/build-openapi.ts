@@ -51,13 +51,15 @@ function operation(method: string, schema: FastifySchema, schemas: Schemas): obj
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: requestBody(method, body as JsonSchema, schemas) }),
     responses: Object.fromEntries(
-      Object.entries(schema.response as Readonly<Record<string, ResponseSchema>>).map(([status, response]) => [
-        status,
-        {
-          ...response,
-          ...(response.content === undefined ? {} : { content: hoistContent(response.content, schemas) }),
-        },
-      ]),
+      Object.entries(schema.response as Readonly<Record<string, ResponseSchema>>).map(
+        ([status, response]) => [
+          status,
+          {
+            ...response,
+            ...(response.content === undefined ? {} : { content: hoistContent(response.content, schemas) }),
+          },
+        ],
+      ),
     ),
   }
 }
@@ -72,7 +74,10 @@ function readParameters(place: 'path' | 'query', schema: JsonSchema | undefined)
   }))
 }
 
-function preconditions(method: string, responses: Readonly<Record<string, ResponseSchema>>): readonly object[] {
+function preconditions(
+  method: string,
+  responses: Readonly<Record<string, ResponseSchema>>,
+): readonly object[] {
   const header = (name: string) => ({ name, in: 'header', required: false, schema: { type: 'string' } })
   if (responses['304'] !== undefined && method === 'GET') return [header('if-none-match')]
   return responses['412'] === undefined ? [] : [header('if-match')]

@@ -16,7 +16,9 @@ import type { MatchedContext } from '../request-context.ts'
  * @returns a promise if this process cannot decide on the rate limit alone. The rejections are `body_too_large` (413),
  * `request_malformed` (400), `target_too_long` (414) and `rate_limited` (429).
  */
-export function enforceLimits(context: MatchedContext): Rejection | undefined | Promise<Rejection | undefined> {
+export function enforceLimits(
+  context: MatchedContext,
+): Rejection | undefined | Promise<Rejection | undefined> {
   const { route, caller, clientAddress, services } = context
   const upstreamPath = checkLimits(context, route, services.limits.targetBytes)
   if (typeof upstreamPath !== 'string') return upstreamPath

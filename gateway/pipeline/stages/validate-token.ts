@@ -13,7 +13,9 @@ const RETRY_AFTER_SECONDS = 2
  * @returns a promise unless the status is in the cache. The rejections are `token_invalid` (401) and
  * `token_unverifiable` (503).
  */
-export function validateToken(context: MatchedContext): Rejection | undefined | Promise<Rejection | undefined> {
+export function validateToken(
+  context: MatchedContext,
+): Rejection | undefined | Promise<Rejection | undefined> {
   const { token, route, resource, services } = context
   if (token === undefined || route.kind !== 'api') return undefined
   const status = services.tokenValidator.validate(token, resource.issuers, route.claims)

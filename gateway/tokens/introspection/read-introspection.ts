@@ -102,7 +102,9 @@ const READ_MEMBERS = [
 /** Returns the members of a response that the gateway reads. All other data, which may be personal, is dropped. */
 export function pickReadMembers(response: unknown): Readonly<Record<string, unknown>> {
   const claims = new Map<string, unknown>(Object.entries(response ?? {}))
-  return Object.fromEntries(READ_MEMBERS.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])))
+  return Object.fromEntries(
+    READ_MEMBERS.flatMap((name) => (claims.has(name) ? [[name, claims.get(name)]] : [])),
+  )
 }
 
 function headerSafe(claims: ReadonlyMap<string, unknown>, name: string): string | undefined {

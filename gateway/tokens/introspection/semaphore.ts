@@ -12,7 +12,10 @@ export type Semaphore = {
 }
 
 /** Creates a semaphore. `maxConcurrent` is at least 1; `maxQueue` may be 0. */
-export function createSemaphore(limits: { readonly maxConcurrent: number; readonly maxQueue: number }): Semaphore {
+export function createSemaphore(limits: {
+  readonly maxConcurrent: number
+  readonly maxQueue: number
+}): Semaphore {
   const waiting = new Set<() => void>()
   let working = 0
 

@@ -15,7 +15,8 @@ export function findKey(
   const { keyId, algorithm } = wanted
   const named = keyId === undefined ? keys : keys.filter((key) => key.kid === keyId)
   const [key, ...others] = named.filter(
-    (one) => matchesKeyKind(algorithm, one.kind) && (one.algorithm === undefined || isOne(one.algorithm, algorithm)),
+    (one) =>
+      matchesKeyKind(algorithm, one.kind) && (one.algorithm === undefined || isOne(one.algorithm, algorithm)),
   )
   if (key === undefined) return keyId !== undefined && named.length > 0 ? 'unfit' : 'unknown'
   return others.length === 0 ? key : 'unfit'

@@ -44,7 +44,8 @@ export function createKeySource(options: {
     return keys
   }
 
-  if (location.by === 'file') return async () => toKeySet(await readKeysFile(location.file), 'ERR_ISSUER_KEYS_FILE')
+  if (location.by === 'file')
+    return async () => toKeySet(await readKeysFile(location.file), 'ERR_ISSUER_KEYS_FILE')
 
   return async () => {
     if (location.by === 'discovery' && (found === undefined || failures >= FAILURES_BEFORE_DISCOVERY)) {

@@ -146,7 +146,9 @@ export function findUnreadable(
     const location = at([control.index, control.index + 1])
     if (control[0] === '\r' && !text.includes('\n'))
       return [
-        diagnostic(`${letter}004`, 'the lines end with CR only', location, { hint: 'save it with LF or CRLF' }),
+        diagnostic(`${letter}004`, 'the lines end with CR only', location, {
+          hint: 'save it with LF or CRLF',
+        }),
       ]
     const message = `the control character ${nameOf(control[0])} is not allowed`
     return [diagnostic(`${letter}004`, message, location, { hint: 'remove it' })]

@@ -61,7 +61,8 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
     const { line } = at(one.range)
     if (reportedLines.has(line)) continue
     reportedLines.add(line)
-    const related = one.first === undefined ? [] : [{ message: 'the first definition', location: at(one.first) }]
+    const related =
+      one.first === undefined ? [] : [{ message: 'the first definition', location: at(one.first) }]
     diagnostics.push(
       diagnostic(`${letter}${one.number}`, one.message, at(one.range), { hint: one.hint, related }),
     )

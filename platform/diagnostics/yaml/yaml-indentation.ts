@@ -41,8 +41,7 @@ export function misaligned(text: string, position: number): SyntaxProblem {
   const found = lineAt(text, position)
   // The parser reports the end of the map above, which includes empty lines and comments.
   const line = /^[ \t]*[^\s#]/.test(found.text) ? found : (lineAfter(text, found) ?? found)
-  const missing =
-    /^\s*-/.test(line.text) && !/^\s*-\S/.test(line.text) ? undefined : missingSpace(text, line)
+  const missing = /^\s*-/.test(line.text) && !/^\s*-\S/.test(line.text) ? undefined : missingSpace(text, line)
   if (missing !== undefined) return missing
   const { start, length } = wordsOf(line)
   if (/^[ \t]*- /.test(line.text) && isAmongKeys(text, line))

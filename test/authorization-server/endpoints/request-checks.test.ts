@@ -9,13 +9,16 @@ import {
   ENGINE_ENDPOINTS,
   USERINFO_ENDPOINT,
 } from '../../../authorization-server/endpoints/endpoint-table.ts'
-import { invalidRequest, tooManyRequests } from '../../../authorization-server/endpoints/oauth-error-response.ts'
+import {
+  invalidRequest,
+  tooManyRequests,
+} from '../../../authorization-server/endpoints/oauth-error-response.ts'
 import { createAuthorizationLimit } from '../../../authorization-server/endpoints/rate-limits.ts'
 import {
   canonicalizeResource,
+  findInvalidTarget,
   findLongParameter,
   invalidTarget,
-  findInvalidTarget,
 } from '../../../authorization-server/endpoints/request-parameters.ts'
 
 t.test('ENGINE_ENDPOINTS and USERINFO_ENDPOINT are the endpoints of the server', async (t) => {

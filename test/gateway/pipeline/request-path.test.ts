@@ -196,5 +196,8 @@ t.test('each rejection has a separate description, with its numbers', async (t) 
   }
   t.equal(new Set(described.map(([, description]) => description)).size, described.length)
   t.match(answerTo({ rejected: 'rate_limited', retryAfterSeconds: 1 }).body.error_description, /\b1 second\b/)
-  t.match(answerTo({ rejected: 'rate_limited', retryAfterSeconds: 7 }).body.error_description, /\b7 seconds\b/)
+  t.match(
+    answerTo({ rejected: 'rate_limited', retryAfterSeconds: 7 }).body.error_description,
+    /\b7 seconds\b/,
+  )
 })

@@ -12,7 +12,9 @@ function load(rest: string, presets = SHIPPED) {
   const loaded = loadPolicies({ dir: t.testdir({ 'a.policy.yaml': text }), presets })
   return {
     ...loaded,
-    codes: loaded.diagnostics.map(({ code, location, hint }) => `${code} ${location.line}:${location.column} ${hint}`),
+    codes: loaded.diagnostics.map(
+      ({ code, location, hint }) => `${code} ${location.line}:${location.column} ${hint}`,
+    ),
   }
 }
 

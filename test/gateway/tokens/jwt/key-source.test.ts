@@ -7,7 +7,10 @@ import { isProtectedAddress } from '../../../../gateway/tokens/jwt/is-protected-
 import { createKeySource, type KeysLocation } from '../../../../gateway/tokens/jwt/key-source.ts'
 import { type JwtIssuerOptions, type Misconduct, startJwtIssuer } from '../../../fixtures/a-jwt-issuer.ts'
 
-async function setUp(t: Test, options: JwtIssuerOptions & { location?: KeysLocation; timeoutMs?: number } = {}) {
+async function setUp(
+  t: Test,
+  options: JwtIssuerOptions & { location?: KeysLocation; timeoutMs?: number } = {},
+) {
   const issuer = await startJwtIssuer(options)
   const fetcher = createDocumentFetcher({ ca: undefined })
   t.teardown(() => Promise.all([issuer.close(), fetcher.close()]))
