@@ -1,7 +1,7 @@
 /**
  * - `closed`: requests pass
  * - `open`: requests are rejected
- * - `half_open`: one request at a time tests whether the target has recovered
+ * - `half_open`: a trial request tests whether the target has recovered, and the other requests are rejected
  */
 export type CircuitState = 'closed' | 'half_open' | 'open'
 
@@ -12,7 +12,12 @@ export type CircuitRules = {
   readonly longestPauseMs: number
 }
 
+/** The request that tests the target of a half-open circuit. */
+export type Trial = { readonly startedMs: number }
+
 const FIRST_PAUSE_MS = 1_000
+/** Age of a trial without a result at which another request may become the trial. */
+const LONGEST_TRIAL_MS = 5_000
 
 /**
  * Circuit breaker of one target. A failure counts only if the target sent no response after the failed request began.
@@ -28,8 +33,8 @@ export class CircuitBreaker {
   #pausedUntilMs = 0
   #lastSuccessMs = Number.NEGATIVE_INFINITY
   #halfOpenedMs = 0
-  /** Start of the trial request. NaN: no trial request is in progress. */
-  #trialStartedMs = Number.NaN
+  /** The current trial. Undefined: the next request becomes the trial. */
+  #trial: Trial | undefined
 
   /** @param onChange is called when the circuit opens, and when it closes. A failed trial does not call `onChange`. */
   constructor(rules: CircuitRules, onChange: (isClosed: boolean) => void) {
@@ -42,8 +47,9 @@ export class CircuitBreaker {
     return this.#state
   }
 
-  get isAccepting(): boolean {
-    return this.#state === 'closed' || (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs))
+  /** Returns whether a request may be sent. */
+  isAccepting(nowMs: number): boolean {
+    return this.#state === 'closed' || (this.#state === 'half_open' && this.#mayTry(nowMs))
   }
 
   /** Time between the opening of the circuit and the first probe of the target. Milliseconds. */
@@ -56,7 +62,7 @@ export class CircuitBreaker {
    * the end of a pause, one request becomes the trial.
    */
   rejectsForMs(nowMs: number): number | undefined {
-    if (this.isAccepting) return undefined
+    if (this.isAccepting(nowMs)) return undefined
     if (this.#state === 'half_open') return FIRST_PAUSE_MS
     const waitMs = this.#pausedUntilMs - nowMs
     if (waitMs > 0) return waitMs
@@ -64,9 +70,14 @@ export class CircuitBreaker {
     return undefined
   }
 
-  /** Records the start of a request. The first request after `halfOpen()` is the trial. */
-  started(startedMs: number): void {
-    if (this.#state === 'half_open' && Number.isNaN(this.#trialStartedMs)) this.#trialStartedMs = startedMs
+  /**
+   * Records the start of a request.
+   * @returns the trial, if the request became the trial. The caller must pass it to `ended()`.
+   */
+  started(startedMs: number): Trial | undefined {
+    if (this.#state !== 'half_open' || !this.#mayTry(startedMs)) return undefined
+    this.#trial = { startedMs }
+    return this.#trial
   }
 
   /** Records that the target started a response. */
@@ -75,7 +86,7 @@ export class CircuitBreaker {
     this.#failures = 0
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    this.#trialStartedMs = Number.NaN
+    this.#trial = undefined
     this.#pauseMs = Math.min(FIRST_PAUSE_MS, this.#rules.longestPauseMs)
     this.#onChange(true)
   }
@@ -99,17 +110,25 @@ export class CircuitBreaker {
     return true
   }
 
-  /** Records the end of the request that began at `startedMs`, with or without a response. */
-  ended(startedMs: number): void {
-    if (startedMs === this.#trialStartedMs) this.#trialStartedMs = Number.NaN
+  /**
+   * Records the end of a request, with or without a response.
+   * @param trial the result of `started()`.
+   */
+  ended(trial: Trial | undefined): void {
+    if (trial === this.#trial) this.#trial = undefined
   }
 
-  /** Lets one request through, after a probe has reached the target. */
+  /** Allows a trial, after a probe has reached the target. */
   halfOpen(nowMs: number): void {
     if (this.#state !== 'open') return
     this.#state = 'half_open'
     this.#halfOpenedMs = nowMs
-    this.#trialStartedMs = Number.NaN
+    this.#trial = undefined
+  }
+
+  /** A slow trial does not block the other requests until its end: a later request replaces the trial. */
+  #mayTry(nowMs: number): boolean {
+    return this.#trial === undefined || nowMs - this.#trial.startedMs >= LONGEST_TRIAL_MS
   }
 
   #open(nowMs: number): void {

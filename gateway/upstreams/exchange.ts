@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Trial } from '../../platform/circuit-breaker.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { mayRetry, type RetryCause } from '../../policy-engine/format/retry-rule.ts'
 import {
@@ -24,6 +25,8 @@ export class Exchange implements DispatchHandler {
   readonly #deadline: NodeJS.Timeout
   #body: RequestBody | undefined
   #target: Target | undefined
+  /** Set if the current attempt is the trial of its target. */
+  #trial: Trial | undefined
   #attempts = 0
   #attemptStartedMs = 0
   #interimResponses = 0
@@ -66,7 +69,7 @@ export class Exchange implements DispatchHandler {
     this.#attempts += 1
     this.#attemptStartedMs = tickMs()
     this.#controller = undefined
-    target.started(this.#attemptStartedMs)
+    this.#trial = target.started(this.#attemptStartedMs)
     if (body !== undefined)
       this.#body = new RequestBody(body, {
         limitBytes: bodyLimitBytes,
@@ -315,7 +318,7 @@ export class Exchange implements DispatchHandler {
   }
 
   #leaveTarget(): void {
-    this.#target?.ended(this.#attemptStartedMs)
+    this.#target?.ended(this.#trial)
     this.#target = undefined
   }
 }

@@ -1,6 +1,11 @@
 import { isIP } from 'node:net'
 import type { buildConnector } from 'undici'
-import { CircuitBreaker, type CircuitRules, type CircuitState } from '../../platform/circuit-breaker.ts'
+import {
+  CircuitBreaker,
+  type CircuitRules,
+  type CircuitState,
+  type Trial,
+} from '../../platform/circuit-breaker.ts'
 import { createConnector } from './connect.ts'
 import { ConnectionPool } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS, type ResolveName } from './name-addresses.ts'
@@ -78,14 +83,15 @@ export class Target {
 
   /** Whether the circuit allows another request. */
   get isAccepting(): boolean {
-    return this.#circuit.isAccepting
+    // A closed circuit does not depend on the time, so most requests need not read the clock.
+    return this.state === 'closed' || this.#circuit.isAccepting(this.#settings.tickMs())
   }
 
-  /** Records the start of a request. Every call must be followed by one call of `ended()` with the same time. */
-  started(startedMs: number): void {
+  /** Records the start of a request. Every call must be followed by one call of `ended()` with the result. */
+  started(startedMs: number): Trial | undefined {
     this.outstanding += 1
     this.#used = true
-    this.#circuit.started(startedMs)
+    return this.#circuit.started(startedMs)
   }
 
   succeeded(nowMs: number): void {
@@ -96,9 +102,9 @@ export class Target {
     if (this.#circuit.failed(startedMs, this.#settings.tickMs())) this.#probeIn(this.#circuit.pauseMs)
   }
 
-  ended(startedMs: number): void {
+  ended(trial: Trial | undefined): void {
     this.outstanding -= 1
-    this.#circuit.ended(startedMs)
+    this.#circuit.ended(trial)
   }
 
   async close(): Promise<void> {

@@ -12,9 +12,9 @@ function opened(): CircuitBreaker {
 t.test('CircuitBreaker opens after the configured number of consecutive failures', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
   t.same([circuit.failed(1, 1), circuit.failed(2, 2)], [false, false])
-  t.equal(circuit.isAccepting, true)
+  t.equal(circuit.isAccepting(2), true)
   t.equal(circuit.failed(3, 3), true)
-  t.same([circuit.state, circuit.isAccepting, circuit.pauseMs], ['open', false, 1_000])
+  t.same([circuit.state, circuit.isAccepting(3), circuit.pauseMs], ['open', false, 1_000])
 })
 
 t.test('CircuitBreaker resets the failures after a response', async (t) => {
@@ -32,35 +32,70 @@ t.test('CircuitBreaker does not count a failure when a concurrent request got a 
   t.equal(circuit.state, 'closed')
 })
 
-t.test('CircuitBreaker allows one probe at a time when half-open', async (t) => {
+t.test('CircuitBreaker allows one trial at a time when half-open', async (t) => {
   const circuit = opened()
   circuit.halfOpen(10)
-  t.equal(circuit.isAccepting, true)
-  circuit.started(10)
-  t.equal(circuit.isAccepting, false)
-  circuit.ended(10)
-  t.equal(circuit.isAccepting, true, 'a probe whose client left does not count')
+  t.equal(circuit.isAccepting(10), true)
+  const trial = circuit.started(10)
+  t.equal(circuit.isAccepting(10), false)
+  circuit.ended(trial)
+  t.equal(circuit.isAccepting(10), true, 'a trial whose client left does not count')
   circuit.started(15)
   circuit.succeeded(20)
-  t.same([circuit.state, circuit.isAccepting], ['closed', true])
+  t.same([circuit.state, circuit.isAccepting(20)], ['closed', true])
 })
 
-t.test('CircuitBreaker allows no second probe when a request from before it opened ends', async (t) => {
+t.test('CircuitBreaker identifies the trial among requests that began at the same time', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
-  circuit.started(1)
+  const early = circuit.started(4)
   for (let at = 2; at <= 4; at++) circuit.failed(at, at)
-  circuit.halfOpen(10)
-  circuit.started(11)
-  circuit.ended(1)
-  t.equal(circuit.isAccepting, false, 'the probe is still in progress')
-  circuit.started(12)
-  circuit.ended(12)
-  t.equal(circuit.isAccepting, false, 'a request beside the probe does not replace it')
-  circuit.ended(11)
-  t.equal(circuit.isAccepting, true)
+  circuit.halfOpen(4)
+  const trial = circuit.started(4)
+  const beside = circuit.started(4)
+  t.same([early, beside], [undefined, undefined])
+  circuit.ended(early)
+  circuit.ended(beside)
+  t.equal(circuit.isAccepting(4), false, 'the trial is still in progress')
+  circuit.ended(trial)
+  t.equal(circuit.isAccepting(4), true)
 })
 
-t.test('CircuitBreaker waits longer after each failed probe, up to a limit', async (t) => {
+t.test('CircuitBreaker allows another trial when the current trial is older than 5 s', async (t) => {
+  const circuit = opened()
+  circuit.halfOpen(10)
+  const slow = circuit.started(10)
+  t.same([circuit.isAccepting(5_009), circuit.rejectsForMs(5_009)], [false, 1_000])
+  t.equal(circuit.started(5_009), undefined)
+  t.same([circuit.isAccepting(5_010), circuit.rejectsForMs(5_010)], [true, undefined])
+  const next = circuit.started(5_010)
+  t.not(next, undefined)
+  t.equal(circuit.isAccepting(5_010), false, 'the next trial is in progress')
+  circuit.ended(slow)
+  t.equal(circuit.isAccepting(5_011), false, 'the end of the slow trial does not end the next trial')
+  circuit.ended(next)
+  t.equal(circuit.isAccepting(5_011), true)
+})
+
+t.test('CircuitBreaker opens when a replaced trial fails, and closes when it gets a response', async (t) => {
+  const failing = opened()
+  failing.halfOpen(10)
+  failing.started(10)
+  failing.started(5_010)
+  t.equal(failing.failed(10, 6_000), true)
+  t.same([failing.state, failing.pauseMs], ['open', 2_000])
+  t.equal(failing.failed(5_010, 6_001), false, 'the failure of the current trial does not count again')
+  t.equal(failing.pauseMs, 2_000)
+
+  const responding = opened()
+  responding.halfOpen(10)
+  responding.started(10)
+  responding.started(5_010)
+  responding.succeeded(6_000)
+  t.equal(responding.failed(5_010, 7_000), false, 'the target responded during the request')
+  t.equal(responding.state, 'closed')
+})
+
+t.test('CircuitBreaker waits longer after each failed trial, up to a limit', async (t) => {
   const circuit = opened()
   for (const [at, pauseMs] of [
     [10, 2_000],
@@ -95,9 +130,9 @@ function timed() {
   const fail = (times: number) => {
     for (let i = 0; i < times; i++) {
       clock.ms += 1
-      circuit.started(clock.ms)
+      const trial = circuit.started(clock.ms)
       circuit.failed(clock.ms, clock.ms)
-      circuit.ended(clock.ms)
+      circuit.ended(trial)
     }
   }
   return { clock, changes, circuit, fail, rejectsForMs: () => circuit.rejectsForMs(clock.ms) }
@@ -123,10 +158,10 @@ t.test('rejectsForMs() allows one trial after the pause, and doubles the pause w
   for (let i = 0; i < 5; i++) {
     clock.ms += rejectsForMs() ?? 0
     t.equal(rejectsForMs(), undefined, 'the first request may try')
-    circuit.started(clock.ms)
+    const trial = circuit.started(clock.ms)
     t.equal(rejectsForMs(), 1_000, 'the second request may not')
     circuit.failed(clock.ms, clock.ms)
-    circuit.ended(clock.ms)
+    circuit.ended(trial)
     pauses.push(rejectsForMs())
   }
   t.same(pauses, [2_000, 4_000, 5_000, 5_000, 5_000])
@@ -138,9 +173,9 @@ t.test('succeeded() closes the circuit for all requests', async (t) => {
   fail(5)
   clock.ms += 1_000
   t.equal(rejectsForMs(), undefined)
-  circuit.started(clock.ms)
+  const trial = circuit.started(clock.ms)
   circuit.succeeded(clock.ms)
-  circuit.ended(clock.ms)
+  circuit.ended(trial)
   t.equal(rejectsForMs(), undefined)
   t.same(changes, [false, true])
   fail(4)

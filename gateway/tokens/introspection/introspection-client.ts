@@ -124,7 +124,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 
   async function sendToken(token: string, signal: AbortSignal): Promise<unknown> {
     const startedMs = tickMs()
-    circuit.started(startedMs)
+    const trial = circuit.started(startedMs)
     try {
       const response = await send(token, signal)
       if (isActive(response)) probe.active(token)
@@ -148,7 +148,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       }
       throw error
     } finally {
-      circuit.ended(startedMs)
+      circuit.ended(trial)
     }
   }
 

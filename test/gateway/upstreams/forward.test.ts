@@ -1,16 +1,18 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, createServer as createNetServer } from 'node:net'
+import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { Exchange } from '../../../gateway/upstreams/exchange.ts'
 import { forward } from '../../../gateway/upstreams/forward.ts'
 import type { ForwardRequest } from '../../../gateway/upstreams/forward-request.ts'
 import type { ResolveName } from '../../../gateway/upstreams/name-addresses.ts'
 import { createUpstream } from '../../../gateway/upstreams/upstream.ts'
+import type { CircuitRules } from '../../../platform/circuit-breaker.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { anUpstream } from '../../fixtures/a-gateway.ts'
 import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
+import { until } from '../../fixtures/until.ts'
 
 const FAILURES = 3
 
@@ -19,20 +21,29 @@ const loopback: ResolveName = async () => [{ address: '127.0.0.1', family: 4 }]
 /** A server that forwards with `change`d requests to an upstream whose circuit opens after a few failures. */
 async function startForwarder(
   t: Test,
-  resolve: ResolveName = loopback,
-  start: (request: ForwardRequest) => unknown = forward,
+  {
+    resolve = loopback,
+    start = forward,
+    ejection = { failures: FAILURES, longestPauseMs: 30_000 },
+    tickMs = () => performance.now(),
+  }: {
+    readonly resolve?: ResolveName
+    readonly start?: (request: ForwardRequest) => unknown
+    readonly ejection?: CircuitRules
+    readonly tickMs?: () => number
+  } = {},
 ) {
   const recording = await startRecordingUpstream()
   recording.reply(OK_REPLY)
   const upstream = createUpstream(
     {
       ...anUpstream('api', recording.url.replace('127.0.0.1', 'api.test')),
-      ejection: { failures: FAILURES, longestPauseMs: 30_000 },
+      ejection,
     },
     {
       meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
       resolve,
-      tickMs: () => performance.now(),
+      tickMs,
       logger: { info: () => undefined, warn: () => undefined },
     },
   )
@@ -60,7 +71,7 @@ async function startForwarder(
       endEarly: () => response.end(),
       onBroken: (error) => response.destroy(error as Error),
       onFailure: () => undefined,
-      tickMs: () => performance.now(),
+      tickMs,
       ...change,
     })
   })
@@ -109,9 +120,9 @@ t.test(
   'a lack of file descriptors does not count as a failure of the target, and a missing address does',
   async (t) => {
     let code = 'EMFILE'
-    const { url, upstream, rejections } = await startForwarder(t, () =>
-      Promise.reject(Object.assign(new Error(code), { code })),
-    )
+    const { url, upstream, rejections } = await startForwarder(t, {
+      resolve: () => Promise.reject(Object.assign(new Error(code), { code })),
+    })
     for (let i = 0; i < FAILURES * 2; i++) await send(url)
     t.same(new Set(rejections.map(({ rejected }) => rejected)), new Set(['overloaded']))
     t.equal(upstream.targets.state, 'closed')
@@ -122,13 +133,42 @@ t.test(
   },
 )
 
+/** The gateway tests the target immediately after the first failure. */
+const SENSITIVE: CircuitRules = { failures: 1, longestPauseMs: 1 }
+
+t.test('a request replaces a trial that got no response within 5 s', async (t) => {
+  const clock = { ms: 0 }
+  const { url, recording, upstream, rejections } = await startForwarder(t, {
+    ejection: SENSITIVE,
+    tickMs: () => clock.ms,
+  })
+  recording.reply((socket) => void socket.resetAndDestroy())
+  await send(url)
+  await until('the target accepts a connection', async () => upstream.targets.state === 'half_open')
+  const held: Socket[] = []
+  recording.reply((socket) => void held.push(socket))
+  const slow = send(url)
+  await until('the trial is at the target', async () => held.length === 1)
+  clock.ms += 4_999
+  t.equal((await send(url)).status, 400)
+  t.match(rejections.at(-1), { rejected: 'upstream_ejected' })
+  recording.reply(OK_REPLY)
+  clock.ms += 1
+  t.equal((await send(url)).status, 200)
+  t.equal(upstream.targets.state, 'closed')
+  held[0]?.write(OK_REPLY)
+  t.equal((await slow).status, 200, 'the slow trial gets its response')
+})
+
 t.test('an upgrade that arrives after the client left does not keep its socket', async (t) => {
   const started = Promise.withResolvers<{ exchange: Exchange; left: Promise<unknown> }>()
   let upgrades = 0
-  const { url, recording } = await startForwarder(t, loopback, (request) => {
-    const exchange = new Exchange({ ...request, onUpgrade: () => (upgrades += 1) })
-    exchange.start()
-    started.resolve({ exchange, left: once(request.response, 'close') })
+  const { url, recording } = await startForwarder(t, {
+    start(request) {
+      const exchange = new Exchange({ ...request, onUpgrade: () => (upgrades += 1) })
+      exchange.start()
+      started.resolve({ exchange, left: once(request.response, 'close') })
+    },
   })
   recording.reply(() => undefined)
   const client = connect(Number(new URL(url).port), '127.0.0.1')
