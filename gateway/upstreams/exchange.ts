@@ -49,27 +49,18 @@ export class Exchange implements DispatchHandler {
     response.on('close', () => this.guard(this.#clientClosed))
     upstream.retryBudget.earn()
     const target = upstream.targets.choose()
-    if (target === undefined) this.#ejected()
-    else this.#send(target)
+    if (target === undefined) {
+      this.#ejected()
+      return
+    }
+    this.#enterTarget(target)
+    this.#send(target)
   }
 
   #send(target: Target): void {
     if (this.#over) return
-    const {
-      method,
-      target: path,
-      headers,
-      body,
-      bodyLimitBytes,
-      idleTimeoutMs,
-      onUpgrade,
-      tickMs,
-    } = this.#request
-    this.#target = target
-    this.#attempts += 1
-    this.#attemptStartedMs = tickMs()
+    const { method, target: path, headers, body, bodyLimitBytes, idleTimeoutMs, onUpgrade } = this.#request
     this.#controller = undefined
-    this.#trial = target.started(this.#attemptStartedMs)
     if (body !== undefined)
       this.#body = new RequestBody(body, {
         limitBytes: bodyLimitBytes,
@@ -246,12 +237,13 @@ export class Exchange implements DispatchHandler {
     const next = upstream.targets.choose(this.#target)
     if (next === undefined || !upstream.retryBudget.spend()) return false
     upstream.meter.retried()
+    this.#leaveTarget()
+    this.#enterTarget(next)
     // Discards the rest of the response, and closes the connection of this response.
     this.#discarding = true
     this.#controller?.abort()
     body?.destroy()
     this.#discarding = false
-    this.#leaveTarget()
     // The caller may be the parser of the HTTP client. The next attempt therefore starts after the caller returns.
     queueMicrotask(() => this.guard(() => this.#send(next)))
     return true
@@ -315,6 +307,17 @@ export class Exchange implements DispatchHandler {
     if (this.#remaining === -1) this.#request.eventStreams.delete(this)
     clearTimeout(this.#deadline)
     this.#leaveTarget()
+  }
+
+  /**
+   * Begins an attempt. The target counts the request as soon as it is chosen. Otherwise two retries could both become
+   * its trial.
+   */
+  #enterTarget(target: Target): void {
+    this.#target = target
+    this.#attempts += 1
+    this.#attemptStartedMs = this.#request.tickMs()
+    this.#trial = target.started(this.#attemptStartedMs)
   }
 
   #leaveTarget(): void {

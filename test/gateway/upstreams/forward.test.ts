@@ -24,11 +24,14 @@ async function startForwarder(
   {
     resolve = loopback,
     start = forward,
+    hosts = ['api.test'],
     ejection = { failures: FAILURES, longestPauseMs: 30_000 },
     tickMs = () => performance.now(),
   }: {
     readonly resolve?: ResolveName
     readonly start?: (request: ForwardRequest) => unknown
+    /** Names of the targets. */
+    readonly hosts?: readonly string[]
     readonly ejection?: CircuitRules
     readonly tickMs?: () => number
   } = {},
@@ -37,7 +40,7 @@ async function startForwarder(
   recording.reply(OK_REPLY)
   const upstream = createUpstream(
     {
-      ...anUpstream('api', recording.url.replace('127.0.0.1', 'api.test')),
+      ...anUpstream('api', ...hosts.map((host) => recording.url.replace('127.0.0.1', host))),
       ejection,
     },
     {
@@ -158,6 +161,37 @@ t.test('a request replaces a trial that got no response within 5 s', async (t) =
   t.equal(upstream.targets.state, 'closed')
   held[0]?.write(OK_REPLY)
   t.equal((await slow).status, 200, 'the slow trial gets its response')
+})
+
+t.test('two requests that fail at the same time are not both retried as the trial of a target', async (t) => {
+  const notFound = Object.assign(new Error('ENOTFOUND'), { code: 'ENOTFOUND' })
+  const failing = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
+  const recovering = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
+  let lookups = 0
+  const { url, recording, upstream, rejections, change } = await startForwarder(t, {
+    hosts: ['failing.test', 'recovering.test'],
+    ejection: SENSITIVE,
+    async resolve(hostname) {
+      if (hostname === 'failing.test') return failing.promise
+      lookups += 1
+      if (lookups === 1) throw notFound
+      return recovering.promise
+    },
+  })
+  const [first, second] = upstream.targets.all
+  await send(url) // the second target
+  t.same([first?.state, second?.state], ['closed', 'open'])
+
+  change({ retries: { attempts: 2, on: ['connect'] } })
+  const replies = [send(url), send(url)]
+  await until('both requests are at the first target', async () => first?.outstanding === 2)
+  await new Promise(setImmediate) // a request asks for its connection at the end of the iteration
+  recovering.resolve(await loopback(''))
+  await until('the second target accepts a connection', async () => second?.state === 'half_open')
+  failing.reject(notFound)
+  t.same((await Promise.all(replies)).map(({ status }) => status).toSorted(), [200, 400])
+  t.equal(recording.requests.length, 1)
+  t.match(rejections.at(-1), { rejected: 'upstream_unreachable' })
 })
 
 t.test('an upgrade that arrives after the client left does not keep its socket', async (t) => {
