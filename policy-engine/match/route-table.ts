@@ -44,6 +44,7 @@ type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 type PathEntry<T> = {
   readonly only: Entry<T> | undefined
   readonly choice: HeaderChoice<Entry<T>> | undefined
+  readonly isWide: boolean
 }
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
@@ -64,6 +65,7 @@ const MAX_PARAMETER_LENGTH = 1_048_576 // request targets have a much lower limi
  * If the headers do not match any route, the result is `not_found`, even if a wider path would match.
  *
  * If only routes with other methods match a path, the result is `method_not_allowed`.
+ * A wide route does not match reserved paths.
  * HEAD matches GET routes unless a route of the same shape lists HEAD.
  * @throws {Error} on a malformed template, an unknown method, or two routes with the same shape, method and headers.
  * `loadPolicies()` reports these problems earlier, with their locations.
@@ -97,22 +99,24 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
   const isHeadGet = methods.has('GET') && !methods.has('HEAD')
   if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
-  const find = (method: string, key: string) =>
-    router.find((isHeadGet && method === 'HEAD' ? 'GET' : method) as HTTPMethod, key)
+  /** Returns null if only a wide route matches a reserved path. `key` is the protected path. */
+  const find = (method: string, path: string, key: string) => {
+    const found = router.find((isHeadGet && method === 'HEAD' ? 'GET' : method) as HTTPMethod, key)
+    return found !== null && (found.store as PathEntry<T>).isWide && isReservedPath(path) ? null : found
+  }
   return Object.freeze({
     match(method: string, path: string, request: HeaderSource = NO_HEADERS): Match<T> {
       if (!path.startsWith('/')) return NOT_FOUND
       const key = protect(path)
       if (methods.has(method)) {
-        const found = find(method, key)
+        const found = find(method, path, key)
         if (found !== null) {
           const { only, choice } = found.store as PathEntry<T>
           const entry = choice === undefined ? only : chooseByHeaders(choice, request)
-          if (entry === undefined || (entry.route.isWide === true && isReservedPath(path))) return NOT_FOUND
-          return toMatch(entry, found.params)
+          return entry === undefined ? NOT_FOUND : toMatch(entry, found.params)
         }
       }
-      const allow = known.filter((other) => other !== method && find(other, key) !== null)
+      const allow = known.filter((other) => other !== method && find(other, path, key) !== null)
       return allow.length === 0 ? NOT_FOUND : { kind: 'method_not_allowed', allow }
     },
     routesAt(path: string): ReadonlyMap<string, readonly T[]> {
@@ -120,7 +124,7 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
       if (!path.startsWith('/')) return found
       const key = protect(path)
       for (const method of known) {
-        const pathEntry = find(method, key)?.store as PathEntry<T> | undefined
+        const pathEntry = find(method, path, key)?.store as PathEntry<T> | undefined
         if (pathEntry !== undefined)
           found.set(
             method,
@@ -166,11 +170,12 @@ function groupKey(method: string, template: PathTemplate): string {
   return `${method} ${shapeOf(template)}`
 }
 
-function toPathEntry<T>(candidates: readonly Candidate<Entry<T>>[]): PathEntry<T> {
+function toPathEntry<T extends Routable>(candidates: readonly Candidate<Entry<T>>[]): PathEntry<T> {
   const [first] = candidates
+  const isWide = first?.route.route.isWide === true // all candidates have the same path template
   return candidates.length === 1 && first?.headers.length === 0
-    ? { only: first.route, choice: undefined }
-    : { only: undefined, choice: compileHeaderChoice(candidates) }
+    ? { only: first.route, choice: undefined, isWide }
+    : { only: undefined, choice: compileHeaderChoice(candidates), isWide }
 }
 
 function entriesAt<T>({ only, choice }: PathEntry<T>): readonly Entry<T>[] {

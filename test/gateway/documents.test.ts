@@ -65,6 +65,31 @@ for (const path of [
     t.equal(upstream.bytes, '')
   })
 
+t.test('a wide route adds no method to a reserved path', async (t) => {
+  const { gateway, upstream, authorizationServer } = await startGatewayUnderTest(t, {
+    policy: `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+routes:
+  - { name: wide, match: { methods: [GET, DELETE, OPTIONS], path: "/**" } }
+`,
+  })
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(gateway.url + path, { method, headers })
+    const error = /"error":"(\w+)"/.exec(await response.text())?.[1]
+    return [response.status, error, response.headers.get('allow')]
+  }
+  const preflight = { origin: 'https://app.test', 'access-control-request-method': 'GET' }
+  t.same(await ask('DELETE', '/openapi.json'), [405, 'method_not_allowed', 'GET, HEAD, OPTIONS'])
+  t.same(await ask('OPTIONS', '/openapi.json'), [204, undefined, 'GET, HEAD, OPTIONS'])
+  t.same(await ask('OPTIONS', '/openapi.json', preflight), [204, undefined, 'GET, HEAD, OPTIONS'])
+  t.same(await ask('GET', '/api/oauth/token'), [405, 'method_not_allowed', 'OPTIONS, POST'])
+  for (const method of ['GET', 'PUT', 'OPTIONS'])
+    t.same(await ask(method, '/internal/revocations'), [404, 'not_found', null], method)
+  t.equal(upstream.bytes + authorizationServer.bytes, '')
+})
+
 t.test('/ is a page for a browser and a JSON index for other clients', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const json = await fetch(gateway.url)

@@ -207,6 +207,24 @@ t.test(
   },
 )
 
+t.test('a wide route does not match reserved paths, and its methods are not allowed there', async (t) => {
+  const table = buildRouteTable<Line & { readonly isWide?: boolean }>([
+    { ...readLine('POST,OPTIONS /api/oauth/token') },
+    { ...readLine('GET /openapi.json') },
+    { ...readLine('GET,OPTIONS,DELETE /**'), isWide: true },
+    { ...readLine('PATCH /{a}/{b}'), isWide: true },
+  ])
+  t.equal(say(table.match('GET', '/api/oauth/token')), '405 OPTIONS,POST')
+  t.equal(say(table.match('PUT', '/api/oauth/token')), '405 OPTIONS,POST')
+  t.equal(say(table.match('OPTIONS', '/openapi.json')), '405 GET,HEAD')
+  t.equal(say(table.match('DELETE', '/openapi.json')), '405 GET,HEAD')
+  for (const method of ['GET', 'PATCH', 'PUT', 'OPTIONS'])
+    t.equal(say(table.match(method, '/internal/revocations')), '404', method)
+  t.strictSame([...table.routesAt('/api/oauth/token').keys()], ['OPTIONS', 'POST'])
+  t.strictSame([...table.routesAt('/internal/revocations').keys()], [])
+  t.equal(say(table.match('PUT', '/api/other')), '405 DELETE,GET,HEAD,OPTIONS,PATCH')
+})
+
 t.test('match() terminates on long paths with many near matches', async (t) => {
   const table = tableOf(
     'GET /a/{x}/b/{y}/c',
