@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import { createSemaphore } from '../../platform/semaphore.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
 import { consentPage, readRedirectTarget } from '../consent/consent-page.ts'
 import {
@@ -15,7 +16,6 @@ import {
 } from '../consent/scope-selection.ts'
 import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
-import { createSemaphore } from '../sign-in/semaphore.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import { createSignInThrottle, type ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
 import { explainFailure } from './explain-failure.ts'
@@ -60,6 +60,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
   const throttle = createSignInThrottle(limits.signIn, options.nowMs)
+  // Each hash takes one core and 19 MiB. The limit keeps the server responsive during many concurrent sign-ins.
   const hashing = createSemaphore(limits.passwordHashes)
 
   /**
@@ -243,8 +244,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         })
       const raced = throttle.attempt(username, request.ip)
       if (raced !== undefined) return rejectThrottled(request, reply, raced)
-      const account = await hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
-      if (account === 'busy') {
+      const verification = hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
+      if (verification === undefined) {
         await failed('busy')
         return sendErrorPage(reply, {
           status: 503,
@@ -254,6 +255,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           retryAfterSeconds: 2,
         })
       }
+      const account = await verification
       if (account === undefined) {
         await failed('wrong_credentials')
         return showSignIn(request, reply, interaction, {

@@ -1,12 +1,12 @@
 import { CircuitBreaker } from '../../../platform/circuit-breaker.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import { describeFailure, type Logger } from '../../../platform/logging/logger.ts'
+import { createSemaphore } from '../../../platform/semaphore.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { UnverifiableError } from '../unverifiable-error.ts'
 import { IntrospectionError, type IntrospectionErrorCode } from './introspection-error.ts'
 import { type IntrospectionTransportOptions, openIntrospectionTransport } from './introspection-transport.ts'
 import { createRequestProbe } from './request-probe.ts'
-import { createSemaphore } from './semaphore.ts'
 
 /**
  * Outcome of an introspection: a response, or an error code. The outcome is a metric label, so the set of values is
@@ -185,26 +185,21 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   async function callWithinLimits(token: string): Promise<unknown> {
     rejectWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
-    const slot = semaphore.acquire(signal)
-    if (slot === undefined)
+    const response = semaphore.run(async () => {
+      // The circuit may have opened while this call was queued.
+      rejectWhileSuspended()
+      return await introspectNow(token, signal)
+    }, signal)
+    if (response === undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_OVERLOAD',
         'The queue for introspection requests is full.',
         { retryAfterMs: OVERLOAD_RETRY_MS },
       )
     try {
-      await slot
-    } catch (cause) {
-      throw tooLate(timeoutMs, cause)
-    }
-    try {
-      // The circuit may have opened while this call was queued.
-      rejectWhileSuspended()
-      return await introspectNow(token, signal)
+      return await response
     } catch (error) {
       throw error instanceof UnverifiableError || !signal.aborted ? error : tooLate(timeoutMs, error)
-    } finally {
-      semaphore.release()
     }
   }
 
