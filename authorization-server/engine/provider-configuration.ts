@@ -12,8 +12,8 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
+import { hashId } from '../store/artifact-record.ts'
 import { hashClientSecret } from './client-secret.ts'
-import { hashGrantId } from './provider-events.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
   readonly clientId: string
@@ -96,7 +96,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     revokeGrantPolicy: () => true,
     extraTokenClaims: (_ctx, token) =>
       token.kind === 'AccessToken' && 'grantId' in token && typeof token.grantId === 'string'
-        ? { grant: hashGrantId(token.grantId) }
+        ? { grant: hashId(token.grantId) }
         : undefined,
     clientBasedCORS: () => true, // the endpoints set their own CORS headers before the engine sees a request
     cookies: cookies(options),

@@ -1,7 +1,7 @@
-import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { hashId } from '../store/artifact-record.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 
 const REJECTIONS = {
@@ -79,7 +79,7 @@ export function reportProviderEvents(
       kind: 'grant_revoked',
       clientId: ctx.oidc.client?.clientId,
       accountId: ownerOf(ctx),
-      grant: hashGrantId(grantId),
+      grant: hashId(grantId),
       reason: revocationReason(ctx),
       origin: originOf(ctx.req),
     }),
@@ -94,7 +94,7 @@ function tokenEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined):
     clientId: ctx.oidc.client?.clientId ?? '',
     accountId: token?.accountId,
     scope: token?.scope,
-    grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
+    grant: token?.grantId === undefined ? undefined : hashId(token.grantId),
     origin,
   }
 }
@@ -105,7 +105,7 @@ function repeatEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined)
     kind: 'refresh_repeated',
     clientId: ctx.oidc.client?.clientId ?? '',
     accountId: token?.accountId,
-    grant: token?.grantId === undefined ? undefined : hashGrantId(token.grantId),
+    grant: token?.grantId === undefined ? undefined : hashId(token.grantId),
     origin,
   }
 }
@@ -140,12 +140,4 @@ export function reportInactive(ctx: KoaContextWithOIDC): void {
   if (!isUnknownToken(ctx.path, body.error)) return
   ctx.status = 200
   ctx.body = { active: false }
-}
-
-/**
- * Returns the id of a grant for gateways: base64url of the SHA-256 of the grant id.
- * Introspection responses and the revocation stream contain it. It gives no access.
- */
-export function hashGrantId(grantId: string): string {
-  return hash('sha256', grantId, 'base64url')
 }

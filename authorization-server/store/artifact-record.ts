@@ -79,9 +79,9 @@ function hashOrUndefined(value: string | undefined): string | undefined {
 }
 
 /**
- * Hashes an id for the store: base64url of its SHA-256.
- * Ids are bearer values (codes, tokens, session cookies) with at least 128 random bits, so a plain hash is safe against
- * guessing.
+ * Hashes an ID for the store and for gateways: base64url of its SHA-256. Gateways get the hash of a grant ID in
+ * introspection responses and revocations. IDs are bearer values (codes, tokens, session cookies) with at least 128
+ * random bits, so a plain hash is safe against guessing.
  */
 export function hashId(id: string): string {
   return hash('sha256', id, 'base64url')

@@ -4,12 +4,10 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import t from 'tap'
 import type { EngineEvent } from '../../../authorization-server/engine/engine-events.ts'
 import {
-  hashGrantId,
   isUnknownToken,
   reportInactive,
   reportProviderEvents,
 } from '../../../authorization-server/engine/provider-events.ts'
-import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 
 const origin = { requestId: 'request-1', clientAddress: '192.0.2.7' }
 const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // of the grant ID `secret`
@@ -172,9 +170,4 @@ t.test('§2.2 of RFC 7662: reportInactive() replaces only the error for an unkno
     [INTROSPECTION, undefined],
   ]
   for (const [path, body] of unchanged) t.strictSame(after(path, body), [400, body])
-})
-
-t.test('the grant ID for gateways and the ID in the store are the base64url SHA-256 of the ID', async (t) => {
-  for (const hash of [hashGrantId, hashId])
-    t.equal(hash('secret'), 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols')
 })
