@@ -1,8 +1,8 @@
 import { REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
+import { revocationName } from '../../platform/revocation-name.ts'
 import { attemptRedis, REDIS_KEYS, readRedisClock } from './redis.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import {
-  accountName,
   accountRevocation,
   keepSeconds,
   REMOVED_ACCOUNT_AT_SECONDS,
@@ -54,7 +54,7 @@ export function redisAccounts(redis: ScriptedRedis, context: RevocationContext):
         REDIS_KEYS.username(username),
         REDIS_KEYS.origin(origin),
         REVOCATION_STREAM,
-        revokedKey('subject', accountName(id, context)),
+        revokedKey('subject', revocationName(context.issuer, id)),
       ]
       const entry = accountRevocation(id, context, await readRedisClock(redis))
       await attemptRedis(() =>

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
+import { revocationName } from '../../platform/revocation-name.ts'
 
 /** The issuer of the tokens, and their lifetime. */
 export type RevocationContext = {
@@ -33,14 +33,9 @@ export const REMOVED_ACCOUNT_AT_SECONDS = 253_402_300_799
 export function accountRevocation(accountId: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({
     ...withoutNames(context, nowSeconds),
-    subject: accountName(accountId, context),
+    subject: revocationName(context.issuer, accountId),
     atSeconds: REMOVED_ACCOUNT_AT_SECONDS,
   })
-}
-
-/** Returns the id of an account for gateways: a hash of issuer and subject. */
-export function accountName(accountId: string, { issuer }: RevocationContext): string {
-  return hash('sha256', `${issuer}\n${accountId}`, 'base64url')
 }
 
 function withoutNames(context: RevocationContext, nowSeconds: number): Revocation {

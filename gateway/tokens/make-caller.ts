@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { revocationName } from '../../platform/revocation-name.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { Confirmation } from '../../policy-engine/decide/confirmation.ts'
 import type { NamedClaims } from '../../policy-engine/decide/named-claims.ts'
@@ -39,8 +39,7 @@ export function makeCaller(facts: TokenFacts): Caller {
     expiresAtSeconds: facts.expiresAtSeconds,
     notBeforeSeconds: facts.notBeforeSeconds,
     issuedAtSeconds: facts.issuedAtSeconds,
-    // RFC 7519 section 4.1.7: a `jti` is unique only within its issuer. An issuer identifier contains no line break.
-    tokenId: typeof tokenId === 'string' ? hash('sha256', `${issuer}\n${tokenId}`, 'base64url') : undefined,
+    tokenId: typeof tokenId === 'string' ? revocationName(issuer, tokenId) : undefined,
     grant: facts.grant,
     confirmation: facts.confirmation,
     claims: facts.claims,

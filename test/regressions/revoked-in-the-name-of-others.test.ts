@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { subjectName } from '../../gateway/tokens/revocation/revoked-tokens.ts'
 import { readRevocation, writeRevocation } from '../../oauth/revocation.ts'
 import { relayRevocation } from '../../platform/redis/publish-revocation.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
+import { revocationName } from '../../platform/revocation-name.ts'
 import { aRevocation } from '../fixtures/a-revocation.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 
@@ -15,7 +15,7 @@ t.teardown(async () => {
 })
 const now = 1_800_000_000
 const ofA = (atSeconds: number, change = {}) => ({
-  ...aRevocation({ subject: subjectName('https://a.test', 'user-1'), atSeconds, ...change }),
+  ...aRevocation({ subject: revocationName('https://a.test', 'user-1'), atSeconds, ...change }),
   issuer: 'https://a.test',
 })
 

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import type { Revocation } from '../../../oauth/revocation.ts'
 import { revokedKey } from '../../../platform/redis/revocation-keys.ts'
+import { revocationName } from '../../../platform/revocation-name.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 
 /**
@@ -95,15 +95,10 @@ export function createRevokedTokens(options: {
       if (grant !== undefined && entryBy(issuer, grants?.peek(grant)) !== undefined) return true
       if (tokenId !== undefined && entryBy(issuer, tokens?.peek(tokenId)) !== undefined) return true
       if (subjects === undefined || subject === undefined) return false
-      const entry = entryBy(issuer, subjects.peek(subjectName(issuer, subject)))
+      const entry = entryBy(issuer, subjects.peek(revocationName(issuer, subject)))
       return entry !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= entry.atSeconds)
     },
   }
-}
-
-/** Returns the name of a subject in a revocation. */
-export function subjectName(issuer: string, subject: string): string {
-  return hash('sha256', `${issuer}\n${subject}`, 'base64url')
 }
 
 function put(entries: RevocationEntries, name: string, entry: Omit<RevocationEntry, 'next'>): void {
@@ -144,7 +139,7 @@ export async function isMarkedRevoked(redis: Pick<Redis, 'mget'>, caller: Caller
   const [ofGrant, ofToken, ofSubject] = await redis.mget(
     revokedKey('grant', grant ?? '-'),
     revokedKey('token', tokenId ?? '-'),
-    revokedKey('subject', subject === undefined ? '-' : subjectName(issuer, subject)),
+    revokedKey('subject', subject === undefined ? '-' : revocationName(issuer, subject)),
   )
   if (typeof ofGrant === 'string' || typeof ofToken === 'string') return true
   return typeof ofSubject === 'string' && !(Number(issuedAtSeconds ?? 0) > Number(ofSubject))

@@ -1,6 +1,5 @@
-import { hash } from 'node:crypto'
 import type { Revocation } from '../../../oauth/revocation.ts'
-import { subjectName } from './revoked-tokens.ts'
+import { revocationName } from '../../../platform/revocation-name.ts'
 import { asObject, type SecurityEvent } from './verify-security-event.ts'
 
 export type EventMeaning = {
@@ -70,12 +69,12 @@ function nameOfSubject(value: unknown, issuer: string): string | undefined {
     return subject['user'] === undefined ? undefined : nameOfSubject(subject['user'], issuer)
   const { iss, sub } = subject
   if (format !== 'iss_sub' && format !== 'iss-sub') return undefined
-  return iss === issuer && typeof sub === 'string' && sub !== '' ? subjectName(issuer, sub) : undefined
+  return iss === issuer && typeof sub === 'string' && sub !== '' ? revocationName(issuer, sub) : undefined
 }
 
 /** Reads a `jwt_id` subject, the only one that names a token by its claims. */
 function nameOfToken(value: unknown, issuer: string): string | undefined {
   const { format, subject_type, iss, jti } = asObject(value) ?? {}
   if ((format ?? subject_type) !== 'jwt_id' || iss !== issuer || typeof jti !== 'string') return undefined
-  return hash('sha256', `${issuer}\n${jti}`, 'base64url')
+  return revocationName(issuer, jti)
 }

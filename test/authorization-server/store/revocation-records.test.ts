@@ -1,6 +1,5 @@
 import t from 'tap'
 import {
-  accountName,
   accountRevocation,
   createRevokedGrantCache,
   grantRevocation,
@@ -19,7 +18,6 @@ t.test('the entry of a grant and the entry of an account are exactly these texts
     grantRevocation('hash', context, 1_000),
     '{"iss":"https://login.example.com","grant":"hash","at":1000,"exp":1900}',
   )
-  t.equal(accountName('account-1', context), NAME)
   t.equal(
     accountRevocation('account-1', context, 1_000),
     `{"iss":"https://login.example.com","subject":"${NAME}","at":253402300799,"exp":1900}`,

@@ -9,7 +9,8 @@ import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { LoggedRevocation, Store, StoredAccount } from '../../../authorization-server/store/store.ts'
-import { isMarkedRevoked, subjectName } from '../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { isMarkedRevoked } from '../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { revocationName } from '../../../platform/revocation-name.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
@@ -471,7 +472,7 @@ async function contract(
     await store.accounts.remove('gone')
     const logged = await store.revocations.readAfter(from, 10)
     t.equal(logged?.length, 1)
-    t.match(logged, [{ revocation: { grant: undefined, subject: subjectName(WHOSE.issuer, 'gone') } }])
+    t.match(logged, [{ revocation: { grant: undefined, subject: revocationName(WHOSE.issuer, 'gone') } }])
     const revokedUpTo = logged?.[0]?.revocation.atSeconds ?? 0
     t.ok(revokedUpTo > 100_000_000_000, 'also tokens of a server whose clock is ahead')
     t.equal(await store.accounts.findById('gone'), undefined)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { TokenCache } from '../../../../gateway/tokens/cache/token-cache.ts'
 import type { IntrospectionResult, TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
 import { createTokenValidator } from '../../../../gateway/tokens/cache/token-validator.ts'
-import { subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { revocationName } from '../../../../platform/revocation-name.ts'
 import type { ClaimSelection } from '../../../../policy-engine/decide/named-claims.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 import { aRevocation } from '../../../fixtures/a-revocation.ts'
@@ -275,7 +275,7 @@ t.test(
     await settle(tokenValidator.validate('before'), 0, issued(10))
     await settle(tokenValidator.validate('undated'), 1, issued(undefined))
     clock.ms = 20_000
-    const subject = subjectName('https://api.test', 'user-1')
+    const subject = revocationName('https://api.test', 'user-1')
     tokenValidator.revoke(aRevocation({ issuer: 'https://api.test', subject, atSeconds: 20 }))
     t.match(tokenValidator.validate('before'), BAD)
     t.match(tokenValidator.validate('undated'), BAD)

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { createRevocationChannels } from '../../../../gateway/tokens/revocation/revocation-channels.ts'
-import { isMarkedRevoked, subjectName } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
 import { type Revocation, writeRevocation } from '../../../../oauth/revocation.ts'
 import { createFailureLog } from '../../../../platform/logging/failure-log.ts'
 import {
@@ -10,6 +10,7 @@ import {
   REVOCATION_FIELD,
   REVOCATION_STREAM,
 } from '../../../../platform/redis/revocation-keys.ts'
+import { revocationName } from '../../../../platform/revocation-name.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 import { aRevocation } from '../../../fixtures/a-revocation.ts'
 import { startRedis } from '../../../fixtures/start-redis.ts'
@@ -143,7 +144,7 @@ t.test('an event of a stream is stored once in Redis, for gateways that start la
   const gateways = await Promise.all([1, 2, 3].map(() => listen(t, { stream: source.url, redis: url })))
   for (const { channels } of gateways)
     await until('the channel is connected', async () => channels.isConnected(ISSUER))
-  const subject = subjectName(ISSUER, 'user-1')
+  const subject = revocationName(ISSUER, 'user-1')
   source.send('revoked', writeRevocation(aRevocation({ issuer: 'https://other.test', token: 'id-1' })))
   source.send('revoked', writeRevocation(aRevocation({ grant: 'grant-1', subject, atSeconds: 100 })))
   await until('the entries are written', async () => (await redis.xlen(REVOCATION_STREAM)) === 3)

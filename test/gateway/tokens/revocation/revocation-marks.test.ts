@@ -1,11 +1,8 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import {
-  createRevokedTokens,
-  isMarkedRevoked,
-  subjectName,
-} from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { createRevokedTokens, isMarkedRevoked } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
 import { relayRevocation } from '../../../../platform/redis/publish-revocation.ts'
+import { revocationName } from '../../../../platform/revocation-name.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 import { aRevocation } from '../../../fixtures/a-revocation.ts'
 import { startRedis } from '../../../fixtures/start-redis.ts'
@@ -20,7 +17,7 @@ const ROWS = [
   [undefined, true],
 ] as const
 const revocation = {
-  ...aRevocation({ subject: subjectName(issuer, 'user-1'), atSeconds: REVOKED_AT }),
+  ...aRevocation({ subject: revocationName(issuer, 'user-1'), atSeconds: REVOKED_AT }),
   issuer,
 }
 
