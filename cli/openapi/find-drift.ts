@@ -3,7 +3,7 @@ import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { CompiledPolicies, CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { compileScopeCheck, type ScopeCheck } from '../../policy-engine/decide/scope-check.ts'
-import { parsePathTemplate, shapeOf } from '../../policy-engine/match/path-template.ts'
+import { readPathTemplate, shapeOf } from '../../policy-engine/match/path-template.ts'
 import { compareScopes } from '../commands/diff/compare-access.ts'
 import { describeScopes } from '../commands/diff/describe-route.ts'
 import { freshSegments, representativePaths } from '../commands/diff/representative-requests.ts'
@@ -26,13 +26,13 @@ export function findDrift(options: {
   const templates = [
     ...operations.map(({ servedPath }) => servedPath),
     ...policies.routes.map(({ path }) => path),
-  ].map(readTemplate)
+  ].map(readPathTemplate)
   const fresh = freshSegments(templates)
   const diagnostics: Diagnostic[] = []
   const described = new Set<string>()
   for (const operation of operations) {
     const { method, servedPath: path, at } = operation
-    const template = readTemplate(path)
+    const template = readPathTemplate(path)
     described.add(`${method} ${shapeOf(template)}`)
     const [example = path] = representativePaths(template, fresh, 0)
     const match = policies.match(method, example)
@@ -52,7 +52,7 @@ export function findDrift(options: {
     diagnostics.push(...compare(operation, match.route, options))
   }
   for (const route of policies.routes) {
-    const template = readTemplate(route.path)
+    const template = readPathTemplate(route.path)
     const missing = route.methods.filter((method) => !described.has(`${method} ${shapeOf(template)}`))
     // The contract describes a wildcard route if it describes one path that the route matches.
     if (missing.length === 0 || (template.below && described.has(`route ${route.policy.name}`))) continue
@@ -71,7 +71,7 @@ export function findDrift(options: {
 }
 
 function isByHeaders({ matchHeaders, methods, path }: CompiledRoute, method: string, shape: string): boolean {
-  return matchHeaders.length > 0 && methods.includes(method) && shapeOf(readTemplate(path)) === shape
+  return matchHeaders.length > 0 && methods.includes(method) && shapeOf(readPathTemplate(path)) === shape
 }
 
 function compare(
@@ -115,10 +115,4 @@ function compare(
     diagnostics.push(diagnostic('O304', message, location, { related }))
   }
   return diagnostics
-}
-
-function readTemplate(path: string) {
-  const template = parsePathTemplate(path)
-  if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
-  return template
 }

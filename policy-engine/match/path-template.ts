@@ -40,6 +40,16 @@ export function parsePathTemplate(path: string): PathTemplate | TemplateProblem 
   return { segments, below }
 }
 
+/**
+ * Parses the path template of a loaded route.
+ * @throws {Error} on a malformed template. `loadPolicies()` reports it earlier, with its location.
+ */
+export function readPathTemplate(path: string): PathTemplate {
+  const template = parsePathTemplate(path)
+  if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
+  return template
+}
+
 /** Returns the path of a URL, or the text with a leading slash. */
 function withSlash(path: string): string {
   return /^[a-z]+:\/\/[^/]*(\/.*)?$/i.exec(path)?.[1] ?? `/${path}`

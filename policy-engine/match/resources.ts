@@ -1,6 +1,6 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataPath } from '../../oauth/metadata.ts'
-import { type PathTemplate, parsePathTemplate } from './path-template.ts'
+import { type PathTemplate, readPathTemplate } from './path-template.ts'
 
 /** Configuration of a resource. A missing field has the value of the whole API. */
 export type ResourceSettings = {
@@ -73,8 +73,7 @@ export function compileResources(options: ResourcesOptions): Resources {
     all: Object.freeze([root, ...parts]),
     of: (path: string) => longestFirst.find((resource) => isIn(path, resource)) ?? root,
     ofTemplate(template: string) {
-      const parsed = parsePathTemplate(template)
-      if ('problem' in parsed) throw new Error(`route path "${template}": ${parsed.problem}`)
+      const parsed = readPathTemplate(template)
       const found: Resource[] = []
       for (const resource of longestFirst) {
         const relation = fits(parsed, resource.path.slice(1).split('/'))

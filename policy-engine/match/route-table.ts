@@ -9,7 +9,7 @@ import {
   entriesOf,
   type HeaderChoice,
 } from './header-choice.ts'
-import { type PathTemplate, parsePathTemplate, shapeOf } from './path-template.ts'
+import { type PathTemplate, readPathTemplate, shapeOf } from './path-template.ts'
 import { isReservedPath } from './reserved-paths.ts'
 
 /** Result of matching a request. `params` has no prototype. Its key `**` holds the text that `**` matched. */
@@ -145,7 +145,7 @@ type Group<T> = {
 /** Groups routes by method and shape. HEAD has groups only if a route lists HEAD. */
 function* groupRoutes<T extends Routable>(routes: readonly T[]): Steps<ReadonlyMap<string, Group<T>>> {
   yield
-  const parsed = routes.map((route) => ({ route, template: readTemplate(route.path) }))
+  const parsed = routes.map((route) => ({ route, template: readPathTemplate(route.path) }))
   const withOwnHead = new Set(
     parsed.flatMap(({ route, template }) => (route.methods.includes('HEAD') ? [shapeOf(template)] : [])),
   )
@@ -181,12 +181,6 @@ function toPathEntry<T extends Routable>(candidates: readonly Candidate<Entry<T>
 function entriesAt<T>({ only, choice }: PathEntry<T>): readonly Entry<T>[] {
   if (choice !== undefined) return entriesOf(choice)
   return only === undefined ? [] : [only]
-}
-
-function readTemplate(path: string): PathTemplate {
-  const template = parsePathTemplate(path)
-  if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
-  return template
 }
 
 /**

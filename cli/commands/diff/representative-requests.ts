@@ -1,5 +1,5 @@
 import type { HeaderValue } from '../../../policy-engine/load/policy-route.ts'
-import { type PathTemplate, parsePathTemplate } from '../../../policy-engine/match/path-template.ts'
+import { type PathTemplate, readPathTemplate } from '../../../policy-engine/match/path-template.ts'
 import { buildTemplateTree, intersectTemplates } from './overlapping-templates.ts'
 
 /** The properties of a route that determine its matching requests. */
@@ -38,7 +38,7 @@ export function representativeRequests(
 ): readonly RepresentativeRequest[] {
   const cache = new Map<string, PathTemplate>()
   const read = (path: string): PathTemplate => {
-    const known = cache.get(path) ?? readTemplate(path)
+    const known = cache.get(path) ?? readPathTemplate(path)
     cache.set(path, known)
     return known
   }
@@ -79,12 +79,6 @@ function serves({ methods }: Matching, method: string): boolean {
  */
 function methodsOf(routes: readonly Matching[]): ReadonlySet<string> {
   return new Set(routes.flatMap((one) => one.methods))
-}
-
-function readTemplate(path: string): PathTemplate {
-  const template = parsePathTemplate(path)
-  if ('problem' in template) throw new Error(`route path "${path}": ${template.problem}`)
-  return template
 }
 
 /**
