@@ -1,5 +1,5 @@
 import { isValueCharacter, TOKEN_CHARACTERS } from './characters.ts'
-import { UpstreamError } from './upstream-error.ts'
+import { malformedResponse } from './upstream-error.ts'
 
 const CR = 13
 const LF = 10
@@ -68,7 +68,8 @@ export class ChunkedDecoder {
       case 'extension':
         this.#countLine()
         if (byte === CR) this.#state = 'size-lf'
-        else if (!isValueCharacter(byte)) throw malformed('a chunk extension has an invalid character')
+        else if (!isValueCharacter(byte))
+          throw malformedResponse('a chunk extension has an invalid character')
         break
       case 'size-lf':
         expect(byte, LF)
@@ -98,25 +99,25 @@ export class ChunkedDecoder {
   #takeSize(byte: number): void {
     const digit = HEX[byte] as number
     if (digit >= 0) {
-      if (++this.#digits > MAX_SIZE_DIGITS) throw malformed('a chunk is too large')
+      if (++this.#digits > MAX_SIZE_DIGITS) throw malformedResponse('a chunk is too large')
       this.#size = this.#size * 16 + digit
       return
     }
-    if (this.#digits === 0) throw malformed('a chunk has no size')
+    if (this.#digits === 0) throw malformedResponse('a chunk has no size')
     if (byte === CR) this.#state = 'size-lf'
     else if (byte === SEMICOLON) this.#state = 'extension'
-    else throw malformed('a chunk size is not a hexadecimal number')
+    else throw malformedResponse('a chunk size is not a hexadecimal number')
   }
 
   #countLine(): void {
-    if (++this.#lineBytes > MAX_SIZE_LINE) throw malformed('a chunk extension is too long')
+    if (++this.#lineBytes > MAX_SIZE_LINE) throw malformedResponse('a chunk extension is too long')
   }
 
   #takeTrailer(byte: number): void {
-    if (++this.#trailerBytes > MAX_TRAILERS) throw malformed('its trailers are too large')
+    if (++this.#trailerBytes > MAX_TRAILERS) throw malformedResponse('its trailers are too large')
     if (byte === CR) this.#state = 'last-lf'
     else if (isValueCharacter(byte)) this.#line += String.fromCharCode(byte)
-    else throw malformed('a trailer has an invalid character')
+    else throw malformedResponse('a trailer has an invalid character')
   }
 
   #endTrailer(): void {
@@ -126,7 +127,8 @@ export class ChunkedDecoder {
     }
     let at = 0
     while (TOKEN_CHARACTERS[this.#line.charCodeAt(at)] === 1) at += 1
-    if (at === 0 || this.#line.charCodeAt(at) !== COLON) throw malformed('a trailer has an invalid name')
+    if (at === 0 || this.#line.charCodeAt(at) !== COLON)
+      throw malformedResponse('a trailer has an invalid name')
     this.#line = ''
     this.#state = 'trailer'
   }
@@ -140,9 +142,5 @@ for (let digit = 0; digit < 16; digit++) {
 }
 
 function expect(byte: number, wanted: number): void {
-  if (byte !== wanted) throw malformed('a chunk or trailer has an invalid line end')
-}
-
-function malformed(what: string): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the response is malformed: ${what}`)
+  if (byte !== wanted) throw malformedResponse('a chunk or trailer has an invalid line end')
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isValueCharacter, TOKEN_CHARACTERS } from './characters.ts'
-import { UpstreamError } from './upstream-error.ts'
+import { malformedResponse } from './upstream-error.ts'
 
 /** Status line and headers of a response, with its framing and the use of its connection. */
 export type ResponseHead = {
@@ -44,25 +44,26 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     const nameFrom = at
     let code = text.charCodeAt(at)
     while (TOKEN_CHARACTERS[code] === 1) code = text.charCodeAt(++at)
-    if (code !== COLON || at === nameFrom) throw malformed('a header has an invalid name')
-    if (++count > MAX_HEADERS) throw malformed('there are too many headers')
+    if (code !== COLON || at === nameFrom) throw malformedResponse('a header has an invalid name')
+    if (++count > MAX_HEADERS) throw malformedResponse('there are too many headers')
     const name = text.slice(nameFrom, at).toLowerCase()
     code = text.charCodeAt(++at)
     while (code === SPACE || code === TAB) code = text.charCodeAt(++at)
     const valueFrom = at
     while (isValueCharacter(code)) code = text.charCodeAt(++at)
-    if (code !== CR || text.charCodeAt(at + 1) !== LF) throw malformed('a header has an invalid character')
+    if (code !== CR || text.charCodeAt(at + 1) !== LF)
+      throw malformedResponse('a header has an invalid character')
     let valueTo = at
     while (valueTo > valueFrom && isBlank(text.charCodeAt(valueTo - 1))) valueTo -= 1
     at += 2
     const value = text.slice(valueFrom, valueTo)
     switch (name) {
       case LENGTH:
-        if (contentLength !== undefined) throw malformed('it has two Content-Length headers')
+        if (contentLength !== undefined) throw malformedResponse('it has two Content-Length headers')
         contentLength = value
         break
       case 'transfer-encoding':
-        if (coding !== undefined) throw malformed('it has two Transfer-Encoding headers')
+        if (coding !== undefined) throw malformedResponse('it has two Transfer-Encoding headers')
         coding = value
         break
       case 'connection':
@@ -72,20 +73,20 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     add(headers, name, value)
   }
   if (contentLength !== undefined) {
-    if (!DIGITS.test(contentLength)) throw malformed('its Content-Length is not a number')
+    if (!DIGITS.test(contentLength)) throw malformedResponse('its Content-Length is not a number')
     // Some parsers read leading zeros as an octal number.
     headers[LENGTH] = String(Number(contentLength))
   }
   if (coding !== undefined) {
-    if (contentLength !== undefined) throw malformed('it has Content-Length and Transfer-Encoding')
-    if (http10) throw malformed('it has Transfer-Encoding in HTTP/1.0')
-    if (coding.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not chunked')
+    if (contentLength !== undefined) throw malformedResponse('it has Content-Length and Transfer-Encoding')
+    if (http10) throw malformedResponse('it has Transfer-Encoding in HTTP/1.0')
+    if (coding.toLowerCase() !== 'chunked') throw malformedResponse('its Transfer-Encoding is not chunked')
   }
   const status = Number(text.slice(9, 12))
   const length = contentLength === undefined ? undefined : Number(contentLength)
   // RFC 9112 section 6.3: content after an interim response would be read as the final response.
   if (status < 200 && (coding !== undefined || (length ?? 0) > 0))
-    throw malformed('an interim response announces content')
+    throw malformedResponse('an interim response announces content')
   return {
     status,
     headers,
@@ -98,15 +99,17 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
 
 /** @returns the position of the first header. */
 function readStatusLine(text: string): number {
-  if (!text.startsWith('HTTP/1.1 ') && !text.startsWith('HTTP/1.0 ')) throw malformed('it is not HTTP/1.x')
+  if (!text.startsWith('HTTP/1.1 ') && !text.startsWith('HTTP/1.0 '))
+    throw malformedResponse('it is not HTTP/1.x')
   const first = text.charCodeAt(9)
   if (first < 0x31 || first > 0x39 || !isDigit(text.charCodeAt(10)) || !isDigit(text.charCodeAt(11)))
-    throw malformed('its status is not a number')
+    throw malformedResponse('its status is not a number')
   let at = 12
   let code = text.charCodeAt(at)
-  if (code !== SPACE && code !== CR) throw malformed('its status is not a number')
+  if (code !== SPACE && code !== CR) throw malformedResponse('its status is not a number')
   while (isValueCharacter(code)) code = text.charCodeAt(++at)
-  if (code !== CR || text.charCodeAt(at + 1) !== LF) throw malformed('its status line has an invalid end')
+  if (code !== CR || text.charCodeAt(at + 1) !== LF)
+    throw malformedResponse('its status line has an invalid end')
   return at + 2
 }
 
@@ -139,8 +142,4 @@ function isDigit(code: number): boolean {
 
 function isBlank(code: number): boolean {
   return code === SPACE || code === TAB
-}
-
-function malformed(what: string): UpstreamError {
-  return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the response is malformed: ${what}`)
 }
