@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.ts'
 
 /** The only parameter that a client may repeat. RFC 8707 section 2. */
@@ -49,9 +50,7 @@ export function readJsonObject(
   if (media?.type !== 'application/json' || (media.charset ?? 'utf-8') !== 'utf-8')
     return { rejected: invalidRequest('Send the client metadata as application/json.') }
   const value = parse(body)
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { rejected: invalidRequest('The body is not a JSON object.') }
-  return { object: value as Readonly<Record<string, unknown>> }
+  return isRecord(value) ? { object: value } : { rejected: invalidRequest('The body is not a JSON object.') }
 }
 
 function parse(body: Buffer | undefined): unknown {

@@ -2,6 +2,7 @@ import { generateKeyPair, type JsonWebKey } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 
 /** A private signing key. Source: RFC 7517 section 4. */
@@ -87,8 +88,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import { type StoredArtifact, StoreError } from './store.ts'
 
 /** An artifact in the format of both stores. */
@@ -25,7 +26,7 @@ export function toArtifactRecord(options: {
 }): ArtifactRecord {
   const { jti, consumed, ...rest } = options.payload as StoredArtifact
   const kept: StoredArtifact = jti === undefined ? rest : { ...rest, jti: null }
-  if (options.model === 'Interaction' && isObject(kept['session'])) {
+  if (options.model === 'Interaction' && isRecord(kept['session'])) {
     const { cookie: _cookie, ...session } = kept['session']
     kept['session'] = session
   }
@@ -59,15 +60,11 @@ export function fromArtifactRecord(
 function parsePayload(payload: string): StoredArtifact {
   try {
     const value: unknown = JSON.parse(payload)
-    if (isObject(value)) return value
+    if (isRecord(value)) return value
   } catch (cause) {
     throw new StoreError('ERR_STORE_DAMAGED', 'A stored artifact is not valid JSON.', { cause })
   }
   throw new StoreError('ERR_STORE_DAMAGED', 'A stored artifact is not a JSON object.')
-}
-
-function isObject(value: unknown): value is StoredArtifact {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function text(value: unknown): string | undefined {

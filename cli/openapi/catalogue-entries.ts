@@ -1,6 +1,7 @@
 import { Document } from 'yaml'
 import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope.ts'
-import { isMap, own, valueAt } from './plain-data.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
+import { own, valueAt } from './plain-data.ts'
 import type { Operation } from './read-operations.ts'
 
 const MAX_DESCRIPTION = 256
@@ -44,11 +45,11 @@ export function writeCatalogue(entries: readonly ScopeDescription[], contract: s
 /** OpenAPI 3.1 section 4.8.28: each flow has its scopes with a description. */
 function describedScopes(root: unknown): readonly (readonly [string, unknown])[] {
   const schemes = valueAt(root, ['components', 'securitySchemes'])
-  return Object.values(isMap(schemes) ? schemes : {}).flatMap((scheme) => {
+  return Object.values(isRecord(schemes) ? schemes : {}).flatMap((scheme) => {
     const flows = own(scheme, 'flows')
-    return Object.values(isMap(flows) ? flows : {}).flatMap((flow) => {
+    return Object.values(isRecord(flows) ? flows : {}).flatMap((flow) => {
       const scopes = own(flow, 'scopes')
-      return Object.entries(isMap(scopes) ? scopes : {})
+      return Object.entries(isRecord(scopes) ? scopes : {})
     })
   })
 }

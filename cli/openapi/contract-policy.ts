@@ -1,8 +1,9 @@
 import { Document, isScalar, isSeq, isMap as isYamlMap, type YAMLMap } from 'yaml'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { formatPolicy } from '../commands/fmt/format-policy.ts'
-import { isMap, own, type PlainMap } from './plain-data.ts'
+import { own, type PlainMap } from './plain-data.ts'
 import { EXTENSION, type Operation } from './read-operations.ts'
 import { nameRoutes } from './route-names.ts'
 
@@ -24,7 +25,7 @@ export function toContractPolicy(
 ): YamlDocument {
   const rootExtension = own(document.value, EXTENSION)
   const names = nameRoutes(operations, head.name)
-  const { defaults, ...more } = isMap(rootExtension) ? rootExtension : { defaults: undefined }
+  const { defaults, ...more } = isRecord(rootExtension) ? rootExtension : { defaults: undefined }
   // A route gets its own `anonymous` rule if the rule of its operation differs from the defaults. So the defaults never
   // open a route to anonymous callers.
   const isOpenByDefault = own(defaults, 'anonymous') === 'allow'
@@ -36,7 +37,7 @@ export function toContractPolicy(
     ...head,
     defaults: {
       anonymous: 'challenge',
-      ...(isMap(defaults) ? defaults : {}),
+      ...(isRecord(defaults) ? defaults : {}),
       ...(mount === undefined ? {} : { mount }),
     },
     routes,
@@ -60,11 +61,11 @@ function toRoute(operation: Operation, name: string, isOpenByDefault: boolean): 
   const { match, ...more } = extension
   return {
     name,
-    match: { methods: [method], path, ...(isMap(match) ? match : {}) },
+    match: { methods: [method], path, ...(isRecord(match) ? match : {}) },
     ...((access.anonymous === 'allow') === isOpenByDefault ? {} : { anonymous: access.anonymous }),
     ...(access.scopes === undefined ? {} : { scopes: access.scopes }),
     ...more,
-    ...(match === undefined || isMap(match) ? {} : { match }),
+    ...(match === undefined || isRecord(match) ? {} : { match }),
   }
 }
 
@@ -78,7 +79,7 @@ function locationIn(
   const inExtension = own(operation.extension, String(key))
   if (
     inExtension !== undefined &&
-    (key !== 'match' || !isMap(inExtension) || own(inExtension, String(second)) !== undefined)
+    (key !== 'match' || !isRecord(inExtension) || own(inExtension, String(second)) !== undefined)
   )
     return [[...operation.at, EXTENSION, ...rest], part]
   if (key === 'match') return second === 'methods' ? [operation.at, 'key'] : [operation.pathAt, 'key']
@@ -97,7 +98,7 @@ function findScope(root: unknown, securityAt: YamlPath, name: string | undefined
   for (const step of securityAt) security = own(security, String(step))
   if (!Array.isArray(security) || name === undefined) return undefined
   for (const [index, requirement] of security.entries()) {
-    if (!isMap(requirement)) continue
+    if (!isRecord(requirement)) continue
     for (const [scheme, scopes] of Object.entries(requirement)) {
       const position = Array.isArray(scopes) ? scopes.indexOf(name) : -1
       if (position >= 0) return [...securityAt, index, scheme, position]

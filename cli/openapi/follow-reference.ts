@@ -1,5 +1,6 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
-import { isMap, own, valueAt } from './plain-data.ts'
+import { own, valueAt } from './plain-data.ts'
 
 /** A value and its path after all references are resolved, or the reason for a failure. */
 export type FollowedReference =
@@ -17,7 +18,7 @@ export function followReference(root: unknown, start: YamlPath): FollowedReferen
   let path = start
   for (let steps = 0; steps < MAX_STEPS; steps++) {
     const value = valueAt(root, path)
-    const reference = isMap(value) ? own(value, '$ref') : undefined
+    const reference = isRecord(value) ? own(value, '$ref') : undefined
     if (reference === undefined) return { value, path }
     const at = [...path, '$ref']
     if (typeof reference !== 'string')

@@ -1,15 +1,12 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 
 /** A JSON object with unvalidated values. */
 export type PlainMap = Readonly<Record<string, unknown>>
 
-export function isMap(value: unknown): value is PlainMap {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Returns an own property of a map, never a property of a prototype. */
 export function own(map: unknown, key: string): unknown {
-  return isMap(map) && Object.hasOwn(map, key) ? map[key] : undefined
+  return isRecord(map) && Object.hasOwn(map, key) ? map[key] : undefined
 }
 
 export function valueAt(root: unknown, path: YamlPath): unknown {

@@ -1,8 +1,9 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import { parseYaml } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import { parseMount } from '../../policy-engine/load/mount.ts'
-import { isMap, valueAt } from './plain-data.ts'
+import { valueAt } from './plain-data.ts'
 import type { ContractChoices } from './read-operations.ts'
 import { readServerPath } from './read-prefix.ts'
 
@@ -65,8 +66,8 @@ function readPairs(file: string, shownAs: string): Pairs {
   const { value, diagnostics } = parseYaml(read.text, { shownAs, letter: 'O' })
   const [problem] = diagnostics.filter(({ severity }) => severity === 'error')
   if (problem !== undefined) return { wrong: `${shownAs}:${problem.location.line ?? 1}: ${problem.message}` }
-  const pairs = Object.entries(isMap(value) ? value : {})
-  return !isMap(value) || pairs.some(([, to]) => typeof to !== 'string' || to === '')
+  const pairs = Object.entries(isRecord(value) ? value : {})
+  return !isRecord(value) || pairs.some(([, to]) => typeof to !== 'string' || to === '')
     ? { wrong: `${shownAs} is not a map of scopes: write FROM: TO` }
     : (pairs as readonly (readonly [string, string])[])
 }

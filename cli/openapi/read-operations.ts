@@ -1,9 +1,10 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { parseMount } from '../../policy-engine/load/mount.ts'
 import { followReference } from './follow-reference.ts'
-import { isMap, own, type PlainMap } from './plain-data.ts'
+import { own, type PlainMap } from './plain-data.ts'
 import { readPrefix } from './read-prefix.ts'
 import { type OperationAccess, readSecurity, type UnusedAlternative } from './read-security.ts'
 import { toTemplate } from './to-template.ts'
@@ -88,8 +89,8 @@ export function readOperations(
   const say = (code: string, message: string, at: YamlPath, hint?: string, part: 'key' | 'value' = 'value') =>
     diagnostics.push(diagnostic(code, message, document.locationOf(at, part), { hint }))
   const paths = own(root, 'paths')
-  if (paths !== undefined && !isMap(paths)) say('O005', 'paths must be a map', ['paths'])
-  for (const [written, item] of Object.entries(isMap(paths) ? paths : {})) {
+  if (paths !== undefined && !isRecord(paths)) say('O005', 'paths must be a map', ['paths'])
+  for (const [written, item] of Object.entries(isRecord(paths) ? paths : {})) {
     if (written.startsWith('x-')) continue
     const pathAt: YamlPath = ['paths', written]
     const before = diagnostics.length
@@ -100,7 +101,7 @@ export function readOperations(
       continue
     }
     const beside =
-      isMap(item) && found.path !== pathAt ? Object.keys(item).filter((key) => !isSilent(key)) : []
+      isRecord(item) && found.path !== pathAt ? Object.keys(item).filter((key) => !isSilent(key)) : []
     if (beside[0] !== undefined)
       say(
         'O004',
@@ -109,7 +110,7 @@ export function readOperations(
         'move it',
         'key',
       )
-    if (!isMap(found.value)) {
+    if (!isRecord(found.value)) {
       say('O005', 'a path must be a map of methods', pathAt)
       isUnsupported(written, before)
       continue
@@ -123,7 +124,7 @@ export function readOperations(
         const near = METHODS.find((one) => one === method.toLowerCase())
         const message = `a policy cannot use the method ${method}`
         say('O102', message, at, near === undefined ? `known: ${METHODS.join(', ')}` : `write ${near}`, 'key')
-      } else if (!isMap(operation)) say('O005', 'an operation must be a map', at)
+      } else if (!isRecord(operation)) say('O005', 'an operation must be a map', at)
       else
         operations.push(
           ...readOperation(
@@ -175,7 +176,7 @@ function checkKind(document: YamlDocument): Diagnostic | undefined {
   const { value } = document
   const unsupported = (message: string, hint: string, at: YamlPath) =>
     diagnostic('O003', message, document.locationOf(at), { hint })
-  if (!isMap(value))
+  if (!isRecord(value))
     return unsupported('this is not an OpenAPI document', 'it must start with "openapi": "3.1.0"', [])
   if (Object.hasOwn(value, 'swagger'))
     return unsupported(
@@ -222,7 +223,7 @@ function readOperation(
     part: 'key' | 'value' = 'value',
   ) => diagnostics.push(diagnostic(code, message, document.locationOf(where, part), { hint }))
   const extension = own(operation, EXTENSION) ?? {}
-  if (!isMap(extension)) {
+  if (!isRecord(extension)) {
     say('O005', `${EXTENSION} must be a map of keys of a route`, [...at, EXTENSION], 'write { key: value }')
     return []
   }

@@ -1,5 +1,6 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
-import { isMap, own } from './plain-data.ts'
+import { own } from './plain-data.ts'
 
 /** The common path prefix of all servers in a list, without a trailing slash, or the reason for its absence. */
 export type Prefix =
@@ -66,7 +67,7 @@ function fillVariables(
   const text = path.replace(/\{([^{}]*)\}/g, (_, name: string) => {
     const variable = own(variables, name)
     const [value, choices] = [own(variable, 'default'), own(variable, 'enum')]
-    if (!isMap(variable) || typeof value !== 'string' || (Array.isArray(choices) && choices.length > 1))
+    if (!isRecord(variable) || typeof value !== 'string' || (Array.isArray(choices) && choices.length > 1))
       unclear.push(name)
     return String(value)
   })

@@ -1,4 +1,4 @@
-import { isMap } from './plain-data.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 
 /** The requirements of an operation, in the form of a route. */
 export type OperationAccess = {
@@ -58,11 +58,11 @@ export function readSecurity(
   if (!Array.isArray(security)) return problem('security must be a list', 'write [{ … }]')
   const alternatives: Alternative[] = []
   const unused: UnusedAlternative[] = []
-  const isChosen = (one: unknown) => isMap(one) && chosen !== undefined && Object.hasOwn(one, chosen)
+  const isChosen = (one: unknown) => isRecord(one) && chosen !== undefined && Object.hasOwn(one, chosen)
   const hasChosen = security.some(isChosen)
   let withoutToken = security.length === 0
   for (const [index, requirement] of security.entries()) {
-    if (!isMap(requirement))
+    if (!isRecord(requirement))
       return problem('this is not a security requirement', 'write { scheme: [scopes] }', [index])
     const entries = Object.entries(requirement)
     if (hasChosen && entries.length > 0 && !isChosen(requirement)) {
@@ -106,7 +106,7 @@ export function readSecurity(
     return problem(
       `a route cannot require ${words}: each alternative of { any: […] } is one scope`,
       OVERRIDE_HINT,
-      [security.findIndex((one) => isMap(one) && sameScopes(Object.values(one)[0], needed[index]))],
+      [security.findIndex((one) => isRecord(one) && sameScopes(Object.values(one)[0], needed[index]))],
     )
   }
   const any = needed.length > 1 ? rest.flat() : []
@@ -154,7 +154,7 @@ function problem(text: string, hint: string, at: SecurityProblem['at'] = []): Se
 }
 
 function explainUnsupportedScheme(name: string, scheme: unknown, scopes: number): string | undefined {
-  if (!isMap(scheme)) return `components.securitySchemes has no scheme ${JSON.stringify(name)}`
+  if (!isRecord(scheme)) return `components.securitySchemes has no scheme ${JSON.stringify(name)}`
   const { type, scheme: kind } = scheme
   if (typeof type === 'string' && TOKEN_SCHEMES.includes(type)) return undefined
   const isBearer = type === 'http' && typeof kind === 'string' && kind.toLowerCase() === 'bearer'

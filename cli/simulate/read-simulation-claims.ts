@@ -1,3 +1,4 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import { usageError } from '../failures.ts'
 import { readInput, type Terminal } from '../terminal.ts'
 import type { ParsedArguments } from '../verb.ts'
@@ -46,7 +47,7 @@ async function readJwt(terminal: Terminal): Promise<Claims> {
     )
   try {
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
-    if (typeof claims === 'object' && claims !== null && !Array.isArray(claims)) return claims as Claims
+    if (isRecord(claims)) return claims as Claims
   } catch {
     // The error follows below.
   }

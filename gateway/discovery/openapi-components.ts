@@ -1,12 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 
 /** A JSON object whose values are not validated. */
 export type JsonObject = { readonly [key: string]: unknown }
-
-/** Returns a value as a JSON object; anything else becomes an empty object. */
-export function readObject(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
-}
 
 /** Sections that only the gateway writes. An upstream must not define authentication. */
 const OWN_SECTIONS = ['securitySchemes']
@@ -22,22 +18,22 @@ export function mergeComponents(
   into: Map<string, Map<string, unknown>>,
   upstream: string,
 ): JsonObject {
-  const sections = Object.entries(readObject(document['components'])).filter(
+  const sections = Object.entries(toRecord(document['components'])).filter(
     ([section]) => !OWN_SECTIONS.includes(section),
   )
   const renamed = new Map<string, string>()
   for (const [section, components] of sections) {
-    for (const [name, component] of Object.entries(readObject(components))) {
+    for (const [name, component] of Object.entries(toRecord(components))) {
       const taken = into.get(section)?.get(name)
       if (isReserved(section, name) || (taken !== undefined && !isDeepStrictEqual(taken, component)))
         renamed.set(`${section}/${name}`, `${upstream}.${name}`)
     }
   }
-  const adopted = readObject(rewriteReferences(document, renamed))
-  for (const [section, components] of Object.entries(readObject(adopted['components']))) {
+  const adopted = toRecord(rewriteReferences(document, renamed))
+  for (const [section, components] of Object.entries(toRecord(adopted['components']))) {
     if (OWN_SECTIONS.includes(section)) continue
     const target = into.get(section) ?? new Map<string, unknown>()
-    for (const [name, component] of Object.entries(readObject(components)))
+    for (const [name, component] of Object.entries(toRecord(components)))
       target.set(renamed.get(`${section}/${name}`) ?? name, component)
     into.set(section, target)
   }

@@ -1,9 +1,9 @@
 import { Client, type Dispatcher, request } from 'undici'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import { type GatewayDocument, type Representation, representation } from './discovery-document.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
-import { readObject } from './openapi-components.ts'
 
 export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
 
@@ -118,7 +118,7 @@ async function fetchDocumentBy(dispatcher: Dispatcher, url: string): Promise<Ope
     chunks.push(chunk)
   }
   if (statusCode !== 200) throw new Error(`the upstream responded with status ${statusCode}`)
-  const document = readObject(JSON.parse(Buffer.concat(chunks, bytes).toString('utf8')))
+  const document = toRecord(JSON.parse(Buffer.concat(chunks, bytes).toString('utf8')))
   if (typeof document['openapi'] !== 'string' || !document['openapi'].startsWith('3.'))
     throw new TypeError('the document is not OpenAPI 3')
   return document

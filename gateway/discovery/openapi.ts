@@ -1,9 +1,10 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import { neededScopes } from '../../policy-engine/decide/scope-check.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
-import { type JsonObject, mergeComponents, readObject } from './openapi-components.ts'
+import { type JsonObject, mergeComponents } from './openapi-components.ts'
 
 export type OpenapiSource = { readonly upstream: string; readonly document: JsonObject }
 
@@ -44,14 +45,14 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
 
   for (const source of options.sources) {
     const document = mergeComponents(source.document, components, source.upstream)
-    for (const [path, item] of Object.entries(readObject(document['paths']))) {
-      const { kept, shared } = splitPathItem(readObject(item))
+    for (const [path, item] of Object.entries(toRecord(document['paths']))) {
+      const { kept, shared } = splitPathItem(toRecord(item))
       for (const [method, operation] of kept) {
         for (const [index, { route, publicPath }] of findServed(method, path, source.upstream).entries()) {
           const target = paths.get(publicPath) ?? new Map(shared)
-          const { operationId: _taken, ...withoutId } = readObject(operation)
+          const { operationId: _taken, ...withoutId } = toRecord(operation)
           // OpenAPI 3.1 section 4.8.10: an operationId is unique in a document.
-          target.set(method, secured(index === 0 ? readObject(operation) : withoutId, route))
+          target.set(method, secured(index === 0 ? toRecord(operation) : withoutId, route))
           paths.set(publicPath, target)
           described.add(`${route.name} ${method}`)
         }
@@ -127,7 +128,7 @@ function splitPathItem(item: JsonObject): { kept: [string, unknown][]; shared: [
 function secured(operation: JsonObject, route: PolicyRoute): JsonObject {
   const { security: _replaced, servers: _one, ...rest } = operation
   const responses: Record<string, unknown> = {
-    ...readObject(operation['responses']),
+    ...toRecord(operation['responses']),
     '401': { $ref: '#/components/responses/Unauthorized' },
   }
   if (route.scopes !== undefined) responses['403'] = forbidden(route)

@@ -10,6 +10,7 @@ import {
   wholeFile,
 } from '../diagnostics/diagnostic.ts'
 import { displayPath } from '../diagnostics/display-path.ts'
+import { isRecord } from '../diagnostics/record.ts'
 import { compileValidator } from '../diagnostics/schema/compile-validator.ts'
 import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-locations.ts'
@@ -99,8 +100,7 @@ type ConfigDefaults = { readonly [key: string]: string | number | ConfigDefaults
  * value.
  */
 function withDefaults(value: unknown, defaults: ConfigDefaults | undefined): unknown {
-  if (defaults === undefined || typeof value !== 'object' || value === null || Array.isArray(value))
-    return value
+  if (defaults === undefined || !isRecord(value)) return value
   const plain: Record<string, unknown> = Object.assign(Object.create(null), value)
   for (const [key, fallback] of Object.entries(defaults)) {
     if (!Object.hasOwn(plain, key)) plain[key] = fallback

@@ -1,4 +1,5 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
@@ -42,9 +43,7 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
 export function rawConditions({ route }: RawRoute): readonly Readonly<Record<string, unknown>>[] {
   const { when } = route
   if (!Array.isArray(when)) return []
-  return when.map((one: unknown) =>
-    typeof one === 'object' && one !== null && !Array.isArray(one) ? (one as Record<string, unknown>) : {},
-  )
+  return when.map(toRecord)
 }
 
 function operandsOf(raw: RawRoute): readonly { written: string; at: YamlPath }[] {

@@ -1,4 +1,5 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
@@ -33,7 +34,7 @@ export function checkHeaderRules(
 ): readonly Diagnostic[] {
   return ['request', 'response'].flatMap((direction) => {
     const seen = new Map<string, string>()
-    return changesOf(record(rules)[direction], [...at, direction]).flatMap((change) => {
+    return changesOf(toRecord(rules)[direction], [...at, direction]).flatMap((change) => {
       const { name, key } = change
       const location = () => document.locationOf(change.at, change.part)
       const unusable = OWN.test(name)
@@ -54,9 +55,9 @@ export function checkHeaderRules(
 }
 
 function changesOf(changes: unknown, at: YamlPath): readonly Change[] {
-  const { set, add, remove } = record(changes)
+  const { set, add, remove } = toRecord(changes)
   const inMap = (key: string, values: unknown) =>
-    Object.keys(record(values)).map((name) => ({
+    Object.keys(toRecord(values)).map((name) => ({
       name: name.toLowerCase(),
       key,
       at: [...at, key, name],
@@ -68,10 +69,4 @@ function changesOf(changes: unknown, at: YamlPath): readonly Change[] {
       : [],
   )
   return [...inMap('set', set), ...inMap('add', add), ...removed]
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}
 }

@@ -1,4 +1,5 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
@@ -15,7 +16,7 @@ const MCP_VERSION = 'mcp-protocol-version'
 export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap(({ route, index }) => {
     const headers = (route['match'] as { headers?: unknown } | null | undefined)?.headers
-    if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return []
+    if (!isRecord(headers)) return []
     const entries = Object.entries(headers)
     const version = entries.find(([name]) => name.toLowerCase() === MCP_VERSION)?.[1]
     const seen = new Set<string>()

@@ -1,5 +1,6 @@
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
@@ -19,14 +20,14 @@ export type References = {
  * Codes: P201 unknown scope, P202 unknown upstream, P204 advertised scope that is not in `any`, P206 unknown preset.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
-  const file = record(document.value)
+  const file = toRecord(document.value)
   const diagnostics = checkUpstream(file['upstream'], document, references.upstreams)
-  const extended = record(file['defaults'])['extends']
+  const extended = toRecord(file['defaults'])['extends']
   diagnostics.push(...checkPreset(extended, ['defaults', 'extends'], document, references.presets))
   for (const [index, route] of list(file['routes']).entries()) {
-    const own = record(route)['extends']
+    const own = toRecord(route)['extends']
     diagnostics.push(...checkPreset(own, ['routes', index, 'extends'], document, references.presets))
-    const scopes = record(record(route)['scopes'])
+    const scopes = toRecord(toRecord(route)['scopes'])
     for (const key of ['all', 'any']) {
       for (const [position, scope] of list(scopes[key]).entries()) {
         const path: YamlPath = ['routes', index, 'scopes', key, position]
@@ -100,12 +101,6 @@ function checkAdvertised(
       : `choose one of ${enough.join(', ')}`
   const message = `the advertised scope ${JSON.stringify(advertise)} must be one of any`
   return [diagnostic('P204', message, document.locationOf(path), { hint })]
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}
 }
 
 function list(value: unknown): readonly unknown[] {

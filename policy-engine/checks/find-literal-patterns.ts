@@ -1,4 +1,5 @@
 import { type Diagnostic, diagnostic, type Severity } from '../../platform/diagnostics/diagnostic.ts'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
@@ -21,7 +22,7 @@ const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
 export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: unknown }
   const found = [
-    ...inChanges(record(defaults)['headers'], ['defaults', 'headers']),
+    ...inChanges(toRecord(defaults)['headers'], ['defaults', 'headers']),
     ...rawRoutes(document).flatMap((raw) => [
       ...inMatch(raw),
       ...inConditions(raw),
@@ -34,10 +35,10 @@ export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic
 }
 
 function inMatch({ route, index }: RawRoute): readonly Found[] {
-  const { path, headers } = record(route['match'])
+  const { path, headers } = toRecord(route['match'])
   const at: YamlPath = ['routes', index, 'match']
   const problem = typeof path === 'string' ? inPath(path) : undefined
-  const target = record(route['rewrite'])['path']
+  const target = toRecord(route['rewrite'])['path']
   const numbered = typeof target === 'string' ? /\$\d/.exec(target)?.[0] : undefined
   return [
     ...(problem === undefined ? [] : [{ ...problem, at: [...at, 'path'] }]),
@@ -132,7 +133,7 @@ function inValue(value: unknown, parameters: readonly string[]): Problem | undef
 }
 
 function parametersOf({ route }: RawRoute): readonly string[] {
-  const { path } = record(route['match'])
+  const { path } = toRecord(route['match'])
   return typeof path === 'string' ? [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name) : []
 }
 
@@ -150,7 +151,7 @@ function inGlob(glob: string): Problem | undefined {
 function inChanges(rules: unknown, at: YamlPath): readonly Found[] {
   return ['request', 'response'].flatMap((direction) =>
     ['set', 'add'].flatMap((key) =>
-      texts(record(record(rules)[direction])[key]).flatMap(([name, written]) => {
+      texts(toRecord(toRecord(rules)[direction])[key]).flatMap(([name, written]) => {
         if (detectPattern(written) !== 'template') return []
         return [
           {
@@ -165,15 +166,9 @@ function inChanges(rules: unknown, at: YamlPath): readonly Found[] {
 }
 
 function texts(values: unknown): readonly (readonly [string, string])[] {
-  return Object.entries(record(values)).flatMap(([name, value]) =>
+  return Object.entries(toRecord(values)).flatMap(([name, value]) =>
     typeof value === 'string' ? [[name, value] as const] : [],
   )
-}
-
-function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}
 }
 
 type DetectedPattern = 'template' | 'regular expression' | 'wildcard'

@@ -1,3 +1,4 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { TokenFault } from './rejection.ts'
 
 /**
@@ -22,7 +23,7 @@ const KINDS: ReadonlyMap<string, Confirmation['kind']> = new Map([
  */
 export function readConfirmation(cnf: unknown): Confirmation | 'unknown' | undefined {
   if (cnf === undefined) return undefined
-  if (typeof cnf !== 'object' || cnf === null || Array.isArray(cnf)) return 'unknown'
+  if (!isRecord(cnf)) return 'unknown'
   const [member, ...others] = Object.entries(cnf)
   if (member === undefined || others.length > 0) return 'unknown'
   const [name, thumbprint] = member

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import type { Violation } from '../../platform/diagnostics/schema/describe-schema-error.ts'
 import { Extends, Mount, Name, open } from './common-schemas.ts'
@@ -79,7 +80,7 @@ function explain({
       hint: `write { all: ${list} } or { any: ${list} }`,
     }
   }
-  if (key === 'path' && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+  if (key === 'path' && isRecord(value)) {
     return {
       number: '109',
       message: 'without quotes, { starts a map, not a path',

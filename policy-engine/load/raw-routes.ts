@@ -1,3 +1,4 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 
 /** Unchecked entry of `routes`, and its position. */
@@ -9,9 +10,5 @@ export type RawRoute = { readonly route: Readonly<Record<string, unknown>>; read
 export function rawRoutes(document: YamlDocument): readonly RawRoute[] {
   const routes = (document.value as { routes?: unknown } | null)?.routes
   if (!Array.isArray(routes)) return []
-  return routes.flatMap((route: unknown, index) =>
-    typeof route === 'object' && route !== null && !Array.isArray(route)
-      ? [{ route: route as Record<string, unknown>, index }]
-      : [],
-  )
+  return routes.flatMap((route: unknown, index) => (isRecord(route) ? [{ route, index }] : []))
 }

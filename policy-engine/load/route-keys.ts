@@ -1,4 +1,5 @@
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
@@ -76,7 +77,7 @@ export function readRouteKeys(document: YamlDocument): {
 
 function readHeaders(headers: unknown): readonly HeaderValue[] | undefined {
   if (headers === undefined) return []
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return undefined
+  if (!isRecord(headers)) return undefined
   const entries = Object.entries(headers)
   if (entries.some(([, value]) => typeof value !== 'string')) return undefined
   return entries

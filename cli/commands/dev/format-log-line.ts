@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 
 /**
  * Formats a line of a service's log for a terminal: one line per decision of the gateway, policy reloads, and warnings
@@ -48,8 +49,4 @@ function parse(line: string): Record<string, unknown> | undefined {
   } catch {
     return undefined
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

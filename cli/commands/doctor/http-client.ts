@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici'
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 
 export type HttpResponse = {
   readonly url: string
@@ -78,8 +79,7 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string | undef
 function readObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Record<string, unknown>) : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 import { constants, hash, verify } from 'node:crypto'
 import { DPOP_ALGORITHMS } from '../../../oauth/dpop-algorithms.ts'
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 import type { ProofFault } from '../../../policy-engine/decide/rejection.ts'
 import type { IssuerKey } from '../jwt/issuer-key.ts'
 import { matchesKeyKind, readJwk } from '../jwt/read-jwk.ts'
@@ -79,8 +80,8 @@ function readProof(text: string): Proof | ProofFault {
   if (header.get('typ') !== 'dpop+jwt') return 'wrong_type'
   if (!ALLOWED.has(algorithm)) return 'wrong_algorithm'
   const jwk = header.get('jwk')
-  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'bad_key'
-  const key = readJwk(new Map<string, unknown>(Object.entries(jwk)), ALLOWED)
+  if (!isRecord(jwk)) return 'bad_key'
+  const key = readJwk(new Map(Object.entries(jwk)), ALLOWED)
   if (typeof key === 'string' || !matchesKeyKind(algorithm, key.kind)) return 'bad_key'
   if (key.algorithm !== undefined && key.algorithm !== algorithm) return 'bad_key'
   return { parts, key, thumbprint: thumbprintOf(key) }

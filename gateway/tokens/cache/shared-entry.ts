@@ -1,3 +1,4 @@
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../../../policy-engine/decide/named-claims.ts'
 import { parseJsonObject } from '../jwt/parse-json-object.ts'
 
@@ -30,14 +31,14 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
   const lifetimeMs = members.get('lifetimeMs')
   const response = members.get('response')
   if (typeof askedAtMs !== 'number' || typeof lifetimeMs !== 'number') return undefined
-  if (typeof response !== 'object' || response === null || Array.isArray(response)) return undefined
+  if (!isRecord(response)) return undefined
   const claims = Object.entries(members.get('claims') ?? {}).map(
     ([name, value]) => [name, toClaimValue(value)] as const,
   )
   return {
     askedAtMs,
     lifetimeMs,
-    response: Object.fromEntries(Object.entries(response)),
+    response,
     claims: claims.length === 0 ? NO_CLAIMS : new Map(claims),
   }
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { readConfirmation } from '../../../policy-engine/decide/confirmation.ts'
 import { type NamedClaims, NO_CLAIMS } from '../../../policy-engine/decide/named-claims.ts'
 import type { GrantedScopes } from '../../../policy-engine/decide/scope-check.ts'
@@ -29,9 +30,8 @@ const INACTIVE: TokenStatus = { active: false, fault: { reason: 'inactive' } }
  * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE.
  */
 export function readIntrospection(response: unknown, options: ReadIntrospectionOptions): TokenStatus {
-  if (typeof response !== 'object' || response === null || Array.isArray(response))
-    throw unusable('the response is not a JSON object')
-  const claims = new Map<string, unknown>(Object.entries(response))
+  if (!isRecord(response)) throw unusable('the response is not a JSON object')
+  const claims = new Map(Object.entries(response))
   const active = claims.get('active')
   if (active === false) return INACTIVE
   if (active !== true) throw unusable('"active" is neither true nor false')

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 import type { DroppedKey, IssuerKey } from './issuer-key.ts'
 import { readJwk } from './read-jwk.ts'
 
@@ -22,11 +23,11 @@ export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySe
   const keys: IssuerKey[] = []
   const dropped: DroppedKey[] = []
   for (const member of members.slice(0, MAX_KEYS)) {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) {
+    if (!isRecord(member)) {
       dropped.push({ kid: undefined, reason: 'not_a_key' })
       continue
     }
-    const jwk = new Map<string, unknown>(Object.entries(member))
+    const jwk = new Map(Object.entries(member))
     const key = readJwk(jwk, allowed)
     if (typeof key === 'string') dropped.push({ kid: nameOf(jwk), reason: key })
     else if (!keys.some((other) => other.kid === key.kid && isSame(other, key))) keys.push(key)

@@ -1,3 +1,4 @@
+import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { isSignedBy } from '../jwt/is-signed-by.ts'
 import type { IssuerKey } from '../jwt/issuer-key.ts'
 import type { IssuerKeys } from '../jwt/issuer-keys.ts'
@@ -125,5 +126,5 @@ function readEvents(value: unknown): ReadonlyMap<string, Payload> | undefined {
 
 /** @returns undefined for any value other than a JSON object. */
 export function asObject(value: unknown): Payload | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Payload) : undefined
+  return isRecord(value) ? value : undefined
 }

@@ -2,6 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import type { TSchema } from 'typebox'
 import { capPerCode } from '../collect-problems.ts'
 import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
+import { isRecord } from '../record.ts'
 import type { CodeLetter } from '../yaml/read-text-file.ts'
 import type { YamlPath } from '../yaml/yaml-locations.ts'
 import { describeSchemaError, type Explanation, quoted, type Violation } from './describe-schema-error.ts'
@@ -89,14 +90,10 @@ function compile(schema: TSchema): ValidateFunction {
 function mostTelling(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const inner = errors.filter((one) =>
     isChoiceOfKeys(one)
-      ? one.keyword === 'oneOf' && isMap(one.data)
+      ? one.keyword === 'oneOf' && isRecord(one.data)
       : !/^(anyOf|oneOf|if)$/.test(one.keyword),
   )
   return inner.length === 0 ? errors : inner
-}
-
-function isMap(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Returns true for an error about a map that requires exactly one of several keys. */
@@ -199,5 +196,5 @@ function closeObjects(schema: unknown): Record<string, unknown> {
 }
 
 function closeIfObject(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? closeObjects(value) : value
+  return isRecord(value) ? closeObjects(value) : value
 }

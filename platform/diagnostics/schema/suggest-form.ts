@@ -1,3 +1,5 @@
+import { isRecord } from '../record.ts'
+
 /** Suggests how to write a value of the wrong type. Undefined when the intended value is unclear. */
 export function suggestKind(wanted: unknown, value: unknown): string | undefined {
   if (Array.isArray(wanted)) {
@@ -27,7 +29,7 @@ export function suggestKind(wanted: unknown, value: unknown): string | undefined
 
 /** Returns the key of `equals: {header.x-plan}`, which YAML reads as a map with one empty key. */
 function unquotedName(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (!isRecord(value)) return undefined
   const [[key, inner] = [], ...more] = Object.entries(value)
   return inner === null && more.length === 0 ? key : undefined
 }
