@@ -55,7 +55,8 @@ export function describeCondition({ claim, test }: Condition): string {
   return `${claim} is one of ${test.in.map(describeOperand).join(', ')}`
 }
 
-function describeOperand(operand: Operand): string {
+/** Formats an operand of a condition, e.g. `{header.x-school-id}` or `"gold"`. */
+export function describeOperand(operand: Operand): string {
   return typeof operand === 'object' ? `{${operand.from}.${operand.name}}` : JSON.stringify(operand)
 }
 

@@ -1,12 +1,8 @@
 import { formatByteSize, formatDuration } from '../../../platform/diagnostics/schema/value-formats.ts'
+import { describeOperand } from '../../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-check.ts'
-import type {
-  Condition,
-  HeaderChanges,
-  HeaderRules,
-  Operand,
-} from '../../../policy-engine/load/policy-route.ts'
+import type { Condition, HeaderChanges, HeaderRules } from '../../../policy-engine/load/policy-route.ts'
 
 /** Formats scopes: `all: a, b; any: c, d`. `withImplied` adds the scopes that imply each scope. */
 export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {
@@ -29,10 +25,6 @@ function describeCondition({ claim, test }: Condition): string {
   if ('in' in test) return `${claim} in ${test.in.map(describeOperand).join(', ')}`
   if ('matches' in test) return `${claim} matches ${JSON.stringify(test.matches)}`
   return test.exists ? `${claim} exists` : `${claim} is absent`
-}
-
-function describeOperand(operand: Operand): string {
-  return typeof operand === 'object' ? `{${operand.from}.${operand.name}}` : JSON.stringify(operand)
 }
 
 /** Describes the settings of a route other than its access rules, by name. */
