@@ -1,9 +1,9 @@
-import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import { createLocationFinder } from '../../platform/diagnostics/yaml/source-location.ts'
 import { readTextSource } from '../../platform/diagnostics/yaml/text-source.ts'
-import { parseYaml, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { parseYaml, withoutValue, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath, YamlRange } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { type ParsedJson, parseJsonText } from './json-syntax.ts'
 
@@ -18,7 +18,7 @@ export function readContract(file: string): YamlDocument {
   const shownAs = displayPath(file)
   const read = readTextFile(file, { shownAs, letter: 'O' }, readTextSource(file, MAX_BYTES))
   if ('text' in read) return parseContract(read.text, shownAs)
-  return unusable(shownAs, [{ ...read.problem, code: 'O001' }])
+  return withoutValue(shownAs, [{ ...read.problem, code: 'O001' }])
 }
 
 /** Parses a text like `readContract()`. Text that begins with `{` or `[` is JSON. */
@@ -61,8 +61,4 @@ function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | '
   }
   if (whole && part === 'key') return [found[0], found[1]]
   return typeof node === 'object' && node !== null ? [found[0], found[1]] : [found[2], found[3]]
-}
-
-function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
-  return { file, value: undefined, diagnostics, locationOf: () => wholeFile(file) }
 }

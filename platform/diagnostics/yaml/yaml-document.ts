@@ -33,7 +33,7 @@ const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax er
 /** Reads and parses one YAML file, or parses `source`. Never throws: `diagnostics` contains all problems. */
 export function readYamlFile(file: string, naming: Naming, source?: TextSource): YamlDocument {
   const read = readTextFile(file, naming, source)
-  return 'text' in read ? parseYaml(read.text, naming) : unusable(naming.shownAs, [read.problem])
+  return 'text' in read ? parseYaml(read.text, naming) : withoutValue(naming.shownAs, [read.problem])
 }
 
 /**
@@ -47,10 +47,10 @@ export function parseYaml(text: string, naming: Naming): YamlDocument {
 export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
   const at = createLocationFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
-  if (unreadable.length > 0) return unusable(shownAs, unreadable)
+  if (unreadable.length > 0) return withoutValue(shownAs, unreadable)
   const [document, second] = yield* parseDocuments(text)
   if (document === undefined || isEmpty(document)) {
-    return unusable(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
+    return withoutValue(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
   }
   yield
   const diagnostics = [...(yield* findSyntaxErrors(document, text, letter, at))]
@@ -84,7 +84,8 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
   }
 }
 
-function unusable(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
+/** Returns the document of a file that cannot be read or parsed. */
+export function withoutValue(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
   return { file, value: undefined, diagnostics, locationOf: () => wholeFile(file) }
 }
 
