@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { open } from './common-schemas.ts'
 
 /** Allows only letters, digits and `-`, because some servers fold other characters to `-`. */
-export const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
+const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
 
 const isHeaderName = { 'x-keys': 'the name of a header: letters, digits and -' } as const
 
@@ -19,6 +19,13 @@ export const HeaderValues = (description: string, valueDescription: string) =>
     { ...isHeaderName, additionalProperties: false, minProperties: 1, maxProperties: 16, description },
   )
 
+/** Schema of the name of a header. */
+export const HeaderName = Type.String({
+  description: 'The name of a header.',
+  pattern: HEADER_NAME,
+  'x-is': 'the name of a header: letters, digits and -',
+})
+
 const HeaderChangesEntry = (description: string) =>
   Type.Object(
     {
@@ -29,14 +36,11 @@ const HeaderChangesEntry = (description: string) =>
         HeaderValues('Headers that get this value. Existing values stay.', 'The value of the header.'),
       ),
       remove: Type.Optional(
-        Type.Array(
-          Type.String({
-            description: 'The name of a header.',
-            pattern: HEADER_NAME,
-            'x-is': 'the name of a header: letters, digits and -',
-          }),
-          { description: 'Headers that the gateway removes.', minItems: 1, maxItems: 16 },
-        ),
+        Type.Array(HeaderName, {
+          description: 'Headers that the gateway removes.',
+          minItems: 1,
+          maxItems: 16,
+        }),
       ),
     },
     { ...open, minProperties: 1, description },
