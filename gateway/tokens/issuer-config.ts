@@ -1,4 +1,4 @@
-import type { TokenTypeRule } from './jwt/jwt-rules.ts'
+import type { JwtRules, TokenTypeRule } from './jwt/jwt-rules.ts'
 import type { KeysLocation } from './jwt/key-source.ts'
 
 export type JwtConfig = {
@@ -12,11 +12,7 @@ export type JwtConfig = {
   readonly timeoutMs: number
   /** Values of `aud` that stand for the base URL. */
   readonly audience: readonly string[]
-  readonly claims: {
-    readonly scope: readonly string[]
-    readonly client: readonly string[]
-    readonly subject: string
-  }
+  readonly claims: JwtRules['claims']
   readonly clockToleranceSeconds: number
 }
 
