@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, link, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import { makeFolder } from '../../platform/process/make-folder.ts'
 
 const OWNER_ONLY = 0o600
@@ -81,8 +82,4 @@ async function linkUnlessThere(draft: string, file: string): Promise<void> {
   } catch (cause) {
     if (errorCode(cause) !== 'EEXIST') throw cause
   }
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { type Diagnostic, diagnostic, wholeFile } from '../diagnostics/diagnostic.ts'
+import { errorCode } from '../diagnostics/error-code.ts'
 import { suggest } from '../diagnostics/schema/suggest.ts'
-import { errorCode } from '../diagnostics/yaml/text-source.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-locations.ts'
 
 /** The part of a JSON Schema that overrides read. */

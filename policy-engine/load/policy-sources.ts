@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode, type TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
+import { errorCode } from '../../platform/diagnostics/error-code.ts'
+import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 
 /**
  * Sorted entries of a policy folder and of its direct subfolders, without hidden entries. If a folder is unreadable:

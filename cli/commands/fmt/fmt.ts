@@ -4,6 +4,7 @@ import { GatewayFile } from '../../../gateway/config/gateway-file.ts'
 import { readConfig } from '../../../platform/config/read-config.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import { readFolder } from '../../../policy-engine/load/policy-sources.ts'
@@ -93,8 +94,8 @@ function fmtFile(file: string, isCheck: boolean): Outcome {
     replaceFile(file, result.text)
     return { file: shownAs, state: 'changed', problems: [] }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
-    return { file: shownAs, state: 'unwritable', problems: [], reason: `it cannot be written (${code})` }
+    const reason = `it cannot be written (${errorCode(error)})`
+    return { file: shownAs, state: 'unwritable', problems: [], reason }
   }
 }
 

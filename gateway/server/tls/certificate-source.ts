@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
@@ -41,8 +42,8 @@ export function openCertificateSource(options: {
   async function check(): Promise<void> {
     logExpiry()
     const [cert, key] = await Promise.all([readOrError(files.certFile), readOrError(files.keyFile)])
-    if (cert instanceof Error) return logProblem({ file: 'certFile', fault: codeOf(cert) })
-    if (key instanceof Error) return logProblem({ file: 'keyFile', fault: codeOf(key) })
+    if (cert instanceof Error) return logProblem({ file: 'certFile', fault: unreadable(cert) })
+    if (key instanceof Error) return logProblem({ file: 'keyFile', fault: unreadable(key) })
     const parsed = parseCertificate({ cert, key }, nowMs())
     if ('fault' in parsed) {
       // The files still contain the active certificate, but the certificate has expired.
@@ -115,8 +116,8 @@ function readOrError(file: string): Promise<string | Error> {
   return readFile(file, 'utf8').catch((error: Error) => error)
 }
 
-function codeOf(error: Error): string {
-  return `the file cannot be read (${'code' in error ? String(error.code) : 'unknown error'})`
+function unreadable(error: Error): string {
+  return `the file cannot be read (${errorCode(error)})`
 }
 
 function logFields({ names, fingerprint, expiresAtMs }: ServerCertificate) {

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 
 export type ServerCertificate = {
@@ -78,9 +79,8 @@ export function parseCertificate(
     createSecureContext({ cert, key: pem.key })
   } catch (error) {
     // Causes include a key that is too short, or a signature that uses SHA-1.
-    const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     return certFault(
-      `OpenSSL rejects the certificate (${why})`,
+      `OpenSSL rejects the certificate (${errorCode(error)})`,
       'request one with a P-256 key, or an RSA key of at least 2048 bits',
     )
   }

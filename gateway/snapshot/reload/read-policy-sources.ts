@@ -1,11 +1,8 @@
 import { hash } from 'node:crypto'
 import { readdir, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  errorCode,
-  readTextSourceAsync,
-  type TextSource,
-} from '../../../platform/diagnostics/yaml/text-source.ts'
+import { errorCode } from '../../../platform/diagnostics/error-code.ts'
+import { readTextSourceAsync, type TextSource } from '../../../platform/diagnostics/yaml/text-source.ts'
 import {
   nestedFolders,
   POLICY_SUFFIX,

@@ -1,7 +1,7 @@
 import { type FSWatcher, type WatchListener, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorCode } from '../../../platform/diagnostics/yaml/text-source.ts'
+import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts'
 import type { PolicyLocations } from './read-policy-sources.ts'

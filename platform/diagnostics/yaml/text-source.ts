@@ -1,5 +1,6 @@
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
+import { errorCode } from '../error-code.ts'
 
 /** Result of reading a text file: its text without a byte order mark, or the reason for the failure. Plain data. */
 export type TextSource =
@@ -28,10 +29,6 @@ export async function readTextSourceAsync(file: string): Promise<TextSource> {
   } catch (error) {
     return { fault: 'unreadable', code: errorCode(error) }
   }
-}
-
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }
 
 function findObstacle(status: Stats, limit: number): TextSource | undefined {

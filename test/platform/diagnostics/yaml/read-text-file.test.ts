@@ -2,11 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readTextFile } from '../../../../platform/diagnostics/yaml/read-text-file.ts'
-import {
-  errorCode,
-  readTextSource,
-  readTextSourceAsync,
-} from '../../../../platform/diagnostics/yaml/text-source.ts'
+import { readTextSource, readTextSourceAsync } from '../../../../platform/diagnostics/yaml/text-source.ts'
 
 t.test(
   'readTextSource() and readTextSourceAsync() return the text, or the reason for the failure',
@@ -103,11 +99,4 @@ t.test('readTextFile() explains each failure and its remedy', async (t) => {
   t.strictSame(readTextFile('/nowhere', naming, { text: 'a' }), { text: 'a' })
   const file = join(t.testdir({ a: 'b' }), 'a')
   t.strictSame(readTextFile(file, naming), { text: 'b' })
-})
-
-t.test('errorCode() returns the code of a system error', async (t) => {
-  t.equal(errorCode(Object.assign(new Error('x'), { code: 'EIO' })), 'EIO')
-  t.equal(errorCode(new Error('x')), 'unknown error')
-  t.equal(errorCode({ code: 'EIO' }), 'unknown error')
-  t.equal(errorCode(undefined), 'unknown error')
 })
