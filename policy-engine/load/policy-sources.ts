@@ -36,7 +36,8 @@ export function findPolicyFolders(dir: string): readonly string[] {
   }
 }
 
-function isFolder(path: string): boolean {
+/** Returns whether a path exists and is a folder. */
+export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory()
   } catch {

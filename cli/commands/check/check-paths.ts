@@ -1,7 +1,7 @@
-import { lstatSync, statSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
-import { POLICY_SUFFIX, TESTS_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
+import { isFolder, POLICY_SUFFIX, TESTS_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 
 /** The scope of a check: a whole folder, or some of its files. */
 export type CheckPaths = {
@@ -41,8 +41,4 @@ export function readCheckPaths(
 
 function isPolicyName(path: string): boolean {
   return path.endsWith(POLICY_SUFFIX) || path.endsWith(TESTS_SUFFIX)
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { type Diagnostic, hasErrors } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import { isFolder } from '../../../policy-engine/load/policy-sources.ts'
 import type { Folders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -35,14 +36,6 @@ export async function openSide(word: string, where: Where): Promise<OpenedSide> 
     return open({ configDir: where.folders.configDir, policiesDir: dir }, where)
   }
   return openRevision(word, where)
-}
-
-function isFolder(dir: string): boolean {
-  try {
-    return statSync(dir).isDirectory()
-  } catch {
-    return false
-  }
 }
 
 async function open(
