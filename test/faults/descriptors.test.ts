@@ -36,6 +36,9 @@ async function startUpstream(t: Test) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, waiting, answerAll }
 }
 
+// Only Linux has prlimit(1), which changes the limit of another process.
+const skip = process.platform === 'linux' ? false : 'there is no prlimit(1) on this system'
+
 /** Lets a running process open a number of further descriptors. The system assigns the lowest free number. */
 function limitDescriptors(pid: number, left: number | undefined): void {
   const taken = descriptors(pid)
@@ -65,7 +68,7 @@ async function openClients(t: Test, gateway: SoakGateway) {
 
 t.test(
   'without a free descriptor for the upstream, responds 503, counts it and does not eject the target',
-  { skip: process.platform === 'linux' ? false : 'the limit of another process is changed by prlimit(1)' },
+  { skip },
   async (t) => {
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())
@@ -110,7 +113,7 @@ t.test(
 
 t.test(
   'without a free descriptor for clients, serves connected clients, and new ones when a descriptor is free',
-  { skip: process.platform === 'linux' ? false : 'the limit of another process is changed by prlimit(1)' },
+  { skip },
   async (t) => {
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())

@@ -3,12 +3,8 @@ import { runCommand } from '../fixtures/run-command.ts'
 
 // Node.js creates the folder of its compile cache by a recursive mkdir. It never returns below /proc, or in a home folder that an
 // automounter cannot mount: every command hung, `--version` included.
-t.test(
-  'a command runs without a compile cache where its folder cannot be created',
-  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
-  async (t) => {
-    const { code, output } = await runCommand(['--version'], { XDG_CACHE_HOME: '/proc/nothing' })
-    t.equal(code, 0)
-    t.match(output, /^\d+\.\d+\.\d+\S*\n$/)
-  },
-)
+t.test('a command runs without a compile cache where its folder cannot be created', async (t) => {
+  const { code, output } = await runCommand(['--version'], { XDG_CACHE_HOME: '/proc/nothing' })
+  t.equal(code, 0)
+  t.match(output, /^\d+\.\d+\.\d+\S*\n$/)
+})

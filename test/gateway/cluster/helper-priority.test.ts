@@ -10,10 +10,12 @@ import { childrenOf } from '../../../bench/soak/roll-workers.ts'
 import { startSoakGateway } from '../../../bench/soak/start-soak-gateway.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 
+const skip = process.platform === 'linux' ? false : 'the gateway lowers priorities on Linux only'
+
 for (const workers of [1, 2]) {
   t.test(
     `lowers the priority of V8's helper threads and of no other thread, with workers: ${workers}`,
-    { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
+    { skip },
     async (t) => {
       const cleanup = createCleanup()
       t.teardown(() => cleanup.run())
@@ -39,7 +41,7 @@ for (const workers of [1, 2]) {
 
 t.test(
   'does not raise the priority of the helper threads of a process with a nice value of 15',
-  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
+  { skip },
   async (t) => {
     const source = join(findPackageRoot(), 'platform', 'process', 'lower-helper-priority.ts')
     const script = `import { lowerHelperPriority } from ${JSON.stringify(pathToFileURL(source).href)}

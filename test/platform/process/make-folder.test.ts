@@ -3,13 +3,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 
-t.test(
-  'makeFolder() fails where a parent accepts no children',
-  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
-  async (t) => {
-    t.throws(() => makeFolder('/proc/nothing/below'), { code: 'ENOENT' })
-  },
-)
+t.test('makeFolder() fails where a parent accepts no children', async (t) => {
+  t.throws(() => makeFolder('/proc/nothing/below'), / mkdir '\/proc/)
+})
 
 t.test('makeFolder() rejects a folder below a file', async (t) => {
   const file = join(t.testdir(), 'file')

@@ -21,21 +21,15 @@ t.test('init writes no file when one of its files exists', async (t) => {
   )
   t.throws(() => readFileSync(join(folder, 'README.md')))
   t.equal(readFileSync(join(folder, 'policies/courses.policy.yaml'), 'utf8'), 'mine')
-  writeFileSync(join(folder, 'file'), '')
-  t.match(await run(folder, 'init', 'file'), { code: 1, err: /cannot be written/ })
 })
 
-t.test(
-  'init fails where it cannot create a folder, and suggests another folder',
-  { skip: process.platform === 'linux' ? false : 'there is no /proc on this system' },
-  async (t) => {
-    t.match(await run(t.testdir(), 'init', '/proc/x'), {
-      code: 1,
-      out: '',
-      err: /^scopegate init: \/proc\/x\/.* cannot be written \(ENOENT.*\)\. Choose a folder .*: scopegate init DIR\n$/,
-    })
-  },
-)
+t.test('init fails where it cannot create a folder, and suggests another folder', async (t) => {
+  t.match(await run(t.testdir({ file: '' }), 'init', 'file/x'), {
+    code: 1,
+    out: '',
+    err: /^scopegate init: .*file\/x\/.* cannot be written \(ENOTDIR.*\)\. Choose a folder .*: scopegate init DIR\n$/,
+  })
+})
 
 t.test('init writes valid, tested and formatted files', async (t) => {
   const folder = t.testdir({})
