@@ -25,7 +25,7 @@ export type FinishOptions = {
 }
 
 /** Interval between two checks of the open connections during shutdown. Milliseconds. */
-export const POLL_INTERVAL_MS = 25
+const POLL_INTERVAL_MS = 25
 /**
  * Limit on the time that counts between two checks. While a machine is suspended, clients cannot send data, so that
  * time must not count as idle time. Milliseconds.

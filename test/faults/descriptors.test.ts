@@ -37,7 +37,7 @@ async function startUpstream(t: Test) {
 }
 
 // Only Linux has prlimit(1), which changes the limit of another process.
-const skip = process.platform === 'linux' ? false : 'there is no prlimit(1) on this system'
+const skip = process.platform === 'linux' ? false : 'this system lacks prlimit(1)'
 
 /** Lets a running process open a number of further descriptors. The system assigns the lowest free number. */
 function limitDescriptors(pid: number, left: number | undefined): void {

@@ -81,21 +81,25 @@ t.test('unsolicited bytes never become the next response', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   const POISON = 'HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON'
   let ended: Promise<unknown> | undefined
+  let poisonIdle: (() => void) | undefined
   upstream.reply((socket, { target }) => {
     const nonce = target.slice('/pub/'.length)
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${nonce.length}\r\n\r\n${nonce}`)
-    if (nonce.endsWith('0')) ended = new Promise((resolve) => socket.once('close', resolve))
     // Directly after the response, or while the connection is idle.
-    if (nonce.endsWith('0')) setTimeout(() => socket.write(POISON), 2)
-    else socket.write(POISON)
+    if (nonce.endsWith('0')) {
+      ended = new Promise((resolve) => socket.once('close', resolve))
+      poisonIdle = () => socket.write(POISON)
+    } else socket.write(POISON)
   })
   const mismatches: string[] = []
   for (let i = 0; i < 1_000; i++) {
     const response = await fetch(`${gateway.url}/pub/${i}`)
     const text = await response.text()
     if (text !== String(i)) mismatches.push(`${i}: ${text}`)
+    poisonIdle?.()
     await ended
     ended = undefined
+    poisonIdle = undefined
   }
   t.same(mismatches, [])
 })

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { until } from '../fixtures/until.ts'
 import { type Image, readImage } from './image.ts'
 import type { Container, KubeObject, PodSpec, Probe, Volume } from './kube-object.ts'
 import { find } from './render-chart.ts'
@@ -28,8 +29,11 @@ export type Cluster = {
 
 /** A container of a pod, run as a process of this machine. */
 export type Pod = {
-  /** Probes as the kubelet does, until the status is 200 or the failure threshold is reached. @returns the last status. */
-  probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<number>
+  /**
+   * Probes as the kubelet does, at shorter intervals, until the status is 200.
+   * @throws {Error} by rejection, when the failure threshold is reached or the container ends.
+   */
+  probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<void>
   /** Address of a named container port. */
   address(port: string): string
   /** All output up to now. */
@@ -157,19 +161,16 @@ function watch(child: ChildProcess, pod: PodSpec, container: Container): Omit<Po
       const probe: Probe | undefined = container[name]
       if (probe === undefined) throw new Error(`${container.name} has no ${name}`)
       const url = `${address(probe.httpGet.port)}${probe.httpGet.path}`
-      const deadline = performance.now() + probe.periodSeconds * probe.failureThreshold * 1000
-      for (let status = 0; ; ) {
-        if (ended !== undefined) throw new Error(`${container.name} ended with ${ended}:\n${output}`)
-        status = await fetch(url).then(
-          async (response) => {
-            await response.text()
-            return response.status
-          },
-          () => 0,
-        )
-        if (status === 200 || performance.now() > deadline) return status
-        await new Promise((resolve) => setTimeout(resolve, 100)) // the interval of the probe, shortened
+      const isOk = async (): Promise<boolean> => {
+        if (ended !== undefined) throw new Error(`the container ended with ${ended}`)
+        const response = await fetch(url).catch(() => undefined)
+        await response?.text()
+        return response?.status === 200
       }
+      const limitMs = probe.periodSeconds * probe.failureThreshold * 1_000
+      await until(`${container.name}: ${name} succeeds`, isOk, limitMs).catch((cause: Error) => {
+        throw new Error(`${cause.message}\n${output}`, { cause })
+      })
     },
     kill() {
       child.kill('SIGKILL')

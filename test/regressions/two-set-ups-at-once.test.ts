@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { cpSync, existsSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
@@ -8,18 +8,20 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 // `npm start` and `npm test` started together in a new checkout. Each `npm ci` removed the packages of the other, and both failed.
 // The remaining folder was marked as complete, so that every later start failed too.
 const LOCK = JSON.stringify({ packages: { 'node_modules/a': { version: '1.0.0' } } })
-/** Like npm: removes the existing packages, and fails beside another run. */
+/** Like npm: removes the existing packages, and fails beside another run. Installs when the file `continue` exists. */
 const NPM = `
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 if (existsSync('busy')) process.exit(1)
 writeFileSync('busy', '')
 rmSync('node_modules', { recursive: true, force: true })
-setTimeout(() => {
+const timer = setInterval(() => {
+  if (!existsSync('continue')) return
+  clearInterval(timer)
   mkdirSync('node_modules/a', { recursive: true })
   writeFileSync('node_modules/a/package.json', '{}')
   writeFileSync('node_modules/.package-lock.json', ${JSON.stringify(LOCK)})
   rmSync('busy')
-}, 500)
+}, 20)
 `
 
 t.test('two concurrent set-ups of a checkout install once', async (t) => {
@@ -32,6 +34,9 @@ t.test('two concurrent set-ups of a checkout install once', async (t) => {
   const setUp = async () => {
     const env = { npm_execpath: join(folder, 'npm.js') }
     const child = spawnPlainly(process.execPath, [join(folder, 'scripts', 'set-up.js')], { env })
+    child.stderr.on('data', (text: Buffer) => {
+      if (text.includes('waiting for it')) writeFileSync(join(folder, 'continue'), '')
+    })
     const [code] = await once(child, 'exit')
     return code as unknown
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { gracefulClose, POLL_INTERVAL_MS } from '../../../platform/net/graceful-close.ts'
+import { gracefulClose } from '../../../platform/net/graceful-close.ts'
 
 async function start(t: Test, answer: RequestListener) {
   const server = createServer({ keepAliveTimeout: 72_000 }, answer)
@@ -22,11 +22,19 @@ async function start(t: Test, answer: RequestListener) {
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const ok: RequestListener = (_request, response) => response.end('ok')
 
-/**
- * Timers of one length fire in the order of their creation. When this one fires, a closing server has checked its
- * connections.
- */
-const nextPoll = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS))
+/** Resolves when a closing server checks the connection again: a check reads the number of received bytes. */
+function nextCheck(connection: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    Object.defineProperty(connection, 'bytesRead', {
+      configurable: true,
+      get() {
+        Reflect.deleteProperty(connection, 'bytesRead')
+        resolve()
+        return connection.bytesRead
+      },
+    })
+  })
+}
 
 t.test('idle connections and connections without a request do not delay the close', async (t) => {
   const { server, gentle, open } = await start(t, ok)
@@ -57,15 +65,17 @@ t.test('a request on a kept-alive connection gets a response after the listener 
 })
 
 t.test('a pause of the whole machine does not make a connection idle', async (t) => {
-  const { gentle, open } = await start(t, ok)
+  const { server, gentle, open } = await start(t, ok)
+  const connected = once(server, 'connection')
   const kept = await open()
+  const [connection] = await connected
   kept.write(REQUEST)
   await once(kept, 'data')
   const finished = gentle.finish({ graceMs: 60_000 })
-  await nextPoll()
+  await nextCheck(connection)
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // Longer than quietMs.
   // A client that was paused too sends only after the server has checked again.
-  await nextPoll()
+  await nextCheck(connection)
   kept.write(REQUEST)
   const [answer] = await once(kept, 'data')
   t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
