@@ -105,6 +105,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     ...config.websockets,
     recheckMs: Math.min(config.tokenCache.maxTtlMs, config.tokenCache.ttlWithoutPushMs),
     doubtMs: config.tokenCache.maxTtlMs,
+    staleIfErrorMs: (issuer) => config.issuers.find((one) => one.issuer === issuer)?.staleIfErrorMs ?? 0,
     validate: validator.validate,
     tickMs,
     pushed: channels.isConnected,

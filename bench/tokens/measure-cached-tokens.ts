@@ -30,6 +30,7 @@ export async function measureCachedTokens(tokens: number): Promise<CachedTokenSi
     cache,
     nowMs: Date.now,
     tickMs: () => performance.now(),
+    after: () => () => undefined,
     observe: { hit() {}, miss() {} },
   })
   const validate = () => tokenValidator.validate(randomBytes(32).toString('base64url'), NAMES)

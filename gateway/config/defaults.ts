@@ -3,6 +3,7 @@ import { DRAIN_DEFAULTS } from '../../platform/config/drain-schema.ts'
 /** Defaults of the configuration, in the units of the files. */
 export const DEFAULTS = {
   introspection: { timeout: '2s', maxConcurrent: 64, maxQueue: 1_024 },
+  staleIfError: '60s',
   jwt: {
     algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA'] as readonly string[],
     type: 'at+jwt',

@@ -90,6 +90,11 @@ export const IssuerSchema = Type.Object(
         { description: 'token introspection (RFC 7662)' },
       ),
     ),
+    staleIfError: Type.Optional(
+      DurationText(
+        'time after the cache time for which known tokens are accepted while the issuer does not respond; 0s: not at all',
+      ),
+    ),
     revocations: Type.Optional(HttpAddress('address of the revocation stream')),
     securityEvents: Type.Optional(
       Type.Object(

@@ -102,7 +102,7 @@ export function toIssuerConfig(
   entry: IssuerEntry,
   read: { readonly clientSecret: string | undefined; readonly ca: string | undefined },
 ): IssuerConfig {
-  const { issuer, jwt, introspection, revocations, securityEvents } = entry
+  const { issuer, jwt, introspection, staleIfError, revocations, securityEvents } = entry
   return {
     issuer,
     ca: read.ca,
@@ -121,6 +121,7 @@ export function toIssuerConfig(
               introspection.ttl === undefined ? Number.POSITIVE_INFINITY : milliseconds(introspection.ttl),
             signed: introspection.signed ?? false,
           },
+    staleIfErrorMs: milliseconds(staleIfError ?? DEFAULTS.staleIfError),
     revocations,
     securityEvents,
   }

@@ -11,6 +11,7 @@ export type MeteredIssuer = {
   readonly issuer: string
   readonly keys: Pick<IssuerKeys, 'confirmedAtMs' | 'size'> | undefined
   readonly introspector: Pick<Introspector, 'load'> | undefined
+  readonly stale: { readonly isActive: boolean } | undefined
 }
 
 /**
@@ -89,8 +90,27 @@ export function createIssuerMeters(
     const child = memoize((result: SharedLookupResult) => lookUps.child({ issuer, result }))
     return (result: SharedLookupResult) => child(result).inc()
   })
+  const staleUses = new BufferedCounter({
+    name: 'scopegate_token_stale_uses_total',
+    help: 'Tokens accepted by an earlier check because the issuer did not respond.',
+    labelNames: ['issuer'],
+    registers,
+  })
+  const staleUsed = memoize((issuer: string) => staleUses.child({ issuer }))
+  new Gauge({
+    name: 'scopegate_token_stale_active',
+    aggregator: 'max', // 1 while one worker uses an earlier token status
+    help: '1 while tokens of the issuer are accepted by an earlier check because the issuer does not respond.',
+    labelNames: ['issuer'],
+    registers,
+    collect() {
+      for (const { issuer, stale } of issuers())
+        if (stale !== undefined) this.set({ issuer }, stale.isActive ? 1 : 0)
+    },
+  })
   return (issuer) => ({
     introspected: introspected(issuer),
+    staleUsed: () => staleUsed(issuer).inc(),
     sharedLookUp: sharedLookUp(issuer),
     refreshed: (result) => refreshes.inc({ issuer, result }),
     dropped: (reason) => dropped.inc({ issuer, reason }),

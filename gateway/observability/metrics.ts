@@ -172,7 +172,7 @@ export function retireRoutes(
 
 export type RevocationMeter = {
   revocations(count: number): void
-  /** Counts a revocation gap, which cleared the token cache. */
+  /** Counts a revocation gap, after which every cached token is checked again. */
   revocationGap(): void
 }
 
@@ -202,7 +202,7 @@ export function createRevocationMeter(
   })
   const gaps = new Counter({
     name: 'scopegate_revocation_gaps_total',
-    help: 'Revocation gaps that cleared the token cache; one at each start.',
+    help: 'Revocation gaps, after which every cached token is checked again; one at each start.',
     registers,
   })
   return {

@@ -5,7 +5,7 @@ import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 import { createIntrospector, type Introspector, type SharedLevel } from './introspection/introspect.ts'
 import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
-import type { Issuer } from './issuer.ts'
+import type { Issuer, StaleUse } from './issuer.ts'
 import type { IssuerConfig, JwtConfig } from './issuer-config.ts'
 import type { IssuerMeter } from './issuer-meter.ts'
 import { createDocumentFetcher } from './jwt/fetch-document.ts'
@@ -14,6 +14,7 @@ import { createJwksFileCache } from './jwt/jwks-file-cache.ts'
 import { createKeySource } from './jwt/key-source.ts'
 import type { CompactJwt } from './jwt/read-compact-jwt.ts'
 import { verifyJwt } from './jwt/verify-jwt.ts'
+import { createStaleUses, type StaleUses } from './stale-uses.ts'
 import { UnverifiableError } from './unverifiable-error.ts'
 
 export type IssuerClientOptions = {
@@ -38,7 +39,14 @@ export type IssuerClientOptions = {
 export type IssuerClient = Issuer & {
   readonly keys: IssuerKeys | undefined
   readonly introspector: Pick<Introspector, 'load' | 'unavailableReason'> | undefined
+  readonly stale: (StaleUse & Pick<StaleUses, 'isActive'>) | undefined
 }
+
+/**
+ * Share of `introspection.timeout` for the check of a token with an earlier status. A frozen issuer then delays the
+ * requests with known tokens for a short time only.
+ */
+const PATIENCE_SHARE = 0.25
 
 const INTROSPECTION_FAILED = {
   event: 'introspection_failed',
@@ -56,7 +64,7 @@ const JWT_UNVERIFIABLE = {
  */
 export async function openIssuerClient(options: IssuerClientOptions): Promise<IssuerClient> {
   const { config, clock } = options
-  const { issuer, jwt, introspection } = config
+  const { issuer, jwt, introspection, staleIfErrorMs } = config
   const nowSeconds = (): number => clock.nowMs() / 1_000
   const id = nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } })
   const opened = jwt === undefined ? undefined : openKeys(jwt, options)
@@ -79,6 +87,7 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
                   })
               : undefined,
           id,
+          staleIfErrorMs,
           shared: options.shared && { ...options.shared, onResult: options.meter.sharedLookUp },
           nowMs: clock.nowMs,
           tickMs: clock.tickMs,
@@ -86,6 +95,12 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
           logger: options.logger,
           failures: options.failures,
         })
+  const staleUses = createStaleUses({
+    ...clock,
+    issuer,
+    onUsed: options.meter.staleUsed,
+    logger: options.logger,
+  })
   await opened?.keys.start()
   const scopes = createScopeSets()
 
@@ -118,10 +133,21 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
             verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names),
           ),
     introspect: introspector && report(INTROSPECTION_FAILED, introspector.introspect),
+    stale:
+      introspection === undefined || staleIfErrorMs === 0
+        ? undefined
+        : {
+            patienceMs: introspection.timeoutMs * PATIENCE_SHARE,
+            used: staleUses.used,
+            get isActive() {
+              return staleUses.isActive
+            },
+          },
     get ready() {
       return opened?.keys.ready ?? true
     },
     async close() {
+      staleUses.close()
       opened?.keys.close()
       await opened?.close()
       await introspector?.close()

@@ -40,6 +40,11 @@ export type IssuerConfig = {
   readonly jwt: JwtConfig | undefined
   readonly introspection: IntrospectionConfig | undefined
   /**
+   * Maximum time after the cache time for which an introspection result is used while the issuer cannot respond. 0: it
+   * is not used. Milliseconds.
+   */
+  readonly staleIfErrorMs: number
+  /**
    * URL of the issuer's revocation stream. Undefined: a revocation takes effect when the cached token status expires.
    */
   readonly revocations: string | undefined

@@ -1,6 +1,13 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import type { IntrospectionResult, TokenStatus } from './cache/token-status.ts'
+import type { EarlierStatus, IntrospectionResult, TokenStatus } from './cache/token-status.ts'
 import type { CompactJwt } from './jwt/read-compact-jwt.ts'
+
+export type StaleUse = {
+  /** Longest wait for the check of a token that has an earlier status. Milliseconds. */
+  readonly patienceMs: number
+  /** Records one use of an earlier status. */
+  used(): void
+}
 
 export type Issuer = {
   /** The issuer identifier, exactly as in tokens and metadata. */
@@ -17,11 +24,19 @@ export type Issuer = {
   readonly verify: ((jwt: CompactJwt, names: ClaimNames) => Promise<TokenStatus>) | undefined
   /**
    * Introspects a token, or returns a result from the shared cache. `sinceClearMs` is the time since this process last
-   * cleared its token cache. Undefined: the issuer has no introspection.
+   * cleared its token cache. While the issuer cannot respond, returns the earlier status. Undefined: the issuer has no
+   * introspection.
    */
   readonly introspect:
-    | ((token: string, sinceClearMs: number, names: ClaimNames) => Promise<IntrospectionResult>)
+    | ((
+        token: string,
+        sinceClearMs: number,
+        names: ClaimNames,
+        earlier: EarlierStatus,
+      ) => Promise<IntrospectionResult>)
     | undefined
+  /** The use of earlier statuses while the issuer cannot respond. Undefined: they are not used. */
+  readonly stale?: StaleUse | undefined
   /** Whether tokens of this issuer can be validated. The gateway continues to fetch missing keys. */
   readonly ready: boolean
   close(): Promise<void>

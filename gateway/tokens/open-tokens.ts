@@ -60,7 +60,14 @@ export async function openTokens(
     issuers,
     channels,
     cache,
-    validator: createTokenValidator({ issuers, cache, nowMs: Date.now, tickMs, observe: metrics.tokens }),
+    validator: createTokenValidator({
+      issuers,
+      cache,
+      nowMs: Date.now,
+      tickMs,
+      after: CLOCK.after,
+      observe: metrics.tokens,
+    }),
     checks: () => [...issuerChecks(issuers), ...revocationChecks(channels)],
   }
 }
@@ -95,15 +102,18 @@ function openIssuers(
  * fetched, the gateway is not ready. Every other problem only degrades the gateway.
  */
 function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
-  return issuers.flatMap(({ issuer, keys, ready, introspector }) => [
+  return issuers.flatMap(({ issuer, keys, ready, introspector, stale }) => [
     ...(keys === undefined
       ? []
       : [ready ? optionalCheck(`keys of ${issuer}`, keys.unavailableReason) : neverFetched(issuer)]),
     ...(introspector === undefined
       ? []
       : [optionalCheck(`introspection at ${issuer}`, introspector.unavailableReason)]),
+    ...(stale?.isActive === true ? [optionalCheck(`token status of ${issuer}`, STALE)] : []),
   ])
 }
+
+const STALE = 'stale: known tokens are accepted by their last check, within staleIfError'
 
 function neverFetched(issuer: string): ReadinessCheck {
   return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }

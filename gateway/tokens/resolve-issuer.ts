@@ -1,18 +1,18 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import type { IntrospectionResult, TokenStatus } from './cache/token-status.ts'
+import type { EarlierStatus, IntrospectionResult, TokenStatus } from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
+
+/** The parameters of `Issuer.introspect` besides the token. */
+type Inquiry = readonly [sinceClearMs: number, names: ClaimNames, earlier: EarlierStatus]
 
 /** How to validate a token. With `known`, the status is already known. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly status: TokenStatus }
   /** By its signature. */
-  | { readonly kind: 'jwt'; validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult> }
+  | { readonly kind: 'jwt'; validate(...how: Inquiry): Promise<IntrospectionResult> }
   /** By introspection: an opaque token, or a JWT of an issuer without JWT verification. */
-  | {
-      readonly kind: 'opaque'
-      validate(sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult>
-    }
+  | { readonly kind: 'opaque'; validate(...how: Inquiry): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }
 /** The token names an unknown issuer. Or the token needs introspection, and no issuer offers introspection. */
@@ -51,7 +51,7 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
 /** Returns the first active result. A failure counts only when no other issuer returns an active result. */
 async function introspectInOrder(
   token: string,
-  how: readonly [sinceClearMs: number, names: ClaimNames],
+  how: Inquiry,
   introspectors: readonly NonNullable<Issuer['introspect']>[],
 ): Promise<IntrospectionResult> {
   let failure: unknown

@@ -29,9 +29,14 @@ type Under = GatewayUnderTest & { readonly live: WebsocketUpstream }
 async function start(
   t: Test,
   limits: { readonly maxSessions?: number; readonly maxSessionsPerCaller?: number } = {},
-  how: { readonly pushes?: boolean; readonly maxTtlMs?: number; readonly ttlWithoutPushMs?: number } = {},
+  how: {
+    readonly pushes?: boolean
+    readonly staleIfErrorMs?: number
+    readonly maxTtlMs?: number
+    readonly ttlWithoutPushMs?: number
+  } = {},
 ): Promise<Under> {
-  const { pushes = true, ...ttls } = how
+  const { pushes = true, staleIfErrorMs = 60_000, ...ttls } = how
   const live = await startWebsocketUpstream()
   t.teardown(() => live.close())
   const under = await startGatewayUnderTest(t, {
@@ -43,7 +48,10 @@ async function start(
         { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', urls: [live.url] },
       ],
       websockets: { maxSessions: 1_000, maxSessionsPerCaller: 100, ...limits },
-      issuers: pushes ? config.issuers.map(pushing) : config.issuers,
+      issuers: (pushes ? config.issuers.map(pushing) : config.issuers).map((issuer) => ({
+        ...issuer,
+        staleIfErrorMs,
+      })),
       tokenCache: { ...config.tokenCache, ...ttls },
     }),
   })
@@ -251,7 +259,11 @@ t.test('a revocation in a gap is detected when the channel reconnects', async (t
 })
 
 t.test('a session ends when its issuer stays unavailable, but not at the first failure', async (t) => {
-  const under = await start(t, {}, { pushes: false, maxTtlMs: 2_500, ttlWithoutPushMs: 100 })
+  const under = await start(
+    t,
+    {},
+    { pushes: false, staleIfErrorMs: 0, maxTtlMs: 2_500, ttlWithoutPushMs: 100 },
+  )
   const { issuer } = under
   const failures = async (count: number) => {
     let failed = 0

@@ -3,7 +3,7 @@ import type { SharedRedis, UnavailableReason } from '../../../platform/redis/sha
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import { type ClaimNames, hasClaims, type NamedClaims } from '../../../policy-engine/decide/named-claims.ts'
 import { ageOf, readSharedEntry, type SharedEntry, writeSharedEntry } from './shared-entry.ts'
-import type { IntrospectionResult, TokenStatus } from './token-status.ts'
+import type { ActiveStatus, IntrospectionResult, TokenStatus } from './token-status.ts'
 
 /** Result of a lookup in Redis. The result is a metric label, so the set of values is fixed. */
 export type SharedLookupResult = 'hit' | 'miss' | 'stale' | 'revoked' | 'bad' | 'failed' | UnavailableReason
@@ -20,6 +20,8 @@ export type SharedCacheOptions = {
   readonly isRevoked: (caller: Caller) => Promise<boolean>
   /** Maximum lifetime of an entry. Milliseconds. */
   readonly maxTtlMs: number
+  /** `staleIfError` of the issuer. Milliseconds. */
+  readonly staleIfErrorMs: number
   /**
    * Returns the maximum age of a usable entry. `sinceClearMs` is the time since this process cleared its token cache.
    * Milliseconds.
@@ -31,6 +33,9 @@ export type SharedCacheOptions = {
   readonly onResult: (result: SharedLookupResult) => void
 }
 
+/** A result of another gateway. With `isStale`, it may be used only while the issuer cannot respond. */
+export type SharedResult = IntrospectionResult & { readonly status: ActiveStatus }
+
 /**
  * Introspection results of one issuer, shared by all gateways. Calls never throw, never reject, and take at most 50 ms.
  */
@@ -38,9 +43,14 @@ export type SharedCache = {
   /**
    * Looks up a token.
    * @param names claims that policies use. An entry that was stored without one of these claims is not used.
-   * @returns a usable result, or undefined: introspect the token.
+   * @returns a result, `revoked` if Redis holds a revocation of the token, or undefined. Introspect the token unless
+   * the result is current.
    */
-  find(token: string, sinceClearMs: number, names: ClaimNames): Promise<IntrospectionResult | undefined>
+  find(token: string, sinceClearMs: number, names: ClaimNames): Promise<SharedResult | 'revoked' | undefined>
+  /** Returns whether Redis responds and holds no revocation of the token. Call this before the use of a stale result. */
+  isUsable(result: SharedResult): Promise<boolean>
+  /** Removes the result of a token, in the background. */
+  drop(token: string): void
   /**
    * Stores a result for the other gateways, in the background. `startedMs` is the start of the request to the issuer,
    * on the monotonic clock.
@@ -61,7 +71,7 @@ const MAX_SEALED_BYTES = 8 * 1024
 /** Maximum clock skew between gateways. An entry from further in the future is not valid. Milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
-type Found = { readonly result: SharedLookupResult; readonly found?: IntrospectionResult }
+type Found = { readonly result: SharedLookupResult; readonly found?: SharedResult }
 
 /**
  * Creates the second level of the token cache. This level stores active results of one issuer, sealed
@@ -69,7 +79,7 @@ type Found = { readonly result: SharedLookupResult; readonly found?: Introspecti
  * revocation are checked on every lookup.
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
-  const { shared, nowMs, tickMs, onResult } = options
+  const { shared, nowMs, tickMs, onResult, staleIfErrorMs } = options
   const sealOf = createSeals({ purpose: 'verdict', id: options.id, secret: options.secret })
 
   async function look(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
@@ -86,24 +96,26 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
     if (stored === undefined || remainingMs < 0 || stored.askedAtMs > nowMs() + MAX_AHEAD_MS)
       return { result: 'bad' }
     const ageMs = ageOf(stored, { nowMs: nowMs(), remainingMs })
-    if (ageMs >= Math.min(stored.lifetimeMs, options.maxTtlMs, maxAgeMs)) return { result: 'stale' }
-    if (!hasClaims(stored.claims, names)) return { result: 'stale' }
+    const ttlMs = Math.min(stored.lifetimeMs, options.maxTtlMs)
+    if (ageMs >= ttlMs + staleIfErrorMs || !hasClaims(stored.claims, names)) return { result: 'stale' }
     const status = options.read(stored.response, stored.claims)
     if (!status.active) return { result: 'stale' }
+    const times = { ageMs, ttlMs: stored.lifetimeMs, staleIfErrorMs }
+    if (ageMs >= Math.min(ttlMs, maxAgeMs)) {
+      if (staleIfErrorMs === 0) return { result: 'stale' }
+      return { result: 'stale', found: { status: { ...status, isStale: true }, ...times } }
+    }
     if (await options.isRevoked(status.caller)) return { result: 'revoked' }
-    return { result: 'hit', found: { status, ageMs, ttlMs: stored.lifetimeMs } }
+    return { result: 'hit', found: { status, ...times } }
   }
 
-  async function lookInTime(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
+  async function inTime<Result>(pending: Promise<Result>, late: Result): Promise<Result> {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<Found>((resolve) => {
-      timer = setTimeout(() => resolve({ result: 'failed' }), DEADLINE_MS)
+    const deadline = new Promise<Result>((resolve) => {
+      timer = setTimeout(() => resolve(late), DEADLINE_MS)
     })
-    const found = look(seal, maxAgeMs, names).catch(
-      (error): Found => ({ result: isOther(error) ? 'bad' : 'failed' }),
-    )
     try {
-      return await Promise.race([found, late])
+      return await Promise.race([pending, deadline])
     } finally {
       clearTimeout(timer)
     }
@@ -116,22 +128,38 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
         onResult(unusable)
         return undefined
       }
-      const { result, found } = await lookInTime(sealOf(token), options.maxAgeMs(sinceClearMs), names)
+      const { result, found } = await inTime<Found>(
+        look(sealOf(token), options.maxAgeMs(sinceClearMs), names).catch((error) => ({
+          result: isOther(error) ? 'bad' : 'failed',
+        })),
+        { result: 'failed' },
+      )
       if (result === 'failed') shared.failed()
       onResult(result)
-      return found
+      return result === 'revoked' ? result : found
+    },
+    isUsable({ status }) {
+      const isFree = options.isRevoked(status.caller).then(
+        (isRevoked) => !isRevoked,
+        () => false,
+      )
+      return inTime(isFree, false)
+    },
+    drop(token) {
+      if (shared.unavailableReason() !== undefined) return
+      shared.redis.del(PREFIX + sealOf(token).name).then(shared.succeeded, () => shared.failed())
     },
     store(token, introspection, status, startedMs) {
       if (!status.active || shared.unavailableReason() !== undefined) return
       const elapsedMs = Math.ceil(tickMs() - startedMs)
       const askedAtMs = nowMs() - elapsedMs
-      const lifetimeMs = Math.floor(
-        Math.min(options.maxTtlMs, status.caller.expiresAtSeconds * 1_000 - askedAtMs),
-      )
-      const remainingMs = lifetimeMs - elapsedMs
+      const expiresInMs = status.caller.expiresAtSeconds * 1_000 - askedAtMs
+      const lifetimeMs = Math.floor(Math.min(options.maxTtlMs, expiresInMs))
+      const keptMs = Math.floor(Math.min(options.maxTtlMs + staleIfErrorMs, expiresInMs))
+      const remainingMs = keptMs - elapsedMs
       if (remainingMs <= 0) return
       const seal = sealOf(token)
-      const sealed = seal.close(writeSharedEntry({ ...introspection, askedAtMs, lifetimeMs }))
+      const sealed = seal.close(writeSharedEntry({ ...introspection, askedAtMs, lifetimeMs, keptMs }))
       if (sealed.length > MAX_SEALED_BYTES) return
       shared.redis
         .set(PREFIX + seal.name, sealed, 'PX', remainingMs)

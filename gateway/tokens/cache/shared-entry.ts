@@ -8,6 +8,8 @@ export type SharedEntry = {
   readonly askedAtMs: number
   /** Maximum time for which the entry may be used after `askedAtMs`. Milliseconds. */
   readonly lifetimeMs: number
+  /** Time for which Redis keeps the entry after `askedAtMs`: `lifetimeMs` and `staleIfError`. Milliseconds. */
+  readonly keptMs: number
   /** The members of the introspection response that the gateway reads. */
   readonly response: Readonly<Record<string, unknown>>
   /** The claims that the policies of the requesting gateway use. Policies of other gateways may use other claims. */
@@ -29,8 +31,10 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
   if (members === undefined) return undefined
   const askedAtMs = members.get('askedAtMs')
   const lifetimeMs = members.get('lifetimeMs')
+  const keptMs = members.get('keptMs')
   const response = members.get('response')
-  if (typeof askedAtMs !== 'number' || typeof lifetimeMs !== 'number') return undefined
+  if (typeof askedAtMs !== 'number' || typeof lifetimeMs !== 'number' || typeof keptMs !== 'number')
+    return undefined
   if (!isRecord(response)) return undefined
   const claims = Object.entries(members.get('claims') ?? {}).map(
     ([name, value]) => [name, toClaimValue(value)] as const,
@@ -38,6 +42,7 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
   return {
     askedAtMs,
     lifetimeMs,
+    keptMs,
     response,
     claims: claims.length === 0 ? NO_CLAIMS : new Map(claims),
   }
@@ -48,8 +53,8 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
  * wall clock.
  */
 export function ageOf(
-  entry: Pick<SharedEntry, 'askedAtMs' | 'lifetimeMs'>,
+  entry: Pick<SharedEntry, 'askedAtMs' | 'keptMs'>,
   { nowMs, remainingMs }: { readonly nowMs: number; readonly remainingMs: number },
 ): number {
-  return Math.max(nowMs - entry.askedAtMs, entry.lifetimeMs - remainingMs, 0)
+  return Math.max(nowMs - entry.askedAtMs, entry.keptMs - remainingMs, 0)
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ClaimValue } from '../../../policy-engine/decide/named-claims.ts'
 import type { TokenKind } from './token-kind.ts'
-import type { IntrospectionResult, TokenStatus } from './token-status.ts'
+import type { ActiveStatus, IntrospectionResult, TokenStatus } from './token-status.ts'
 
 export type TokenCacheOptions = {
   /** Maximum number of active tokens. The least recently used entry is evicted first. */
@@ -22,12 +22,25 @@ export type TokenCacheOptions = {
  */
 export type LookupTime = { readonly tickMs: number; readonly nowMs: number; readonly kind: TokenKind }
 
-type Entry = {
+type Entry<Status extends TokenStatus = TokenStatus> = {
   readonly kind: TokenKind
-  readonly status: TokenStatus
+  readonly status: Status
   readonly knownAtMs: number
-  readonly freshUntilMs: number
+  freshUntilMs: number
+  /**
+   * Until then, an active status may be used while the issuer cannot respond: the end of `staleIfError`, at most the
+   * expiry of the token.
+   */
+  readonly staleUntilMs: number
+  /** The token is not checked again before this time, because the last check had no result. */
+  retryAtMs: number
 }
+
+/** An active status that may be used while the issuer cannot respond. */
+export type StaleEntry = Pick<Entry<ActiveStatus>, 'status' | 'retryAtMs'>
+
+/** A time before every time of the clock. */
+const NEVER = Number.NEGATIVE_INFINITY
 
 /**
  * Anyone can create invalid tokens without effort. Entries of invalid tokens may therefore evict only entries of other
@@ -42,7 +55,7 @@ const MAX_NEGATIVE_ENTRIES = 10_000
  */
 export class TokenCache {
   readonly #options: TokenCacheOptions
-  readonly #active: LRUCache<string, Entry>
+  readonly #active: LRUCache<string, Entry<ActiveStatus>>
   readonly #inactive: LRUCache<string, Entry>
   /**
    * A grant with one token maps to the key of this token. Most grants have one token at a time. A set would take as
@@ -88,29 +101,63 @@ export class TokenCache {
     const entry = this.#active.get(key) ?? this.#inactive.get(key)
     if (entry === undefined) return undefined
     if (tickMs < entry.freshUntilMs && this.#isWithinCap(entry, tickMs)) return entry.status
-    this.#active.delete(key)
-    this.#inactive.delete(key)
+    // A status that was once too old stays too old, even if the limit of its issuer rises again.
+    entry.freshUntilMs = NEVER
+    if (tickMs >= entry.staleUntilMs) this.drop(key)
     return undefined
   }
 
+  /**
+   * Returns an active status that may be used while the issuer cannot respond. Call `get()` first: the status may still
+   * be current.
+   */
+  stale(key: string, tickMs: number): StaleEntry | undefined {
+    const entry = this.#active.peek(key)
+    return entry !== undefined && tickMs < entry.staleUntilMs ? entry : undefined
+  }
+
+  /**
+   * Records that a check had no result, so the earlier status is used. Stores the status if it is from another gateway.
+   * @param retryAtMs time of the next check, on the monotonic clock.
+   */
+  keepStale(key: string, result: IntrospectionResult, at: LookupTime, retryAtMs: number): void {
+    if (!this.#active.has(key)) this.set(key, result, at)
+    const entry = this.#active.peek(key)
+    if (entry === undefined) return
+    entry.freshUntilMs = NEVER
+    entry.retryAtMs = retryAtMs
+  }
+
   /** Stores a result. `at` is the start of the validation: the result may describe the token at that time. */
-  set(key: string, { status, ageMs, ttlMs }: IntrospectionResult, at: LookupTime): void {
-    this.#active.delete(key)
-    this.#inactive.delete(key)
-    const knownAtMs = at.tickMs - ageMs
+  set(
+    key: string,
+    { status, ageMs, ttlMs, staleIfErrorMs = 0 }: IntrospectionResult,
+    { tickMs, nowMs, kind }: LookupTime,
+  ): void {
+    this.drop(key)
+    const knownAtMs = tickMs - ageMs
     if (!status.active) {
-      const ownTtlMs = Math.min(this.#options.negativeTtlMs, ttlMs)
-      this.#inactive.set(key, { kind: at.kind, status, knownAtMs, freshUntilMs: knownAtMs + ownTtlMs })
-      this.#entries[at.kind] += 1
+      const freshUntilMs = knownAtMs + Math.min(this.#options.negativeTtlMs, ttlMs)
+      this.#inactive.set(key, {
+        kind,
+        status,
+        knownAtMs,
+        freshUntilMs,
+        staleUntilMs: NEVER,
+        retryAtMs: NEVER,
+      })
+      this.#entries[kind] += 1
       return
     }
     const { caller } = status
-    const ownTtlMs = Math.min(this.#options.maxTtlMs, ttlMs) - ageMs
-    const freshForMs = Math.min(ownTtlMs, caller.expiresAtSeconds * 1_000 - at.nowMs)
-    if (freshForMs <= 0) return
-    this.#active.set(key, { kind: at.kind, status, knownAtMs, freshUntilMs: at.tickMs + freshForMs })
+    const expiresAtMs = tickMs + caller.expiresAtSeconds * 1_000 - nowMs
+    const ttlEndMs = knownAtMs + Math.min(this.#options.maxTtlMs, ttlMs)
+    const freshUntilMs = Math.min(ttlEndMs, expiresAtMs)
+    const staleUntilMs = staleIfErrorMs === 0 ? NEVER : Math.min(ttlEndMs + staleIfErrorMs, expiresAtMs)
+    if (Math.max(freshUntilMs, staleUntilMs) <= tickMs) return
+    this.#active.set(key, { kind, status, knownAtMs, freshUntilMs, staleUntilMs, retryAtMs: NEVER })
     if (!this.#active.has(key)) return // the entry is larger than the limit of the cache
-    this.#entries[at.kind] += 1
+    this.#entries[kind] += 1
     if (caller.grant === undefined) return
     const keys = this.#keysOfGrant.get(caller.grant)
     if (keys === undefined) this.#keysOfGrant.set(caller.grant, key)
@@ -122,6 +169,23 @@ export class TokenCache {
     const keys = this.#keysOfGrant.get(grant)
     if (keys === undefined) return
     for (const key of typeof keys === 'string' ? [keys] : [...keys]) this.#active.delete(key)
+  }
+
+  /** Removes the status of one token. */
+  drop(key: string): void {
+    this.#active.delete(key)
+    this.#inactive.delete(key)
+  }
+
+  /** Ends the cache time of every status. Statuses that may be used while their issuer cannot respond stay. */
+  expire(tickMs: number): void {
+    this.#inactive.clear()
+    const over: string[] = []
+    this.#active.forEach((entry, key) => {
+      entry.freshUntilMs = NEVER
+      if (tickMs >= entry.staleUntilMs) over.push(key)
+    })
+    for (const key of over) this.#active.delete(key)
   }
 
   clear(): void {

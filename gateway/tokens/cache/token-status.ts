@@ -2,9 +2,17 @@ import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
 /** The status of a token, for every route. The status holds claims, never a decision. */
-export type TokenStatus =
-  | { readonly active: true; readonly caller: Caller }
-  | { readonly active: false; readonly fault: TokenFault }
+export type TokenStatus = ActiveStatus | { readonly active: false; readonly fault: TokenFault }
+
+export type ActiveStatus = {
+  readonly active: true
+  readonly caller: Caller
+  /**
+   * The status is from an earlier check, because the issuer cannot respond now (`staleIfError`). Absent: the status is
+   * current.
+   */
+  readonly isStale?: true
+}
 
 /** A token status, and how long it may be cached. */
 export type IntrospectionResult = {
@@ -16,4 +24,25 @@ export type IntrospectionResult = {
    * itself. Milliseconds.
    */
   readonly ttlMs: number
+  /**
+   * Maximum time after `ttlMs` for which an active status may be used while the issuer cannot respond. Default: 0.
+   * Milliseconds.
+   */
+  readonly staleIfErrorMs?: number
+}
+
+/** The earlier active status of a token whose check is in progress. */
+export type EarlierStatus = {
+  /** Returns the status if it is from this issuer and may be used while the issuer cannot respond. */
+  find(issuer: string): ActiveStatus | undefined
+  /** Records that the issuer responded. */
+  responded(issuer: string): void
+  /** Records that a status from this issuer must not be used again: the token is not active, or may be revoked. */
+  discard(issuer: string): void
+}
+
+export const NO_EARLIER_STATUS: EarlierStatus = {
+  find: () => undefined,
+  responded: () => undefined,
+  discard: () => undefined,
 }

@@ -10,9 +10,9 @@ import {
 import type { Issuer } from '../issuer.ts'
 import { resolveIssuer, type TokenCheck } from '../resolve-issuer.ts'
 import { createRevokedTokens } from '../revocation/revoked-tokens.ts'
-import type { TokenCache } from './token-cache.ts'
+import type { StaleEntry, TokenCache } from './token-cache.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
-import type { TokenStatus } from './token-status.ts'
+import type { ActiveStatus, EarlierStatus, TokenStatus } from './token-status.ts'
 
 /** Options for `createTokenValidator()`. If an issuer cannot determine the token status, its promise rejects. */
 export type TokenValidatorOptions = {
@@ -23,12 +23,15 @@ export type TokenValidatorOptions = {
   readonly nowMs: () => number
   /** A monotonic clock, which the age of cache entries uses. Milliseconds. */
   readonly tickMs: () => number
+  /** Calls back once after a delay in milliseconds, and returns a function that cancels the call. */
+  readonly after: (delayMs: number, call: () => void) => () => void
   readonly observe: { hit(kind: TokenKind): void; miss(kind: TokenKind): void }
 }
 
 export type TokenValidator = {
   /**
-   * Returns a cached status, or else a promise of the status. Concurrent calls with one token share one lookup.
+   * Returns a cached status, or else a promise of the status. Concurrent calls with one token share one lookup. While
+   * the issuer cannot respond, the status of an earlier check is used (`isStale`), within `staleIfError`.
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
    * array each time. The status depends on all of them, so the cache key includes all of them.
    * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
@@ -46,14 +49,30 @@ export type TokenValidator = {
   revoke(revocation: Revocation, issuer?: string): void
   /** Returns whether this process has received a revocation that applies to this caller. */
   isRevoked(caller: Caller): boolean
-  /** Clears the cache after a revocation gap. */
-  clear(): void
+  /**
+   * Ends the cache time of every status after a revocation gap. A status is then used again only after a new check, or
+   * while its issuer cannot respond.
+   */
+  expire(): void
 }
 
 /** The issuers of one resource, and an ID of the whole set. */
 type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
 type UncachedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
+
+/** A lookup in progress, which concurrent calls share. */
+type Flight = {
+  readonly result: Promise<TokenStatus>
+  readonly startedMs: number
+  /** For calls that wait for the result. */
+  awaited: Promise<TokenStatus> | undefined
+  /** For calls with an earlier status: the earlier status, if the lookup takes too long. */
+  impatient: Promise<TokenStatus> | undefined
+}
+
+/** Interval between two checks of a token while its issuer cannot respond. Milliseconds. */
+const RETRY_MS = 1_000
 
 const REVOKED: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
@@ -65,11 +84,19 @@ function isEnough(status: TokenStatus, needed: ClaimNames): boolean {
 export function createTokenValidator(options: TokenValidatorOptions): TokenValidator {
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
-  const flights = new Map<string, Promise<TokenStatus>>()
-  const revoked = createRevokedTokens({ onEvicted: clear })
-  // Number of `clear()` calls. The result of a validation is not stored if `clear()` was called during the validation.
-  let clears = 0
-  let clearedAtMs = Number.NEGATIVE_INFINITY
+  const flights = new Map<string, Flight>()
+  // An evicted revocation applies to an unknown token, so no earlier status may be used.
+  const revoked = createRevokedTokens({
+    onEvicted() {
+      startOver()
+      cache.clear()
+    },
+  })
+  /** Issuers that did not respond to the last check in time. */
+  const silent = new Set<string>()
+  // Number of `startOver()` calls. The result of a validation that began before the last call is not stored.
+  let starts = 0
+  let startedOverAtMs = Number.NEGATIVE_INFINITY
 
   /** Returns the issuers of a resource. The sets are memoized: there are as many lists as resources. */
   function issuerSet(names: readonly string[]): IssuerSet {
@@ -81,10 +108,10 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     return set
   }
 
-  function clear(): void {
-    clears += 1
-    clearedAtMs = tickMs()
-    cache.clear()
+  /** Ends the use of results from before this call, except while an issuer cannot respond. */
+  function startOver(): void {
+    starts += 1
+    startedOverAtMs = tickMs()
     // Later calls send their own request. Calls that already wait still get the result of their request.
     flights.clear()
   }
@@ -95,15 +122,90 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     check: UncachedCheck,
     names: ClaimNames,
   ): Promise<TokenStatus> {
-    const startedAt = clears
-    const at = { tickMs: tickMs(), nowMs: nowMs() }
-    const result = await check.validate(at.tickMs - clearedAtMs, names)
+    const startedAt = starts
+    const at = { tickMs: tickMs(), nowMs: nowMs(), kind }
+    const result = await check.validate(at.tickMs - startedOverAtMs, names, earlierStatus(key, names))
     const { status } = result
     // A revocation may have arrived during the validation. A valid signature does not show that the token is not
     // revoked.
     if (status.active && revoked.has(status.caller)) return REVOKED
-    if (clears === startedAt) cache.set(key, result, { ...at, kind })
+    if (status.active && status.isStale === true) {
+      silent.add(status.caller.issuer)
+      if (starts === startedAt) cache.keepStale(key, result, at, tickMs() + RETRY_MS)
+    } else if (starts === startedAt) cache.set(key, result, at)
     return status
+  }
+
+  /** Returns the earlier status of a token if it has all claims and the token has not expired. */
+  function findStale(key: string, names: ClaimNames): StaleEntry | undefined {
+    const entry = cache.stale(key, tickMs())
+    if (entry === undefined || !isEnough(entry.status, names)) return undefined
+    return entry.status.caller.expiresAtSeconds * 1_000 > nowMs() ? entry : undefined
+  }
+
+  function earlierStatus(key: string, names: ClaimNames): EarlierStatus {
+    const findFrom = (issuer: string): ActiveStatus | undefined => {
+      const status = findStale(key, names)?.status
+      return status?.caller.issuer === issuer ? { ...status, isStale: true } : undefined
+    }
+    return {
+      find: findFrom,
+      responded: (issuer) => silent.delete(issuer),
+      discard(issuer) {
+        if (cache.stale(key, tickMs())?.status.caller.issuer === issuer) cache.drop(key)
+      },
+    }
+  }
+
+  function staleUseOf({ caller }: ActiveStatus): Issuer['stale'] {
+    return options.issuers.find(({ issuer }) => issuer === caller.issuer)?.stale
+  }
+
+  function useStale(status: ActiveStatus): TokenStatus {
+    if (revoked.has(status.caller)) return REVOKED
+    staleUseOf(status)?.used()
+    return { active: true, caller: status.caller, isStale: true }
+  }
+
+  function startFlight(flightKey: string, lookup: Promise<TokenStatus>): Flight {
+    const result = lookup.finally(() => {
+      if (flights.get(flightKey) === flight) flights.delete(flightKey)
+    })
+    const flight: Flight = { result, startedMs: tickMs(), awaited: undefined, impatient: undefined }
+    flights.set(flightKey, flight)
+    return flight
+  }
+
+  /** Returns the result of a lookup. */
+  function wait(flight: Flight): Promise<TokenStatus> {
+    flight.awaited ??= flight.result.then((status) =>
+      status.active && status.isStale === true ? useStale(status) : status,
+    )
+    return flight.awaited
+  }
+
+  /** Returns the result of a lookup, or the earlier status if the lookup takes too long. */
+  function waitBriefly(
+    flight: Flight,
+    patienceMs: number,
+    find: () => StaleEntry | undefined,
+  ): Promise<TokenStatus> {
+    flight.impatient ??= new Promise((resolve, reject) => {
+      let isOver = false
+      const cancel = options.after(Math.max(0, flight.startedMs + patienceMs - tickMs()), () => {
+        const entry = find()
+        if (entry === undefined) return
+        silent.add(entry.status.caller.issuer)
+        isOver = true
+        resolve(useStale(entry.status))
+      })
+      const end = (): void => {
+        cancel()
+        if (!isOver) wait(flight).then(resolve, reject)
+      }
+      flight.result.then(end, end)
+    })
+    return flight.impatient
   }
 
   return {
@@ -120,22 +222,30 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       // Two calls share a lookup only if both read the same claims. The claims differ only just after a reload of the
       // policies.
       const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
-      const shared = flights.get(flightKey)
-      if (shared !== undefined) return shared
-      const check = resolveIssuer(token, issuers)
-      if (check.kind === 'known') return check.status
-      const flight = runCheck(key, kind, check, names).finally(() => {
-        if (flights.get(flightKey) === flight) flights.delete(flightKey)
-      })
-      flights.set(flightKey, flight)
-      return flight
+      const earlier = findStale(key, names)
+      if (earlier !== undefined && tickMs() < earlier.retryAtMs) return useStale(earlier.status)
+      let flight = flights.get(flightKey)
+      if (flight === undefined) {
+        const check = resolveIssuer(token, issuers)
+        if (check.kind === 'known') return check.status
+        flight = startFlight(flightKey, runCheck(key, kind, check, names))
+      }
+      const patienceMs = earlier && staleUseOf(earlier.status)?.patienceMs
+      if (earlier === undefined || patienceMs === undefined) return wait(flight)
+      if (!silent.has(earlier.status.caller.issuer))
+        return waitBriefly(flight, patienceMs, () => findStale(key, names))
+      flight.result.catch(() => undefined) // logged by the issuer client; this call does not wait for the result
+      return useStale(earlier.status)
     },
     revoke(revocation, issuer) {
       revoked.add(revocation, issuer, nowMs() / 1_000)
       if (revocation.grant !== undefined) cache.dropGrant(revocation.grant)
     },
     isRevoked: (caller) => revoked.has(caller),
-    clear,
+    expire() {
+      startOver()
+      cache.expire(tickMs())
+    },
   }
 }
 

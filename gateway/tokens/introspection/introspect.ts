@@ -7,13 +7,19 @@ import {
   readNamedClaims,
 } from '../../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../../policy-engine/decide/scope-check.ts'
-import { createSharedCache, type SharedLookupResult } from '../cache/shared-cache.ts'
-import type { IntrospectionResult, TokenStatus } from '../cache/token-status.ts'
+import { createSharedCache, type SharedLookupResult, type SharedResult } from '../cache/shared-cache.ts'
+import {
+  type EarlierStatus,
+  type IntrospectionResult,
+  NO_EARLIER_STATUS,
+  type TokenStatus,
+} from '../cache/token-status.ts'
 import {
   createIntrospectionClient,
   type IntrospectionClient,
   type IntrospectionClientOptions,
 } from './introspection-client.ts'
+import { isOutage } from './introspection-error.ts'
 import { pickReadMembers, readIntrospection } from './read-introspection.ts'
 
 /**
@@ -39,6 +45,8 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
   readonly id: string
   /** Maximum time for which a result is used. Milliseconds. */
   readonly ttlMs: number
+  /** `staleIfError` of the issuer. Milliseconds. */
+  readonly staleIfErrorMs: number
   readonly shared: SharedLevel | undefined
   /** The wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
@@ -46,12 +54,19 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
 
 export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason' | 'close'> & {
   /**
-   * Returns the issuer's result, or a recent result from another gateway.
+   * Returns the issuer's result, or a recent result from another gateway. If the issuer cannot respond, returns the
+   * earlier status of this process, or else of another gateway.
    * @param sinceClearMs time since this process cleared its token cache. Default: the process never cleared the cache.
    * @param names claims that policies use. Default: none.
+   * @param earlier the earlier status of the token. Default: none.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
-  introspect(token: string, sinceClearMs?: number, names?: ClaimNames): Promise<IntrospectionResult>
+  introspect(
+    token: string,
+    sinceClearMs?: number,
+    names?: ClaimNames,
+    earlier?: EarlierStatus,
+  ): Promise<IntrospectionResult>
 }
 
 /**
@@ -59,7 +74,7 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
  * of a call: at most 50 ms for the lookup in the shared cache, and one HTTP request.
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
-  const { issuer, ttlMs, shared, nowMs, tickMs } = options
+  const { issuer, ttlMs, staleIfErrorMs, shared, nowMs, tickMs } = options
   const client = createIntrospectionClient(options)
   const scopes = createScopeSets()
   const read = (response: unknown, claims: NamedClaims): TokenStatus =>
@@ -73,24 +88,54 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
           id: options.id,
           secret: options.clientSecret,
           maxTtlMs: Math.min(shared.maxTtlMs, ttlMs),
+          staleIfErrorMs,
           maxAgeMs: (sinceClearMs) => shared.maxAgeMs(issuer, sinceClearMs),
           read,
           nowMs,
           tickMs,
         })
 
+  /** Returns an earlier result after a failure of the issuer. */
+  async function findEarlier(
+    earlier: EarlierStatus,
+    stale: SharedResult | undefined,
+  ): Promise<IntrospectionResult | undefined> {
+    const own = earlier.find(issuer)
+    if (own !== undefined) return { status: own, ageMs: 0, ttlMs: 0 }
+    return stale !== undefined && (await sharedCache?.isUsable(stale)) === true ? stale : undefined
+  }
+
   return {
-    async introspect(token, sinceClearMs = Number.POSITIVE_INFINITY, names = NO_NAMES) {
-      if (sharedCache !== undefined) {
-        const found = await sharedCache.find(token, sinceClearMs, names)
-        if (found !== undefined) return found
-      }
+    async introspect(
+      token,
+      sinceClearMs = Number.POSITIVE_INFINITY,
+      names = NO_NAMES,
+      earlier = NO_EARLIER_STATUS,
+    ) {
+      const found = sharedCache === undefined ? undefined : await sharedCache.find(token, sinceClearMs, names)
+      if (found === 'revoked') earlier.discard(issuer)
+      const result = found === 'revoked' ? undefined : found
+      if (result !== undefined && result.status.isStale !== true) return result
       const startedMs = tickMs()
-      const response = await client.introspect(token)
+      let response: unknown
+      try {
+        response = await client.introspect(token, earlier.find(issuer) !== undefined)
+      } catch (error) {
+        if (!isOutage(error)) earlier.responded(issuer)
+        const last = isOutage(error) ? await findEarlier(earlier, result) : undefined
+        if (last === undefined) throw error
+        return last
+      }
+      earlier.responded(issuer)
       const claims = readNamedClaims(membersOf(response), names)
       const status = read(response, claims)
-      sharedCache?.store(token, { response: pickReadMembers(response), claims }, status, startedMs)
-      return { status, ageMs: 0, ttlMs }
+      if (status.active)
+        sharedCache?.store(token, { response: pickReadMembers(response), claims }, status, startedMs)
+      else {
+        earlier.discard(issuer)
+        if (result !== undefined) sharedCache?.drop(token)
+      }
+      return { status, ageMs: 0, ttlMs, staleIfErrorMs }
     },
     load: client.load,
     get unavailableReason() {

@@ -32,9 +32,11 @@ export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'ac
 export type IntrospectionClient = {
   /**
    * Returns the issuer's response. Its content is not validated.
+   * @param isKnown whether the token has an earlier status. Such tokens take at most half of the queue, so that a
+   * recheck of all cached tokens leaves room for other tokens.
    * @throws {UnverifiableError} by rejection: any `IntrospectionError`, or no keys to verify a signed response.
    */
-  introspect(token: string): Promise<unknown>
+  introspect(token: string, isKnown: boolean): Promise<unknown>
   /** The number of requests in progress, and of queued ones. */
   readonly load: { readonly working: number; readonly waiting: number }
   /** The reason why introspection fails: a rejection or the last failure. Undefined after a response. */
@@ -178,18 +180,21 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       throw new IntrospectionError(
         'ERR_INTROSPECTION_SUSPENDED',
         'The circuit of the issuer is open after repeated failures.',
-        { retryAfterMs: rejectedForMs },
+        { retryAfterMs: rejectedForMs, cause: lastFailure },
       )
   }
 
-  async function callWithinLimits(token: string): Promise<unknown> {
+  async function callWithinLimits(token: string, isKnown: boolean): Promise<unknown> {
     rejectWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = semaphore.run(async () => {
-      // The circuit may have opened while this call was queued.
-      rejectWhileSuspended()
-      return await introspectNow(token, signal)
-    }, signal)
+    const isFull = isKnown && semaphore.waiting > 0 && semaphore.waiting >= options.maxQueue / 2
+    const response = isFull
+      ? undefined
+      : semaphore.run(async () => {
+          // The circuit may have opened while this call was queued.
+          rejectWhileSuspended()
+          return await introspectNow(token, signal)
+        }, signal)
     if (response === undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_OVERLOAD',
@@ -204,9 +209,9 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   }
 
   return {
-    async introspect(token) {
+    async introspect(token, isKnown) {
       try {
-        const response = await callWithinLimits(token)
+        const response = await callWithinLimits(token, isKnown)
         options.onResult('answered')
         return response
       } catch (error) {

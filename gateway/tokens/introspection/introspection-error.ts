@@ -17,6 +17,26 @@ export type IntrospectionErrorCode =
   /** The circuit of the issuer is open. */
   | 'ERR_INTROSPECTION_SUSPENDED'
 
+/** Error codes of an issuer that sent no response, or got no request. */
+const NO_RESPONSE: ReadonlySet<IntrospectionErrorCode> = new Set([
+  'ERR_INTROSPECTION_TIMEOUT',
+  'ERR_INTROSPECTION_CONNECTION',
+  'ERR_INTROSPECTION_OVERLOAD',
+])
+
+/**
+ * Returns whether an introspection failed because the issuer cannot respond. A response that rejects the token or the
+ * gateway is not an outage, and neither is an invalid response. While the circuit is open, the last failure decides.
+ */
+export function isOutage(error: unknown): boolean {
+  if (!(error instanceof IntrospectionError)) return false
+  const { code, status } = error
+  if (code === 'ERR_INTROSPECTION_SUSPENDED') return isOutage(error.cause)
+  return (
+    NO_RESPONSE.has(code) || (status !== undefined && (status >= 500 || status === 429 || status === 408))
+  )
+}
+
 /** An introspection without a usable response. The message contains no token. */
 export class IntrospectionError extends UnverifiableError {
   readonly code: IntrospectionErrorCode

@@ -59,7 +59,7 @@ export function revocationListener(state: TokenState): RevocationListener {
     onRevoked: createRevoke(state),
     onGap() {
       metrics.revocationGap()
-      tokenValidator.clear()
+      tokenValidator.expire()
       sessions.recheck()
     },
   }

@@ -1,6 +1,7 @@
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import type { ClaimSelection } from '../../../policy-engine/decide/named-claims.ts'
 import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
+import { isOutage } from '../../tokens/introspection/introspection-error.ts'
 import type { WebsocketSession } from './session.ts'
 
 /** An open session and the token that it depends on. */
@@ -25,6 +26,8 @@ export type TokenRechecksOptions = {
   readonly validate: TokenValidator['validate']
   /** Longest time that a session stays open while its token cannot be validated. Milliseconds. */
   readonly doubtMs: number
+  /** Additional time while the issuer cannot respond. Milliseconds. */
+  readonly staleIfErrorMs: (issuer: string) => number
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
@@ -33,7 +36,7 @@ export type TokenRechecksOptions = {
 export type TokenRechecks = {
   add(open: OpenSession): void
   recheckNow(open: OpenSession): void
-  /** Returns whether the last validation had no result. Such a validation must be repeated. */
+  /** Returns whether the last validation had no current result. Such a validation must be repeated. */
   isInDoubt(open: OpenSession): boolean
   remove(open: OpenSession): void
 }
@@ -48,9 +51,16 @@ const INTERNAL_ERROR = 1011
 export function createTokenRechecks(options: TokenRechecksOptions): TokenRechecks {
   const { validate, tickMs } = options
   const due = new Set<OpenSession>()
-  /** Time of the first validation without a result, by session. */
+  /** Time of the first validation without a current result, by session. */
   const inDoubt = new WeakMap<OpenSession, number>()
   let working = 0
+
+  /** Marks a session for another validation. Returns the time of the first validation without a current result. */
+  function doubt(open: OpenSession, startedMs: number): number {
+    const sinceMs = inDoubt.get(open) ?? startedMs
+    inDoubt.set(open, sinceMs)
+    return sinceMs
+  }
 
   async function recheck(open: OpenSession): Promise<void> {
     const { session, identity } = open
@@ -58,15 +68,17 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     const startedMs = tickMs()
     try {
       const status = await validate(identity.token, identity.issuers, identity.claims)
-      inDoubt.delete(open)
+      if (status.active && status.isStale === true) doubt(open, startedMs)
+      else inDoubt.delete(open)
       if (!status.active) session.close(POLICY_VIOLATION, 'token revoked')
       else if (!identity.hasAccess(status.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
-    } catch {
+    } catch (error) {
       // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep
       // sessions with revoked tokens open.
-      const sinceMs = inDoubt.get(open) ?? startedMs
-      inDoubt.set(open, sinceMs)
-      if (tickMs() - sinceMs >= options.doubtMs) session.close(INTERNAL_ERROR, 'token cannot be checked')
+      const sinceMs = doubt(open, startedMs)
+      const moreMs = isOutage(error) ? options.staleIfErrorMs(identity.caller.issuer) : 0
+      if (tickMs() - sinceMs >= options.doubtMs + moreMs)
+        session.close(INTERNAL_ERROR, 'token cannot be checked')
     }
   }
 

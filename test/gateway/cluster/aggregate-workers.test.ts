@@ -50,6 +50,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
         issuer: ISSUER,
         keys: { confirmedAtMs: count * 1_000, size: count },
         introspector: { load: { working: count, waiting: count } },
+        stale: { isActive: !isConnected },
       },
     ],
     channels: { states: () => [{ issuer: ISSUER, isConnected }] },
@@ -96,6 +97,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_revocation_channel_up: 0,
   scopegate_tls_certificate_expiry_seconds: 3,
   scopegate_token_cache_entries: 8,
+  scopegate_token_stale_active: 1,
   scopegate_upstream_up: 0,
   scopegate_websocket_sessions: 8,
 }

@@ -3,12 +3,15 @@ import t from 'tap'
 import { createIssuerMeters, type MeteredIssuer } from '../../../gateway/observability/issuer-metrics.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-t.test('the gauges of an issuer show its keys and its introspection load only', async (t) => {
+t.test('the gauges of an issuer show its keys, its introspection load and stale uses only', async (t) => {
+  const none = { keys: undefined, introspector: undefined, stale: undefined }
   const issuers: MeteredIssuer[] = [
-    { issuer: 'neither', keys: undefined, introspector: undefined },
-    { issuer: 'no keys yet', keys: { confirmedAtMs: undefined, size: 0 }, introspector: undefined },
-    { issuer: 'keys', keys: { confirmedAtMs: 1_500, size: 2 }, introspector: undefined },
-    { issuer: 'introspection', keys: undefined, introspector: { load: { working: 3, waiting: 4 } } },
+    { issuer: 'neither', ...none },
+    { issuer: 'no keys yet', ...none, keys: { confirmedAtMs: undefined, size: 0 } },
+    { issuer: 'keys', ...none, keys: { confirmedAtMs: 1_500, size: 2 } },
+    { issuer: 'introspection', ...none, introspector: { load: { working: 3, waiting: 4 } } },
+    { issuer: 'stale', ...none, stale: { isActive: true } },
+    { issuer: 'not stale', ...none, stale: { isActive: false } },
   ]
   const registry = new Registry()
   createIssuerMeters([registry], () => issuers)
@@ -22,6 +25,10 @@ t.test('the gauges of an issuer show its keys and its introspection load only', 
   t.strictSame(await seriesOf(registry, 'scopegate_introspections_in_flight'), [
     '{issuer="introspection",state="working"} 3',
     '{issuer="introspection",state="waiting"} 4',
+  ])
+  t.strictSame(await seriesOf(registry, 'scopegate_token_stale_active'), [
+    '{issuer="stale"} 1',
+    '{issuer="not stale"} 0',
   ])
 })
 
@@ -37,6 +44,9 @@ t.test('the meter of an issuer counts each result in its own series', async (t) 
   a.sharedLookUp('hit')
   a.sharedLookUp('miss')
   b.sharedLookUp('hit')
+  a.staleUsed()
+  a.staleUsed()
+  b.staleUsed()
   a.refreshed('ok')
   a.refreshed('ok')
   a.dropped('too_many')
@@ -50,6 +60,10 @@ t.test('the meter of an issuer counts each result in its own series', async (t) 
     '{issuer="a",result="hit"} 2',
     '{issuer="a",result="miss"} 1',
     '{issuer="b",result="hit"} 1',
+  ])
+  t.strictSame(await seriesOf(registry, 'scopegate_token_stale_uses_total'), [
+    '{issuer="a"} 2',
+    '{issuer="b"} 1',
   ])
   t.strictSame(await seriesOf(registry, 'scopegate_jwks_refresh_total'), ['{issuer="a",result="ok"} 2'])
   t.strictSame(await seriesOf(registry, 'scopegate_jwks_keys_dropped_total'), [

@@ -36,6 +36,7 @@ function someMetrics() {
         issuer: ISSUER,
         keys: { confirmedAtMs: 5_000, size: 6 },
         introspector: { load: { working: 7, waiting: 8 } },
+        stale: { isActive: true },
       },
     ],
     channels: { states: () => [{ issuer: ISSUER, isConnected: true }] },
@@ -59,6 +60,7 @@ function someMetrics() {
   const issuer = metrics.issuer(ISSUER)
   issuer.introspected('ERR_INTROSPECTION_TIMEOUT')
   issuer.sharedLookUp('stale')
+  issuer.staleUsed()
   issuer.refreshed('ok')
   issuer.dropped('too_many')
   metrics.rateLimitFallback('failed')
@@ -126,6 +128,8 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   scopegate_token_cache_hits_total: ['counter', '{kind="jwt"} 1'],
   scopegate_token_cache_misses_total: ['counter', '{kind="opaque"} 1'],
   scopegate_token_shared_cache_total: ['counter', `{issuer="${ISSUER}",result="stale"} 1`],
+  scopegate_token_stale_active: ['gauge', `{issuer="${ISSUER}"} 1`],
+  scopegate_token_stale_uses_total: ['counter', `{issuer="${ISSUER}"} 1`],
   scopegate_token_validation_duration_seconds: [
     'histogram',
     '_sum{kind="jwt",cache="hit"} 0.01',
@@ -208,7 +212,8 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_rate_limit_total: 'Requests on routes with a rate limit.',
   scopegate_revocation_channel_up:
     '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
-  scopegate_revocation_gaps_total: 'Revocation gaps that cleared the token cache; one at each start.',
+  scopegate_revocation_gaps_total:
+    'Revocation gaps, after which every cached token is checked again; one at each start.',
   scopegate_revocations_received_total: 'Received revocations; a revocation on two channels counts twice.',
   scopegate_tls_certificate_expiry_seconds: 'Expiry time of the active certificate in seconds since 1970.',
   scopegate_tls_certificate_reloads_total: 'Certificate reloads, by result.',
@@ -217,6 +222,9 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_token_cache_hits_total: 'Token cache hits.',
   scopegate_token_cache_misses_total: 'Token cache misses.',
   scopegate_token_shared_cache_total: 'Lookups in the shared token cache in Redis, by result.',
+  scopegate_token_stale_active:
+    '1 while tokens of the issuer are accepted by an earlier check because the issuer does not respond.',
+  scopegate_token_stale_uses_total: 'Tokens accepted by an earlier check because the issuer did not respond.',
   scopegate_token_validation_duration_seconds: 'Time to validate a token.',
   scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
   scopegate_upstream_request_duration_seconds:
@@ -255,6 +263,7 @@ t.test('the values of several workers are summed, except where one worker repres
     scopegate_policy_routes: 'first',
     scopegate_revocation_channel_up: 'min',
     scopegate_tls_certificate_expiry_seconds: 'min',
+    scopegate_token_stale_active: 'max',
     scopegate_upstream_up: 'min',
   })
 })

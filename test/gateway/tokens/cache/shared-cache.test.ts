@@ -30,7 +30,7 @@ t.beforeEach(() => spy.flushall())
 async function aGateway(
   t: Test,
   issuer: TestIssuer,
-  change: { secret?: string; id?: string; maxTtlMs?: number } = {},
+  change: { secret?: string; id?: string; maxTtlMs?: number; staleIfErrorMs?: number } = {},
 ) {
   const clock = { aheadMs: 0 }
   const results: SharedLookupResult[] = []
@@ -49,6 +49,7 @@ async function aGateway(
       clientSecret: change.secret ?? issuer.clientSecret,
       id: change.id ?? 'configuration',
       nowMs: () => Date.now() + clock.aheadMs,
+      staleIfErrorMs: change.staleIfErrorMs ?? 0,
       shared: {
         redis: shared,
         isRevoked: (caller) => isMarkedRevoked(shared.redis, caller),
@@ -238,4 +239,94 @@ t.test('an entry that lacks a claim of the policies is introspected again', asyn
   })
   t.strictSame(await claimsOf(one, names), known)
   t.strictSame(await claimsOf(one, ['absent']), known, 'additional known claims have no effect')
+})
+
+const STALE_MS = 60_000
+const away = (response: { writeHead(status: number): { end(): unknown } }): void => {
+  response.writeHead(503).end()
+}
+
+/** Two gateways with `staleIfError`, an issuer, and a token that only the first gateway has introspected. */
+async function setUpOutage(t: Test, claims = {}) {
+  const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
+  t.teardown(() => issuer.close())
+  const one = await aGateway(t, issuer, { staleIfErrorMs: STALE_MS })
+  const two = await aGateway(t, issuer, { staleIfErrorMs: STALE_MS })
+  issuer.store('token', { grant: 'grant-1', ...claims })
+  await one.introspect('token')
+  const key = await theKey()
+  issuer.answerWith(away)
+  return { issuer, one, two, key }
+}
+
+t.test('during an outage, a gateway uses the status of another gateway until the same bound', async (t) => {
+  const { issuer, two, key } = await setUpOutage(t)
+  const ttl = await spy.pttl(key)
+  t.ok(ttl > TTL_MS && ttl <= TTL_MS + STALE_MS)
+  two.clock.aheadMs = TTL_MS
+  t.match(await two.introspect('token'), {
+    status: { active: true, isStale: true },
+    ttlMs: TTL_MS,
+    staleIfErrorMs: STALE_MS,
+  })
+  t.same(two.results, ['stale'])
+  await spy.pexpire(key, 1_000)
+  two.clock.aheadMs = 0
+  const late = await two.introspect('token')
+  t.ok(late.ageMs >= TTL_MS + STALE_MS - 1_000, 'the age by the clock of Redis')
+  two.clock.aheadMs = TTL_MS + STALE_MS
+  await t.rejects(two.introspect('token'), { code: 'ERR_INTROSPECTION_STATUS' })
+  two.clock.aheadMs = TTL_MS
+  issuer.answerWith(undefined)
+  t.match(await two.introspect('token'), { status: { active: true, isStale: undefined } })
+})
+
+t.test(
+  'a stale status of another gateway is not used after a revocation, an expiry or a rejection',
+  async (t) => {
+    const revoked = await setUpOutage(t)
+    revoked.two.clock.aheadMs = TTL_MS
+    await spy.set(revokedKey('grant', 'grant-1'), '1')
+    await t.rejects(revoked.two.introspect('token'), { code: 'ERR_INTROSPECTION_STATUS' })
+    t.same(revoked.two.results, ['stale'])
+    await spy.flushall()
+
+    const expired = await setUpOutage(t, { exp: Math.floor(Date.now() / 1_000) + 40 })
+    t.ok((await spy.pttl(expired.key)) <= 40_000, 'the entry expires with the token')
+    expired.two.clock.aheadMs = 41_000
+    await t.rejects(expired.two.introspect('token'), { code: 'ERR_INTROSPECTION_STATUS' })
+    await spy.flushall()
+
+    const rejected = await setUpOutage(t)
+    rejected.two.clock.aheadMs = TTL_MS
+    rejected.issuer.answerWith((response) => response.writeHead(401).end())
+    await t.rejects(rejected.two.introspect('token'), { code: 'ERR_INTROSPECTION_CREDENTIALS' })
+    await spy.flushall()
+
+    const inactive = await setUpOutage(t)
+    inactive.issuer.answerWith(undefined)
+    inactive.issuer.revoke('token', { push: false })
+    inactive.two.clock.aheadMs = TTL_MS
+    t.match(await inactive.two.introspect('token'), { status: { active: false } })
+    await until('the entry is removed', async () => (await spy.exists(inactive.key)) === 0)
+    await spy.flushall()
+
+    const off = await setUpOutage(t)
+    const other = await aGateway(t, off.issuer)
+    await t.rejects(other.introspect('token', 0), { code: 'ERR_INTROSPECTION_STATUS' })
+  },
+)
+
+t.test('a revocation in Redis discards the earlier status of this process', async (t) => {
+  const { two } = await setUpOutage(t)
+  await spy.set(revokedKey('grant', 'grant-1'), '1')
+  const discarded: string[] = []
+  const earlier = {
+    find: () => undefined,
+    responded: () => undefined,
+    discard: (issuer: string) => void discarded.push(issuer),
+  }
+  await t.rejects(two.introspect('token', Infinity, [], earlier), { code: 'ERR_INTROSPECTION_STATUS' })
+  t.same(two.results, ['revoked'])
+  t.same(discarded, [ISSUER])
 })

@@ -26,7 +26,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     negativeTtlMs: 5_000,
     ...(options.capMs === undefined ? {} : { capMs: options.capMs }),
   })
-  const { validate, revoke, clear } = createTokenValidator({
+  const { validate, revoke, expire } = createTokenValidator({
     issuers: [
       {
         issuer: 'https://issuer.test',
@@ -45,11 +45,12 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     cache,
     nowMs: () => clock.wallMs + clock.ms,
     tickMs: () => clock.ms,
+    after: () => () => undefined,
     observe: { hit() {}, miss() {} },
   })
   const issuers = ['https://issuer.test']
   const ask = (token: string, wanted?: ClaimSelection) => validate(token, issuers, wanted)
-  const tokenValidator = { validate: (token: string) => ask(token), revoke, clear }
+  const tokenValidator = { validate: (token: string) => ask(token), revoke, expire }
   const question = (index: number) => {
     const found = questions[index]
     if (found === undefined) throw new Error(`introspection ${index} is missing`)
@@ -79,10 +80,10 @@ t.test('the validator caches an introspection result when another grant was revo
   t.equal(tokenValidator.validate('a'), GOOD)
 })
 
-t.test('the validator caches no introspection that started before the cache was cleared', async (t) => {
+t.test('the validator caches no introspection that started before a revocation gap', async (t) => {
   const { questions, settle, tokenValidator } = setUp()
   const before = tokenValidator.validate('a')
-  tokenValidator.clear()
+  tokenValidator.expire()
   const after = tokenValidator.validate('a')
   t.equal(questions.length, 2, 'an introspection from before is not shared')
   t.equal(await settle(before, 0, GOOD), GOOD)
@@ -178,12 +179,12 @@ t.test('the validator subtracts the age of a status from another gateway', async
 })
 
 t.test(
-  'the validator reports the time since the cache was cleared, so that older results are not used',
+  'the validator reports the time since the last revocation gap, so that older results are not used',
   async (t) => {
     const { clock, question, tokenValidator } = setUp()
     clock.ms = 1_000
     void tokenValidator.validate('a')
-    tokenValidator.clear()
+    tokenValidator.expire()
     clock.ms = 1_700
     void tokenValidator.validate('a')
     t.same([question(0).sinceClearMs, question(1).sinceClearMs], [Infinity, 700])
@@ -261,7 +262,7 @@ t.test('the validator rejects a cached token, and one with a new result, by its 
   t.equal(tokenValidator.validate('a'), status, 'another issuer revokes nothing')
   tokenValidator.revoke(aRevocation({ token: 'id-1' }), status.caller.issuer)
   t.match(tokenValidator.validate('a'), BAD)
-  tokenValidator.clear()
+  tokenValidator.expire()
   t.match(await settle(tokenValidator.validate('a'), 1, status), BAD, 'a valid signature changes nothing')
   t.equal(questions.length, 2)
 })

@@ -15,6 +15,7 @@ t.test(
       maxSessionsPerCaller: 10,
       recheckMs: 5,
       doubtMs: 30_000,
+      staleIfErrorMs: () => 60_000,
       pushed: () => true,
       validate: () => ({ active: true, caller: aCaller({}) }),
       nowMs: () => {

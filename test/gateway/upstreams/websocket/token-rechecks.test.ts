@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
+import { IntrospectionError } from '../../../../gateway/tokens/introspection/introspection-error.ts'
 import {
   createTokenRechecks,
   type OpenSession,
@@ -20,6 +21,7 @@ function setUp() {
       return answer(token)
     },
     doubtMs: 30_000,
+    staleIfErrorMs: () => 60_000,
     tickMs: () => now.ms,
   })
   const session = (token: string, hasAccess = true): OpenSession => ({
@@ -124,3 +126,44 @@ t.test(
     t.same(closed, [])
   },
 )
+
+const outage = (): Promise<TokenStatus> =>
+  Promise.reject(new IntrospectionError('ERR_INTROSPECTION_CONNECTION', 'no connection'))
+
+t.test('a session stays open during an outage of the issuer, and ends with its bound', async (t) => {
+  for (const failure of [outage, (): TokenStatus => ({ active: true, caller: aCaller({}), isStale: true })]) {
+    const { rechecks, closed, now, session, answerWith, settle } = setUp()
+    const open = session('one')
+    answerWith(failure)
+    for (now.ms = 0; now.ms < 90_000; now.ms += 5_000) {
+      rechecks.add(open)
+      await settle()
+      t.same(closed, [], `${now.ms} ms`)
+      t.equal(rechecks.isInDoubt(open), true, 'the session needs another validation')
+    }
+    answerWith(outage)
+    rechecks.add(open)
+    await settle()
+    t.same(closed, ['one 1011 token cannot be checked'])
+  }
+})
+
+t.test('a session whose issuer rejects the gateway has the grace time only', async (t) => {
+  const { rechecks, closed, now, session, answerWith, settle } = setUp()
+  const open = session('one')
+  answerWith(() => Promise.reject(new IntrospectionError('ERR_INTROSPECTION_CREDENTIALS', 'rejected')))
+  rechecks.add(open)
+  await settle()
+  now.ms = 30_000
+  rechecks.add(open)
+  await settle()
+  t.same(closed, ['one 1011 token cannot be checked'])
+})
+
+t.test('an earlier status closes a session that no longer has access', async (t) => {
+  const { rechecks, closed, session, answerWith, settle } = setUp()
+  answerWith(() => ({ active: true, caller: aCaller({}), isStale: true }))
+  rechecks.add(session('poor', false))
+  await settle()
+  t.same(closed, ['poor 1008 no longer allowed'])
+})

@@ -1,0 +1,70 @@
+import type { Logger } from '../../platform/logging/logger.ts'
+
+export type StaleUsesOptions = {
+  readonly issuer: string
+  /** Monotonic clock. Milliseconds. */
+  readonly tickMs: () => number
+  /** Calls back once after a delay in milliseconds, and returns a function that cancels the call. */
+  readonly after: (delayMs: number, call: () => void) => () => void
+  readonly onUsed: () => void
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+}
+
+/** Shows operators that the gateway accepts tokens of an issuer by an earlier check, because the issuer cannot respond. */
+export type StaleUses = {
+  /** Whether an earlier status was used in the last ten seconds. */
+  readonly isActive: boolean
+  /** Records one use of an earlier status. */
+  used(): void
+  close(): void
+}
+
+/**
+ * Time without a use after which the state ends. An issuer that fails now and then causes one pair of log lines, not
+ * one pair for each failure. Milliseconds.
+ */
+const QUIET_MS = 10_000
+
+/** Creates the record of one issuer. It logs one line when the uses begin, and one line when they end. */
+export function createStaleUses({ issuer, tickMs, after, onUsed, logger }: StaleUsesOptions): StaleUses {
+  let uses = 0
+  let beganAtMs = 0
+  let lastUseAtMs = 0
+  let cancel = (): void => undefined
+
+  function begin(): void {
+    beganAtMs = tickMs()
+    logger.warn(
+      { event: 'stale_tokens_accepted', issuer },
+      'the issuer does not respond: known tokens are accepted by their last check, within staleIfError',
+    )
+    cancel = after(QUIET_MS, endWhenQuiet)
+  }
+
+  function endWhenQuiet(): void {
+    const quietMs = tickMs() - lastUseAtMs
+    if (quietMs < QUIET_MS) {
+      cancel = after(QUIET_MS - quietMs, endWhenQuiet)
+      return
+    }
+    const seconds = Math.ceil((lastUseAtMs - beganAtMs) / 1_000)
+    logger.info(
+      { event: 'stale_tokens_ended', issuer, count: uses, seconds },
+      'no token was accepted by an earlier check for 10 s',
+    )
+    uses = 0
+  }
+
+  return {
+    get isActive() {
+      return uses > 0
+    },
+    used() {
+      if (uses === 0) begin()
+      uses += 1
+      lastUseAtMs = tickMs()
+      onUsed()
+    },
+    close: () => cancel(),
+  }
+}
