@@ -54,6 +54,8 @@ export type RevocationClusterOptions = {
   readonly eventStream: boolean
   /** Settings of the authorization servers, as environment variables. */
   readonly serverSettings?: Readonly<Record<string, string>>
+  /** Settings of the gateways, as environment variables. */
+  readonly gatewaySettings?: Readonly<Record<string, string>>
   /** Called with every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }
@@ -104,6 +106,7 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
       const configDir = writeConfig(options, { at, port, baseUrl, server, upstream, dataDir })
       const service = await startService(options, 'gateway', urlOf(port), {
         SCOPEGATE_CONFIG_DIR: configDir,
+        ...options.gatewaySettings,
       })
       return Object.assign(service, {
         statusOf: (token: string) => statusOf(service.url, token),
@@ -174,7 +177,11 @@ function writeConfig(
   mkdirSync(join(folder, 'policies'), { recursive: true })
   writeFileSync(join(folder, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is YAML
   copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
-  const upstreams = { api: { url: own.upstream }, 'authorization-server': { url: own.server } }
+  const patient = { timeout: '60s', connectTimeout: '30s' } // a busy machine must not look like a failed upstream
+  const upstreams = {
+    api: { url: own.upstream, ...patient },
+    'authorization-server': { url: own.server, ...patient },
+  }
   writeFileSync(join(folder, 'upstreams.yaml'), JSON.stringify(upstreams))
   const config = {
     baseUrl: own.baseUrl,
