@@ -11,7 +11,6 @@ import {
   resetClient,
 } from './client-response.ts'
 import type { ForwardRequest, ForwardResult } from './forward-request.ts'
-import { GuardedHandler } from './guarded-handler.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 import { RequestBody } from './request-body.ts'
 import type { Target } from './target.ts'
@@ -69,25 +68,13 @@ export class Exchange implements DispatchHandler {
         onProgress: () => this.#deadline.refresh(),
       })
     try {
-      target.pool.dispatch(
-        {
-          method,
-          path,
-          headers,
-          body: this.#body,
-          idleTimeoutMs,
-          upgrade: onUpgrade !== undefined,
-        },
-        new GuardedHandler(this),
+      this.#controller = target.pool.dispatch(
+        { method, path, headers, body: this.#body, idleTimeoutMs, upgrade: onUpgrade !== undefined },
+        this,
       )
     } catch (error) {
       this.#failed(error)
     }
-  }
-
-  onRequestStart(controller: DispatchController): void {
-    this.#controller = controller
-    if (this.#over) controller.abort()
   }
 
   onResponseStart(_controller: DispatchController, status: number, headers: IncomingHttpHeaders): void {

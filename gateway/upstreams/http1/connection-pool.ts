@@ -57,7 +57,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Sends a request. The handler receives all later events.
+   * Sends a request. The handler receives all events, after this call.
    * @throws {UpstreamError} ERR_UPSTREAM_UNFORWARDABLE, ERR_UPSTREAM_CLOSED; the handler is then not called.
    */
   dispatch(request: OutgoingRequest, handler: DispatchHandler): DispatchController {
@@ -72,7 +72,6 @@ export class ConnectionPool implements ConnectionOwner {
       hasBody: body !== undefined,
     })
     const dispatch = new Dispatch(request, handler, head)
-    handler.onRequestStart(dispatch)
     this.#waiting.push(dispatch)
     this.#awaitRoundEnd()
     return dispatch

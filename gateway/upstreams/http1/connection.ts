@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { isValueCharacter } from './characters.ts'
 import { ChunkedDecoder } from './chunked-decoder.ts'
 import type { Dispatch } from './dispatch.ts'
@@ -32,7 +32,7 @@ type Phase = 'head' | 'sized' | 'chunked' | 'until-close'
  * Source: RFC 9112 sections 6.3 and 9.
  */
 export class Connection {
-  readonly socket: Socket
+  readonly socket: Duplex
   /** Number of the pool's idle check from which the connection counts as expired. */
   idleUntilLook = 0
   /** Idle timeout that the upstream announced; undefined: none. Milliseconds. */
@@ -52,7 +52,7 @@ export class Connection {
   #error: Error | undefined
   #dropped = false
 
-  constructor(socket: Socket, owner: ConnectionOwner) {
+  constructor(socket: Duplex, owner: ConnectionOwner) {
     this.socket = socket
     this.#owner = owner
     socket.on('error', this.#onError)
@@ -88,7 +88,8 @@ export class Connection {
    * @param bytes valid during the call only.
    */
   receive(bytes: Buffer): void {
-    if (this.#dispatch === undefined) {
+    const dispatch = this.#dispatch
+    if (dispatch === undefined) {
       this.drop()
       return
     }
@@ -96,7 +97,7 @@ export class Connection {
       if (this.#phase === 'head') this.#receiveHead(bytes)
       else this.#receiveBody(Buffer.from(bytes))
     } catch (error) {
-      this.#fail(error as Error)
+      this.#endAfterException(dispatch, error)
     }
   }
 
@@ -109,7 +110,8 @@ export class Connection {
   }
 
   resume(): void {
-    if (!this.#paused || this.#dispatch === undefined) return
+    const dispatch = this.#dispatch
+    if (!this.#paused || dispatch === undefined) return
     this.#paused = false
     const rest = this.#rest
     this.#rest = undefined
@@ -117,7 +119,7 @@ export class Connection {
       try {
         this.#receiveBody(rest)
       } catch (error) {
-        this.#fail(error as Error)
+        this.#endAfterException(dispatch, error)
       }
     } else this.#watchSilence()
     if (!this.#paused && !this.#dropped) this.socket.resume()
@@ -271,16 +273,26 @@ export class Connection {
 
   /** Forwards the bytes that wait for a slow client, after the upstream has closed the connection. */
   #flushRest(): void {
-    try {
-      while (this.#rest !== undefined) {
-        const rest = this.#rest
-        this.#rest = undefined
-        this.#paused = false
-        this.#receiveBody(rest)
-      }
-    } catch (error) {
-      this.#fail(error as Error)
+    while (this.#rest !== undefined) {
+      const rest = this.#rest
+      this.#rest = undefined
+      this.#paused = false
+      this.#receiveBody(rest)
     }
+  }
+
+  /**
+   * Closes the connection after an exception, which therefore affects only this exchange. The parser throws an
+   * `UpstreamError`. Every other exception comes from the handler.
+   */
+  #endAfterException(dispatch: Dispatch, error: unknown): void {
+    this.drop()
+    if (error instanceof UpstreamError) {
+      dispatch.fail(error)
+      return
+    }
+    dispatch.over = true
+    dispatch.handler.handlerFailed(error)
   }
 
   #fail(error: Error): void {
@@ -318,13 +330,23 @@ export class Connection {
   }
 
   readonly #onEnd = (): void => {
-    this.#flushRest()
     const dispatch = this.#dispatch
-    if (dispatch !== undefined && this.#phase === 'until-close') {
+    if (dispatch === undefined) {
+      this.drop()
+      return
+    }
+    try {
+      this.#flushRest()
+      if (this.#dispatch === undefined || this.#phase !== 'until-close') {
+        this.#fail(closed(this.#error))
+        return
+      }
       this.drop()
       dispatch.over = true
       dispatch.handler.onResponseEnd()
-    } else this.#fail(closed(this.#error))
+    } catch (error) {
+      this.#endAfterException(dispatch, error)
+    }
   }
 
   readonly #onClose = (): void => {

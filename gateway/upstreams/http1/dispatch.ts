@@ -15,12 +15,10 @@ export type OutgoingRequest = {
 }
 
 /**
- * Callbacks for one request. `onRequestStart` comes first. The last one is `onResponseEnd`, `onResponseText`,
- * `onRequestUpgrade` or `onResponseError`. `abort()` ends the calls.
+ * Callbacks for one request. The last one is `onResponseEnd`, `onResponseText`, `onRequestUpgrade` or
+ * `onResponseError`. `abort()` ends the calls.
  */
 export type DispatchHandler = {
-  /** Called when the request waits for a connection. */
-  onRequestStart(controller: DispatchController): void
   /** Called for the final response and for each interim response. */
   onResponseStart(controller: DispatchController, status: number, headers: IncomingHttpHeaders): void
   /** Part of the body; the handler may keep it. */
@@ -35,6 +33,8 @@ export type DispatchHandler = {
     headers: IncomingHttpHeaders,
     socket: Duplex,
   ): void
+  /** Called when another callback throws. The exchange is over, and its connection is closed. Must not throw. */
+  handlerFailed(error: unknown): void
 }
 
 export type DispatchController = {
@@ -87,6 +87,10 @@ export class Dispatch implements DispatchController {
   fail(error: Error): void {
     if (this.over) return
     this.over = true
-    this.handler.onResponseError(this, error)
+    try {
+      this.handler.onResponseError(this, error)
+    } catch (thrown) {
+      this.handler.handlerFailed(thrown)
+    }
   }
 }

@@ -1,9 +1,8 @@
-import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { UpstreamError } from './upstream-error.ts'
 
 export type RequestBodyWriterOptions = {
-  readonly socket: Socket
+  readonly socket: Duplex
   readonly body: Readable
   /** In bytes; `undefined`: chunked. */
   readonly contentLength: number | undefined

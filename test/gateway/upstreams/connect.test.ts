@@ -50,7 +50,6 @@ async function sendInto(answer: string): Promise<Outcome> {
         upgrade: false,
       },
       {
-        onRequestStart: () => undefined,
         onResponseStart: (_controller, status) => {
           outcome.status = status
         },
@@ -67,6 +66,7 @@ async function sendInto(answer: string): Promise<Outcome> {
           resolve()
         },
         onRequestUpgrade: () => undefined,
+        handlerFailed: () => undefined,
       },
     )
   })

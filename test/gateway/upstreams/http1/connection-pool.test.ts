@@ -4,7 +4,11 @@ import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { createConnector } from '../../../../gateway/upstreams/connect.ts'
 import { ConnectionPool } from '../../../../gateway/upstreams/http1/connection-pool.ts'
-import type { DispatchController, OutgoingRequest } from '../../../../gateway/upstreams/http1/dispatch.ts'
+import type {
+  DispatchController,
+  DispatchHandler,
+  OutgoingRequest,
+} from '../../../../gateway/upstreams/http1/dispatch.ts'
 import { until } from '../../../fixtures/until.ts'
 
 type Heard = {
@@ -54,7 +58,7 @@ function ask(pool: ConnectionPool, given: Partial<OutgoingRequest> = {}, onData?
       heard.outcome += outcome
       resolve(heard)
     }
-    pool.dispatch(
+    heard.controller = pool.dispatch(
       {
         method: 'GET',
         path: '/',
@@ -65,9 +69,6 @@ function ask(pool: ConnectionPool, given: Partial<OutgoingRequest> = {}, onData?
         ...given,
       },
       {
-        onRequestStart: (controller) => {
-          heard.controller = controller
-        },
         onResponseStart: (_controller, status) => void heard.statuses.push(status),
         onResponseData: (_controller, chunk) => {
           heard.body += chunk.toString('latin1')
@@ -81,6 +82,7 @@ function ask(pool: ConnectionPool, given: Partial<OutgoingRequest> = {}, onData?
         onResponseEnd: () => end('end'),
         onResponseError: (_controller, error) => end('code' in error ? String(error.code) : String(error)),
         onRequestUpgrade: () => end('upgrade'),
+        handlerFailed: (error) => end(`failed: ${error}`),
       },
     )
   })
@@ -180,7 +182,6 @@ t.test('a request is not sent on a connection that became idle in the same turn'
     pool.dispatch(
       { method: 'GET', path: '/', headers: [], body: undefined, idleTimeoutMs: 60_000, upgrade: false },
       {
-        onRequestStart: () => undefined,
         onResponseStart: () => undefined,
         onResponseData: () => undefined,
         onResponseText: () => {
@@ -190,6 +191,7 @@ t.test('a request is not sent on a connection that became idle in the same turn'
         onResponseEnd: () => undefined,
         onResponseError: () => undefined,
         onRequestUpgrade: () => undefined,
+        handlerFailed: () => undefined,
       },
     )
   })
@@ -391,3 +393,71 @@ t.test('close() waits for exchanges in progress, and destroy() does not', async 
   await third.pool.destroy()
   t.equal((await sent.over).outcome, 'ERR_UPSTREAM_CLOSED')
 })
+
+const failHandler = (): never => {
+  throw new Error('a defect')
+}
+const FAILING: Readonly<
+  Record<string, readonly [callback: Partial<DispatchHandler>, bytes: string, upgrade?: true]>
+> = {
+  'a head': [{ onResponseStart: failHandler }, OK],
+  'an interim head': [{ onResponseStart: failHandler }, `HTTP/1.1 103 Early Hints\r\n\r\n${OK}`],
+  'a part of a body': [{ onResponseData: failHandler }, 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'],
+  'a paused part of a body': [
+    {
+      onResponseData: (controller) => {
+        controller.pause()
+        setImmediate(() => controller.resume())
+      },
+      onResponseEnd: failHandler,
+    },
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n1\r\nx\r\n0\r\n\r\n',
+  ],
+  'a body as text': [{ onResponseText: failHandler }, OK],
+  'the end of an empty body': [{ onResponseEnd: failHandler }, 'HTTP/1.1 204 No Content\r\n\r\n'],
+  'the end of a connection': [{ onResponseEnd: failHandler }, 'HTTP/1.1 200 OK\r\n\r\nFIN'],
+  'an error': [{ onResponseError: failHandler }, 'SSH-2.0-x\r\n'],
+  'a protocol switch': [
+    { onRequestUpgrade: failHandler },
+    'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    true,
+  ],
+}
+
+for (const [what, [callback, bytes, upgrade = false]] of Object.entries(FAILING))
+  t.test(`an exception of the handler during ${what} ends only its own exchange`, async (t) => {
+    let respond: (() => void) | undefined
+    const { pool, sockets } = await start(t, (socket, head) => {
+      if (!head.includes('/failing')) respond = () => socket.write(OK)
+      else if (bytes.endsWith('FIN')) socket.end(bytes)
+      else socket.write(bytes)
+    })
+    const other = ask(pool)
+    await until('the other request', async () => respond !== undefined)
+    const failures: unknown[] = []
+    const failed = new Promise<void>((resolve) => {
+      const handler: DispatchHandler = {
+        onResponseStart: () => undefined,
+        onResponseData: () => undefined,
+        onResponseText: () => undefined,
+        onResponseEnd: () => undefined,
+        onResponseError: (_controller, error) => failures.push(error),
+        onRequestUpgrade: () => undefined,
+        handlerFailed(error) {
+          failures.push(error)
+          resolve()
+        },
+        ...callback,
+      }
+      pool.dispatch(
+        { method: 'GET', path: '/failing', headers: [], body: undefined, idleTimeoutMs: 60_000, upgrade },
+        handler,
+      )
+    })
+    await failed
+    await until('its connection has ended', async () => sockets.at(-1)?.destroyed === true)
+    t.match(failures, [{ message: 'a defect' }])
+    respond?.()
+    t.match(await other.over, { statuses: [200], body: 'ok', outcome: 'end' })
+    t.equal(sockets.length, 2)
+  })

@@ -38,7 +38,6 @@ function ask(pool: ConnectionPool, path: string): Promise<string> {
     pool.dispatch(
       { method: 'GET', path, headers: [], body: undefined, idleTimeoutMs: 60_000, upgrade: false },
       {
-        onRequestStart: () => undefined,
         onResponseStart: () => undefined,
         onResponseData: (controller, chunk) => {
           bytes += chunk.length
@@ -51,6 +50,7 @@ function ask(pool: ConnectionPool, path: string): Promise<string> {
         onResponseError: (_controller, error) =>
           resolve('code' in error ? String(error.code) : String(error)),
         onRequestUpgrade: () => undefined,
+        handlerFailed: (error) => resolve(String(error)),
       },
     ),
   )
