@@ -18,4 +18,6 @@ export type GatewayOptions = {
   readonly tickMs?: (() => number) | undefined
   /** Replaces the measurement of this process for overload detection. */
   readonly readPressure?: (() => PressureReading) | undefined
+  /** Replaces the start-up test of the sockets to upstreams. */
+  readonly canReadAfterWriteError?: (() => Promise<boolean>) | undefined
 }

@@ -34,6 +34,7 @@ import { openTokens } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { systemAddresses } from './upstreams/name-addresses.ts'
+import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
 import { createUpstream, type Upstream } from './upstreams/upstream.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
@@ -84,10 +85,22 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     config.tls === undefined
       ? undefined
       : openTls({ config: config.tls, registry: metrics.registry, nowMs: Date.now, logger })
+  const readsEarlyResponses = await (options.canReadAfterWriteError ?? canReadAfterWriteError)()
+  if (!readsEarlyResponses)
+    logger.warn(
+      { event: 'early_responses_unavailable' },
+      'the self-test of the sockets to upstreams failed: a response before the end of its request may be lost',
+    )
   const upstreams = new Map<string, Upstream>(
     config.upstreams.map((settings) => [
       settings.name,
-      createUpstream(settings, { meter: metrics.upstream(settings.name), resolve, tickMs, logger }),
+      createUpstream(settings, {
+        meter: metrics.upstream(settings.name),
+        resolve,
+        readsEarlyResponses,
+        tickMs,
+        logger,
+      }),
     ]),
   )
   const sharedRedis =

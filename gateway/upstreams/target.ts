@@ -19,6 +19,8 @@ export type TargetSettings = {
   readonly resolve: ResolveName
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
+  /** Whether this version of Node.js can read a response after a failed write of the request. */
+  readonly readsEarlyResponses: boolean
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   /** Called when the target is ejected, and when it responds again. */
@@ -67,6 +69,7 @@ export class Target {
       timeoutMs: settings.connectTimeoutMs,
       lookup: this.#addresses?.lookup,
       ca: settings.ca,
+      readsEarlyResponses: settings.readsEarlyResponses,
     }
     this.#connect = createConnector({ ...connection, reading: 'shared' })
     this.connectPlainly = createConnector({ ...connection, reading: 'stream' })

@@ -46,6 +46,7 @@ export function createUpstream(
   options: {
     readonly meter: UpstreamMeter
     readonly resolve: ResolveName
+    readonly readsEarlyResponses: boolean
     readonly tickMs: () => number
     readonly logger: Pick<Logger, 'info' | 'warn'>
   },
@@ -67,6 +68,7 @@ export function createUpstream(
         ejection: settings.ejection,
         resolve: options.resolve,
         ca: settings.ca,
+        readsEarlyResponses: options.readsEarlyResponses,
         tickMs: options.tickMs,
         onEjected: (isEjected) => logEjection(new URL(url).origin, isEjected),
       }),

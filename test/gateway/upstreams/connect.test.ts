@@ -27,14 +27,14 @@ require('node:net').createServer((socket) => {
 type Outcome = { status: number; body: string; error: string | undefined }
 
 /** A response and a reset arrive while a body is sent, and the next write finds the connection broken. */
-async function sendInto(answer: string): Promise<Outcome> {
+async function sendInto(answer: string, readsEarlyResponses = true): Promise<Outcome> {
   const flag = new SharedArrayBuffer(8)
   const view = new Int32Array(flag)
   const worker = new Worker(EARLY_ANSWERER, { eval: true, workerData: { flag, answer } })
   const [port] = await once(worker, 'message')
   const pool = new ConnectionPool(`http://127.0.0.1:${port}`, {
-    connect: createConnector({ ...CONNECTION, reading: 'shared' }),
-    connectPlainly: createConnector({ ...CONNECTION, reading: 'stream' }),
+    connect: createConnector({ ...CONNECTION, readsEarlyResponses, reading: 'shared' }),
+    connectPlainly: createConnector({ ...CONNECTION, readsEarlyResponses, reading: 'stream' }),
     idleMs: 1_000,
   })
   const body = new PassThrough()
@@ -101,3 +101,11 @@ t.test(
     t.match(outcome, { status: 413, body: 'hal', error: /RESET|EPIPE|ECONNRESET/ })
   },
 )
+
+t.test('createConnector() loses an early response if it leaves the socket unchanged', async (t) => {
+  const outcome = await sendInto(
+    'HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig',
+    false,
+  )
+  t.match(outcome, { status: 0, body: '', error: /RESET|EPIPE|ECONNRESET/ })
+})

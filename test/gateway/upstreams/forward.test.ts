@@ -46,6 +46,7 @@ async function startForwarder(
     {
       meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
       resolve,
+      readsEarlyResponses: true,
       tickMs,
       logger: { info: () => undefined, warn: () => undefined },
     },
