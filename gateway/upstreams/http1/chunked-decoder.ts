@@ -10,6 +10,10 @@ const MAX_SIZE_DIGITS = 12
 /** Longest chunk extension. Bytes. */
 const MAX_SIZE_LINE = 256
 const MAX_TRAILERS = 8 * 1024
+/** RFC 9112 section 7.1.1, without blanks. The decoder rejects control characters before it applies this expression. */
+const EXTENSIONS = /^(?:;[!#$%&'*+.^`|~\w-]+(?:=(?:[!#$%&'*+.^`|~\w-]+|"(?:[^"\\]|\\.)*"))?)+$/
+/** Fields that a parser could use for framing, although they are trailers. RFC 9110 section 6.5.1. */
+const NOT_IN_TRAILERS = new Set(['content-length', 'transfer-encoding', 'connection', 'proxy-connection'])
 
 type State =
   | 'size'
@@ -67,9 +71,9 @@ export class ChunkedDecoder {
         break
       case 'extension':
         this.#countLine()
-        if (byte === CR) this.#state = 'size-lf'
-        else if (!isValueCharacter(byte))
-          throw malformedResponse('a chunk extension has an invalid character')
+        if (byte === CR) this.#endExtensions()
+        else if (isValueCharacter(byte)) this.#line += String.fromCharCode(byte)
+        else throw malformedResponse('a chunk extension has an invalid character')
         break
       case 'size-lf':
         expect(byte, LF)
@@ -105,12 +109,20 @@ export class ChunkedDecoder {
     }
     if (this.#digits === 0) throw malformedResponse('a chunk has no size')
     if (byte === CR) this.#state = 'size-lf'
-    else if (byte === SEMICOLON) this.#state = 'extension'
-    else throw malformedResponse('a chunk size is not a hexadecimal number')
+    else if (byte === SEMICOLON) {
+      this.#line = ';'
+      this.#state = 'extension'
+    } else throw malformedResponse('a chunk size is not a hexadecimal number')
   }
 
   #countLine(): void {
     if (++this.#lineBytes > MAX_SIZE_LINE) throw malformedResponse('a chunk extension is too long')
+  }
+
+  #endExtensions(): void {
+    if (!EXTENSIONS.test(this.#line)) throw malformedResponse('a chunk extension is invalid')
+    this.#line = ''
+    this.#state = 'size-lf'
   }
 
   #takeTrailer(byte: number): void {
@@ -129,6 +141,8 @@ export class ChunkedDecoder {
     while (TOKEN_CHARACTERS[this.#line.charCodeAt(at)] === 1) at += 1
     if (at === 0 || this.#line.charCodeAt(at) !== COLON)
       throw malformedResponse('a trailer has an invalid name')
+    if (NOT_IN_TRAILERS.has(this.#line.slice(0, at).toLowerCase()))
+      throw malformedResponse('a trailer is a framing header')
     this.#line = ''
     this.#state = 'trailer'
   }

@@ -64,9 +64,11 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
         break
       case 'transfer-encoding':
         if (coding !== undefined) throw malformedResponse('it has two Transfer-Encoding headers')
-        coding = value
+        // Some parsers do not remove a tab, and do not recognize the coding then.
+        coding = text.slice(valueFrom, at - 2).replace(/ +$/, '')
         break
       case 'connection':
+      case 'proxy-connection':
         connection = connection === undefined ? value : `${connection},${value}`
         break
     }
@@ -87,12 +89,15 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
   // RFC 9112 section 6.3: content after an interim response would be read as the final response.
   if (status < 200 && (coding !== undefined || (length ?? 0) > 0))
     throw malformedResponse('an interim response announces content')
+  const keepsConnection = keepsAlive(connection, http10)
+  if (status < 200 && status !== 101 && !keepsConnection)
+    throw malformedResponse('an interim response ends the connection')
   return {
     status,
     headers,
     contentLength: length,
     chunked: coding !== undefined,
-    keepsAlive: keepsAlive(connection, http10),
+    keepsAlive: keepsConnection,
     keepAliveMs: keepAliveMs(headers['keep-alive']),
   }
 }
@@ -125,7 +130,7 @@ function keepsAlive(connection: string | undefined, http10: boolean): boolean {
   if (connection === undefined) return !http10
   const options = connection.toLowerCase()
   if (options === 'keep-alive') return true
-  const named = options.split(',').map((one) => one.trim())
+  const named = options.split(/[\t ]*,[\t ]*/)
   return !named.includes('close') && (!http10 || named.includes('keep-alive'))
 }
 

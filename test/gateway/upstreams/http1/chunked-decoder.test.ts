@@ -18,7 +18,7 @@ function decode(input: string, size = input.length): { body: string; rest: numbe
 }
 
 const WHOLE =
-  '4\r\nWiki\r\n6;a=b;c="d"\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n00\r\nX-Checked: yes\r\nexpires: \xff\r\n\r\n'
+  '4\r\nWiki\r\n6;a=b;c="d"\r\npedia \r\nE;e;f="g;\\"\xff"\r\nin \r\n\r\nchunks.\r\n00\r\nX-Checked: yes\r\nexpires: \xff\r\n\r\n'
 
 t.test('ChunkedDecoder returns the same body for every split of the input', async (t) => {
   for (let size = 1; size <= WHOLE.length; size++)
@@ -62,6 +62,13 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'CR without LF after the size': '3\r\rabc',
   'a bare LF in an extension': '3;a\nabc\r\n',
   'NUL in an extension': '3;\0\r\nabc\r\n',
+  'an extension without a name': '3;\r\nabc\r\n',
+  'an extension with only a value': '3;=a\r\nabc\r\n',
+  'an extension with an empty value': '3;a=\r\nabc\r\n',
+  'an extension with a space': '3; a\r\nabc\r\n',
+  'an extension with a list': '3;a=b,c\r\nabc\r\n',
+  'an extension with an open quote': '3;a="b\r\nabc\r\n',
+  'an extension with a token after a quote': '3;a="b"c\r\nabc\r\n',
   'an endless extension': `3;${'a'.repeat(300)}`,
   'more data than the size': '3\r\nabcd\r\n',
   'a bare LF after the data': '3\r\nabc\n',
@@ -72,6 +79,9 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'a bare LF in a trailer': '0\r\na: b\nc: d\r\n\r\n',
   'NUL in a trailer': '0\r\na: \0\r\n\r\n',
   'endless trailers': `0\r\n${'a: b\r\n'.repeat(2_000)}`,
+  'a length in its trailers': '0\r\nContent-Length: 5\r\n\r\n',
+  'a transfer coding in its trailers': '0\r\ntransfer-encoding: chunked\r\n\r\n',
+  'connection options in its trailers': '0\r\nConnection: close\r\n\r\n',
   'a bare LF at the end': '0\r\n\n',
 }
 

@@ -49,6 +49,9 @@ const MALFORMED: Readonly<Record<string, string>> = {
   'an empty coding': 'HTTP/1.1 200 OK\r\ntransfer-encoding:\r\n',
   'an interim response with a length': 'HTTP/1.1 103 Early Hints\r\ncontent-length: 1\r\n',
   'an interim response in chunks': 'HTTP/1.1 100 Continue\r\ntransfer-encoding: chunked\r\n',
+  'a tab after the coding': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\t\r\n',
+  'an interim response that ends its connection': 'HTTP/1.1 103 Early Hints\r\nconnection: close\r\n',
+  'an interim response in HTTP/1.0': 'HTTP/1.0 100 Continue\r\n',
   'chunks in HTTP/1.0': 'HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n',
 }
 
@@ -64,6 +67,10 @@ t.test('parseResponseHead() reads status, headers and framing', async (t) => {
   t.equal(head.contentLength, 12)
   t.equal(head.chunked, false)
   t.equal(head.keepsAlive, true)
+})
+
+t.test('parseResponseHead() accepts a space after the transfer coding', async (t) => {
+  t.equal(parse('HTTP/1.1 200 OK\r\nTransfer-Encoding:\t chunked \r\n').chunked, true)
 })
 
 t.test('parseResponseHead() accepts a status line without a reason', async (t) => {
@@ -92,6 +99,10 @@ const PERSISTENCE: readonly (readonly [lines: string, keepsAlive: boolean])[] = 
   ['HTTP/1.1 200 OK\r\nconnection: close\r\n', false],
   ['HTTP/1.1 200 OK\r\nConnection: x-a, Close\r\n', false],
   ['HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nconnection: close\r\n', false],
+  ['HTTP/1.1 200 OK\r\nproxy-connection: close\r\n', false],
+  ['HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade, close\r\n', false],
+  ['HTTP/1.0 200 OK\r\nconnection: keep-alive\xa0\r\n', false],
+  ['HTTP/1.0 200 OK\r\nconnection: x \t,\tKeep-Alive\r\n', true],
   ['HTTP/1.0 200 OK\r\n', false],
   ['HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\n', true],
 ]
