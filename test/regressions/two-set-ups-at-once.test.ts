@@ -34,10 +34,12 @@ t.test('two concurrent set-ups of a checkout install once', async (t) => {
   const setUp = async () => {
     const env = { npm_execpath: join(folder, 'npm.js') }
     const child = spawnPlainly(process.execPath, [join(folder, 'scripts', 'set-up.js')], { env })
+    const finishInstallation = () => writeFileSync(join(folder, 'continue'), '')
     child.stderr.on('data', (text: Buffer) => {
-      if (text.includes('waiting for it')) writeFileSync(join(folder, 'continue'), '')
+      if (text.includes('waiting for it')) finishInstallation()
     })
     const [code] = await once(child, 'exit')
+    finishInstallation()
     return code as unknown
   }
   t.same(await Promise.all([setUp(), setUp()]), [0, 0])
