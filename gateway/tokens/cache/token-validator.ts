@@ -168,10 +168,11 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   }
 
   function startFlight(flightKey: string, lookup: Promise<TokenStatus>): Flight {
+    const startedMs = tickMs()
     const result = lookup.finally(() => {
       if (flights.get(flightKey) === flight) flights.delete(flightKey)
     })
-    const flight: Flight = { result, startedMs: tickMs(), awaited: undefined, impatient: undefined }
+    const flight: Flight = { result, startedMs, awaited: undefined, impatient: undefined }
     flights.set(flightKey, flight)
     return flight
   }
