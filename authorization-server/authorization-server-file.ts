@@ -1,6 +1,6 @@
-import Type from 'typebox'
 import { DrainSchema } from '../platform/config/drain-schema.ts'
 import { ListenAddress, ManagementAddress } from '../platform/config/listen-address.ts'
+import { Type } from '../platform/diagnostics/schema/schema-builder.ts'
 import {
   ByteSizeText,
   DurationText,

@@ -1,6 +1,7 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { DrainSchema } from '../../platform/config/drain-schema.ts'
 import { ListenAddress, ManagementAddress } from '../../platform/config/listen-address.ts'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import {
   AddressBlock,
   ByteSizeText,
@@ -245,4 +246,4 @@ export const GatewayFile = Type.Object(
 )
 
 /** Content of config/gateway.yaml, before units are converted. */
-export type GatewayFile = Type.Static<typeof GatewayFile>
+export type GatewayFile = Static<typeof GatewayFile>

@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import {
   DurationText,
   FilePath,
@@ -116,4 +117,4 @@ export const IssuerSchema = Type.Object(
   { description: 'an issuer of access tokens' },
 )
 
-export type IssuerEntry = Type.Static<typeof IssuerSchema>
+export type IssuerEntry = Static<typeof IssuerSchema>

@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { DurationText } from '../../platform/diagnostics/schema/value-schemas.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import { DEFAULTS } from './defaults.ts'
@@ -21,7 +22,7 @@ export const OverloadFile = Type.Object(
   { description: 'overload thresholds' },
 )
 
-export type OverloadFile = Type.Static<typeof OverloadFile>
+export type OverloadFile = Static<typeof OverloadFile>
 
 function percentages(description: string) {
   return Type.Object(

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { HttpAddress, ResourcePath } from '../../platform/diagnostics/schema/value-schemas.ts'
 
 export const ResourceSchema = Type.Object(

@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
 const UpstreamEntry = Type.Object(
@@ -52,7 +53,7 @@ export const UpstreamsFile = Type.Record(
   { description: 'config/upstreams.yaml', additionalProperties: false, minProperties: 1 },
 )
 
-export type UpstreamEntry = Type.Static<typeof UpstreamEntry>
+export type UpstreamEntry = Static<typeof UpstreamEntry>
 
 export type UpstreamsFile = Readonly<Record<string, UpstreamEntry>>
 

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../diagnostics/schema/schema-builder.ts'
 import { TimeoutText } from '../diagnostics/schema/value-schemas.ts'
 
 export const DrainSchema = Type.Object(

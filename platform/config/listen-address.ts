@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../diagnostics/schema/schema-builder.ts'
 import { PortNumber } from '../diagnostics/schema/value-schemas.ts'
 
 const LISTEN_KEYS = {

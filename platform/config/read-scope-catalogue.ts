@@ -1,9 +1,10 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { impliedBy, type ScopeCatalogue } from '../../oauth/scope.ts'
 import { ConfigError } from '../diagnostics/boot-error.ts'
 import { type Diagnostic, diagnostic, hasErrors } from '../diagnostics/diagnostic.ts'
 import { displayPath } from '../diagnostics/display-path.ts'
 import { compileValidator } from '../diagnostics/schema/compile-validator.ts'
+import { Type } from '../diagnostics/schema/schema-builder.ts'
 import { suggest } from '../diagnostics/schema/suggest.ts'
 import type { TextSource } from '../diagnostics/yaml/text-source.ts'
 import { readYamlFile, type YamlDocument } from '../diagnostics/yaml/yaml-document.ts'
@@ -57,7 +58,7 @@ export function readScopeCatalogue(options: {
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.locationOf)]
   if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)
-  const { scopes } = document.value as Type.Static<typeof ScopeCatalogueFile>
+  const { scopes } = document.value as Static<typeof ScopeCatalogueFile>
   const twice = findTwice(scopes, document)
   if (twice.length > 0) throw new ConfigError(twice)
   const catalogue = new Map(scopes.map((scope) => [scope.name, Object.freeze({ ...scope })]))

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { TimeoutText, WindowText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
 /** Accepts keys that start with `x-` in every object. The gateway ignores them. */

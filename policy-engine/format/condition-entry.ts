@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { open } from './common-schemas.ts'
 
 const Value = Type.Unsafe<string | number | boolean>({
@@ -50,4 +51,4 @@ export const ConditionEntry = Type.Object(
   },
 )
 
-export type ConditionEntry = Type.Static<typeof ConditionEntry>
+export type ConditionEntry = Static<typeof ConditionEntry>

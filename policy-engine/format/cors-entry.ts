@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { open } from './common-schemas.ts'
 import { HeaderName } from './header-schemas.ts'
 
@@ -56,7 +57,7 @@ export const CorsEntry = Type.Object(
   },
 )
 
-export type CorsEntry = Type.Static<typeof CorsEntry>
+export type CorsEntry = Static<typeof CorsEntry>
 
 /** Explains why a text is not an origin, with a hint for its correction. Source: HTML, serialization of an origin. */
 export function explainOrigin(value: string): { readonly message: string; readonly hint?: string } {

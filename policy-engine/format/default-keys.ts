@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { ByteSizeText, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
 import { Anonymous, Enforce, IdleTimeout, RateLimit, Retries, UpstreamAuth } from './common-schemas.ts'
 import { CorsEntry } from './cors-entry.ts'

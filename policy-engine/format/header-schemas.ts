@@ -1,4 +1,5 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { open } from './common-schemas.ts'
 
 /** Allows only letters, digits and `-`, because some servers fold other characters to `-`. */
@@ -60,4 +61,4 @@ export const HeaderRulesEntry = Type.Object(
   },
 )
 
-export type HeaderRulesEntry = Type.Static<typeof HeaderRulesEntry>
+export type HeaderRulesEntry = Static<typeof HeaderRulesEntry>

@@ -1,7 +1,8 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { isRecord } from '../../platform/diagnostics/record.ts'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
 import type { Violation } from '../../platform/diagnostics/schema/describe-schema-error.ts'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { Extends, Mount, Name, open } from './common-schemas.ts'
 import { explainOrigin } from './cors-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'
@@ -41,7 +42,7 @@ export const PolicyFileSchema = Type.Object(
   },
 )
 
-export type PolicyFile = Type.Static<typeof PolicyFileSchema>
+export type PolicyFile = Static<typeof PolicyFileSchema>
 
 /** Validates plain data against the schema. Codes: P101 to P109 and P112. */
 export const checkPolicyFile = compileValidator(PolicyFileSchema, { letter: 'P', explain })

@@ -1,5 +1,6 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { Name, open } from './common-schemas.ts'
 import { HeaderValues } from './header-schemas.ts'
 
@@ -74,7 +75,7 @@ export const PolicyTestEntry = Type.Object(
   { ...open, description: 'One test.' },
 )
 
-export type PolicyTestEntry = Type.Static<typeof PolicyTestEntry>
+export type PolicyTestEntry = Static<typeof PolicyTestEntry>
 
 /** Schema of `<name>_test.yaml`. The source of the loader, of the types and of the JSON Schema for editors. */
 export const PolicyTestFileSchema = Type.Object(
@@ -91,7 +92,7 @@ export const PolicyTestFileSchema = Type.Object(
   },
 )
 
-export type PolicyTestFile = Type.Static<typeof PolicyTestFileSchema>
+export type PolicyTestFile = Static<typeof PolicyTestFileSchema>
 
 /** Validates plain data against the schema. Codes: P101 to P106. */
 export const checkPolicyTestFile = compileValidator(PolicyTestFileSchema, { letter: 'P' })

@@ -1,8 +1,9 @@
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
 import { hasErrors } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { compileValidator } from '../../platform/diagnostics/schema/compile-validator.ts'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { readYamlFile } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import { checkCorsEntry } from '../checks/check-cors.ts'
@@ -29,7 +30,7 @@ const PresetsFile = Type.Object(
 const checkPresetsFile = compileValidator(PresetsFile, { letter: 'C' })
 
 /** Settings that policies and routes can extend. */
-export type Preset = Type.Static<typeof PresetEntry>
+export type Preset = Static<typeof PresetEntry>
 
 export type Presets = ReadonlyMap<string, Preset>
 

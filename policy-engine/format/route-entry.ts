@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { Extends, Mount, Name, open, Scopes } from './common-schemas.ts'
 import { ConditionEntry } from './condition-entry.ts'
 import { DEFAULT_KEYS } from './default-keys.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from './schema-builder.ts'
 import { BYTE_SIZE_PATTERN, DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './value-formats.ts'
 
 /** A duration as text. Convert it with `parseDurationMs`. */
