@@ -53,6 +53,7 @@ t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
       },
       introspection: undefined,
       revocations: undefined,
+      staleIfErrorMs: 60_000,
     },
   ])
 })
