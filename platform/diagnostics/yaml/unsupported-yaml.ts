@@ -2,8 +2,8 @@ import { type Document, isAlias, isMap, isScalar, visit, type YAMLMap } from 'ya
 import { MAX_PER_CODE } from '../collect-problems.ts'
 import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
 import type { CodeLetter } from './read-text-file.ts'
+import { typographicQuotes } from './yaml-errors.ts'
 import { keyText, type YamlRange } from './yaml-locations.ts'
-import { typographicQuotes } from './yaml-quotes.ts'
 
 /** A YAML feature that the gateway rejects, and the text to write instead. */
 type UnsupportedYaml = {
@@ -12,8 +12,16 @@ type UnsupportedYaml = {
   readonly hint: string
   readonly range: YamlRange
   /** Range of the first occurrence of a duplicate key. */
-  readonly first?: YamlRange
+  readonly first: YamlRange | undefined
 }
+
+type Report = (
+  range: YamlRange,
+  message: string,
+  hint: string,
+  number?: UnsupportedYaml['number'],
+  first?: YamlRange,
+) => void
 
 /**
  * Finds YAML that parsers interpret differently:
@@ -28,8 +36,8 @@ export function findUnsupportedYaml(
 ): readonly UnsupportedYaml[] {
   const isForeign = options.foreign === true
   const found: UnsupportedYaml[] = []
-  const report = (range: YamlRange, message: string, hint: string, number: '016' | '019' = '016') =>
-    found.push({ number, message, hint, range })
+  const report: Report = (range, message, hint, number = '016', first = undefined) =>
+    found.push({ number, message, hint, range, first })
   const anchors = new Set<string>()
   if (document.directives?.yaml.explicit === true)
     report(findDirective(text), 'directives are not supported', 'remove this line')
@@ -69,8 +77,7 @@ export function findUnsupportedYaml(
         report(location, `this value has the tag ${written}, and tags are not supported`, 'remove the tag')
       }
       // The parse result of an invalid file can contain keys that the file does not contain.
-      if (isMap(node) && document.errors.length === 0)
-        for (const one of checkKeys(node, isForeign)) found.push(one)
+      if (isMap(node) && document.errors.length === 0) checkKeys(node, isForeign, report)
     },
   })
   return found
@@ -87,44 +94,25 @@ function findProperty(text: string, written: string, range: readonly number[] | 
   return start === -1 ? toRange(range) : [start, start + written.length]
 }
 
-function checkKeys(map: YAMLMap, numberKeys: boolean): readonly UnsupportedYaml[] {
-  const found: UnsupportedYaml[] = []
+function checkKeys(map: YAMLMap, numberKeys: boolean, report: Report): void {
   const seen = new Map<string, YamlRange>()
   for (const { key } of map.items) {
     if (isAlias(key)) continue
     const range = toRange((key as { range?: readonly number[] } | null)?.range ?? map.range)
-    const name = keyText(key)
-    const first = seen.get(name)
     if (!isScalar(key)) {
-      found.push({
-        number: '016',
-        message: 'a list or map cannot be a key',
-        hint: 'quote the key if it is text',
-        range,
-      })
+      report(range, 'a list or map cannot be a key', 'quote the key if it is text')
       continue
     }
-    if (typeof key.value !== 'string' && !(numberKeys && typeof key.value === 'number')) {
-      found.push({
-        number: '016',
-        message: `the key ${JSON.stringify(key.value)} is not text`,
-        hint: `write "${key.source ?? ''}"`,
-        range,
-      })
-    } else if (name === '<<' && key.type === 'PLAIN') {
-      found.push({ number: '016', message: 'merge keys are not supported', hint: 'write each key', range })
-    } else if (first !== undefined) {
-      found.push({
-        number: '015',
-        message: `the key ${JSON.stringify(name)} is defined twice`,
-        hint: 'keep one',
-        range,
-        first,
-      })
-    }
+    const name = keyText(key)
+    const first = seen.get(name)
+    if (typeof key.value !== 'string' && !(numberKeys && typeof key.value === 'number'))
+      report(range, `the key ${JSON.stringify(key.value)} is not text`, `write "${key.source ?? ''}"`)
+    else if (name === '<<' && key.type === 'PLAIN')
+      report(range, 'merge keys are not supported', 'write each key')
+    else if (first !== undefined)
+      report(range, `the key ${JSON.stringify(name)} is defined twice`, 'keep one', '015', first)
     if (first === undefined) seen.set(name, range)
   }
-  return found
 }
 
 function toRange(range: readonly number[] | null | undefined): YamlRange {

@@ -1,4 +1,4 @@
-import { Composer, type Document, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml'
+import { Composer, type Document, type ErrorCode, isMap, isScalar, isSeq, Lexer, Parser } from 'yaml'
 import { MAX_PER_CODE } from '../collect-problems.ts'
 import { type Diagnostic, diagnostic, type SourceLocation, wholeFile } from '../diagnostic.ts'
 import { runSync, type Steps } from '../run-sliced.ts'
@@ -6,8 +6,8 @@ import { type CodeLetter, readTextFile } from './read-text-file.ts'
 import { createLocationFinder } from './source-location.ts'
 import type { TextSource } from './text-source.ts'
 import { findUnreadable, findUnsupportedYaml } from './unsupported-yaml.ts'
+import { explainYamlError } from './yaml-errors.ts'
 import { findRange, keyText, type YamlPath, type YamlRange } from './yaml-locations.ts'
-import { explainYamlError } from './yaml-syntax.ts'
 
 /** A YAML file as plain data, with the source location of each value. */
 export type YamlDocument = {
@@ -27,8 +27,8 @@ type Naming = {
 }
 
 const STEP_LEXEMES = 512 // takes some hundred microseconds
-const MAX_PARSER_ERRORS = 4_000 // parser errors over all rounds; each costs time
-const MAX_REPAIRED_CHARACTERS = 32_768 // a longer text gets its first syntax error only: parsing is slow
+/** After such an error, the parser reads the rest of the text as the author meant it. */
+const LOCAL_ERRORS: ReadonlySet<ErrorCode> = new Set(['BAD_SCALAR_START', 'BAD_DQ_ESCAPE'])
 
 /** Reads and parses one YAML file, or parses `source`. Never throws: `diagnostics` contains all problems. */
 export function readYamlFile(file: string, naming: Naming, source?: TextSource): YamlDocument {
@@ -53,7 +53,7 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
     return withoutValue(shownAs, [diagnostic(`${letter}002`, 'the file is empty', wholeFile(shownAs))])
   }
   yield
-  const diagnostics = [...(yield* findSyntaxErrors(document, text, letter, at))]
+  const diagnostics = findSyntaxErrors(document, text, letter, at)
   const reportedLines = new Set(diagnostics.map((one) => one.location.line))
   yield
   for (const one of findUnsupportedYaml(document, text, { foreign })) {
@@ -117,36 +117,20 @@ function isEmpty(document: Document.Parsed): boolean {
   return document.contents === null || (isScalar(document.contents) && document.contents.value === null)
 }
 
-/**
- * Reports each syntax error once. One error can cause more parser errors, so the function repairs the first one and
- * parses the text again. It stops when no error remains or the first one has no repair.
- */
-function* findSyntaxErrors(
-  document: Document.Parsed,
+/** Explains the errors of the parser up to the first that is not local, because such an error can cause others. */
+function findSyntaxErrors(
+  { errors }: Document.Parsed,
   text: string,
   letter: CodeLetter,
   at: (range: YamlRange) => SourceLocation,
-): Steps<readonly Diagnostic[]> {
+): Diagnostic[] {
   const diagnostics: Diagnostic[] = []
-  let rest = text
-  let { errors } = document
-  let errorCount = 0
-  const rounds = text.length > MAX_REPAIRED_CHARACTERS ? 1 : MAX_PER_CODE
-  for (let round = 0; round < rounds; round++) {
-    const [error] = errors
-    if (error === undefined) break
-    const found = explainYamlError(error, rest)
-    const location = at([found.start, found.end])
-    if (!diagnostics.some((one) => one.location.line === location.line)) {
-      diagnostics.push(diagnostic(`${letter}${found.number}`, found.message, location, { hint: found.hint }))
-    }
-    if (found.repair === undefined) break
-    const { start, text: instead } = found.repair
-    const repaired = rest.slice(0, start) + instead + rest.slice(start + instead.length)
-    errorCount += errors.length
-    if (repaired === rest || errorCount > MAX_PARSER_ERRORS) break
-    rest = repaired
-    errors = (yield* parseDocuments(rest))[0]?.errors ?? []
+  for (const error of errors.slice(0, MAX_PER_CODE)) {
+    const { number, message, hint, range } = explainYamlError(error, text)
+    const location = at(range)
+    if (!diagnostics.some((one) => one.location.line === location.line))
+      diagnostics.push(diagnostic(`${letter}${number}`, message, location, { hint }))
+    if (!LOCAL_ERRORS.has(error.code)) break
   }
   return diagnostics
 }

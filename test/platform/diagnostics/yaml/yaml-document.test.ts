@@ -98,7 +98,7 @@ t.test(
 t.test('parseYaml() explains the indentation of a line that has no parent key', async (t) => {
   const { diagnostics } = parse('/x:\n    /y: 1\n  /z: 2\n')
   t.equal(diagnostics.length, 1)
-  t.match(diagnostics, [{ code: 'P012', location: { line: 3, column: 3 }, hint: /other keys of its map/ }])
+  t.match(diagnostics, [{ code: 'P012', location: { line: 3, column: 3 }, hint: /other entries of its map/ }])
 })
 
 t.test('parseYaml() returns maps without a prototype', async (t) => {
