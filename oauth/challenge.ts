@@ -1,4 +1,4 @@
-import { DPOP_ALGORITHMS } from './dpop-algorithms.ts'
+import { DPOP_ALGORITHMS } from './dpop/algorithms.ts'
 
 /** Content of one `WWW-Authenticate` challenge. All values are plain text: `formatChallenge()` quotes them. */
 export type Challenge = {

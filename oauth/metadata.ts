@@ -1,4 +1,4 @@
-import { DPOP_ALGORITHMS } from './dpop-algorithms.ts'
+import { DPOP_ALGORITHMS } from './dpop/algorithms.ts'
 import { ENDPOINTS } from './endpoints.ts'
 
 /** Protected Resource Metadata. Source: RFC 9728 section 2. */

@@ -7,7 +7,7 @@ import {
   type JWKS,
   type KoaContextWithOIDC,
 } from 'oidc-provider'
-import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { AuthorizationServerConfig } from '../config.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { calculateJwkThumbprint, EmbeddedJWK, errors, jwtVerify } from 'jose'
-import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
+import { checkProof } from '../../oauth/dpop/check-proof.ts'
+import { readProofAddress } from '../../oauth/dpop/proof-address.ts'
 import type { ArtifactStore } from '../store/store.ts'
 
 /** The request that a proof must match. */
@@ -18,47 +18,22 @@ export type ProofRequest = {
 
 export type ProofStatus = 'valid' | 'invalid' | 'wrong_key'
 
-/** Maximum difference between `iat` and now. Seconds. */
-const WINDOW_SECONDS = 60
-const MAX_PROOF_LENGTH = 8_192
-const MAX_ID_LENGTH = 256
-
 /**
  * Verifies the DPoP proof of a request to an endpoint that the engine does not handle.
  * When a proof is rejected, its id stays unused.
  * Source: RFC 9449 sections 4.3 and 7.1.
  */
-export async function verifyProof(proof: string, request: ProofRequest): Promise<ProofStatus> {
-  if (proof.length > MAX_PROOF_LENGTH) return 'invalid'
-  try {
-    const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
-      algorithms: [...DPOP_ALGORITHMS],
-      typ: 'dpop+jwt',
-      currentDate: new Date(request.nowSeconds * 1_000),
-    })
-    const { jti, iat, htm, htu, ath } = payload
-    if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID_LENGTH) return 'invalid'
-    if (typeof iat !== 'number' || Math.abs(request.nowSeconds - iat) > WINDOW_SECONDS) return 'invalid'
-    if (htm !== request.method || !isAddress(htu, request.url)) return 'invalid'
-    if (ath !== hash('sha256', request.accessToken, 'base64url')) return 'invalid'
-    if (protectedHeader.jwk === undefined) return 'invalid'
-    const thumbprint = await calculateJwkThumbprint(protectedHeader.jwk)
-    if (thumbprint !== request.keyThumbprint) return 'wrong_key'
-    return (await request.isFirstUse(thumbprint, jti, iat + WINDOW_SECONDS)) ? 'valid' : 'invalid'
-  } catch (error) {
-    // In addition to its own errors, jose throws errors of the key parser for an invalid `jwk`.
-    if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
-      return 'invalid'
-    throw error
+export async function verifyProof(text: string, request: ProofRequest): Promise<ProofStatus> {
+  const { method, url, accessToken: token, keyThumbprint, nowSeconds } = request
+  const isAddress = (htu: string): boolean => {
+    const address = readProofAddress(htu)
+    return address !== undefined && address.origin + address.target === url
   }
-}
-
-function isAddress(htu: unknown, url: string): boolean {
-  if (typeof htu !== 'string' || !URL.canParse(htu)) return false
-  const address = new URL(htu)
-  address.search = ''
-  address.hash = ''
-  return address.href === url
+  const proof = checkProof(text, { method, isAddress, token, nowSeconds })
+  if (typeof proof === 'string') return 'invalid'
+  const { thumbprint, id, expiresAtSeconds } = proof
+  if (thumbprint !== keyThumbprint) return 'wrong_key'
+  return (await request.isFirstUse(thumbprint, id, expiresAtSeconds)) ? 'valid' : 'invalid'
 }
 
 /**

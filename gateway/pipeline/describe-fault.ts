@@ -1,4 +1,5 @@
-import type { ProofFault, TokenFault } from '../../policy-engine/decide/rejection.ts'
+import type { ProofFault } from '../../oauth/dpop/check-proof.ts'
+import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 
 /** Returns an error description for the client, with the next step where there is one. */
 export function describeTokenFault(
@@ -73,6 +74,7 @@ const FAULTS: Readonly<Record<ProofFault, string>> = {
   wrong_address: 'is for another URL: htu must be the public URL of the request',
   wrong_token: 'is for another access token: ath must be the SHA-256 hash of the token in the request',
   not_recent: 'is too old or too new: iat must be within 60 s of server time',
+  expired: 'is not valid now: omit exp and nbf',
   bad_id: 'must have a jti of 1 to 256 characters',
   replayed: 'was already used: create a new proof for each request',
 }

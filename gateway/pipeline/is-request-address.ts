@@ -1,12 +1,5 @@
+import { readProofAddress } from '../../oauth/dpop/proof-address.ts'
 import { canonicalTarget, type TargetRules } from '../../policy-engine/match/canonical-target.ts'
-
-/**
- * Matches the start of an address with exactly two slashes after the scheme. `URL` also accepts backslashes, and fewer
- * or more slashes. For such an address, `isRequestAddress()` would read a different path than `URL`. RFC 3986 section
- * 3.
- */
-const WITH_AUTHORITY = /^https?:\/\/[^/\\]/i
-const QUERY_OR_FRAGMENT = /[?#]/
 
 /**
  * Returns whether an address names the current request. The origin of the address must equal the origin of the base
@@ -16,15 +9,8 @@ const QUERY_OR_FRAGMENT = /[?#]/
  * @param path canonical.
  */
 export function isRequestAddress(address: string, path: string, rules: TargetRules): boolean {
-  if (!WITH_AUTHORITY.test(address) || !URL.canParse(address)) return false
-  const { origin, username, password } = new URL(address)
-  if (origin !== rules.origin || username !== '' || password !== '') return false
-  // Reads the path from the original text, because `URL` removes dot segments.
-  const behind = address.slice(address.indexOf('//') + 2)
-  const pathAt = behind.indexOf('/')
-  const end = behind.search(QUERY_OR_FRAGMENT)
-  const whole = end === -1 ? behind : behind.slice(0, end)
-  const target = pathAt === -1 || pathAt >= whole.length ? '/' : whole.slice(pathAt)
-  const canonical = canonicalTarget(target, rules)
+  const read = readProofAddress(address)
+  if (read === undefined || read.origin !== rules.origin) return false
+  const canonical = canonicalTarget(read.target, rules)
   return !('rejected' in canonical) && canonical.path === path
 }

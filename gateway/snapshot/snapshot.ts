@@ -1,8 +1,8 @@
+import { MAX_JWT_LENGTH } from '../../oauth/jwt/read-jwt-parts.ts'
 import type { ScopeImplication } from '../../oauth/scope.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import { bodyLimitOf } from '../../policy-engine/decide/check-limits.ts'
 import { claimNamesOf, compileRoute } from '../../policy-engine/decide/compile-policies.ts'
-import { MAX_JWT_LENGTH } from '../../policy-engine/decide/read-credentials.ts'
 import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import {

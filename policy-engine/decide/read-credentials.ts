@@ -1,3 +1,4 @@
+import { MAX_JWT_LENGTH } from '../../oauth/jwt/read-jwt-parts.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { CleanHeaders } from '../match/clean-headers.ts'
 import type { Rejection } from './rejection.ts'
@@ -13,9 +14,6 @@ export type Credentials =
 type CredentialsSource = Pick<CanonicalRequest, 'query'> & {
   readonly headers: Pick<CleanHeaders, 'authorization' | 'authorizationCount' | 'proof'>
 }
-
-/** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
-export const MAX_JWT_LENGTH = 8 * 1024
 
 /** The rejection of a request with several `Authorization` headers. */
 export const REPEATED_AUTHORIZATION = ambiguous('Send exactly one Authorization header.')

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { describeProofFault, describeTokenFault } from '../../gateway/pipeline/describe-fault.ts'
-import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'

@@ -1,4 +1,5 @@
-import type { ProofFault, TokenFault } from '../../policy-engine/decide/rejection.ts'
+import type { ProofFault } from '../../oauth/dpop/check-proof.ts'
+import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { aProof, type ProofKey } from '../fixtures/dpop-proof.ts'
 import { macJws, part } from '../fixtures/jws.ts'
 
@@ -197,6 +198,10 @@ const CLAIMS: readonly ProofRow[] = [
   claim('iat negative', 'not_recent', { iat: -1 }),
   changed('made two minutes ago', 'not_recent', ({ now }) => ({ claims: { iat: now - 120 } })),
   changed('made in two minutes', 'not_recent', ({ now }) => ({ claims: { iat: now + 120 } })),
+  claim('exp of now', 'expired', { exp: Math.floor(Date.now() / 1_000) }),
+  claim('exp as text', 'expired', { exp: 'tomorrow' }),
+  changed('nbf in the future', 'expired', ({ now }) => ({ claims: { nbf: now + 30 } })),
+  claim('nbf as text', 'expired', { nbf: 'now' }),
   claim('no ath', 'wrong_token', { ath: undefined }),
   claim('ath as a number', 'wrong_token', { ath: 1 }),
   changed('ath of another token of the same key', 'wrong_token', ({ second }) => ({ token: second })),

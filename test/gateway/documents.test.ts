@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import type { LooseJson } from '../fixtures/loose-json.ts'
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { DPOP_ALGORITHMS } from '../../oauth/dpop-algorithms.ts'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:net'
 import type { Test } from 'tap'
-import { ALGORITHMS } from '../../gateway/tokens/jwt/issuer-key.ts'
+import { ALGORITHMS } from '../../oauth/jwt/verification-key.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'

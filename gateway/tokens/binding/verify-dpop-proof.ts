@@ -1,8 +1,9 @@
+import { hash } from 'node:crypto'
+import { type CheckedProof, checkProof, type ProofRequest } from '../../../oauth/dpop/check-proof.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { SharedRedis } from '../../../platform/redis/shared-redis.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
-import { type CheckedProof, checkProof, type ProofRequest } from './check-dpop-proof.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { createSharedUsedProofs } from './shared-used-proofs.ts'
 import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
@@ -47,7 +48,8 @@ export function verifyProof(
     return { rejected: 'token_invalid', fault: { reason: 'wrong_key' } }
 
   const replacementNonce = age === 'current' ? undefined : nextNonce
-  const first = options.used.use(proof.id, proof.expiresAtSeconds, nowSeconds)
+  const id = hash('sha256', `${proof.thumbprint}\n${proof.id}`, 'base64url')
+  const first = options.used.use(id, proof.expiresAtSeconds, nowSeconds)
   return first instanceof Promise
     ? first.then((isFirst) => outcome(isFirst, proof, replacementNonce))
     : outcome(first, proof, replacementNonce)

@@ -1,6 +1,6 @@
+import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../../../policy-engine/decide/named-claims.ts'
-import { parseJsonObject } from '../jwt/parse-json-object.ts'
 
 /** An entry of the shared cache: the claims as the issuer returned them, and their age. */
 export type SharedEntry = {

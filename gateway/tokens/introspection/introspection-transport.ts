@@ -1,6 +1,6 @@
 import { errors, Pool } from 'undici'
+import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { issuerTls } from '../issuer-tls.ts'
-import { parseJsonObject } from '../jwt/parse-json-object.ts'
 import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
 

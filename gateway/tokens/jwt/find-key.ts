@@ -1,5 +1,5 @@
-import type { IssuerKey } from './issuer-key.ts'
-import { matchesKeyKind } from './read-jwk.ts'
+import { matchesKeyKind } from '../../../oauth/jwt/read-jwk.ts'
+import type { VerificationKey } from '../../../oauth/jwt/verification-key.ts'
 
 /**
  * Finds the key that a token names by `kid`, among the keys that work with the algorithm of the token. A token without
@@ -9,9 +9,9 @@ import { matchesKeyKind } from './read-jwk.ts'
  * cannot help.
  */
 export function findKey(
-  keys: readonly IssuerKey[],
+  keys: readonly VerificationKey[],
   wanted: { readonly keyId: string | undefined; readonly algorithm: string },
-): IssuerKey | 'unknown' | 'unfit' {
+): VerificationKey | 'unknown' | 'unfit' {
   const { keyId, algorithm } = wanted
   const named = keyId === undefined ? keys : keys.filter((key) => key.kid === keyId)
   const [key, ...others] = named.filter(

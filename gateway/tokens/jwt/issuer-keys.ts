@@ -1,10 +1,10 @@
+import type { VerificationKey } from '../../../oauth/jwt/verification-key.ts'
 import { describeFailure, type Logger } from '../../../platform/logging/logger.ts'
 import { findKey } from './find-key.ts'
-import type { DropReason, IssuerKey } from './issuer-key.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 import type { JwksFileCache } from './jwks-file-cache.ts'
 import type { LoadKeys } from './key-source.ts'
-import { type KeySet, readJwks } from './read-jwks.ts'
+import { type DropReason, type KeySet, readJwks } from './read-jwks.ts'
 
 export type IssuerKeysMeter = {
   refreshed(result: 'ok' | 'error'): void
@@ -61,7 +61,10 @@ export type IssuerKeys = {
    * issuer does not have the key.
    * @throws {IssuerKeysError} by rejection: no keys are available, or the last fetch failed and the key may be new.
    */
-  lookUp(keyId: string | undefined, algorithm: string): IssuerKey | undefined | Promise<IssuerKey | undefined>
+  lookUp(
+    keyId: string | undefined,
+    algorithm: string,
+  ): VerificationKey | undefined | Promise<VerificationKey | undefined>
   close(): void
 }
 
@@ -217,8 +220,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     return new IssuerKeysError(code, why, { retryAfterMs: Math.max(0, nextFetchTick - clock.tickMs()) })
   }
 
-  async function askFor(keyId: string | undefined, algorithm: string): Promise<IssuerKey | undefined> {
-    const find = (): IssuerKey | undefined => {
+  async function askFor(keyId: string | undefined, algorithm: string): Promise<VerificationKey | undefined> {
+    const find = (): VerificationKey | undefined => {
       const key = findKey(current()?.keys ?? [], { keyId, algorithm })
       return typeof key === 'string' ? undefined : key
     }
@@ -226,7 +229,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
      * Returns the key, or undefined. Only a successful fetch shows that the issuer does not have the key. If the last
      * fetch failed, this function throws.
      */
-    const found = (): IssuerKey | undefined => {
+    const found = (): VerificationKey | undefined => {
       const key = find()
       if (key === undefined && failures > 0)
         throw cannotSay('ERR_ISSUER_KEYS_UNCONFIRMED', `Newer keys of ${issuer} cannot be fetched.`)

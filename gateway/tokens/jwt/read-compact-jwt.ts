@@ -1,5 +1,4 @@
-import { MAX_JWT_LENGTH } from '../../../policy-engine/decide/read-credentials.ts'
-import { readJwtParts } from './read-jwt-parts.ts'
+import { MAX_JWT_LENGTH, readJwtParts } from '../../../oauth/jwt/read-jwt-parts.ts'
 
 /** A well-formed JWT. No claim is trusted before the signature is verified: anyone can create this text. */
 export type CompactJwt = {

@@ -1,12 +1,17 @@
+import { readJwk } from '../../../oauth/jwt/read-jwk.ts'
+import type { KeyFault, VerificationKey } from '../../../oauth/jwt/verification-key.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
-import type { DroppedKey, IssuerKey } from './issuer-key.ts'
-import { readJwk } from './read-jwk.ts'
+
+/** Why a key in an issuer's key set is not used. Logs and `scopegate_jwks_keys_dropped_total` contain these names. */
+export type DropReason = 'not_a_key' | KeyFault | 'duplicate_kid' | 'too_many'
 
 /** The usable keys of an issuer's key set, and the dropped ones. */
 export type KeySet = {
-  readonly keys: readonly IssuerKey[]
+  readonly keys: readonly VerificationKey[]
   readonly dropped: readonly DroppedKey[]
 }
+
+type DroppedKey = { readonly kid: string | undefined; readonly reason: DropReason }
 
 /** Maximum number of keys, which is more than any issuer publishes. Further keys are not read. */
 const MAX_KEYS = 100
@@ -20,7 +25,7 @@ export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySe
   if (typeof document !== 'object' || document === null || !('keys' in document)) return undefined
   const { keys: members } = document
   if (!Array.isArray(members)) return undefined
-  const keys: IssuerKey[] = []
+  const keys: VerificationKey[] = []
   const dropped: DroppedKey[] = []
   for (const member of members.slice(0, MAX_KEYS)) {
     if (!isRecord(member)) {
@@ -40,15 +45,15 @@ export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySe
  * RFC 7517 section 4.5: keys of different kinds may share a `kid`. Keys of one kind with the same `kid` are ambiguous,
  * so all of them are dropped.
  */
-function withoutDuplicates(keys: readonly IssuerKey[], dropped: DroppedKey[]): KeySet {
-  const isClear = (key: IssuerKey) =>
+function withoutDuplicates(keys: readonly VerificationKey[], dropped: DroppedKey[]): KeySet {
+  const isClear = (key: VerificationKey) =>
     key.kid === undefined ||
     keys.every((other) => other === key || other.kid !== key.kid || other.kind !== key.kind)
   for (const key of keys) if (!isClear(key)) dropped.push({ kid: key.kid, reason: 'duplicate_kid' })
   return { keys: keys.filter(isClear), dropped }
 }
 
-function isSame(one: IssuerKey, other: IssuerKey): boolean {
+function isSame(one: VerificationKey, other: VerificationKey): boolean {
   return one.algorithm === other.algorithm && one.key.equals(other.key)
 }
 

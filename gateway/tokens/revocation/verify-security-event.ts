@@ -1,6 +1,6 @@
+import type { VerificationKey } from '../../../oauth/jwt/verification-key.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { isSignedBy } from '../jwt/is-signed-by.ts'
-import type { IssuerKey } from '../jwt/issuer-key.ts'
 import type { IssuerKeys } from '../jwt/issuer-keys.ts'
 import { IssuerKeysError } from '../jwt/issuer-keys-error.ts'
 import { type CompactJwt, readCompactJwt } from '../jwt/read-compact-jwt.ts'
@@ -96,7 +96,7 @@ export async function verifySecurityEvent(
 async function findKey(
   { keyId, algorithm }: CompactJwt,
   { issuer, keys }: EventIssuer,
-): Promise<IssuerKey | undefined> {
+): Promise<VerificationKey | undefined> {
   const { confirmedAtMs } = keys
   const looked = keys.lookUp(keyId, algorithm)
   if (!(looked instanceof Promise)) return looked

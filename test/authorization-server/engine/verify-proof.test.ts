@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto'
 import t from 'tap'
 import {
   createProofRegistry,
@@ -68,6 +69,12 @@ const BAD: Readonly<Record<string, string>> = {
   'an iat that is text': good({ claims: { iat: String(now) } }),
   'an address that cannot be parsed': good({ claims: { htu: 'nowhere' } }),
   'an exp in the past': good({ claims: { exp: now - 1 } }),
+  'an nbf in the future': good({ claims: { nbf: now + 1 } }),
+  'typ in other case': good({ header: { typ: 'DPoP+JWT' } }),
+  'typ as a media type': good({ header: { typ: 'application/dpop+jwt' } }),
+  'a key for encryption': good({ header: { jwk: { ...key.jwk, use: 'enc' } } }),
+  'dot segments in its address': good({ url: url.replace('/oauth/', '/x/../oauth/') }),
+  'a backslash in its address': good({ url: url.replace('https://', 'https:/\\') }),
   'a long jti': good({ claims: { jti: 'a'.repeat(257) } }),
   'another method': good({ method: 'POST' }),
   'another path': good({ url: `${url}/` }),
@@ -84,7 +91,16 @@ for (const [what, proof] of Object.entries(BAD))
     t.equal(await verify(proof), 'invalid')
   })
 
+t.test('verifyProof() rejects a proof whose claims contain a member twice', async (t) => {
+  const [head, claims = ''] = good().split('.')
+  const text = Buffer.from(claims, 'base64url').toString().replace(/^\{/, '{"jti":"first",')
+  const input = `${head}.${Buffer.from(text).toString('base64url')}`
+  const signature = sign('sha256', Buffer.from(input), { key: key.privateKey, dsaEncoding: 'ieee-p1363' })
+  t.equal(await verify(`${input}.${signature.toString('base64url')}`), 'invalid')
+})
+
 t.test('verifyProof() accepts values at their limits', async (t) => {
+  t.equal(await verify(good({ claims: { exp: now + 1, nbf: now } })), 'valid')
   t.equal(await verify(good({ claims: { iat: now - 60 } })), 'valid')
   t.equal(await verify(good({ claims: { iat: now + 60 } })), 'valid')
   t.equal(await verify(good({ claims: { jti: 'a'.repeat(256) } })), 'valid')

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { describeProofFault, describeTokenFault } from '../../../gateway/pipeline/describe-fault.ts'
-import type { ProofFault, TokenFault } from '../../../policy-engine/decide/rejection.ts'
+import type { ProofFault } from '../../../oauth/dpop/check-proof.ts'
+import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
 /** The description of each fault of a token. A literal copy, independent of the code. */
 const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])[] = [
@@ -97,6 +98,7 @@ const PROOF_FAULTS: Readonly<Record<ProofFault, string>> = {
   wrong_token:
     'The DPoP proof is for another access token: ath must be the SHA-256 hash of the token in the request.',
   not_recent: 'The DPoP proof is too old or too new: iat must be within 60 s of server time.',
+  expired: 'The DPoP proof is not valid now: omit exp and nbf.',
   bad_id: 'The DPoP proof must have a jti of 1 to 256 characters.',
   replayed: 'The DPoP proof was already used: create a new proof for each request.',
 }

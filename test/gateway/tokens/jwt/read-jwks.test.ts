@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
 import { findKey } from '../../../../gateway/tokens/jwt/find-key.ts'
-import { ALGORITHMS } from '../../../../gateway/tokens/jwt/issuer-key.ts'
-import { isRocaModulus } from '../../../../gateway/tokens/jwt/read-jwk.ts'
 import { readJwks } from '../../../../gateway/tokens/jwt/read-jwks.ts'
+import { isRocaModulus } from '../../../../oauth/jwt/read-jwk.ts'
+import { ALGORITHMS } from '../../../../oauth/jwt/verification-key.ts'
 import { aKey, type Jwk, publicJwk } from '../../../fixtures/jwk.ts'
 
 const ALL = new Set(ALGORITHMS.keys())

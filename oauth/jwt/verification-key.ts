@@ -7,7 +7,7 @@ const RSA: KeyKind = { kty: 'RSA', curve: undefined }
 const ED25519: KeyKind = { kty: 'OKP', curve: 'Ed25519' }
 
 /**
- * The signature algorithms that can be allowed for an issuer, each with its kind of key. All are asymmetric: a party
+ * The signature algorithms that can be allowed, each with its kind of key. All are asymmetric: a party
  * that can verify an `HS256` token can also create one.
  * Source: RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2 (`Ed25519`), RFC 8725 section 3.1.
  */
@@ -25,23 +25,21 @@ export const ALGORITHMS: ReadonlyMap<string, KeyKind> = new Map([
   ['Ed25519', ED25519],
 ])
 
-/** A public key of an issuer that has passed all validation rules. */
-export type IssuerKey = {
+/** A public key of an issuer or a client that has passed all validation rules. */
+export type VerificationKey = {
   readonly kid: string | undefined
   /**
-   * The only algorithm that the issuer permits for the key. Undefined: every allowed algorithm that fits the kind of
-   * key.
+   * The only algorithm that the owner of the key permits. Undefined: every allowed algorithm that fits the kind of key.
    */
   readonly algorithm: string | undefined
   readonly kind: KeyKind
   readonly key: KeyObject
-  /** Public members only, for the file cache. */
+  /** Public members only. */
   readonly publicJwk: Readonly<Record<string, string>>
 }
 
-/** Why a key in an issuer's key set is not used. Logs and `scopegate_jwks_keys_dropped_total` contain these names. */
-export type DropReason =
-  | 'not_a_key'
+/** Why a key is not used. Logs and metrics of issuers contain these names. */
+export type KeyFault =
   | 'private_members'
   | 'symmetric'
   | 'unsupported'
@@ -53,7 +51,3 @@ export type DropReason =
   | 'rsa_exponent'
   | 'rsa_weak'
   | 'invalid'
-  | 'duplicate_kid'
-  | 'too_many'
-
-export type DroppedKey = { readonly kid: string | undefined; readonly reason: DropReason }

@@ -1,10 +1,30 @@
 import { constants, hash, verify } from 'node:crypto'
-import { DPOP_ALGORITHMS } from '../../../oauth/dpop-algorithms.ts'
-import { isRecord } from '../../../platform/diagnostics/record.ts'
-import type { ProofFault } from '../../../policy-engine/decide/rejection.ts'
-import type { IssuerKey } from '../jwt/issuer-key.ts'
 import { matchesKeyKind, readJwk } from '../jwt/read-jwk.ts'
 import { type JwtParts, readJwtParts } from '../jwt/read-jwt-parts.ts'
+import type { VerificationKey } from '../jwt/verification-key.ts'
+import { DPOP_ALGORITHMS } from './algorithms.ts'
+
+/** Reason why a DPoP proof is invalid. RFC 9449 section 4.3. */
+export type ProofFault =
+  | 'missing'
+  /** More than one `DPoP` header, or several values in one header. */
+  | 'repeated'
+  | 'malformed'
+  | 'wrong_type'
+  | 'wrong_algorithm'
+  /** Missing public key, private members, wrong type of key, or weak key. */
+  | 'bad_key'
+  | 'bad_signature'
+  | 'wrong_method'
+  | 'wrong_address'
+  /** The proof belongs to another access token. */
+  | 'wrong_token'
+  /** The proof is too old, or the time of the proof is in the future. */
+  | 'not_recent'
+  /** `exp` is in the past, or `nbf` is in the future. RFC 7519 sections 4.1.4 and 4.1.5. */
+  | 'expired'
+  | 'bad_id'
+  | 'replayed'
 
 export type ProofRequest = {
   readonly method: string
@@ -16,18 +36,17 @@ export type ProofRequest = {
 
 /** A valid proof, unless it was used before. */
 export type CheckedProof = {
+  /** Thumbprint of the key. */
   readonly thumbprint: string
-  /**
-   * Hash of `jti` and the thumbprint of the key. With the thumbprint, a client cannot use up the IDs of another key.
-   */
+  /** `jti`. Unique only together with the thumbprint: a client must not use up the IDs of another key. */
   readonly id: string
   /** The time from which the proof is too old. Seconds since the epoch. */
   readonly expiresAtSeconds: number
   readonly nonce: unknown
 }
 
-/** Maximum difference between `iat` and the gateway's clock, in both directions. Seconds. */
-export const PROOF_WINDOW_SECONDS = 60
+/** Maximum difference between `iat` and the clock of the server, in both directions. Seconds. */
+const PROOF_WINDOW_SECONDS = 60
 const LONGEST_ID = 256
 
 /**
@@ -47,20 +66,31 @@ export function checkProof(text: string, request: ProofRequest): CheckedProof | 
   const issuedAt = claims.get('iat')
   if (typeof issuedAt !== 'number' || !(Math.abs(request.nowSeconds - issuedAt) <= PROOF_WINDOW_SECONDS))
     return 'not_recent'
+  if (!isWithin(claims, request.nowSeconds)) return 'expired'
   if (claims.get('ath') !== hash('sha256', request.token, 'base64url')) return 'wrong_token'
   if (!isSigned(proof)) return 'bad_signature'
   return {
     thumbprint: proof.thumbprint,
-    id: hash('sha256', `${proof.thumbprint}\n${id}`, 'base64url'),
+    id,
     expiresAtSeconds: issuedAt + PROOF_WINDOW_SECONDS,
     nonce: claims.get('nonce'),
   }
 }
 
+/** Checks `exp` and `nbf`, which a proof does not need. */
+function isWithin(claims: JwtParts['claims'], nowSeconds: number): boolean {
+  const expires = claims.get('exp')
+  const begins = claims.get('nbf')
+  return (
+    (expires === undefined || (typeof expires === 'number' && expires > nowSeconds)) &&
+    (begins === undefined || (typeof begins === 'number' && begins <= nowSeconds))
+  )
+}
+
 /** A well-formed proof. No claim is trusted before the signature is verified. */
 type Proof = {
   readonly parts: JwtParts
-  readonly key: IssuerKey
+  readonly key: VerificationKey
   /** SHA-256 thumbprint of the key. RFC 7638 section 3. */
   readonly thumbprint: string
 }
@@ -80,7 +110,7 @@ function readProof(text: string): Proof | ProofFault {
   if (header.get('typ') !== 'dpop+jwt') return 'wrong_type'
   if (!ALLOWED.has(algorithm)) return 'wrong_algorithm'
   const jwk = header.get('jwk')
-  if (!isRecord(jwk)) return 'bad_key'
+  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) return 'bad_key'
   const key = readJwk(new Map(Object.entries(jwk)), ALLOWED)
   if (typeof key === 'string' || !matchesKeyKind(algorithm, key.kind)) return 'bad_key'
   if (key.algorithm !== undefined && key.algorithm !== algorithm) return 'bad_key'
@@ -88,7 +118,7 @@ function readProof(text: string): Proof | ProofFault {
 }
 
 /** RFC 7638 section 3.2, RFC 8037 section 2: only the required members, in lexicographic order, without white space. */
-function thumbprintOf({ kind, publicJwk }: IssuerKey): string {
+function thumbprintOf({ kind, publicJwk }: VerificationKey): string {
   const names =
     kind.kty === 'RSA'
       ? ['e', 'kty', 'n']

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import t from 'tap'
-import { signatureToDer } from '../../../../gateway/tokens/binding/check-dpop-proof.ts'
-import { signatureFromDer } from '../../../../gateway/upstream-identity/assertions.ts'
+import { signatureFromDer } from '../../../gateway/upstream-identity/assertions.ts'
+import { signatureToDer } from '../../../oauth/dpop/check-proof.ts'
 
 const DATA = Buffer.from('header.claims')
 const CURVES = [

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { ALGORITHMS, type DropReason, type IssuerKey, type KeyKind } from './issuer-key.ts'
+import { ALGORITHMS, type KeyFault, type KeyKind, type VerificationKey } from './verification-key.ts'
 
 /** RFC 7518 section 6: private members. A published key set must never contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
@@ -12,14 +12,14 @@ const EXPONENT_MIN = 65_537n
 const EXPONENT_MAX = 0xffff_ffffn
 
 /**
- * Validates one key of a published set. Rejects keys for other purposes and weak keys.
+ * Validates a public key. Rejects keys for other purposes and weak keys.
  * Source: RFC 7517 section 4, RFC 7518 section 6, RFC 8725 sections 3.1 and 3.5.
  * @returns the key, or the reason why the key is not used. The reason contains no key material.
  */
 export function readJwk(
   jwk: ReadonlyMap<string, unknown>,
   allowed: ReadonlySet<string>,
-): IssuerKey | DropReason {
+): VerificationKey | KeyFault {
   if (jwk.get('kty') === 'oct') return 'symmetric'
   if (PRIVATE_MEMBERS.some((name) => jwk.has(name))) return 'private_members'
   const kind = kindOf(jwk)
@@ -90,7 +90,7 @@ function toKey(jwk: Readonly<Record<string, string>>): KeyObject | undefined {
   }
 }
 
-function rsaFault(members: Readonly<Record<string, string>>): DropReason | undefined {
+function rsaFault(members: Readonly<Record<string, string>>): KeyFault | undefined {
   const modulus = toNumber(members['n'] ?? '')
   const exponent = toNumber(members['e'] ?? '')
   const bits = modulus.toString(2).length

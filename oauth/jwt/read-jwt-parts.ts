@@ -1,5 +1,7 @@
-import { MAX_JWT_LENGTH } from '../../../policy-engine/decide/read-credentials.ts'
 import { parseJsonObject } from './parse-json-object.ts'
+
+/** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
+export const MAX_JWT_LENGTH = 8 * 1024
 
 /** The decoded parts of a signed JWT. No claim is trusted before the signature is verified. */
 export type JwtParts = {

@@ -1,5 +1,3 @@
-import { isRecord } from '../../../platform/diagnostics/record.ts'
-
 /** Maximum depth. The claims of real tokens are less deep. Protects later recursive code from deep nesting. */
 const MAX_DEPTH = 16
 
@@ -17,7 +15,7 @@ export function parseJsonObject(text: string): ReadonlyMap<string, unknown> | un
   } catch {
     return undefined
   }
-  if (!isRecord(value)) return undefined
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   return isUnambiguous(text) ? new Map(Object.entries(value)) : undefined
 }
 
