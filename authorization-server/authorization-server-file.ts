@@ -8,6 +8,7 @@ import {
   HttpOrigin,
   ResourcePath,
   SecretText,
+  TimeoutText,
 } from '../platform/diagnostics/schema/value-schemas.ts'
 
 const RegisteredIntegration = Type.Object(
@@ -136,6 +137,35 @@ const CompatShape = Type.Object(
   { description: 'relaxations for clients that do not follow the service interface' },
 )
 
+const Postgres = Type.Object(
+  {
+    url: SecretText('postgres://user@host:5432/database'),
+    passwordFile: Type.Optional(
+      FilePath('file with the password of the user; the server reads it at each new connection'),
+    ),
+    caFile: Type.Optional(
+      FilePath('PEM file with the CA certificates of PostgreSQL; switches TLS on, with verification'),
+    ),
+    pool: Type.Optional(
+      Type.Object(
+        {
+          max: Type.Optional(
+            Type.Integer({
+              description: 'largest number of connections for requests, of each server; default 10',
+              minimum: 1,
+              maximum: 1_000,
+            }),
+          ),
+          connectTimeout: Type.Optional(TimeoutText('longest wait for a new or free connection; default 2s')),
+          statementTimeout: Type.Optional(TimeoutText('longest time of a statement; default 2s')),
+        },
+        { description: 'connections to PostgreSQL' },
+      ),
+    ),
+  },
+  { description: 'only for store.type: postgres' },
+)
+
 /** Schema of `config/authorization-server.yaml`. */
 export const AuthorizationServerFile = Type.Object(
   {
@@ -153,7 +183,9 @@ export const AuthorizationServerFile = Type.Object(
     ),
     dataDir: FilePath('folder of the SQLite file and the generated keys'),
     store: Type.Object(
-      { type: Type.Enum(['sqlite', 'redis'], { description: 'sqlite or redis' }) },
+      {
+        type: Type.Enum(['sqlite', 'redis', 'postgres'], { description: 'sqlite, redis or postgres' }),
+      },
       { description: 'the store of clients, grants and tokens' },
     ),
     redis: Type.Optional(
@@ -162,6 +194,7 @@ export const AuthorizationServerFile = Type.Object(
         { description: 'only for store.type: redis' },
       ),
     ),
+    postgres: Type.Optional(Postgres),
     signingKeysFile: Type.Optional(
       FilePath('JSON Web Key Set with private keys; without it, the server generates keys in dataDir'),
     ),

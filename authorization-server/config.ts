@@ -16,6 +16,7 @@ import {
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/value-formats.ts'
 import { AuthorizationServerFile } from './authorization-server-file.ts'
+import type { PostgresConnection } from './store/postgres-connection.ts'
 
 /** A client that the operator configured, with fixed callbacks. Source: docs/interface.md section 5.4. */
 export type Integration = {
@@ -49,8 +50,9 @@ export type AuthorizationServerConfig = {
   readonly resources: readonly string[]
   /** Folder of the SQLite file and of the generated keys. */
   readonly dataDir: string
-  readonly store: { readonly type: 'sqlite' | 'redis' }
+  readonly store: { readonly type: 'sqlite' | 'redis' | 'postgres' }
   readonly redis: { readonly url: string } | undefined
+  readonly postgres?: PostgresConnection | undefined
   /** JWK Set with private keys. Undefined: the server generates one in `dataDir` on the first start. */
   readonly signingKeysFile: string | undefined
   /** One cookie key per line, newest first. Undefined: the server generates one in `dataDir` on the first start. */
@@ -103,6 +105,7 @@ const DEFAULTS = {
     rateLimit: { perAddress: 600, window: '10m' },
     pending: { perAddress: 200, total: 10_000 },
   },
+  postgresPool: { max: 10, connectTimeout: '2s', statementTimeout: '2s' },
   logLevel: 'info',
 } as const
 
@@ -144,6 +147,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     dataDir: file.dataDir,
     store: file.store,
     redis: file.redis,
+    postgres: file.postgres === undefined ? undefined : toPostgresConnection(file.postgres),
     signingKeysFile: file.signingKeysFile,
     cookieKeysFile: file.cookieKeysFile,
     gatewayClient: file.gatewayClient,
@@ -186,6 +190,20 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
   })
 }
 
+function toPostgresConnection(section: NonNullable<File['postgres']>): PostgresConnection {
+  const pool = { ...DEFAULTS.postgresPool, ...section.pool }
+  return {
+    url: section.url,
+    passwordFile: section.passwordFile,
+    caFile: section.caFile,
+    pool: {
+      max: pool.max,
+      connectTimeoutMs: parseDurationMs(pool.connectTimeout) ?? 0,
+      statementTimeoutMs: parseDurationMs(pool.statementTimeout) ?? 0,
+    },
+  }
+}
+
 /** Returns the resources of tokens: the issuer URL, and paths below it. */
 function resourcesOf({ issuer, protectedResources = [] }: File): readonly string[] {
   return [issuer, ...protectedResources.filter((path) => path !== '/').map((path) => issuer + path)]
@@ -203,7 +221,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   const found: Diagnostic[] = []
   const report = (message: string, hint: string, severity: Severity = 'error') =>
     found.push(diagnostic('C301', message, wholeFile(file), { hint, severity }))
-  const { lifetimes, store, redis } = config
+  const { lifetimes, store, redis, postgres } = config
   for (const [name, value] of Object.entries(lifetimes))
     if (value < 1)
       report(`lifetimes.${name.replace(/Seconds$/, '')} is shorter than a second`, 'use 1s or more')
@@ -237,10 +255,20 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (config.registration.bodyLimitBytes < 1) report('registration.bodyLimit is 0', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     report('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
-  // An operator who sets both expects revocations in Redis. In development, both services share one environment.
-  if (store.type === 'sqlite' && redis !== undefined)
+  if (store.type === 'postgres' && postgres === undefined)
     report(
-      'redis.url (REDIS_URL) is set, but store.type is sqlite: the server would write no tokens or revocations to Redis',
+      'store.type is postgres, but postgres.url is not set',
+      'set postgres.url (SCOPEGATE_POSTGRES__URL)',
+    )
+  if (store.type !== 'postgres' && postgres !== undefined)
+    report(
+      `postgres.url is set, but store.type is ${store.type}: the server would write nothing to PostgreSQL`,
+      'use store.type: postgres, or remove postgres',
+    )
+  // An operator who sets both expects revocations in Redis. In development, both services share one environment.
+  if (store.type !== 'redis' && redis !== undefined)
+    report(
+      `redis.url (REDIS_URL) is set, but store.type is ${store.type}: the server would write no tokens or revocations to Redis`,
       'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
       config.development ? 'warning' : 'error',
     )

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { PostgresConnection } from './postgres-connection.ts'
+import { openPostgresStore } from './postgres-store.ts'
 import { openRedisStore } from './redis-store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
@@ -9,9 +11,10 @@ import type { Store } from './store.ts'
 export type StoreConfig = {
   readonly issuer: string
   readonly lifetimes: { readonly accessTokenSeconds: number }
-  readonly store: { readonly type: 'sqlite' | 'redis' }
+  readonly store: { readonly type: 'sqlite' | 'redis' | 'postgres' }
   readonly dataDir: string
   readonly redis: { readonly url: string } | undefined
+  readonly postgres?: PostgresConnection | undefined
 }
 
 export const SQLITE_FILE_NAME = 'authorization-server.sqlite'
@@ -41,6 +44,14 @@ export async function openStore(
       throw new BootError(
         'ERR_REDIS_URL',
         'store.type is redis, but redis.url (REDIS_URL) is not set. Set it, or use store.type: sqlite.',
+        { exitCode: 3 },
+      )
+    }
+    case 'postgres': {
+      if (config.postgres !== undefined) return openPostgresStore(config.postgres, options)
+      throw new BootError(
+        'ERR_POSTGRES_URL',
+        'store.type is postgres, but postgres.url (SCOPEGATE_POSTGRES__URL) is not set. Set it, or use store.type: sqlite.',
         { exitCode: 3 },
       )
     }

@@ -108,7 +108,7 @@ export type RevocationLog = {
   follow(listener: RevocationListener): Promise<() => void>
 }
 
-/** The state of the authorization server. SQLite and Redis implement it. */
+/** The state of the authorization server. SQLite, Redis and PostgreSQL implement it. */
 export type Store = {
   artifacts(model: string): ArtifactStore
   /**

@@ -33,9 +33,17 @@ protectedResources? {"maxItems":1000,"uniqueItems":true}: resources of tokens be
 protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public URL
 dataDir {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: folder of the SQLite file and the generated keys
 store: the store of clients, grants and tokens
-store.type {"enum":["sqlite","redis"]}: sqlite or redis
+store.type {"enum":["sqlite","redis","postgres"]}: sqlite, redis or postgres
 redis?: only for store.type: redis
 redis?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: redis://… or rediss://…
+postgres?: only for store.type: postgres
+postgres?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: postgres://user@host:5432/database
+postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads it at each new connection
+postgres?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates of PostgreSQL; switches TLS on, with verification
+postgres?.pool?: connections to PostgreSQL
+postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: largest number of connections for requests, of each server; default 10
+postgres?.pool?.connectTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest wait for a new or free connection; default 2s
+postgres?.pool?.statementTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest time of a statement; default 2s
 signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without it, the server generates keys in dataDir
 cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without it, the server generates a key in dataDir
 gatewayClient: the client for introspection and the revocation stream

@@ -5,6 +5,12 @@ import { aConfig } from '../fixtures/start-authorization-server.ts'
 const good = { ...(await aConfig('/data')), development: false }
 const { lifetimes, registration, authorization, compat } = good
 const redis = { url: 'redis://127.0.0.1' }
+const postgres = {
+  url: 'postgres://u@127.0.0.1/grants',
+  passwordFile: undefined,
+  caFile: undefined,
+  pool: { max: 1, connectTimeoutMs: 1, statementTimeoutMs: 1 },
+}
 const integration = {
   clientId: 'app',
   clientName: 'App',
@@ -48,6 +54,7 @@ t.test('findContradictions() accepts values at their limits', async (t) => {
   says(t, { drain: { delayMs: 999, graceMs: 1_000 } })
   says(t, { compat: { ...compat, defaultScope: 'openid courses:read' } })
   says(t, { store: { type: 'redis' }, redis })
+  says(t, { store: { type: 'postgres' }, postgres })
   says(t, { integrations: [integration, { ...integration, clientId: 'app2' }] })
 })
 
@@ -139,6 +146,28 @@ t.test('findContradictions() requires a Redis URL for the Redis store only', asy
       'redis.url (REDIS_URL) is set, but store.type is sqlite: the server would write no tokens or revocations to Redis',
       'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
     ])
+})
+
+t.test('findContradictions() requires a PostgreSQL URL for the PostgreSQL store only', async (t) => {
+  says(t, { store: { type: 'postgres' } }, [
+    'error',
+    'store.type is postgres, but postgres.url is not set',
+    'set postgres.url (SCOPEGATE_POSTGRES__URL)',
+  ])
+  for (const [store, extra] of [
+    [{ type: 'sqlite' }, {}],
+    [{ type: 'redis' }, { redis }],
+  ] as const)
+    says(t, { store, postgres, ...extra }, [
+      'error',
+      `postgres.url is set, but store.type is ${store.type}: the server would write nothing to PostgreSQL`,
+      'use store.type: postgres, or remove postgres',
+    ])
+  says(t, { store: { type: 'postgres' }, postgres, redis }, [
+    'error',
+    'redis.url (REDIS_URL) is set, but store.type is postgres: the server would write no tokens or revocations to Redis',
+    'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
+  ])
 })
 
 t.test('findContradictions() names each client ID that occurs twice, once', async (t) => {

@@ -139,6 +139,44 @@ t.test('a repeat window may be up to a second below the lifetime of access token
   }
 })
 
+t.test('readAuthorizationServerConfig() reads the connection to PostgreSQL', async (t) => {
+  const read = (env: Readonly<Record<string, string>>) =>
+    readAuthorizationServerConfig({
+      configDir: shipped,
+      env: { SCOPEGATE_STORE__TYPE: 'postgres', SCOPEGATE_POSTGRES__URL: 'postgres://u@db/grants', ...env },
+    }).config
+  const { store, postgres } = read({})
+  t.equal(store.type, 'postgres')
+  t.strictSame(postgres, {
+    url: 'postgres://u@db/grants',
+    passwordFile: undefined,
+    caFile: undefined,
+    pool: { max: 10, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 },
+  })
+  t.match(
+    read({
+      SCOPEGATE_POSTGRES__PASSWORD_FILE: '/run/password',
+      SCOPEGATE_POSTGRES__CA_FILE: '/run/ca.pem',
+      SCOPEGATE_POSTGRES__POOL__MAX: '3',
+      SCOPEGATE_POSTGRES__POOL__CONNECT_TIMEOUT: '250ms',
+      SCOPEGATE_POSTGRES__POOL__STATEMENT_TIMEOUT: '4s',
+    }).postgres,
+    {
+      passwordFile: '/run/password',
+      caFile: '/run/ca.pem',
+      pool: { max: 3, connectTimeoutMs: 250, statementTimeoutMs: 4_000 },
+    },
+  )
+  t.throws(() => read({ SCOPEGATE_POSTGRES__POOL__CONNECT_TIMEOUT: '0s' }), {
+    exitCode: 3,
+    message: /CONNECT_TIMEOUT/,
+  })
+  t.throws(() => read({ SCOPEGATE_POSTGRES__POOL__MAX: '0' }), {
+    exitCode: 3,
+    message: /POOL__MAX/,
+  })
+})
+
 t.test('readAuthorizationServerConfig() only warns of an unused Redis in development', async (t) => {
   const { config, warnings } = readAuthorizationServerConfig({
     configDir: shipped,
@@ -166,6 +204,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
     dataDir: join(configDir, 'data'),
     store: { type: 'sqlite' },
     redis: undefined,
+    postgres: undefined,
     signingKeysFile: undefined,
     cookieKeysFile: undefined,
     gatewayClient: { id: 'gateway', secretFile: join(configDir, 'secret') },
@@ -230,6 +269,7 @@ log: { level: silent }
     dataDir: join(configDir, 'data'),
     store: { type: 'sqlite' },
     redis: undefined,
+    postgres: undefined,
     signingKeysFile: join(configDir, 'keys.json'),
     cookieKeysFile: join(configDir, 'cookies'),
     gatewayClient: { id: 'gateway', secretFile: join(configDir, 'secret') },

@@ -1,0 +1,259 @@
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import type { Client, ClientConfig, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import { pemCertificates } from '../../platform/net/pem-certificates.ts'
+import { readSecretFile } from '../keys/create-file-once.ts'
+
+/** Connection to one PostgreSQL database. Paths are absolute. */
+export type PostgresConnection = {
+  /** `postgres://user@host:5432/database`, optionally with a password and `?sslmode=verify-full`. */
+  readonly url: string
+  /** File with the password. The server reads it at each new connection. */
+  readonly passwordFile: string | undefined
+  /** PEM file with the CA certificates for TLS. The server reads it at each new connection. */
+  readonly caFile: string | undefined
+  readonly pool: {
+    readonly max: number
+    /** Longest wait for a connection, new or free. */
+    readonly connectTimeoutMs: number
+    readonly statementTimeoutMs: number
+  }
+}
+
+/** Connections of one process to one database. */
+export type PostgresPool = {
+  /** Address without user and password, for messages. */
+  readonly where: string
+  /** Runs one statement on a free connection. */
+  query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>
+  /** Opens a connection outside the pool. The caller ends it. */
+  connect(timeouts: { readonly statementMs: number }): Promise<Client>
+  close(): Promise<void>
+}
+
+const APPLICATION_NAME = 'scopegate'
+const DEFAULT_PORT = '5432'
+/** A connection without a request is closed after this time. */
+const IDLE_TIMEOUT_MS = 60_000
+/** The server cancels a statement itself. This margin is for a server that does not respond at all. */
+const RESPONSE_MARGIN_MS = 500
+/** Shortest time between two replacements of all connections. */
+const REPLACE_EVERY_MS = 500
+const KEEP_ALIVE_DELAY_MS = 10_000
+
+/**
+ * Opens a pool. The first statement opens the first connection.
+ * @throws {BootError} ERR_POSTGRES_URL, ERR_SECRET_FILE, ERR_POSTGRES_TLS. The messages do not contain the password.
+ */
+export async function openPostgresPool(connection: PostgresConnection): Promise<PostgresPool> {
+  const where = describePostgresUrl(connection.url)
+  const settings = await readSettings(connection)
+  // Loads the client only for a process that uses PostgreSQL.
+  const { Client: PgClient, Pool } = await import('pg')
+  const { max, connectTimeoutMs, statementTimeoutMs } = connection.pool
+  const pool = new Pool({
+    ...settings,
+    ...timeouts(statementTimeoutMs),
+    connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    max,
+  })
+  /** Connections of an earlier generation lead to a server that does not accept writes or does not respond. */
+  let generation = 0
+  let replacedAtMs = Number.NEGATIVE_INFINITY
+  const generations = new WeakMap<PoolClient, number>()
+  pool.on('connect', (client) => {
+    client.on('error', ignore) // the statement reports the failure
+    generations.set(client, generation)
+  })
+  pool.on('error', ignore)
+
+  function replaceConnections(): void {
+    if (performance.now() - replacedAtMs < REPLACE_EVERY_MS) return
+    replacedAtMs = performance.now()
+    generation += 1
+  }
+
+  async function acquire(): Promise<PoolClient> {
+    for (;;) {
+      const client = await pool.connect()
+      if (generations.get(client) === generation) return client
+      client.release(true)
+    }
+  }
+
+  return {
+    where,
+    query: async <Row extends QueryResultRow>(statement: QueryConfig) => {
+      const client = await acquire()
+      try {
+        const result = await client.query<Row>(statement)
+        client.release()
+        return result
+      } catch (error) {
+        const state = sqlState(error)
+        if (state === READ_ONLY || isResponseTimeout(error)) replaceConnections()
+        client.release(state === undefined || state === READ_ONLY || isFatal(error))
+        throw error
+      }
+    },
+    connect: async ({ statementMs }) => {
+      const client = new PgClient({
+        ...settings,
+        ...timeouts(statementMs),
+        connectionTimeoutMillis: connectTimeoutMs,
+      })
+      client.on('error', ignore)
+      await client.connect()
+      return client
+    },
+    close: async () => {
+      if (!pool.ending) await pool.end()
+    },
+  }
+}
+
+/** SQLSTATE `read_only_sql_transaction`: a standby, or a database that is set to read-only. */
+const READ_ONLY = '25006'
+
+/**
+ * Returns the SQLSTATE of an error that PostgreSQL reported; undefined for a failure of the connection.
+ * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+ */
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof Error && 'severity' in error && 'code' in error ? String(error.code) : undefined
+}
+
+/** Returns true when PostgreSQL closes the connection after the error. */
+function isFatal(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && error.severity !== 'ERROR'
+}
+
+/** Returns true when PostgreSQL did not respond in time. The outcome of the statement is unknown. */
+export function isResponseTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout'
+}
+
+/**
+ * Formats the address of a database for logs and messages: host, port and database, never user or password.
+ * @throws {BootError} ERR_POSTGRES_URL.
+ */
+export function describePostgresUrl(url: string): string {
+  const { host, port, database } = parsePostgresUrl(url)
+  return `postgres://${isIP(host) === 6 ? `[${host}]` : host}:${port}/${database}`
+}
+
+type PostgresAddress = {
+  readonly host: string
+  readonly port: string
+  readonly user: string
+  readonly password: string
+  readonly database: string
+  /** Undefined: the URL has no `sslmode`. */
+  readonly tls: boolean | undefined
+}
+
+/** Modes of libpq. Each mode with TLS verifies the certificate and the host name. */
+const TLS_MODES: Readonly<Record<string, boolean>> = {
+  disable: false,
+  require: true,
+  'verify-ca': true,
+  'verify-full': true,
+}
+
+/** @throws {BootError} ERR_POSTGRES_URL. */
+function parsePostgresUrl(text: string): PostgresAddress {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const host = url?.hostname.replace(/^\[(.*)\]$/, '$1') ?? ''
+  if (
+    url === undefined ||
+    !['postgres:', 'postgresql:'].includes(url.protocol) ||
+    !(/^[A-Za-z0-9._-]+$/.test(host) || isIP(host) === 6)
+  )
+    throw wrongUrl('is not an address of the form postgres://user@host:5432/database')
+  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode)
+  if (!user) throw wrongUrl('has no user')
+  if (!database) throw wrongUrl('has no database')
+  for (const name of url.searchParams.keys())
+    if (name !== 'sslmode') throw wrongUrl(`has the unsupported parameter ${name}`)
+  const mode = url.searchParams.get('sslmode')
+  const tls = mode === null ? undefined : TLS_MODES[mode]
+  if (mode !== null && tls === undefined)
+    throw wrongUrl(`has an unsupported sslmode: use ${Object.keys(TLS_MODES).join(', ')}`)
+  return { host, port: url.port || DEFAULT_PORT, user, password: password ?? '', database, tls }
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw wrongUrl('has a % that does not begin an encoded character; write %25')
+  }
+}
+
+function wrongUrl(problem: string): BootError {
+  return new BootError(
+    'ERR_POSTGRES_URL',
+    `postgres.url (SCOPEGATE_POSTGRES__URL) ${problem}. Example: postgres://scopegate@db.example.com:5432/scopegate?sslmode=verify-full.`,
+    { exitCode: 3 },
+  )
+}
+
+async function readSettings(connection: PostgresConnection): Promise<ClientConfig> {
+  const { host, port, user, password, database, tls } = parsePostgresUrl(connection.url)
+  const { passwordFile, caFile } = connection
+  if (caFile !== undefined && tls === false)
+    throw wrongUrl('has sslmode=disable, but postgres.caFile is set: remove one of them')
+  const readPassword = async (): Promise<string> =>
+    passwordFile === undefined
+      ? password
+      : (await readSecretFile(passwordFile, 'postgres.passwordFile')).replace(/\r?\n$/, '')
+  await readPassword() // reports an unreadable file before the first connection
+  return {
+    host,
+    port: Number(port),
+    user,
+    database,
+    password: readPassword,
+    ssl: tls === true || caFile !== undefined ? await tlsOptions(caFile) : false,
+    application_name: APPLICATION_NAME,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+  }
+}
+
+/** Returns TLS options that verify the certificate and the host name. A changed CA file applies to new connections. */
+async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthorized: true; ca?: string }> {
+  if (caFile === undefined) return { rejectUnauthorized: true }
+  let ca = await readSecretFile(caFile, 'postgres.caFile')
+  if (pemCertificates(ca).length === 0)
+    throw new BootError(
+      'ERR_POSTGRES_TLS',
+      `${caFile} (postgres.caFile) contains no PEM certificate. Write the CA certificates of PostgreSQL into it.`,
+      { exitCode: 3 },
+    )
+  return {
+    rejectUnauthorized: true,
+    get ca() {
+      try {
+        const read = readFileSync(caFile, 'utf8')
+        if (pemCertificates(read).length > 0) ca = read
+      } catch {
+        // The file is being replaced. The last readable content applies.
+      }
+      return ca
+    },
+  }
+}
+
+function timeouts(statementMs: number): ClientConfig {
+  return {
+    statement_timeout: statementMs,
+    // A wait for a lock ends first, so that the error names the lock.
+    lock_timeout: Math.ceil(statementMs / 2),
+    query_timeout: statementMs + RESPONSE_MARGIN_MS,
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,217 @@
+import type { Client } from 'pg'
+
+/** One version of the schema. */
+type Migration = {
+  readonly up: string
+  /** Reverses `up`. The database keeps this text, so that an operator can run it with psql. */
+  readonly undo: string
+}
+
+/**
+ * All schema versions in order. A new version appends one entry. Never edit an existing entry.
+ * Servers of two versions can share the database: a changed function gets a new name.
+ *
+ * Expiry, positions and times of revocations use the clock of PostgreSQL, because the clocks of the servers may differ.
+ */
+const MIGRATIONS: readonly Migration[] = [
+  {
+    up: `
+    create table scopegate.artifacts (
+      model text not null,
+      id text not null,
+      payload text not null, -- JSON. Not jsonb, which rejects the character U+0000.
+      grant_id text,
+      uid text,
+      user_code text,
+      account_id text,
+      consumed_at bigint,
+      expires_at timestamptz,
+      network text,
+      address text,
+      number bigint generated always as identity, -- the age: a second write keeps it
+      primary key (model, id)
+    );
+    create index artifacts_by_grant on scopegate.artifacts (grant_id) where grant_id is not null;
+    create index artifacts_by_uid on scopegate.artifacts (model, uid) where uid is not null;
+    create index artifacts_by_user_code on scopegate.artifacts (model, user_code) where user_code is not null;
+    create index artifacts_by_account on scopegate.artifacts (account_id) where account_id is not null;
+    create index artifacts_by_expiry on scopegate.artifacts (expires_at) where expires_at is not null;
+    create index artifacts_by_network on scopegate.artifacts (model, network, address) where network is not null;
+    create index artifacts_by_address on scopegate.artifacts (model, address, number) where address is not null;
+
+    create table scopegate.accounts (
+      id text primary key,
+      username text not null unique,
+      name text not null,
+      email text,
+      password_hash text not null,
+      origin text not null check (origin in ('operator', 'development')),
+      created_at bigint not null
+    );
+
+    create table scopegate.revocations (
+      position bigint primary key,
+      revoked_at timestamptz not null default now(),
+      payload text not null
+    );
+    create table scopegate.revocation_log (
+      single boolean primary key default true check (single),
+      epoch text not null,
+      position bigint not null
+    );
+    insert into scopegate.revocation_log (epoch, position) values (replace(gen_random_uuid()::text, '-', ''), 0);
+
+    -- The lock of the one row lasts until the commit. Positions therefore have no gaps, and become visible in order.
+    create function scopegate.log_revocation(entry text) returns void language plpgsql as $$
+    declare
+      next_position bigint;
+    begin
+      update scopegate.revocation_log set position = position + 1 returning position into next_position;
+      insert into scopegate.revocations (position, payload) values (next_position, entry);
+      perform pg_notify('scopegate.revocations', '');
+    end $$;
+
+    -- A concurrent exchange waits for the row of its token, or this function waits for the exchange. In the second case
+    -- the next pass, with a new snapshot, deletes the artifacts that the exchange wrote.
+    create function scopegate.revoke_grant(revoked text, entry text) returns bigint language plpgsql as $$
+    declare
+      removed bigint := 0;
+      pass bigint;
+    begin
+      loop
+        delete from scopegate.artifacts where grant_id = revoked;
+        get diagnostics pass = row_count;
+        exit when pass = 0;
+        removed := removed + pass;
+      end loop;
+      if removed > 0 then
+        perform scopegate.log_revocation(entry);
+      end if;
+      return removed;
+    end $$;
+
+    create function scopegate.remove_account(removed text, entry text) returns void language plpgsql as $$
+    declare
+      pass bigint;
+    begin
+      loop
+        delete from scopegate.artifacts where account_id = removed;
+        get diagnostics pass = row_count;
+        exit when pass = 0;
+      end loop;
+      delete from scopegate.accounts where id = removed;
+      if found then
+        perform scopegate.log_revocation(entry);
+      end if;
+    end $$;
+
+    -- Evicts as upsertBounded() of the store contract specifies. One call runs at a time for each model.
+    create function scopegate.evict(of_model text, of_address text, per_address bigint, total bigint)
+      returns void language plpgsql as $$
+    declare
+      surplus bigint;
+      largest_network text;
+      largest_address text;
+    begin
+      perform pg_advisory_xact_lock(hashtext('scopegate.evict'), hashtext(of_model));
+      delete from scopegate.artifacts
+        where model = of_model and network is not null and expires_at <= now();
+      delete from scopegate.artifacts where model = of_model and id in (
+        select id from scopegate.artifacts where model = of_model and address = of_address
+          order by number desc offset per_address);
+      select count(*) - total into surplus from scopegate.artifacts where model = of_model and network is not null;
+      while surplus > 0 loop
+        surplus := surplus - 1;
+        select network into largest_network from scopegate.artifacts
+          where model = of_model and network is not null
+          group by network having count(*) > 1 order by count(*) desc, network desc limit 1;
+        if not found then
+          delete from scopegate.artifacts where model = of_model and id = (
+            select id from scopegate.artifacts where model = of_model and network is not null
+              order by expires_at, number limit 1);
+          continue;
+        end if;
+        select address into largest_address from scopegate.artifacts
+          where model = of_model and network = largest_network
+          group by address having count(*) > 1 order by count(*) desc, address desc limit 1;
+        if found then
+          delete from scopegate.artifacts where model = of_model and id = (
+            select id from scopegate.artifacts where model = of_model and address = largest_address
+              order by number limit 1);
+        else
+          delete from scopegate.artifacts where model = of_model and id = (
+            select id from scopegate.artifacts where model = of_model and network = largest_network
+              order by number limit 1);
+        end if;
+      end loop;
+    end $$;
+    `,
+    undo: `
+    drop table scopegate.artifacts, scopegate.accounts, scopegate.revocations, scopegate.revocation_log;
+    drop function scopegate.log_revocation, scopegate.revoke_grant, scopegate.remove_account, scopegate.evict;
+    `,
+  },
+]
+
+export const POSTGRES_SCHEMA_VERSION = MIGRATIONS.length
+
+/** Key of the advisory lock of a migration: the bytes of `scopegat`. */
+const LOCK_KEY = '8314611865584361844'
+
+/**
+ * Migrates the database to the newest version. Each version is one transaction under an advisory lock, which is safe
+ * for concurrent starts of several servers.
+ * @returns the version before the migration. A newer version is left unchanged.
+ */
+export async function migratePostgres(
+  client: Pick<Client, 'query'>,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<number> {
+  const found = await readVersion(client)
+  for (let version = found; version < migrations.length; ) {
+    await client.query('begin')
+    try {
+      await client.query('select pg_advisory_xact_lock($1)', [LOCK_KEY])
+      version = await readVersion(client)
+      const next = migrations[version]
+      if (next !== undefined) {
+        if (version === 0) await createSchema(client)
+        await client.query(next.up)
+        version += 1
+        const undo = `${next.undo}; delete from scopegate.schema_versions where version = ${version}`
+        await client.query('insert into scopegate.schema_versions (version, undo) values ($1, $2)', [
+          version,
+          undo,
+        ])
+      }
+      await client.query('commit')
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined)
+      throw error
+    }
+  }
+  return found
+}
+
+/** Creates the schema unless an operator has created it for a user without the right to create one. */
+async function createSchema(client: Pick<Client, 'query'>): Promise<void> {
+  const { rowCount } = await client.query("select from pg_namespace where nspname = 'scopegate'")
+  if (rowCount === 0) await client.query('create schema scopegate')
+  await client.query(`create table if not exists scopegate.schema_versions (
+    version integer primary key,
+    applied_at timestamptz not null default now(),
+    undo text not null
+  )`)
+}
+
+async function readVersion(client: Pick<Client, 'query'>): Promise<number> {
+  // Not to_regclass(): within a transaction, it does not see tables of transactions that committed later.
+  const { rowCount } = await client.query(
+    "select from pg_tables where schemaname = 'scopegate' and tablename = 'schema_versions'",
+  )
+  if (rowCount === 0) return 0
+  const newest = await client.query(
+    'select coalesce(max(version), 0) as version from scopegate.schema_versions',
+  )
+  return Number(newest.rows[0]?.version)
+}

@@ -1,0 +1,281 @@
+import type { QueryConfig } from 'pg'
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import { fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
+import { attemptPostgres, explainPostgres, readPostgresClock } from './postgres.ts'
+import { postgresAccounts } from './postgres-accounts.ts'
+import { openPostgresPool, type PostgresConnection, type PostgresPool } from './postgres-connection.ts'
+import { openPostgresRevocations } from './postgres-revocations.ts'
+import { migratePostgres, POSTGRES_SCHEMA_VERSION } from './postgres-schema.ts'
+import {
+  createRevokedGrantCache,
+  grantRevocation,
+  keepSeconds,
+  type RevocationContext,
+  type RevokedGrantCache,
+} from './revocation-records.ts'
+import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
+
+const PROBE = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: 60 }
+/** Longest time of a migration, including the wait for a migration by another server. */
+const MIGRATION_MS = 300_000
+/** A sweep deletes this number at a time, so that each statement stays below the statement timeout. */
+const SWEEP_BATCH = 5_000
+/** Above this number, the oldest revocations are deleted. A slow reader then starts again. */
+const MAX_REVOCATIONS = 100_000
+
+export type PostgresStoreOptions = RevocationContext & {
+  readonly nowSeconds: () => number
+  readonly logger?: Pick<Logger, 'warn' | 'info'>
+}
+
+/**
+ * Opens the store in PostgreSQL, which replicas can share. Expiry uses the clock of PostgreSQL.
+ * Cost: one round trip and one transaction per operation, two for upsertBounded, revokeByGrantId and remove.
+ * @throws {BootError} ERR_POSTGRES_*, ERR_SECRET_FILE, ERR_STORE_TOO_NEW.
+ */
+export async function openPostgresStore(
+  connection: PostgresConnection,
+  options: PostgresStoreOptions,
+): Promise<Store> {
+  const pool = await openPostgresPool(connection)
+  try {
+    await prepareDatabase(pool)
+  } catch (error) {
+    await pool.close()
+    throw explainPostgres(pool.where, error)
+  }
+  const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
+  const revocations = openPostgresRevocations({
+    pool,
+    onRevoked: (received) => {
+      for (const { grant } of received) if (grant !== undefined) ended.add(grant)
+    },
+    onGap: () => revokeAgain(ended, pool, options),
+  })
+  return {
+    artifacts: (model) => artifacts(model, { pool, context: options, ended }),
+    exchange: async (used, writes) => {
+      const { rows } = await attemptPostgres(() =>
+        pool.query<{ first: boolean }>(exchangeStatement(used, writes)),
+      )
+      return rows[0]?.first === true
+    },
+    accounts: postgresAccounts(pool, options),
+    revocations,
+    probe: async () => {
+      const sentMs = Date.now()
+      const { rows } = await attemptPostgres(() => pool.query<{ now: string }>(upsertStatement(PROBE)))
+      const middleMs = (sentMs + Date.now()) / 2
+      return middleMs / 1_000 - Number(rows[0]?.now)
+    },
+    sweep: () => sweep(pool, options),
+    close: async () => {
+      await revocations.close()
+      await pool.close()
+    },
+  }
+}
+
+/** Migrates the database, and proves that it accepts writes. */
+async function prepareDatabase(pool: PostgresPool): Promise<void> {
+  const client = await pool.connect({ statementMs: MIGRATION_MS })
+  let found: number
+  try {
+    found = await migratePostgres(client)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+  if (found > POSTGRES_SCHEMA_VERSION)
+    throw new BootError(
+      'ERR_STORE_TOO_NEW',
+      `PostgreSQL at ${pool.where} has schema version ${found}; this program supports versions up to ${POSTGRES_SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or undo the newer versions (docs/upgrade.md#downgrade).`,
+    )
+  await pool.query(upsertStatement(PROBE))
+}
+
+type Parts = {
+  readonly pool: PostgresPool
+  readonly context: RevocationContext
+  readonly ended: RevokedGrantCache
+}
+
+type ArtifactRow = { readonly payload: string; readonly consumed_at: string | null }
+
+function artifacts(model: string, { pool, context, ended }: Parts): ArtifactStore {
+  const find = async (name: keyof typeof FIND, value: string): Promise<ArtifactRow | undefined> => {
+    const statement = { name, text: FIND[name], values: [model, hashId(value)] }
+    return (await attemptPostgres(() => pool.query<ArtifactRow>(statement), true)).rows[0]
+  }
+  return {
+    upsert: async (id, payload, expiresInSeconds) =>
+      void (await attemptPostgres(
+        () => pool.query(upsertStatement({ model, id, payload, expiresInSeconds })),
+        true,
+      )),
+    upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
+      const hashes = { address: hashId(source.address), network: hashId(source.network) }
+      const write = upsertStatement({ model, id, payload, expiresInSeconds }, hashes)
+      await attemptPostgres(() => pool.query(write), true)
+      const values = [model, hashes.address, bound.perAddress, bound.total]
+      await attemptPostgres(() => pool.query({ name: 'evict', text: EVICT, values }), true)
+    },
+    find: async (id, { expired } = { expired: false }) =>
+      read(await find(expired ? 'findExpired' : 'find', id), id),
+    findByUid: async (uid) => read(await find('findByUid', uid), undefined),
+    findByUserCode: async (code) => read(await find('findByUserCode', code), undefined),
+    consume: async (id) => {
+      const statement = { name: 'consume', text: CONSUME, values: [model, hashId(id)] }
+      return (await attemptPostgres(() => pool.query(statement))).rowCount === 1
+    },
+    claim: async (id, expiresInSeconds) => {
+      const statement = { name: 'claim', text: CLAIM, values: [model, hashId(id), expiresInSeconds] }
+      return (await attemptPostgres(() => pool.query(statement))).rowCount === 1
+    },
+    destroy: async (id) => {
+      const statement = { name: 'destroy', text: DESTROY, values: [model, hashId(id)] }
+      await attemptPostgres(() => pool.query(statement), true)
+    },
+    revokeByGrantId: async (grantId) => {
+      const grant = hashId(grantId)
+      if ((await endGrant(grant, pool, context)) > 0) ended.add(grant)
+    },
+  }
+}
+
+/** @returns the number of removed artifacts. */
+async function endGrant(grant: string, pool: PostgresPool, context: RevocationContext): Promise<number> {
+  const entry = grantRevocation(grant, context, await readPostgresClock(pool))
+  const statement = { text: 'select scopegate.revoke_grant($1, $2) as removed', values: [grant, entry] }
+  const { rows } = await attemptPostgres(() => pool.query<{ removed: string }>(statement), true)
+  return Number(rows[0]?.removed)
+}
+
+/**
+ * Repeats the revocation and publication of all grants that this process recorded as revoked.
+ * A restored backup, or a standby that had not received every write, may lack acknowledged revocations.
+ */
+async function revokeAgain(
+  ended: RevokedGrantCache,
+  pool: PostgresPool,
+  options: PostgresStoreOptions,
+): Promise<void> {
+  const text = 'select distinct grant_id from scopegate.artifacts where grant_id = any($1)'
+  const { rows } = await attemptPostgres(() =>
+    pool.query<{ grant_id: string }>({ text, values: [ended.all()] }),
+  )
+  for (const row of rows) await endGrant(row.grant_id, pool, options)
+  if (rows.length > 0)
+    options.logger?.warn(
+      { event: 'revocations_renewed', grants: rows.length },
+      'PostgreSQL lost acknowledged revocations; the server wrote them again',
+    )
+}
+
+async function sweep(pool: PostgresPool, context: RevocationContext): Promise<number> {
+  const values = [keepSeconds(context), MAX_REVOCATIONS]
+  await attemptPostgres(() => pool.query({ text: TRIM_REVOCATIONS, values }), true)
+  let total = 0
+  for (;;) {
+    const { rowCount } = await attemptPostgres(() => pool.query({ text: SWEEP, values: [SWEEP_BATCH] }), true)
+    total += rowCount ?? 0
+    if ((rowCount ?? 0) < SWEEP_BATCH) return total
+  }
+}
+
+/** @param source hashes of the source, for an artifact of a bounded model. */
+function upsertStatement(write: ArtifactWrite, source?: ArtifactSource): QueryConfig {
+  const values = [...columnsOf(write), source?.network ?? null, source?.address ?? null]
+  return { name: 'upsert', text: UPSERT, values }
+}
+
+function exchangeStatement(
+  used: { readonly model: string; readonly id: string },
+  writes: readonly ArtifactWrite[],
+): QueryConfig {
+  const rows = writes.map(columnsOf)
+  const columns = Array.from({ length: WRITTEN_COLUMNS }, (_, index) => rows.map((row) => row[index]))
+  return { name: 'exchange', text: EXCHANGE, values: [used.model, hashId(used.id), ...columns] }
+}
+
+const WRITTEN_COLUMNS = 9
+
+/** Returns the written columns: as in `UPSERT`, without network and address. */
+function columnsOf(write: ArtifactWrite): readonly (string | number | null)[] {
+  const record = toArtifactRecord(write)
+  return [
+    write.model,
+    record.idHash,
+    record.payload,
+    record.grantHash ?? null,
+    record.uidHash ?? null,
+    record.userCodeHash ?? null,
+    record.accountId ?? null,
+    record.consumedAtSeconds ?? null,
+    write.expiresInSeconds ?? null,
+  ]
+}
+
+const LIVE = '(expires_at is null or expires_at > now())'
+const NOW_SECONDS = 'floor(extract(epoch from now()))::bigint'
+
+// A consumed artifact stays consumed, so that a second write cannot make a code or refresh token usable again. A second
+// write keeps the source and the age of a bounded artifact.
+const ON_CONFLICT = `on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id,
+  uid = excluded.uid, user_code = excluded.user_code, account_id = excluded.account_id,
+  expires_at = excluded.expires_at, consumed_at = coalesce(artifacts.consumed_at, excluded.consumed_at)`
+
+const UPSERT = `insert into scopegate.artifacts
+    (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at, network, address)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10, $11)
+  ${ON_CONFLICT} returning extract(epoch from clock_timestamp()) as now`
+
+const CONSUME = `update scopegate.artifacts set consumed_at = ${NOW_SECONDS}
+  where model = $1 and id = $2 and consumed_at is null and ${LIVE}`
+
+/** The row lock of the used artifact lets one caller write. All of the statement commits, or nothing. */
+const EXCHANGE = `with used as (${CONSUME} returning 1),
+  written as (
+    insert into scopegate.artifacts
+      (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at)
+    select model, id, payload, grant_id, uid, user_code, account_id, consumed_at, now() + make_interval(secs => seconds)
+    from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bigint[],
+      $11::double precision[])
+      as new (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, seconds)
+    where exists (select from used)
+    ${ON_CONFLICT}
+  )
+  select exists (select from used) as first`
+
+const CLAIM = `insert into scopegate.artifacts (model, id, payload, expires_at)
+  values ($1, $2, '{}', now() + make_interval(secs => $3))
+  on conflict (model, id) do update set expires_at = excluded.expires_at where artifacts.expires_at <= now()`
+
+const EVICT = 'select scopegate.evict($1, $2, $3, $4)'
+
+const SELECT = 'select payload, consumed_at from scopegate.artifacts where model = $1'
+
+const FIND = {
+  find: `${SELECT} and id = $2 and ${LIVE}`,
+  findExpired: `${SELECT} and id = $2`,
+  findByUid: `${SELECT} and uid = $2 and ${LIVE} order by number desc limit 1`,
+  findByUserCode: `${SELECT} and user_code = $2 and ${LIVE} order by number desc limit 1`,
+} as const
+
+const DESTROY = 'delete from scopegate.artifacts where model = $1 and id = $2'
+
+// Skips locked rows: another server sweeps them, or a request writes them.
+const SWEEP = `delete from scopegate.artifacts where (model, id) in (
+  select model, id from scopegate.artifacts where expires_at <= now() order by expires_at limit $1
+  for update skip locked)`
+
+/** Keeps the last entry, so that readers at that position can resume. */
+const TRIM_REVOCATIONS = `delete from scopegate.revocations entry using scopegate.revocation_log log
+  where (revoked_at < now() - make_interval(secs => $1) or entry.position <= log.position - $2)
+    and entry.position < log.position`
+
+function read(row: ArtifactRow | undefined, id: string | undefined): StoredArtifact | undefined {
+  if (row === undefined) return undefined
+  const consumedAtSeconds = row.consumed_at === null ? undefined : Number(row.consumed_at)
+  return fromArtifactRecord({ payload: row.payload, consumedAtSeconds }, id)
+}
