@@ -160,6 +160,11 @@ With gateway.existingConfigMap, set authorizationServer.config.protectedResource
 {{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
 {{- end }}
 
+{{/* The store of the authorization server. With PostgreSQL, the gateways alone use Redis. */}}
+{{- define "scopegate.storeType" -}}
+{{- if .Values.postgres.url }}postgres{{ else if include "scopegate.usesRedis" . }}redis{{ else }}sqlite{{ end }}
+{{- end }}
+
 {{/* The ConfigMaps with policies, as JSON: the ConfigMap of the chart first. Empty when a claim holds the policies. */}}
 {{- define "scopegate.policyConfigMaps" -}}
 {{- $names := list -}}

@@ -51,6 +51,8 @@ t.test('a value of the wrong kind is rejected', async (t) => {
     'replicaCount=many',
     'gateway.baseUrl=http://127.0.0.1/',
     'redis.url=http://redis',
+    'postgres.url=postgres://user:password@db/grants',
+    'postgres.url=postgres://user@db',
     'policies.inline.notes=x',
     'scopes=null',
   ]) {
@@ -375,6 +377,7 @@ t.test('the notes warn of what will hurt', async (t) => {
     'authorizationServer.signingKeys.existingSecret=keys',
   )
   t.notMatch(careful, 'WARNING')
+  t.notMatch(notes('postgres.url=postgres://user@db/grants'), 'EPHEMERAL STORE')
   t.match(notes('authorizationServer.config.development=true'), 'WARNING: DEVELOPMENT SIGN-IN')
 })
 

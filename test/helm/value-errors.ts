@@ -5,7 +5,7 @@ const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
 export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
   {
     set: ['replicaCount=2'],
-    says: 'The authorization server would run with 2 replicas, each with a SQLite store of its own: a token issued by one is unknown to the others. Set redis.url (or redis.existingSecret) so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
+    says: 'The authorization server would run with 2 replicas, each with a SQLite store of its own: a token issued by one is unknown to the others. Set postgres.url, or redis.url (or redis.existingSecret), so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
   },
   {
     set: ['authorizationServer.replicaCount=3', 'redis.url=redis://redis'],

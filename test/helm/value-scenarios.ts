@@ -556,6 +556,56 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'PostgreSQL for the authorization server, Redis for the gateways',
+    values: {
+      replicaCount: 2,
+      redis: { url: 'redis://redis:6379' },
+      postgres: {
+        url: 'postgres://grants@db:5432/grants',
+        existingSecret: 'own-password',
+        existingSecretKey: 'secret',
+        caSecret: 'own-ca',
+        caSecretKey: 'authority',
+        pool: { max: 20, connectTimeout: '1s', statementTimeout: '3s' },
+      },
+      authorizationServer: { signingKeys: { existingSecret: 'signing' } },
+    },
+    checks: [
+      [
+        'postgres.url, postgres.pool',
+        (c) => [c.config('authorization-server')['store'], c.config('authorization-server')['postgres']],
+        [
+          { type: 'postgres' },
+          {
+            url: 'postgres://grants@db:5432/grants',
+            passwordFile: '/etc/scopegate/secrets/postgres-password',
+            caFile: '/etc/scopegate/secrets/postgres-ca.pem',
+            pool: { max: 20, connectTimeout: '1s', statementTimeout: '3s' },
+          },
+        ],
+      ],
+      [
+        'postgres.url',
+        both((c, one) => [rules(c, one)?.strategy?.type, c.env(one, 'REDIS_URL') !== undefined]),
+        [
+          ['RollingUpdate', true],
+          ['RollingUpdate', false],
+        ],
+      ],
+      [
+        'postgres.existingSecret, postgres.existingSecretKey, postgres.caSecret, postgres.caSecretKey',
+        both((c, one) => projected(c, one)?.filter(([name]) => String(name).startsWith('own-'))),
+        [
+          [],
+          [
+            ['own-password', { key: 'secret', path: 'postgres-password' }],
+            ['own-ca', { key: 'authority', path: 'postgres-ca.pem' }],
+          ],
+        ],
+      ],
+    ],
+  },
+  {
     name: 'the defaults',
     values: {},
     checks: [
