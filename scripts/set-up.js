@@ -2,7 +2,16 @@
 // the tests.
 // It is plain JavaScript without dependencies, so that it runs on Node.js 20 or later before anything is installed.
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -16,7 +25,11 @@ const BUSY_FOR_MS = 600_000 // npm ci takes about a minute; an older lock file i
 const SYSTEM_PARTS = [
   { commands: ['redis-server'], debianPackage: 'redis-server' },
   { commands: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
+  { commands: ['postgres'], folders: postgresFolders(), debianPackage: 'postgresql' },
 ]
+
+/** While this file exists, the package `postgresql` creates no database. The tests create their own. */
+const NO_DATABASE = '/etc/postgresql-common/createcluster.d/scopegate-tests.conf'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
 if (major < 20)
@@ -110,7 +123,9 @@ function installDependencies() {
 }
 
 function installSystemParts() {
-  const missing = SYSTEM_PARTS.filter((part) => !part.commands.some(isOnPath))
+  const missing = SYSTEM_PARTS.filter(
+    ({ commands, folders }) => !commands.some((command) => isOnPath(command, folders)),
+  )
   if (missing.length === 0) return
   const packages = missing.map((part) => part.debianPackage)
   const byHand = `the tests need ${packages.join(' and ')}; install with: sudo apt-get install ${packages.join(' ')}`
@@ -122,22 +137,26 @@ function installSystemParts() {
     fail(byHand)
   say(`installing ${packages.join(' and ')} from the system's packages (once) …`)
   // RUNLEVEL=1 prevents packages from starting their services. The tests start their own services on other ports.
-  const aptGet = [
-    ...sudo,
-    'env',
-    'RUNLEVEL=1',
-    'DEBIAN_FRONTEND=noninteractive',
-    'apt-get',
-    '-qq',
-    '-o',
-    'Dpkg::Use-Pty=0',
-  ]
-  run(aptGet[0], [...aptGet.slice(1), 'update'], byHand)
-  run(aptGet[0], [...aptGet.slice(1), 'install', '-y', '--no-install-recommends', ...packages], byHand)
+  const aptGet = 'env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0'
+  const script = `
+    ${aptGet} update || exit
+    mkdir -p ${dirname(NO_DATABASE)} && echo 'create_main_cluster = false' > ${NO_DATABASE}
+    ${aptGet} install -y --no-install-recommends ${packages.join(' ')}
+    status=$?
+    rm -f ${NO_DATABASE}
+    exit $status`
+  const [command, ...args] = [...sudo, 'sh', '-c', script]
+  run(command, args, byHand)
 }
 
-function isOnPath(command) {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+/** Debian installs each version of PostgreSQL in its own folder, outside PATH. */
+function postgresFolders() {
+  const versions = '/usr/lib/postgresql'
+  return existsSync(versions) ? readdirSync(versions).map((version) => join(versions, version, 'bin')) : []
+}
+
+function isOnPath(command, folders = []) {
+  return [...(process.env.PATH ?? '').split(delimiter), ...folders].some((folder) => {
     const file = join(folder, command)
     if (!existsSync(file)) return false
     try {

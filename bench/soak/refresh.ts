@@ -1,4 +1,4 @@
-// npm run soak:refresh: two authorization servers, on one SQLite file and then on one Redis.
+// npm run soak:refresh: two authorization servers, on one SQLite file, then on one Redis, then on one PostgreSQL.
 // 200 rounds of 200 parallel uses of a refresh token; two clients that share a token file; 20 rounds in which a server
 // is killed. Limits: no grant ends, and all responses of a round are equal.
 import { mkdirSync } from 'node:fs'
@@ -18,7 +18,7 @@ const KILLS = 20
 const KILL_STEP_MS = 15
 
 async function measureStore(
-  store: 'sqlite' | 'redis',
+  store: 'sqlite' | 'redis' | 'postgres',
   soak: { readonly folder: string; readonly cleanup: Cleanup },
 ): Promise<readonly Measurement[]> {
   const folder = join(soak.folder, store)
@@ -75,4 +75,5 @@ async function measureStore(
 await runSoak(async (soak) => [
   ...(await measureStore('sqlite', soak)),
   ...(await measureStore('redis', soak)),
+  ...(await measureStore('postgres', soak)),
 ])

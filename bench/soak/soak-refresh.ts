@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { type Browser, openBrowser } from '../../test/fixtures/open-browser.ts'
+import { startPostgres } from '../../test/fixtures/postgres.ts'
 import { type Client, knownClient } from '../../test/fixtures/register-client.ts'
 import { type Answer, send } from '../../test/fixtures/send.ts'
 import { startRedis } from '../../test/fixtures/start-redis.ts'
@@ -23,11 +24,11 @@ export type RefreshCluster = {
   isSignedIn(accessToken: string): Promise<boolean>
 }
 
-/** Starts two authorization servers on one SQLite file or on one Redis. */
+/** Starts two authorization servers on one SQLite file, one Redis or one PostgreSQL. */
 export async function startRefreshCluster(options: {
   readonly folder: string
   readonly cleanup: Cleanup
-  readonly store: 'sqlite' | 'redis'
+  readonly store: 'sqlite' | 'redis' | 'postgres'
   /** Receives every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }): Promise<RefreshCluster> {
@@ -36,6 +37,8 @@ export async function startRefreshCluster(options: {
   mkdirSync(redisFolder)
   const redis = options.store === 'redis' ? await startRedis({ folder: redisFolder }) : undefined
   if (redis !== undefined) cleanup.add(() => redis.stop())
+  const postgres = options.store === 'postgres' ? await startPostgres() : undefined
+  if (postgres !== undefined) cleanup.add(() => postgres.remove())
   const { servers, client, gateways } = await startRevocationCluster({
     folder,
     cleanup,
@@ -44,6 +47,9 @@ export async function startRefreshCluster(options: {
     servers: 2,
     redis: redis === undefined ? undefined : { ofServers: redis.url, ofGateways: redis.url },
     eventStream: redis === undefined,
+    ...(postgres === undefined
+      ? {}
+      : { serverSettings: { SCOPEGATE_STORE__TYPE: 'postgres', SCOPEGATE_POSTGRES__URL: postgres.url } }),
   })
   const browser: Browser = openBrowser(gateways[0]?.url ?? '')
   const clients = servers.map(({ url }) => knownClient({ baseUrl: url, secret }, client))

@@ -10,7 +10,7 @@ import {
 import { recordCredential } from '../fixtures/capture.ts'
 
 // The short form of `npm run soak:refresh`: two processes on one store.
-for (const store of ['sqlite', 'redis'] as const)
+for (const store of ['sqlite', 'redis', 'postgres'] as const)
   t.test(`on ${store}, two servers give every use of a refresh token one response`, async (t: Test) => {
     const cleanup = createCleanup()
     const folder = t.testdir()

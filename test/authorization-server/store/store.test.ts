@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
@@ -13,60 +12,16 @@ import { isMarkedRevoked } from '../../../gateway/tokens/revocation/revoked-toke
 import { revocationName } from '../../../platform/revocation-name.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
+import { type Clock, type RunningEngine, STORE_ENGINES } from '../../fixtures/store-engines.ts'
 import { until } from '../../fixtures/until.ts'
 import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
-type Clock = { now: number }
-/** Opens the engine's store. Two calls return two stores with the same data. */
-type Open = (clock: Clock) => Promise<Store>
-
 const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
 
-t.test('SQLite implements the store contract', async (t) => {
-  const dataDir = t.testdir()
-  const open: Open = (clock) =>
-    openStore(
-      { ...WHOSE_CONFIG, store: { type: 'sqlite' }, dataDir, redis: undefined },
-      { nowSeconds: () => clock.now },
-    )
-  await contract(t, open, {
-    passTime: async (clock, seconds) => {
-      clock.now += seconds
-    },
-    rawContent: () =>
-      readdirSync(dataDir)
-        .map((name) => readFileSync(join(dataDir, name), 'latin1'))
-        .join('\n'),
-  })
-})
+for (const engine of STORE_ENGINES)
+  t.test(`${engine.name} implements the store contract`, async (t) => contract(t, await engine.start(t)))
 
-t.test('Redis implements the store contract', async (t) => {
-  const server = await startRedis({ folder: t.testdir() })
-  t.teardown(() => server.stop())
-  const redis = { url: server.url }
-  const open: Open = (clock) =>
-    openStore(
-      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis },
-      { nowSeconds: () => clock.now },
-    )
-  await contract(t, open, {
-    passTime: (_clock, seconds) => shortenLives(server.url, seconds),
-    rawContent: () => everythingIn(server.url),
-  })
-})
-
-async function contract(
-  t: Test,
-  openWith: Open,
-  {
-    passTime,
-    rawContent,
-  }: {
-    /** Advances the clock of the store: of its processes, or of Redis. */
-    readonly passTime: (clock: Clock, seconds: number) => Promise<void>
-    readonly rawContent: () => string | Promise<string>
-  },
-): Promise<void> {
+async function contract(t: Test, { open: openWith, passTime, rawContent }: RunningEngine): Promise<void> {
   const open = async (t: Test, clock: Clock = { now: 1_000 }): Promise<Store> => {
     const store = await openWith(clock)
     t.teardown(() => store.close())
@@ -255,13 +210,18 @@ async function contract(
     const exchange = (i: number) =>
       (i % 2 === 0 ? one : two).exchange({ model: 'RefreshToken', id: 'used' }, [
         { model: 'RefreshToken', id: `next-${i}`, payload: { jti: 'x', grantId: 'g' }, expiresInSeconds: 60 },
-        { model: 'Session', id: `session-${i}`, payload: { uid: `uid-${i}` }, expiresInSeconds: undefined },
+        {
+          model: 'Session',
+          id: `session-${i}`,
+          payload: { uid: `exchanged-${i}` },
+          expiresInSeconds: undefined,
+        },
       ])
     const results = await Promise.all(Array.from({ length: 100 }, (_, i) => exchange(i)))
     t.equal(results.filter(Boolean).length, 1)
     for (const [i, isFirst] of results.entries()) {
       t.equal((await one.artifacts('RefreshToken').find(`next-${i}`)) !== undefined, isFirst)
-      t.equal((await two.artifacts('Session').findByUid(`uid-${i}`)) !== undefined, isFirst)
+      t.equal((await two.artifacts('Session').findByUid(`exchanged-${i}`)) !== undefined, isFirst)
     }
     t.match(await one.artifacts('RefreshToken').find('used'), { consumed: Number })
     await one.artifacts('Grant').revokeByGrantId('g')
@@ -693,32 +653,6 @@ t.test('Redis: expiring artifacts have an expiry, and the set of a grant outlive
   await store.artifacts('AccessToken').upsert('a2', { jti: 'a2', grantId: 'g' }, 50)
   t.equal(await redis.ttl(set ?? ''), -1)
 })
-
-/** Simulates elapsed time in Redis: reduces the expiry of every key. */
-async function shortenLives(url: string, seconds: number): Promise<void> {
-  const redis = new Redis(url)
-  for (const key of await redis.keys('*')) {
-    const leftMs = await redis.pttl(key)
-    if (leftMs >= 0) await redis.pexpire(key, leftMs - seconds * 1_000)
-  }
-  redis.disconnect()
-}
-
-async function everythingIn(url: string): Promise<string> {
-  const redis = new Redis(url)
-  const lines: string[] = []
-  for (const key of await redis.keys('*')) {
-    const type = await redis.type(key)
-    if (type === 'hash') lines.push(key, JSON.stringify(await redis.hgetall(key)).replaceAll('\\"', '"'))
-    else if (type === 'zset') lines.push(key, ...(await redis.zrange(key, '0', '-1')))
-    else if (type === 'stream') lines.push(key, JSON.stringify(await redis.xrange(key, '-', '+')))
-    else if (type === 'set') lines.push(key, ...(await redis.smembers(key)))
-    else if (type === 'list') lines.push(key, ...(await redis.lrange(key, 0, -1)))
-    else lines.push(key, (await redis.get(key)) ?? '')
-  }
-  redis.disconnect()
-  return lines.join('\n')
-}
 
 /** Reads the events of a store one at a time. */
 async function heard(t: Test, store: Store) {

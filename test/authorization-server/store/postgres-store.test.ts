@@ -1,0 +1,210 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openStore } from '../../../authorization-server/store/open-store.ts'
+import {
+  describePostgresUrl,
+  type PostgresConnection,
+} from '../../../authorization-server/store/postgres-connection.ts'
+import { openPostgresStore } from '../../../authorization-server/store/postgres-store.ts'
+import type { Store } from '../../../authorization-server/store/store.ts'
+import { aCertificate } from '../../fixtures/a-certificate.ts'
+import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
+import { POOL, startPostgres } from '../../fixtures/postgres.ts'
+import { quietPort } from '../../fixtures/start-scopegate.ts'
+import { until } from '../../fixtures/until.ts'
+import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
+
+const options = { ...WHOSE, nowSeconds: () => 1_000 }
+const at = (url: string, more: Partial<PostgresConnection> = {}): PostgresConnection => ({
+  url,
+  passwordFile: undefined,
+  caFile: undefined,
+  pool: POOL,
+  ...more,
+})
+const authority = aCertificate({ authority: true })
+const server = await startPostgres({ password: 'right', tls: aCertificate({ by: authority }) })
+t.teardown(() => server.remove())
+const plain = `127.0.0.1:${server.port}/scopegate`
+
+async function open(t: Test, connection: PostgresConnection): Promise<Store> {
+  const store = await openPostgresStore(connection, options)
+  t.teardown(() => store.close())
+  return store
+}
+
+/** Asserts a start failure. No message shows the password. */
+async function fails(t: Test, connection: PostgresConnection, code: string, message: RegExp): Promise<void> {
+  const error = await openPostgresStore(connection, options).then(
+    async (store) => void (await store.close()),
+    (error: unknown) => error,
+  )
+  t.match(error, { name: 'BootError', code, message }, message.source)
+  t.notMatch(String((error as Error | undefined)?.message), 's3cret')
+}
+
+t.test('describePostgresUrl() never shows user or password', async (t) => {
+  t.equal(
+    describePostgresUrl('postgres://admin:s3cret@db.example:6543/grants?sslmode=disable'),
+    'postgres://db.example:6543/grants',
+  )
+  t.equal(describePostgresUrl('postgresql://u@[::1]/a%20b'), 'postgres://[::1]:5432/a b')
+  for (const [url, problem] of [
+    ['', 'is not an address'],
+    ['s3cret', 'is not an address'],
+    ['mysql://u:s3cret@db/x', 'is not an address'],
+    ['postgres://u:s3cret@/x', 'is not an address'],
+    ['postgres://u:s3cret@one,two/x', 'is not an address'],
+    ['postgres://db.example/x', 'has no user'],
+    ['postgres://u:s3cret@db.example', 'has no database'],
+    ['postgres://u:s3cret%@db.example/x', 'has a % that does not begin an encoded character'],
+    ['postgres://u:s3cret@db.example/x?sslmode=prefer', 'has an unsupported sslmode: use disable, require'],
+    ['postgres://u:s3cret@db.example/x?options=s3cret', 'has the unsupported parameter options'],
+  ] as const)
+    t.throws(
+      () => describePostgresUrl(url),
+      {
+        code: 'ERR_POSTGRES_URL',
+        exitCode: 3,
+        message: new RegExp(`^postgres\\.url \\(SCOPEGATE_POSTGRES__URL\\) ${problem}(?!.*s3cret)`),
+      },
+      problem,
+    )
+})
+
+t.test('openStore() rejects postgres without a URL', async (t) => {
+  const config = {
+    ...WHOSE_CONFIG,
+    store: { type: 'postgres' },
+    dataDir: '/nowhere',
+    redis: undefined,
+  } as const
+  await t.rejects(openStore(config, options), { code: 'ERR_POSTGRES_URL', exitCode: 3 })
+})
+
+t.test('a wrong address, password or database is a start failure that names the setting', async (t) => {
+  const unused = await quietPort()
+  await fails(
+    t,
+    at(`postgres://scopegate:s3cret@127.0.0.1:${unused}/scopegate`),
+    'ERR_POSTGRES_UNREACHABLE',
+    new RegExp(
+      `^PostgreSQL at postgres://127.0.0.1:${unused}/scopegate cannot be reached .*ECONNREFUSED.*postgres\\.url`,
+    ),
+  )
+  for (const user of ['scopegate:s3cret', 'unknown:s3cret', 'scopegate'])
+    await fails(
+      t,
+      at(`postgres://${user}@${plain}`),
+      'ERR_POSTGRES_REFUSED',
+      /postgres\.url and postgres\.passwordFile/,
+    )
+  await fails(
+    t,
+    at(`postgres://scopegate:right@127.0.0.1:${server.port}/unknown`),
+    'ERR_POSTGRES_DATABASE',
+    /database "unknown" does not exist.*postgres\.url/,
+  )
+})
+
+t.test('an address that accepts connections and never responds is a start failure', async (t) => {
+  const way = await startFaultProxy(server.port)
+  t.teardown(() => way.close())
+  way.toClient({ blackHole: true })
+  const pool = { ...POOL, connectTimeoutMs: 300 }
+  const url = `postgres://scopegate:right@127.0.0.1:${way.port}/scopegate`
+  await fails(t, at(url, { pool }), 'ERR_POSTGRES_UNREACHABLE', /cannot be reached/)
+})
+
+t.test('the password file applies to each new connection', async (t) => {
+  const passwordFile = join(t.testdir(), 'password')
+  const url = `postgres://scopegate@${plain}`
+  await fails(t, at(url, { passwordFile }), 'ERR_SECRET_FILE', /password \(postgres\.passwordFile\): ENOENT/)
+  writeFileSync(passwordFile, 's3cret\n')
+  await fails(t, at(url, { passwordFile }), 'ERR_POSTGRES_REFUSED', /postgres\.passwordFile/)
+  writeFileSync(passwordFile, 'right\n')
+  const store = await open(t, at(url, { passwordFile }))
+  await server.query("alter role scopegate password 'changed'")
+  t.teardown(() => server.query("alter role scopegate password 'right'"))
+  writeFileSync(passwordFile, 'changed\r\n')
+  await server.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
+  await until('a new connection', async () => store.probe().catch(() => undefined))
+  rmSync(passwordFile)
+  await server.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
+  const failure = await until('no password', async () =>
+    store.probe().then(
+      () => undefined,
+      (error: Error) => /passwordFile/.test(String(error.cause)) && error,
+    ),
+  )
+  t.match(failure, { code: 'ERR_STORE_UNAVAILABLE', reason: 'away' })
+})
+
+t.test('TLS verifies the certificate and the host name', async (t) => {
+  const folder = t.testdir({
+    'ca.pem': authority.cert,
+    'other.pem': aCertificate({ authority: true }).cert,
+    'empty.pem': 'no certificate',
+  })
+  const url = `postgres://scopegate:right@${plain}`
+  const caFile = join(folder, 'ca.pem')
+  const store = await open(t, at(url, { caFile }))
+  await store.probe()
+  const [session] = await server.query(
+    "select ssl from pg_stat_ssl join pg_stat_activity using (pid) where usename = 'scopegate' limit 1",
+  )
+  t.same(session, { ssl: true })
+  for (const [more, message] of [
+    [{ caFile: join(folder, 'other.pem') }, /certificate that is not valid \(.*postgres\.caFile/],
+    [{ caFile: join(folder, 'empty.pem') }, /empty\.pem \(postgres\.caFile\) contains no PEM certificate/],
+    [{ url: `${url}?sslmode=verify-full` }, /certificate that is not valid/],
+    [{ url: `${url}?sslmode=require` }, /certificate that is not valid/],
+  ] as const)
+    await fails(t, at(url, more), 'ERR_POSTGRES_TLS', message)
+  await fails(
+    t,
+    at(url, { caFile: join(folder, 'absent.pem') }),
+    'ERR_SECRET_FILE',
+    /\(postgres\.caFile\): ENOENT/,
+  )
+  await fails(
+    t,
+    at(`${url}?sslmode=disable`, { caFile }),
+    'ERR_POSTGRES_URL',
+    /sslmode=disable, but postgres\.caFile/,
+  )
+})
+
+t.test('an expired certificate, another name and a server without TLS are start failures', async (t) => {
+  const caFile = join(t.testdir({ 'ca.pem': authority.cert }), 'ca.pem')
+  for (const [tls, message] of [
+    [aCertificate({ by: authority, untilMs: Date.now() - 1_000 }), /CERT_HAS_EXPIRED/],
+    [aCertificate({ by: authority, names: ['db.example'] }), /ERR_TLS_CERT_ALTNAME_INVALID/],
+    [undefined, /does not support TLS.*ssl = on/],
+  ] as const) {
+    const other = await startPostgres(tls === undefined ? {} : { tls })
+    t.teardown(() => other.remove())
+    await fails(t, { ...other.connection, caFile }, 'ERR_POSTGRES_TLS', message)
+  }
+})
+
+t.test('a read-only database and a full server are start failures', async (t) => {
+  const other = await startPostgres({
+    settings: { max_connections: '5', superuser_reserved_connections: '2' },
+  })
+  t.teardown(() => other.remove())
+  const store = await open(t, { ...other.connection, pool: { ...POOL, max: 1 } })
+  await store.probe()
+  const others = [await other.connect('scopegate'), await other.connect('scopegate')]
+  await fails(t, other.connection, 'ERR_POSTGRES_UNREACHABLE', /remaining connection slots|too many/)
+  await store.probe() // the open connection is not affected
+  for (const client of others) await client.end()
+  await other.query('alter database scopegate set default_transaction_read_only = on')
+  await until('the connections are free', async () =>
+    openPostgresStore(other.connection, options).then(
+      async (one) => void (await one.close()),
+      (error: unknown) => (error as { code?: string }).code === 'ERR_POSTGRES_READ_ONLY',
+    ),
+  )
+})
