@@ -10,6 +10,7 @@ import {
   SecretText,
   TimeoutText,
 } from '../platform/diagnostics/schema/value-schemas.ts'
+import { RedisConnectionSchema } from '../platform/redis/redis-connection.ts'
 
 const RegisteredIntegration = Type.Object(
   {
@@ -188,12 +189,7 @@ export const AuthorizationServerFile = Type.Object(
       },
       { description: 'the store of clients, grants and tokens' },
     ),
-    redis: Type.Optional(
-      Type.Object(
-        { url: SecretText('redis://… or rediss://…') },
-        { description: 'only for store.type: redis' },
-      ),
-    ),
+    redis: Type.Optional(RedisConnectionSchema('only for store.type: redis')),
     postgres: Type.Optional(Postgres),
     signingKeysFile: Type.Optional(
       FilePath('JSON Web Key Set with private keys; without it, the server generates keys in dataDir'),

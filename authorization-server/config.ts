@@ -15,6 +15,8 @@ import {
 } from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/value-formats.ts'
+import { findConnectionFaults } from '../platform/redis/check-connection.ts'
+import type { RedisConnection } from '../platform/redis/redis-connection.ts'
 import { AuthorizationServerFile } from './authorization-server-file.ts'
 import type { PostgresConnection } from './store/postgres-connection.ts'
 
@@ -51,7 +53,7 @@ export type AuthorizationServerConfig = {
   /** Folder of the SQLite file and of the generated keys. */
   readonly dataDir: string
   readonly store: { readonly type: 'sqlite' | 'redis' | 'postgres' }
-  readonly redis: { readonly url: string } | undefined
+  readonly redis: RedisConnection | undefined
   readonly postgres?: PostgresConnection | undefined
   /** JWK Set with private keys. Undefined: the server generates one in `dataDir` on the first start. */
   readonly signingKeysFile: string | undefined
@@ -272,6 +274,8 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
       'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
       config.development ? 'warning' : 'error',
     )
+  if (redis !== undefined)
+    for (const { message, hint } of findConnectionFaults(redis, 'redis')) report(message, hint)
   const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
   for (const id of new Set(ids.filter((one, index) => ids.indexOf(one) !== index)))
     report(`two clients have the id ${id}`, 'give each client its own id')

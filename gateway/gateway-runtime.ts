@@ -106,10 +106,20 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   const sharedRedis =
     config.redis === undefined
       ? undefined
-      : await openSharedRedis({ url: config.redis.url, logger, tickMs: () => performance.now() })
+      : await openSharedRedis({ ...config.redis, logger, tickMs: () => performance.now() })
+  const revocationRedis =
+    config.revocationRedis === undefined
+      ? sharedRedis
+      : await openSharedRedis({
+          ...config.revocationRedis,
+          setting: 'revocationRedis',
+          logger,
+          tickMs: () => performance.now(),
+        })
   const { issuers, channels, cache, validator, checks } = await openTokens(config, {
     metrics,
     redis: sharedRedis,
+    revocationRedis,
     tickMs,
     logger,
     failures,
@@ -127,7 +137,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   const receiveEvent = openEventReceiver(config, {
     issuers,
     revoke: createRevoke({ tokenValidator: validator, sessions, metrics }),
-    shared: sharedRedis,
+    shared: revocationRedis,
     logger,
     failures,
   })
@@ -184,6 +194,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     () => sessions.close(),
     () => accessLog.flush(),
     () => sharedRedis?.close(),
+    () => revocationRedis?.close(),
     () => snapshots.close(),
     ...issuers.map((issuer) => () => issuer.close()),
     ...[...upstreams.values()].map((upstream) => () => upstream.close()),
@@ -219,6 +230,9 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       checks: () => [
         ...checks(),
         ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.problem)]),
+        ...(revocationRedis === undefined || revocationRedis === sharedRedis
+          ? []
+          : [optionalCheck('revocation redis', revocationRedis.problem)]),
         { name: 'accepting', ok: !drain.signal.aborted },
         overload.monitor.check(),
       ],

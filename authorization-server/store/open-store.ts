@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import type { PostgresConnection } from './postgres-connection.ts'
 import { openPostgresStore } from './postgres-store.ts'
 import { openRedisStore } from './redis-store.ts'
@@ -13,7 +14,7 @@ export type StoreConfig = {
   readonly lifetimes: { readonly accessTokenSeconds: number }
   readonly store: { readonly type: 'sqlite' | 'redis' | 'postgres' }
   readonly dataDir: string
-  readonly redis: { readonly url: string } | undefined
+  readonly redis: RedisConnection | undefined
   readonly postgres?: PostgresConnection | undefined
 }
 
@@ -40,7 +41,7 @@ export async function openStore(
     case 'sqlite':
       return openSqliteStore(join(config.dataDir, SQLITE_FILE_NAME), options)
     case 'redis': {
-      if (config.redis !== undefined) return openRedisStore(config.redis.url, options)
+      if (config.redis !== undefined) return openRedisStore(config.redis, options)
       throw new BootError(
         'ERR_REDIS_URL',
         'store.type is redis, but redis.url (REDIS_URL) is not set. Set it, or use store.type: sqlite.',

@@ -1,6 +1,7 @@
-import { REVOCATION_STREAM, revokedKey } from '../../platform/redis/revocation-keys.ts'
+import { layoutOf, ROOT_TAG } from '../../platform/redis/key-layout.ts'
+import { revocationStream, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { revocationName } from '../../platform/revocation-name.ts'
-import { attemptRedis, REDIS_KEYS, readRedisClock } from './redis.ts'
+import { attemptRedis, REDIS_KEYS, readRedisClock, redisKeys } from './redis.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import {
   accountRevocation,
@@ -10,17 +11,47 @@ import {
 } from './revocation-records.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 
+export type RedisAccounts = AccountStore & {
+  /** Completes removals of accounts that another process began. */
+  finishRemovals(): Promise<void>
+}
+
 /**
  * Creates the account store in Redis. It has a hash for each account, a pointer from each username, and a set for each
- * origin.
+ * origin. All accounts have one hash tag. In a Redis Cluster, the artifacts of an account are in many partitions: its
+ * removal takes several steps. The first step removes the account and records the removal. Later steps can be repeated.
  */
-export function redisAccounts(redis: ScriptedRedis, context: RevocationContext): AccountStore {
+export function openRedisAccounts(redis: ScriptedRedis, context: RevocationContext): RedisAccounts {
+  const layout = layoutOf(redis)
+  const isSpread = layout.tags.length > 1
   const findById = async (id: string): Promise<StoredAccount | undefined> => {
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))
     return fields['username'] === undefined ? undefined : toAccount(id, fields)
   }
+  async function revocationOf(id: string): Promise<{ keys: readonly string[]; entry: string }> {
+    const subject = revocationName(context.issuer, id)
+    const tag = layout.tagOf(subject)
+    const entry = accountRevocation(id, context, await readRedisClock(redis))
+    return { keys: [revocationStream(tag), revokedKey('subject', subject, tag)], entry }
+  }
+
+  async function finishRemoval(id: string): Promise<void> {
+    const { keys, entry } = await revocationOf(id)
+    const marked = [entry, keepSeconds(context), REMOVED_ACCOUNT_AT_SECONDS]
+    await attemptRedis(() => redis.publishRevocation(...keys, ...marked))
+    await attemptRedis(() =>
+      Promise.all([ROOT_TAG, ...layout.tags].map((tag) => redis.removeMembers(redisKeys(tag).ofAccount(id)))),
+    )
+    await attemptRedis(() => redis.srem(REDIS_KEYS.removals, id))
+  }
+
   return {
     findById,
+    finishRemovals: async () => {
+      if (!isSpread) return
+      const ids = await attemptRedis(() => redis.smembers(REDIS_KEYS.removals))
+      for (const id of ids) await finishRemoval(id)
+    },
     findByUsername: async (username) => {
       const id = await attemptRedis(() => redis.get(REDIS_KEYS.username(username)))
       return id === null ? undefined : findById(id)
@@ -48,17 +79,22 @@ export function redisAccounts(redis: ScriptedRedis, context: RevocationContext):
       const account = await findById(id)
       if (account === undefined) return
       const { username, origin } = account
-      const keys = [
-        REDIS_KEYS.ofAccount(id),
-        REDIS_KEYS.account(id),
-        REDIS_KEYS.username(username),
-        REDIS_KEYS.origin(origin),
-        REVOCATION_STREAM,
-        revokedKey('subject', revocationName(context.issuer, id)),
-      ]
-      const entry = accountRevocation(id, context, await readRedisClock(redis))
+      const own = [REDIS_KEYS.account(id), REDIS_KEYS.username(username), REDIS_KEYS.origin(origin)]
+      if (isSpread) {
+        await attemptRedis(() => redis.beginRemoval(...own, REDIS_KEYS.removals, id))
+        return finishRemoval(id)
+      }
+      const { keys, entry } = await revocationOf(id)
       await attemptRedis(() =>
-        redis.removeAccount(...keys, id, entry, keepSeconds(context), REMOVED_ACCOUNT_AT_SECONDS),
+        redis.removeAccount(
+          REDIS_KEYS.ofAccount(id),
+          ...own,
+          ...keys,
+          id,
+          entry,
+          keepSeconds(context),
+          REMOVED_ACCOUNT_AT_SECONDS,
+        ),
       )
     },
   }

@@ -1,13 +1,23 @@
-import type { Redis } from 'ioredis'
+import type { Cluster } from 'ioredis'
 import type { Revocation } from '../../oauth/revocation.ts'
 import { followRedisRevocations } from '../../platform/redis/follow-redis-revocations.ts'
+import {
+  createStreamReader,
+  nameServers,
+  readPositions,
+  STREAMS,
+  writePositions,
+} from '../../platform/redis/read-partitions.ts'
 import {
   hasEntry,
   type RevocationEntry,
   readEntriesAfter,
   readLastId,
   readRunId,
+  STREAM_START,
 } from '../../platform/redis/read-redis-revocations.ts'
+import type { RedisClient } from '../../platform/redis/redis-client.ts'
+import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import { publisherKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis } from './redis.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
@@ -24,8 +34,8 @@ const MARK_INTERVAL_MS = 15_000
  * acknowledged entries. While the service runs, a key in Redis marks the issuer as a publisher for the gateways.
  */
 export function openRedisRevocations(options: {
-  readonly redis: Redis
-  readonly url: string
+  readonly redis: RedisClient
+  readonly connection: RedisConnection
   readonly issuer: string
   /** Receives each revocation. `onGap` runs when Redis may have lost some revocations. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
@@ -43,7 +53,7 @@ export function openRedisRevocations(options: {
 
   async function follow(): Promise<{ close(): Promise<void> }> {
     const follower = await followRedisRevocations({
-      url: options.url,
+      ...options.connection,
       fromStart: false,
       onEntries: (entries, runId) => {
         const own = entries.filter(isOwn)
@@ -71,6 +81,22 @@ export function openRedisRevocations(options: {
   }
 
   return {
+    ...(redis.isCluster ? clusterLog(redis as Cluster, isOwn) : serverLog(redis, isOwn)),
+    async follow(listener) {
+      listeners.add(listener)
+      following ??= follow()
+      await following
+      return () => void listeners.delete(listener)
+    },
+    close: async () => (await following)?.close(),
+  }
+}
+
+type ReadLog = Pick<RevocationLog, 'lastId' | 'readAfter'>
+
+/** Reads the stream of a single server. */
+function serverLog(redis: RedisClient, isOwn: (entry: RevocationEntry) => boolean): ReadLog {
+  return {
     lastId: () => attemptRedis(async () => toId(await readRunId(redis), await readLastId(redis))),
     readAfter: (id, limit) =>
       attemptRedis(async () => {
@@ -81,13 +107,38 @@ export function openRedisRevocations(options: {
         const entries = await readEntriesAfter(redis, entryId, limit + 1)
         return entries.length > limit ? undefined : toLogged(entries.filter(isOwn), runId)
       }),
-    async follow(listener) {
-      listeners.add(listener)
-      following ??= follow()
-      await following
-      return () => void listeners.delete(listener)
-    },
-    close: async () => (await following)?.close(),
+  }
+}
+
+/** Reads the streams of a Redis Cluster. The position of an id is a position in every stream. */
+function clusterLog(cluster: Cluster, isOwn: (entry: RevocationEntry) => boolean): ReadLog {
+  const read = createStreamReader(cluster)
+  return {
+    lastId: () =>
+      attemptRedis(async () => {
+        const pages = await Promise.all(STREAMS.map((stream) => read(stream, STREAM_START, 1)))
+        const servers = nameServers(pages.map(({ runId }) => runId))
+        return toId(servers, writePositions(pages.map(({ lastId }) => lastId)))
+      }),
+    readAfter: (id, limit) =>
+      attemptRedis(async () => {
+        const [, itsServers, text = ''] = /^(\w+)\.([0-9a-z_-]*)$/.exec(id) ?? []
+        const from = readPositions(text)
+        if (itsServers === undefined || from === undefined) return undefined
+        const pages = await Promise.all(
+          STREAMS.map((stream, at) => read(stream, from[at] ?? STREAM_START, limit + 1)),
+        )
+        const servers = nameServers(pages.map(({ runId }) => runId))
+        if (servers !== itsServers || !pages.every(({ isThere }) => isThere)) return undefined
+        const reached = [...from]
+        const entries = pages.flatMap((page, at) =>
+          page.entries.map((entry) => {
+            reached[at] = entry.id
+            return { ...entry, id: writePositions(reached) }
+          }),
+        )
+        return entries.length > limit ? undefined : toLogged(entries.filter(isOwn), servers)
+      }),
   }
 }
 

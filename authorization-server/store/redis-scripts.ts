@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis'
 import { PUBLISH } from '../../platform/redis/publish-revocation.ts'
+import type { RedisClient } from '../../platform/redis/redis-client.ts'
 
 /**
  * Lua: writes an artifact, its pointers, and its entries in the sets of its grant and account.
@@ -44,18 +44,41 @@ local function write(keys, args)
 end
 `
 
-/** Lua: compare-and-set. Returns 1 to the one caller that consumed the artifact. */
+/**
+ * Lua: compare-and-set. Returns 1 to the one caller that consumed the artifact. Returns a hash tag when the artifact is
+ * in another partition of a Redis Cluster.
+ */
 const USE = `
 local function use(key)
-  if redis.call('EXISTS', key) == 0 then return 0 end
+  local found = redis.call('HMGET', key, 'p', 'g')
+  if found[2] then return found[2] end
+  if not found[1] then return 0 end
   return redis.call('HSETNX', key, 'c', redis.call('TIME')[1])
 end
 `
 
-/** Writes an artifact. KEYS and ARGV: as in {@link WRITE}. */
+/**
+ * Writes an artifact. KEYS and ARGV: as in {@link WRITE}. A further argument: the key may have pointed to another
+ * partition.
+ */
 const UPSERT = `${WRITE}
 write(KEYS, ARGV)
+if ARGV[6] then redis.call('HDEL', KEYS[1], 'g') end
 return 1
+`
+
+/**
+ * Writes the partition of an artifact in the partition of its id. KEYS: artifact key in the partition of the id. ARGV:
+ * hash tag of the partition, seconds to live or ''.
+ * @returns the consumption of an artifact that was in the partition of its id.
+ */
+const POINT = `
+local consumed = redis.call('HGET', KEYS[1], 'c')
+redis.call('HSET', KEYS[1], 'g', ARGV[1])
+redis.call('HDEL', KEYS[1], 'p', 'c')
+local ttl = tonumber(ARGV[2])
+if ttl then redis.call('EXPIRE', KEYS[1], math.max(1, ttl)) else redis.call('PERSIST', KEYS[1]) end
+return consumed
 `
 
 /**
@@ -149,7 +172,7 @@ leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
 `
 
-/** Consumes an artifact. KEYS: artifact. @returns 1 for the one caller that consumed it. */
+/** Consumes an artifact. KEYS: artifact. @returns 1 for the one caller that consumed it, or a tag as in {@link USE}. */
 const CONSUME = `${USE}
 return use(KEYS[1])
 `
@@ -161,7 +184,7 @@ return use(KEYS[1])
  * @returns 1 for the one caller that consumed it. 0: the script wrote nothing.
  */
 const EXCHANGE = `${USE}${WRITE}
-if use(KEYS[1]) == 0 then return 0 end
+if use(KEYS[1]) ~= 1 then return 0 end
 local key, arg = 2, 1
 while arg <= #ARGV do
   local keys, args = {}, {}
@@ -227,6 +250,31 @@ if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3], ARGV[4]) end
 return removed
 `
 
+/** Removes every artifact of a set, and the set. KEYS: set. @returns the number of removed artifacts. */
+const REMOVE_MEMBERS = `
+local removed = 0
+for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do removed = removed + redis.call('DEL', key) end
+redis.call('DEL', KEYS[1])
+return removed
+`
+
+/**
+ * Removes an account whose artifacts are in other partitions, and records that they still exist.
+ * KEYS: account, username, origin set, set of removals. ARGV: id.
+ */
+const BEGIN_REMOVAL = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('SADD', KEYS[4], ARGV[1])
+redis.call('SREM', KEYS[3], ARGV[1])
+return redis.call('DEL', KEYS[1], KEYS[2])
+`
+
+/** Publishes a revocation. KEYS: stream, mark. ARGV: entry, seconds to keep the mark, time of the revocation. */
+const PUBLISH_ALONE = `${PUBLISH}
+publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+return 1
+`
+
 /** Scripts by the name of their command, with the number of KEYS. Without it, the number is the first argument. */
 const SCRIPTS = {
   upsertArtifact: { lua: UPSERT },
@@ -239,15 +287,19 @@ const SCRIPTS = {
   insertAccount: { lua: INSERT_ACCOUNT, numberOfKeys: 3 },
   setAccountField: { lua: SET_ACCOUNT_FIELD, numberOfKeys: 1 },
   removeAccount: { lua: REMOVE_ACCOUNT, numberOfKeys: 6 },
+  pointArtifact: { lua: POINT, numberOfKeys: 1 },
+  removeMembers: { lua: REMOVE_MEMBERS, numberOfKeys: 1 },
+  beginRemoval: { lua: BEGIN_REMOVAL, numberOfKeys: 4 },
+  publishRevocation: { lua: PUBLISH_ALONE, numberOfKeys: 2 },
 }
 
 type RunScript = (...keysAndArguments: readonly (string | number)[]) => Promise<unknown>
 
 /** A Redis client with one command for each script. */
-export type ScriptedRedis = Redis & Readonly<Record<keyof typeof SCRIPTS, RunScript>>
+export type ScriptedRedis = RedisClient & Readonly<Record<keyof typeof SCRIPTS, RunScript>>
 
 /** Defines the scripts as commands. ioredis sends the hash, and the text when Redis does not have the script. */
-export function defineScripts(redis: Redis): ScriptedRedis {
+export function defineScripts(redis: RedisClient): ScriptedRedis {
   for (const [name, script] of Object.entries(SCRIPTS)) redis.defineCommand(name, script)
   return redis as ScriptedRedis
 }

@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis'
 import { isReplyError } from '../../platform/redis/is-reply-error.ts'
+import { ROOT_TAG } from '../../platform/redis/key-layout.ts'
+import type { RedisClient } from '../../platform/redis/redis-client.ts'
 import { StoreError, type StoreErrorReason } from './store.ts'
 
 /**
@@ -24,7 +25,8 @@ export async function attemptRedis<T>(work: () => Promise<T>): Promise<T> {
 function reasonOf(cause: unknown): StoreErrorReason {
   if (!isReplyError(cause)) return 'away'
   const { message } = cause as Error
-  if (message.includes('READONLY')) return 'read_only'
+  if (/READONLY|NOREPLICAS/.test(message)) return 'read_only'
+  if (/CLUSTERDOWN|MASTERDOWN|TRYAGAIN|LOADING/.test(message)) return 'away'
   return message.includes('OOM') ? 'full' : 'failed'
 }
 
@@ -32,7 +34,7 @@ function reasonOf(cause: unknown): StoreErrorReason {
  * Reads the clock that all servers on the store share, in seconds since the epoch.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
-export async function readRedisClock(redis: Redis): Promise<number> {
+export async function readRedisClock(redis: RedisClient): Promise<number> {
   return attemptRedis(async () => Number((await redis.time())[0]))
 }
 
@@ -41,45 +43,61 @@ export async function readRedisClock(redis: Redis): Promise<number> {
  * @returns the seconds by which this process is ahead; negative when it is behind.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
-export async function readClockDifference(redis: Redis): Promise<number> {
+export async function readClockDifference(redis: RedisClient): Promise<number> {
   const sentMs = Date.now()
   const [seconds, microseconds] = await attemptRedis(() => redis.time())
   const middleMs = (sentMs + Date.now()) / 2
   return middleMs / 1_000 - (Number(seconds) + Number(microseconds) / 1_000_000)
 }
 
-/**
- * Hash tag of every key. A Redis Cluster keeps the keys on one shard, so that scripts can use several keys.
- * The cluster therefore adds failover but no capacity.
- */
-const PREFIX = '{scopegate}'
+type RedisKeys = ReturnType<typeof keysOfTag>
 
-/** The keys in Redis. Arguments that derive from ids are hashes. */
-export const REDIS_KEYS = {
-  schema: `${PREFIX}:schema`,
-  probe: `${PREFIX}:write-probe`,
-  artifact: (model: string, idHash: string) => `${PREFIX}:artifact:${model}:${idHash}`,
-  uid: (model: string, uidHash: string) => `${PREFIX}:uid:${model}:${uidHash}`,
-  userCode: (model: string, userCodeHash: string) => `${PREFIX}:user-code:${model}:${userCodeHash}`,
-  /** Sorted set of the artifact keys of a grant, by expiry. */
-  grant: (grantHash: string) => `${PREFIX}:of-grant:${grantHash}`,
-  /** Sorted set of the artifact keys of an account, by expiry. */
-  ofAccount: (accountId: string) => `${PREFIX}:of-account:${accountId}`,
-  /** Sorted set of all artifact keys of a bounded model, by expiry. */
-  bounded: (model: string) => `${PREFIX}:bounded:${model}`,
-  /** Hash from an artifact key to the hash of its network. */
-  sourceOf: (model: string) => `${PREFIX}:source-of:${model}`,
-  /** Sorted set of networks, by number of artifacts. */
-  sources: (model: string) => `${PREFIX}:sources:${model}`,
-  /** Prefix of the key of a list of artifact keys of a network, oldest first; the hash of the network follows. */
-  ofSource: (model: string) => `${PREFIX}:of-source:${model}:`,
-  /** Hash from an artifact key to the hash of its address. */
-  addressOf: (model: string) => `${PREFIX}:address-of:${model}`,
-  /** Prefix of the key of a list of artifact keys of an address, oldest first; the hash of the address follows. */
-  ofAddress: (model: string) => `${PREFIX}:of-address:${model}:`,
-  /** Prefix of the key of a sorted set of addresses of a network, by number of artifacts; the hash of the network follows. */
-  addressesOf: (model: string) => `${PREFIX}:addresses:${model}:`,
-  account: (id: string) => `${PREFIX}:account:${id}`,
-  username: (username: string) => `${PREFIX}:username:${username}`,
-  origin: (origin: string) => `${PREFIX}:accounts:${origin}`,
-} as const
+const keysByTag = new Map<string, RedisKeys>()
+
+/** Returns the keys in Redis of one hash tag. Arguments that derive from ids are hashes. */
+export function redisKeys(tag: string): RedisKeys {
+  let keys = keysByTag.get(tag)
+  if (keys === undefined) {
+    keys = keysOfTag(tag)
+    keysByTag.set(tag, keys)
+  }
+  return keys
+}
+
+function keysOfTag(tag: string) {
+  return {
+    schema: `${tag}:schema`,
+    probe: `${tag}:write-probe`,
+    artifact: (model: string, idHash: string) => `${tag}:artifact:${model}:${idHash}`,
+    uid: (model: string, uidHash: string) => `${tag}:uid:${model}:${uidHash}`,
+    userCode: (model: string, userCodeHash: string) => `${tag}:user-code:${model}:${userCodeHash}`,
+    /** Sorted set of the artifact keys of a grant, by expiry. */
+    grant: (grantHash: string) => `${tag}:of-grant:${grantHash}`,
+    /** Sorted set of the artifact keys of an account, by expiry. */
+    ofAccount: (accountId: string) => `${tag}:of-account:${accountId}`,
+    /** Sorted set of all artifact keys of a bounded model, by expiry. */
+    bounded: (model: string) => `${tag}:bounded:${model}`,
+    /** Hash from an artifact key to the hash of its network. */
+    sourceOf: (model: string) => `${tag}:source-of:${model}`,
+    /** Sorted set of networks, by number of artifacts. */
+    sources: (model: string) => `${tag}:sources:${model}`,
+    /** Prefix of the key of a list of artifact keys of a network, oldest first; the hash of the network follows. */
+    ofSource: (model: string) => `${tag}:of-source:${model}:`,
+    /** Hash from an artifact key to the hash of its address. */
+    addressOf: (model: string) => `${tag}:address-of:${model}`,
+    /** Prefix of the key of a list of artifact keys of an address, oldest first; the hash of the address follows. */
+    ofAddress: (model: string) => `${tag}:of-address:${model}:`,
+    /** Prefix of the key of a sorted set of addresses of a network, by number of artifacts; the hash of the network follows. */
+    addressesOf: (model: string) => `${tag}:addresses:${model}:`,
+    account: (id: string) => `${tag}:account:${id}`,
+    username: (username: string) => `${tag}:username:${username}`,
+    origin: (origin: string) => `${tag}:accounts:${origin}`,
+    /** Set of the ids of accounts whose removal is not complete. Only in a Redis Cluster. */
+    removals: `${tag}:removals`,
+    /** Held by the server that moves the artifacts of schema version 1. Only in a Redis Cluster. */
+    migration: `${tag}:migration`,
+  } as const
+}
+
+/** The keys of a single server, and in a Redis Cluster the keys of the store as a whole. */
+export const REDIS_KEYS = redisKeys(ROOT_TAG)

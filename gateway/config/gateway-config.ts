@@ -1,6 +1,7 @@
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { DrainConfig } from '../../platform/config/drain-schema.ts'
 import type { ManagementAddress } from '../../platform/config/listen-address.ts'
+import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
@@ -94,7 +95,9 @@ export type GatewayConfig = {
   /** Thresholds at which the gateway closes connections and rejects requests. */
   readonly overload: OverloadLimits
   /** State shared among processes; `undefined`: each process has its own. */
-  readonly redis: { readonly url: string } | undefined
+  readonly redis: RedisConnection | undefined
+  /** The Redis in which authorization servers publish revocations; `undefined`: `redis`. */
+  readonly revocationRedis: RedisConnection | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
   /** Settings for troubleshooting. */
   readonly debug: {

@@ -8,8 +8,8 @@ import {
   DurationText,
   FilePath,
   HttpOrigin,
-  SecretText,
 } from '../../platform/diagnostics/schema/value-schemas.ts'
+import { RedisConnectionSchema } from '../../platform/redis/redis-connection.ts'
 import { IssuerSchema } from './issuer-schema.ts'
 import { OverloadFile } from './overload-file.ts'
 import { ResourceSchema } from './resource-schema.ts'
@@ -188,10 +188,12 @@ export const GatewayFile = Type.Object(
     ),
     overload: Type.Optional(OverloadFile),
     redis: Type.Optional(
-      Type.Object(
-        { url: SecretText('URL of Redis: redis://… or rediss://…') },
-        { description: 'state that gateways share: rate limits, introspection results, revocations' },
+      RedisConnectionSchema(
+        'state that gateways share: rate limits, introspection results, used DPoP proofs, revocations',
       ),
+    ),
+    revocationRedis: Type.Optional(
+      RedisConnectionSchema('the Redis of the authorization server with its revocations; default: redis'),
     ),
     websockets: Type.Optional(
       Type.Object(

@@ -20,7 +20,7 @@ import { validateConfig } from './validate.ts'
  * @returns the configuration, and warnings that do not prevent the start.
  * @throws {ConfigError} listing all errors in the readable files:
  * - C1xx: schema errors
- * - C302 to C310: errors across settings and files
+ * - C302 to C311: errors across settings and files
  * - C320 to C323: TLS
  * - C329 to C339: issuers
  * - C340 to C345: resources

@@ -72,6 +72,7 @@ export function toGatewayConfig(
     limits: toLimits(file.limits),
     overload: toOverloadLimits(file.overload),
     redis: file.redis,
+    revocationRedis: file.revocationRedis,
     websockets: {
       maxSessions: file.websockets?.sessions ?? DEFAULTS.websockets.sessions,
       maxSessionsPerCaller: file.websockets?.sessionsPerCaller ?? DEFAULTS.websockets.sessionsPerCaller,

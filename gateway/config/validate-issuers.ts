@@ -193,7 +193,7 @@ export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly
         `events identify subjects by sub, but its tokens by ${subject}`,
         'remove claims.subject or securityEvents',
       )
-    if ((file.workers ?? 1) !== 1 && file.redis === undefined)
+    if ((file.workers ?? 1) !== 1 && (file.revocationRedis ?? file.redis) === undefined)
       return report('an event would reach only one of several workers', 'set redis.url, or set workers to 1')
     return []
   })

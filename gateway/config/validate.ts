@@ -1,6 +1,7 @@
 import type { LocationOf } from '../../platform/config/read-config.ts'
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { findConnectionFaults } from '../../platform/redis/check-connection.ts'
 import { basePathOf } from '../upstreams/base-path-of.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
@@ -28,7 +29,7 @@ export function validateConfig(
   const shownAs = displayPath(gateway.file)
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
   const locationOf = gateway.locationOf ?? (() => wholeFile(shownAs))
-  for (const find of [findUnusableIssuers, findPlainBaseUrl])
+  for (const find of [findUnusableIssuers, findPlainBaseUrl, findUnusableRedis])
     problems.push(...find(gateway.value, locationOf))
   for (const find of [
     findUnusableEvents,
@@ -56,6 +57,17 @@ function findPlainBaseUrl(file: GatewayFile, locationOf: LocationOf): readonly D
       },
     ),
   ]
+}
+
+/** Reports C311 for settings of a Redis that contradict each other. */
+function findUnusableRedis(file: GatewayFile, locationOf: LocationOf): readonly Diagnostic[] {
+  return (['redis', 'revocationRedis'] as const).flatMap((setting) => {
+    const connection = file[setting]
+    if (connection === undefined) return []
+    return findConnectionFaults(connection, setting).map(({ message, hint }) =>
+      diagnostic('C311', message, locationOf([setting]), { hint }),
+    )
+  })
 }
 
 /** Reports C303 for an undefined `authorizationServer.upstream`. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Redis } from 'ioredis'
+import type { RedisClient } from '../../platform/redis/redis-client.ts'
 import type { SharedRedis, UnavailableReason } from '../../platform/redis/shared-redis.ts'
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
@@ -25,7 +25,10 @@ export type SharedLimiter = {
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
 }
 
-/** Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose their length. */
+/**
+ * Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose their length. They have
+ * no hash tag: a Redis Cluster spreads them over its slots.
+ */
 const KEY_PREFIX = 'scopegate:rate:'
 const KEY_HASH_CHARACTERS = 27 // 162 bits
 
@@ -51,7 +54,7 @@ return {1, math.ceil(used), 0}
  * A Redis client with the script as a command. ioredis sends the hash of the script. When Redis lost the script,
  * ioredis sends the text.
  */
-type LimiterRedis = Redis & {
+type LimiterRedis = RedisClient & {
   takeFromLimit(key: string, intervalUs: number, perUs: number): Promise<unknown>
 }
 

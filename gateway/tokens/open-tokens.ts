@@ -2,6 +2,7 @@ import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { optionalCheck, type ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
+import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { TokenCache } from './cache/token-cache.ts'
@@ -33,18 +34,20 @@ const CLOCK: Clock = {
 
 /** Opens everything that validates tokens. The revocation channels are not open yet. */
 export async function openTokens(
-  config: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir' | 'redis' | 'tokenCache'>,
+  config: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir' | 'redis' | 'revocationRedis' | 'tokenCache'>,
   parts: {
     readonly metrics: Metrics
     /** undefined: without Redis. */
     readonly redis: SharedRedis | undefined
+    /** The Redis with the revocations, which can be another one. undefined: without Redis. */
+    readonly revocationRedis: SharedRedis | undefined
     /** Monotonic clock. Milliseconds. */
     readonly tickMs: () => number
     readonly logger: Logger
     readonly failures: FailureLog
   },
 ): Promise<Tokens> {
-  const { metrics, redis, tickMs } = parts
+  const { metrics, redis, revocationRedis, tickMs } = parts
   const { tokenCache } = config
   const channels = createChannels(config, parts)
   const cache = new TokenCache({
@@ -53,6 +56,7 @@ export async function openTokens(
   })
   const shared = sharedLevel(tokenCache, {
     redis,
+    revocationRedis,
     maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(tokenCache, channels, { issuer, sinceClearMs }),
   })
   const issuers = await openIssuers(config, { ...parts, shared })
@@ -127,15 +131,36 @@ function sharedLevel(
   tokenCache: GatewayConfig['tokenCache'],
   parts: {
     readonly redis: SharedRedis | undefined
+    readonly revocationRedis: SharedRedis | undefined
     readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
   },
 ): IssuerClientOptions['shared'] {
-  const { redis, maxAgeMs } = parts
-  if (redis === undefined || !tokenCache.shared) return undefined
+  const { redis, revocationRedis, maxAgeMs } = parts
+  if (redis === undefined || revocationRedis === undefined || !tokenCache.shared) return undefined
   return {
     redis,
-    isRevoked: (caller) => isMarkedRevoked(redis.redis, caller),
+    isRevoked:
+      revocationRedis === redis
+        ? (caller) => isMarkedRevoked(redis.redis, caller)
+        : (caller) => isMarkedElsewhere(revocationRedis, caller),
     maxTtlMs: tokenCache.maxTtlMs,
     maxAgeMs,
+  }
+}
+
+/**
+ * Checks the revocation mark in another Redis than the one with the shared token status. Its failures open its own
+ * circuit.
+ * @throws by rejection, when that Redis is unavailable: the gateway then introspects the token.
+ */
+async function isMarkedElsewhere(revocationRedis: SharedRedis, caller: Caller): Promise<boolean> {
+  if (revocationRedis.unavailableReason() !== undefined) throw new Error('revocationRedis is unavailable')
+  try {
+    const isRevoked = await isMarkedRevoked(revocationRedis.redis, caller)
+    revocationRedis.succeeded()
+    return isRevoked
+  } catch (error) {
+    revocationRedis.failed()
+    throw error
   }
 }

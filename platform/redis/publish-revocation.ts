@@ -1,6 +1,14 @@
-import type { Redis } from 'ioredis'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
-import { REVOCATION_FIELD, REVOCATION_STREAM, relayedKey, revokedKey } from './revocation-keys.ts'
+import { layoutOf } from './key-layout.ts'
+import type { RedisClient } from './redis-client.ts'
+import {
+  REVOCATION_CHANNEL,
+  REVOCATION_FIELD,
+  REVOCATION_STREAM,
+  relayedKey,
+  revocationStream,
+  revokedKey,
+} from './revocation-keys.ts'
 
 /**
  * Maximum number of entries. Redis deletes the oldest entries. A slow reader whose next entry was deleted starts again.
@@ -17,7 +25,8 @@ const MARGIN_SECONDS = 300
 /**
  * Lua: adds a revocation to the stream and sets a mark for the revoked name, which expires after `seconds`. Deletes
  * entries by age, and above a maximum number. Uses the clock of Redis, because the clocks of replicas can differ. `at`
- * is the time of the revocation in seconds. Default: now.
+ * is the time of the revocation in seconds. Default: now. In a Redis Cluster, a message wakes the followers, which
+ * cannot wait for several streams. Without permission for the channel, followers find the entry within a second.
  */
 export const PUBLISH = `
 local function publish(stream, mark, entry, seconds, at)
@@ -26,6 +35,7 @@ local function publish(stream, mark, entry, seconds, at)
   redis.call('XADD', stream, 'MAXLEN', '~', ${MAX_ENTRIES}, '*', '${REVOCATION_FIELD}', entry)
   redis.call('XTRIM', stream, 'MINID', '~', string.format('%d', oldest * 1000))
   redis.call('SET', mark, at or now, 'EX', seconds)
+  if stream ~= '${REVOCATION_STREAM}' then redis.pcall('PUBLISH', '${REVOCATION_CHANNEL}', stream) end
 end
 `
 
@@ -54,7 +64,7 @@ return 1
  * Cost: one round trip for each revoked name (grant, token or subject).
  */
 export async function relayRevocation(
-  redis: Redis,
+  redis: RedisClient,
   revocation: Revocation & { readonly issuer: string },
   nowSeconds: number,
 ): Promise<void> {
@@ -66,12 +76,13 @@ export async function relayRevocation(
   for (const [kind, name] of Object.entries({ grant, token, subject })) {
     if (name === undefined) continue
     const one = { ...revocation, atSeconds: at, grant: undefined, token: undefined, subject: undefined }
+    const tag = layoutOf(redis).tagOf(name)
     await redis.eval(
       RELAY,
       3,
-      REVOCATION_STREAM,
-      revokedKey(kind as 'grant', name),
-      relayedKey(revocation.issuer, kind as 'grant', name),
+      revocationStream(tag),
+      revokedKey(kind as 'grant', name, tag),
+      relayedKey(revocation.issuer, kind as 'grant', name, tag),
       writeRevocation({ ...one, [kind]: name }),
       seconds,
       at,

@@ -1,6 +1,6 @@
-import type { Redis } from 'ioredis'
 import { type Revocation, readRevocation } from '../../oauth/revocation.ts'
 import { isReplyError } from './is-reply-error.ts'
+import type { RedisClient } from './redis-client.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from './revocation-keys.ts'
 
 /** An entry of the stream. `revocation` is undefined when the entry cannot be parsed. */
@@ -9,19 +9,19 @@ export type RevocationEntry = { readonly id: string; readonly revocation: Revoca
 /** The ID before the first entry. */
 export const STREAM_START = '0-0'
 
-export async function readLastId(redis: Redis): Promise<string> {
+export async function readLastId(redis: RedisClient): Promise<string> {
   const [entry] = await redis.xrevrange(REVOCATION_STREAM, '+', '-', 'COUNT', 1)
   return entry?.[0] ?? STREAM_START
 }
 
 /** Returns true when the stream still contains the entry, and therefore all later entries. */
-export async function hasEntry(redis: Redis, id: string): Promise<boolean> {
+export async function hasEntry(redis: RedisClient, id: string): Promise<boolean> {
   return (await redis.xrange(REVOCATION_STREAM, id, id, 'COUNT', 1)).length === 1
 }
 
 /** Returns the entries after `id` without waiting. */
 export async function readEntriesAfter(
-  redis: Redis,
+  redis: RedisClient,
   id: string,
   count: number,
 ): Promise<readonly RevocationEntry[]> {
@@ -30,7 +30,7 @@ export async function readEntriesAfter(
 
 /** Returns the entries after `id`. Waits at most `waitMs` milliseconds for the first one. */
 export async function awaitEntriesAfter(
-  redis: Redis,
+  redis: RedisClient,
   id: string,
   { count, waitMs }: { readonly count: number; readonly waitMs: number },
 ): Promise<readonly RevocationEntry[]> {
@@ -39,7 +39,7 @@ export async function awaitEntriesAfter(
 }
 
 /** Returns the ID of the Redis server process. After a change of the ID, Redis can have lost acknowledged writes. */
-export async function readRunId(redis: Redis): Promise<string | undefined> {
+export async function readRunId(redis: RedisClient): Promise<string | undefined> {
   try {
     return /^run_id:(\w+)/m.exec(await redis.info('server'))?.[1]
   } catch (error) {
@@ -49,7 +49,9 @@ export async function readRunId(redis: Redis): Promise<string | undefined> {
   }
 }
 
-function toEntries(reply: readonly (readonly [string, readonly string[]])[]): readonly RevocationEntry[] {
+export function toEntries(
+  reply: readonly (readonly [string, readonly string[]])[],
+): readonly RevocationEntry[] {
   return reply.map(([id, fields]) => {
     const at = fields.indexOf(REVOCATION_FIELD)
     return { id, revocation: at % 2 === 0 ? readRevocation(fields[at + 1] ?? '') : undefined }

@@ -1,83 +1,114 @@
 import type { Redis } from 'ioredis'
-import { BootError } from '../diagnostics/boot-error.ts'
 import type { Logger } from '../logging/logger.ts'
+import { connectCluster } from './cluster.ts'
+import {
+  COMMAND_TIMEOUT_MS,
+  CONNECT_TIMEOUT_MS,
+  type ConnectOptions,
+  HANDSHAKE_TIMEOUT_MS,
+  RECONNECT_FAILOVER_MS,
+  type RedisClient,
+  SILENCE_MS,
+} from './redis-client.ts'
+import { parseAddress } from './redis-connection.ts'
+import { openRedisCredentials, useCredentials } from './redis-credentials.ts'
+import { type ConnectionName, explainFailure, isTemporary, nameConnection } from './redis-failure.ts'
 
-const CONNECT_TIMEOUT_MS = 2_000
-const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
-const HANDSHAKE_TIMEOUT_MS = 1_000 // a starting process is busy, and commandTimeoutMs can be too short
-const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
-const RECONNECT_MIN_MS = 2_000 // a gateway has two connections: together one attempt per second
-const RECONNECT_MAX_MS = 10_000
+const RECONNECT_MS = 1_000
+const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections: together one attempt per second
 
 /** Shortest time between two reconnections because of a replica. Each reconnection starts after `LEAVE_REPLICA_MS`. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
 const LEAVE_REPLICA_MS = 50
 
+/** Keys of every layout begin with this hash tag or have a tag that begins with the same text. */
+const PROBE_KEY = '{scopegate}:schema'
+
+/**
+ * Connects to a server, through Sentinels, or to a Redis Cluster.
+ * @throws {BootError} like {@link connectRedis}.
+ */
+export function openRedis(options: ConnectOptions): Promise<RedisClient> {
+  return options.cluster === undefined ? connectRedis(options) : connectCluster(options)
+}
+
 /**
  * Connects to one Redis. Without a connection, commands fail immediately instead of queueing. The client reconnects
  * automatically and does not resend pending commands. If the server has become a replica (`READONLY`), the client
- * reconnects to the address, which leads to the new primary after a failover.
- * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED, and ERR_REDIS_UNREACHABLE unless `mayBeAway`. The messages do
- * not contain the password.
+ * reconnects. Its address, or Sentinel, leads to the new primary after a failover.
+ * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_FILE, ERR_REDIS_REFUSED, ERR_REDIS_TLS, ERR_REDIS_SENTINEL,
+ * ERR_REDIS_CLUSTER_NODE, and ERR_REDIS_UNREACHABLE unless `mayBeAway`. The messages contain no secret.
  */
-export async function connectRedis(options: {
-  readonly url: string
-  readonly logger?: Pick<Logger, 'warn' | 'info'>
-  /** Longest wait for a response. Milliseconds. */
-  readonly commandTimeoutMs?: number
-  /** Redis is optional: the process starts without it and connects when Redis is available. */
-  readonly mayBeAway?: boolean
-}): Promise<Redis> {
-  const where = describeRedisUrl(options.url)
-  const mayBeAway = options.mayBeAway ?? false
-  // Loads the client only for a process that uses Redis.
-  const { Redis: Client } = await import('ioredis')
+export async function connectRedis(options: ConnectOptions): Promise<Redis> {
+  const { sentinel, url = '', tls, mayBeAway = false, setting = 'redis' } = options
+  const name = nameConnection(options, setting)
+  const credentials = openRedisCredentials(options, setting)
+  const delayMs = reconnectDelayOf(sentinel !== undefined, mayBeAway)
   const replica = createReplicaExit(() => performance.now())
-  const redis = new Client(options.url, {
+  const common = {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: HANDSHAKE_TIMEOUT_MS,
-    ...(mayBeAway ? { socketTimeout: SILENCE_MS } : {}),
+    ...(mayBeAway || sentinel !== undefined ? { socketTimeout: SILENCE_MS } : {}),
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: mayBeAway ? reconnectDelayMs : () => null,
-    reconnectOnError: (error) => replica.mustLeave(error),
-  })
+    retryStrategy: mayBeAway ? delayMs : () => null,
+    reconnectOnError: (error: Error) => replica.mustLeave(error),
+  }
+  // Loads the client only for a process that uses Redis.
+  const { Redis: Client } = await import('ioredis')
+  const redis =
+    sentinel === undefined
+      ? new Client(url, common)
+      : new Client({
+          ...common,
+          name: sentinel.name,
+          sentinels: sentinel.addresses.map(parseAddress),
+          sentinelRetryStrategy: () => null,
+          sentinelCommandTimeout: HANDSHAKE_TIMEOUT_MS,
+          enableTLSForSentinelMode: tls !== undefined,
+        })
+  useCredentials(redis, credentials)
   let lastError: unknown
-  redis.on('error', (error: unknown) => {
+  const keepError = (error: unknown): void => {
     lastError = error
+  }
+  redis.on('error', keepError)
+  // The error that follows says only that no Sentinel was usable.
+  let sentinelError: unknown
+  redis.on('sentinelError', (error: unknown) => {
+    sentinelError = error
   })
   try {
     await redis.connect()
     await redis.ping()
+    await findOwnSlot(redis)
   } catch (error) {
-    const failure = explain(where, lastError ?? error)
-    if (!mayBeAway || failure.code !== 'ERR_REDIS_UNREACHABLE') {
+    const failure = explainFailure(name, sentinelError ?? lastError ?? error)
+    if (!mayBeAway || !isTemporary(failure)) {
       redis.disconnect()
       throw failure
     }
-    options.logger?.warn({ event: 'redis_unreachable', redis: where, code: failure.code }, failure.message)
+    options.logger?.warn(
+      { event: 'redis_unreachable', redis: name.where, code: failure.code },
+      failure.message,
+    )
   }
   useTimeout(redis, options.commandTimeoutMs ?? COMMAND_TIMEOUT_MS)
-  reconnectFromNowOn(redis, { where, logger: options.logger, replica })
+  reconnectFromNowOn(redis, { name, logger: options.logger, replica, delayMs })
   return redis
 }
 
-/**
- * Formats the address of a Redis for logs and messages: host, port and database, never user or password.
- * @throws {BootError} ERR_REDIS_URL when it is not a redis:// or rediss:// address.
- */
-export function describeRedisUrl(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed === undefined || !['redis:', 'rediss:'].includes(parsed.protocol) || parsed.hostname === '')
-    throw new BootError(
-      'ERR_REDIS_URL',
-      'redis.url (REDIS_URL) is not an address of the form redis://host:6379 or rediss://host:6379.',
-      { exitCode: 3 },
-    )
-  const database = parsed.pathname.length > 1 ? parsed.pathname : ''
-  return `${parsed.protocol}//${parsed.hostname}:${parsed.port || '6379'}${database}`
+/** @throws {ReplyError} `MOVED` when the server is a node of a Redis Cluster that does not serve the keys. */
+async function findOwnSlot(redis: Redis): Promise<void> {
+  try {
+    await redis.exists(PROBE_KEY)
+  } catch (error) {
+    // The user of a Redis for volatile data may have no permission for this key.
+    if (error instanceof Error && error.message.startsWith('NOPERM')) return
+    throw error
+  }
 }
 
 /** Applies the command timeout after the handshake of each connection. */
@@ -95,17 +126,20 @@ function useTimeout(redis: Redis, commandTimeoutMs: number): void {
 function reconnectFromNowOn(
   redis: Redis,
   {
-    where,
+    name: { where },
     logger,
     replica,
+    delayMs,
   }: {
-    readonly where: string
+    readonly name: ConnectionName
     readonly logger: Pick<Logger, 'warn' | 'info'> | undefined
     readonly replica: ReplicaExit
+    readonly delayMs: () => number
   },
 ): void {
   redis.options.retryStrategy = (attempt) =>
-    attempt === 1 && replica.isLeaving() ? LEAVE_REPLICA_MS : reconnectDelayMs(attempt)
+    attempt === 1 && replica.isLeaving() ? LEAVE_REPLICA_MS : delayMs()
+  redis.options.sentinelRetryStrategy = delayMs
   let away = redis.status !== 'ready'
   redis.on('close', () => {
     if (replica.onClose() || away) return
@@ -117,6 +151,8 @@ function reconnectFromNowOn(
     away = false
     logger?.info({ event: 'redis_back', redis: where }, 'redis connection is back')
   })
+  // Without any Sentinel, the client does not retry its first connection.
+  if (redis.status === 'end') redis.connect().catch(() => undefined)
 }
 
 /** State of the reconnection after a server has become a replica. */
@@ -156,22 +192,7 @@ function createReplicaExit(nowMs: () => number): ReplicaExit {
   }
 }
 
-function reconnectDelayMs(attempt: number): number {
-  return Math.min(RECONNECT_MIN_MS * attempt, RECONNECT_MAX_MS)
-}
-
-function explain(where: string, cause: unknown): BootError {
-  const reply = cause instanceof Error ? cause.message : String(cause)
-  if (/^(NOAUTH|WRONGPASS|ERR AUTH|NOPERM)/.test(reply))
-    return new BootError(
-      'ERR_REDIS_REFUSED',
-      `Redis at ${where} rejected the credentials (${reply.split(' ', 1)[0]}). Check user and password in redis.url (REDIS_URL).`,
-      { cause },
-    )
-  const reason = (cause as NodeJS.ErrnoException).code ?? reply
-  return new BootError(
-    'ERR_REDIS_UNREACHABLE',
-    `Redis at ${where} cannot be reached (${reason}). Start it, or correct redis.url (REDIS_URL).`,
-    { cause },
-  )
+function reconnectDelayOf(hasSentinels: boolean, mayBeAway: boolean): () => number {
+  if (hasSentinels) return () => RECONNECT_FAILOVER_MS
+  return () => (mayBeAway ? RECONNECT_OPTIONAL_MS : RECONNECT_MS)
 }

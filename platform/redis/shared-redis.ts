@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis'
 import { CircuitBreaker } from '../circuit-breaker.ts'
 import type { Logger } from '../logging/logger.ts'
-import { connectRedis } from './redis.ts'
+import { openRedis } from './redis.ts'
+import type { ConnectOptions, RedisClient } from './redis-client.ts'
 
 /** Reason for not using Redis. The reason is a metric label, so the set of values is fixed. */
 export type UnavailableReason = 'away' | 'open'
@@ -11,7 +11,7 @@ export type UnavailableReason = 'away' | 'open'
  * `send()` share the circuit breaker.
  */
 export type SharedRedis = {
-  readonly redis: Redis
+  readonly redis: RedisClient
   /** Undefined: use Redis, and report the outcome. Otherwise use the fallback without waiting. */
   unavailableReason(): UnavailableReason | undefined
   succeeded(): void
@@ -39,18 +39,19 @@ const NO_TIMEOUT_MS = 60_000
 
 /**
  * Connects to Redis. The gateway also starts without Redis, and connects when Redis is available.
- * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_REFUSED: the setting is wrong.
+ * @throws {BootError} like openRedis with `mayBeAway`: the setting is wrong.
  */
-export async function openSharedRedis(options: {
-  readonly url: string
-  readonly logger: Logger
-  /** A monotonic clock, in milliseconds. */
-  readonly tickMs: () => number
-  /** Longest wait for a response. Default: 75. Milliseconds. */
-  readonly commandTimeoutMs?: number
-}): Promise<SharedRedis> {
-  const { url, logger, tickMs, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
-  const redis = await connectRedis({ url, logger, commandTimeoutMs, mayBeAway: true })
+export async function openSharedRedis(
+  options: Omit<ConnectOptions, 'mayBeAway'> & {
+    readonly logger: Logger
+    /** A monotonic clock, in milliseconds. */
+    readonly tickMs: () => number
+    /** Longest wait for a response. Default: 75. Milliseconds. */
+    readonly commandTimeoutMs?: number
+  },
+): Promise<SharedRedis> {
+  const { logger, tickMs, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
+  const redis = await openRedis({ ...options, commandTimeoutMs, mayBeAway: true })
   const { Command } = await import('ioredis')
   const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) =>
     isClosed

@@ -35,7 +35,22 @@ dataDir {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: folder o
 store: the store of clients, grants and tokens
 store.type {"enum":["sqlite","redis","postgres"]}: sqlite, redis or postgres
 redis?: only for store.type: redis
-redis?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: redis://… or rediss://…
+redis?.url? {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: URL of one server: redis://… or rediss://…
+redis?.sentinel?: Sentinels that name the primary
+redis?.sentinel?.name {"type":"string","minLength":1,"maxLength":256}: name of the primary at the Sentinels
+redis?.sentinel?.addresses {"minItems":1,"maxItems":100,"uniqueItems":true}: addresses of the Sentinels
+redis?.sentinel?.addresses[] {"type":"string","maxLength":300,"pattern":"^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$","x-is":"a host and a port such as redis-0.example.com:6379"}: host and port
+redis?.sentinel?.username? {"type":"string","minLength":1,"maxLength":256}: ACL user at the Sentinels
+redis?.sentinel?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password at the Sentinels
+redis?.cluster?: a Redis Cluster
+redis?.cluster?.addresses {"minItems":1,"maxItems":100,"uniqueItems":true}: addresses of some nodes; the cluster names the others
+redis?.cluster?.addresses[] {"type":"string","maxLength":300,"pattern":"^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$","x-is":"a host and a port such as redis-0.example.com:6379"}: host and port
+redis?.username? {"type":"string","minLength":1,"maxLength":256}: ACL user
+redis?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password, read again at each connection
+redis?.tls?: TLS to Redis and to Sentinels; with url, the URL begins with rediss://
+redis?.tls?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates; without it, public CAs
+redis?.tls?.certFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the client certificate
+redis?.tls?.keyFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the key of the client certificate
 postgres?: only for store.type: postgres
 postgres?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: postgres://user@host:5432/database
 postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads it at each new connection

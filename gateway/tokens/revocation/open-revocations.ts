@@ -33,7 +33,7 @@ export function createRevoke({ tokenValidator, sessions, metrics }: TokenState) 
 
 /** Creates the revocation channels of every configured issuer. */
 export function createChannels(
-  config: Pick<GatewayConfig, 'issuers' | 'redis'>,
+  config: Pick<GatewayConfig, 'issuers' | 'redis' | 'revocationRedis'>,
   parts: { readonly logger: Logger; readonly failures: FailureLog },
 ): RevocationChannels {
   return createRevocationChannels({
@@ -45,7 +45,10 @@ export function createChannels(
           ? undefined
           : { ...introspection, url: revocations, ca },
     })),
-    redis: config.redis,
+    redis:
+      config.revocationRedis === undefined
+        ? config.redis
+        : { ...config.revocationRedis, setting: 'revocationRedis' },
     random: Math.random,
     tickMs: () => performance.now(),
     nowSeconds: () => Date.now() / 1_000,

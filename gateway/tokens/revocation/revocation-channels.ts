@@ -1,12 +1,11 @@
 import type { Revocation } from '../../../oauth/revocation.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import {
-  followRedisRevocations,
-  type RedisFollower,
-} from '../../../platform/redis/follow-redis-revocations.ts'
+import { followRedisRevocations } from '../../../platform/redis/follow-redis-revocations.ts'
+import type { RedisFollower } from '../../../platform/redis/follower.ts'
 import { isReplyError } from '../../../platform/redis/is-reply-error.ts'
 import { relayRevocation } from '../../../platform/redis/publish-revocation.ts'
+import type { RedisConnection, RedisSetting } from '../../../platform/redis/redis-connection.ts'
 import { publisherKey } from '../../../platform/redis/revocation-keys.ts'
 import {
   type RevocationsOptions,
@@ -23,7 +22,7 @@ export type RevocationChannelsOptions = {
     readonly stream: Pick<RevocationsOptions, 'url' | 'clientId' | 'clientSecret' | 'ca'> | undefined
   }[]
   /** The Redis in which authorization servers publish revocations. */
-  readonly redis: { readonly url: string } | undefined
+  readonly redis: (RedisConnection & { readonly setting?: RedisSetting }) | undefined
   readonly logger: Logger
   readonly failures: FailureLog
   readonly random: () => number
@@ -87,11 +86,14 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
   let redisAliveAtMs = Number.NEGATIVE_INFINITY
   let isUnknown = options.redis !== undefined
 
-  function followRedis(url: string, { onRevoked, onGap }: RevocationListener): Promise<RedisFollower> {
+  function followRedis(
+    connection: RedisConnection,
+    { onRevoked, onGap }: RevocationListener,
+  ): Promise<RedisFollower> {
     const keys = issuers.map(({ issuer }) => publisherKey(issuer))
     let isLost = false
     return followRedisRevocations({
-      url,
+      ...connection,
       fromStart: true,
       onEntries(entries) {
         const revocations = entries.flatMap(({ revocation }) =>
@@ -160,7 +162,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
 
   return {
     async open(listener) {
-      if (options.redis !== undefined) followers.push(await followRedis(options.redis.url, listener))
+      if (options.redis !== undefined) followers.push(await followRedis(options.redis, listener))
       subscribe(listener)
     },
     isConfigured,

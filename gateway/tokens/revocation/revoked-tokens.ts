@@ -1,6 +1,7 @@
-import type { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import type { Revocation } from '../../../oauth/revocation.ts'
+import { layoutOf, ONE_SLOT } from '../../../platform/redis/key-layout.ts'
+import type { RedisClient } from '../../../platform/redis/redis-client.ts'
 import { revokedKey } from '../../../platform/redis/revocation-keys.ts'
 import { revocationName } from '../../../platform/revocation-name.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
@@ -134,13 +135,18 @@ function chainOf(first: RevocationEntry | undefined): readonly RevocationEntry[]
  * this process may not have received the revocation. The revocation and its mark are written in one step. Cost: one
  * round trip.
  */
-export async function isMarkedRevoked(redis: Pick<Redis, 'mget'>, caller: Caller): Promise<boolean> {
+export async function isMarkedRevoked(redis: RedisClient, caller: Caller): Promise<boolean> {
   const { issuer, grant, tokenId, subject, issuedAtSeconds } = caller
-  const [ofGrant, ofToken, ofSubject] = await redis.mget(
-    revokedKey('grant', grant ?? '-'),
-    revokedKey('token', tokenId ?? '-'),
-    revokedKey('subject', subject === undefined ? '-' : revocationName(issuer, subject)),
-  )
+  const layout = layoutOf(redis)
+  const names = [
+    ['grant', grant ?? '-'],
+    ['token', tokenId ?? '-'],
+    ['subject', subject === undefined ? '-' : revocationName(issuer, subject)],
+  ] as const
+  const keys = names.map(([kind, name]) => revokedKey(kind, name, layout.tagOf(name)))
+  // In a Redis Cluster, the marks are in several partitions.
+  const [ofGrant, ofToken, ofSubject] =
+    layout === ONE_SLOT ? await redis.mget(keys) : await Promise.all(keys.map((key) => redis.get(key)))
   if (typeof ofGrant === 'string' || typeof ofToken === 'string') return true
   return typeof ofSubject === 'string' && !(Number(issuedAtSeconds ?? 0) > Number(ofSubject))
 }

@@ -24,5 +24,7 @@ t.test('the keys in Redis are exactly these, because servers of several versions
     account: '{scopegate}:account:A',
     username: '{scopegate}:username:A',
     origin: '{scopegate}:accounts:A',
+    removals: '{scopegate}:removals',
+    migration: '{scopegate}:migration',
   })
 })

@@ -21,11 +21,14 @@ t.teardown(async () => {
 async function open(t: Test, on: TestRedis = server, lines: unknown[] = []): Promise<Store> {
   await redis.flushall()
   const write = (...line: unknown[]) => void lines.push(line)
-  const store = await openRedisStore(on.url, {
-    ...WHOSE,
-    nowSeconds: () => 1_000,
-    logger: { warn: write, info: write },
-  })
+  const store = await openRedisStore(
+    { url: on.url },
+    {
+      ...WHOSE,
+      nowSeconds: () => 1_000,
+      logger: { warn: write, info: write },
+    },
+  )
   t.teardown(() => store.close())
   return store
 }
@@ -45,17 +48,17 @@ t.test('a new database gets its schema version, and the probe writes a key that 
 
 t.test('a newer schema and a read-only Redis are explained', async (t) => {
   await open(t)
-  await redis.set('{scopegate}:schema', '2')
+  await redis.set('{scopegate}:schema', '3')
   const options = { ...WHOSE, nowSeconds: () => 1_000 }
-  await t.rejects(openRedisStore(server.url, options), {
+  await t.rejects(openRedisStore({ url: server.url }, options), {
     name: 'BootError',
     code: 'ERR_STORE_TOO_NEW',
     exitCode: 1,
-    message: `Redis at redis://127.0.0.1:${server.port} has schema version 2; this program supports versions up to 1. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
+    message: `Redis at redis://127.0.0.1:${server.port} has schema version 3; this program supports versions up to 2. Start the newer Scopegate that wrote it, or name another database in redis.url (REDIS_URL).`,
   })
   await redis.set('{scopegate}:schema', '1')
   await redis.replicaof('127.0.0.1', '1')
-  await t.rejects(openRedisStore(server.url, options), {
+  await t.rejects(openRedisStore({ url: server.url }, options), {
     code: 'ERR_REDIS_READ_ONLY',
     exitCode: 1,
     message: `Redis at redis://127.0.0.1:${server.port} rejects writes (READONLY You can't write against a read only replica.). Name the primary, and give the user write access to keys that begin with {scopegate}.`,

@@ -4,7 +4,7 @@ import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { REDIS_KEYS } from '../../../authorization-server/store/redis.ts'
 import { openRedisStore } from '../../../authorization-server/store/redis-store.ts'
-import { describeRedisUrl } from '../../../platform/redis/redis.ts'
+import { describeRedisUrl } from '../../../platform/redis/redis-failure.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { until } from '../../fixtures/until.ts'
@@ -26,7 +26,7 @@ t.test('openStore() rejects redis without a URL', async (t) => {
 
 t.test('an unreachable Redis is a start-up error that does not contain the password', async (t) => {
   const port = await quietPort()
-  await t.rejects(openRedisStore(`redis://:s3cret@127.0.0.1:${port}`, clock), {
+  await t.rejects(openRedisStore({ url: `redis://:s3cret@127.0.0.1:${port}` }, clock), {
     code: 'ERR_REDIS_UNREACHABLE',
     message: new RegExp(
       `^Redis at redis://127.0.0.1:${port} cannot be reached \\(ECONNREFUSED\\)\\. Start it`,
@@ -38,8 +38,12 @@ t.test('a wrong password is a start-up error that does not contain the password'
   const server = await startRedis({ folder: t.testdir(), password: 'right' })
   t.teardown(() => server.stop())
   for (const url of [`redis://:s3cret@127.0.0.1:${server.port}`, `redis://127.0.0.1:${server.port}`])
-    await t.rejects(openRedisStore(url, clock), { code: 'ERR_REDIS_REFUSED', message: /^(?!.*s3cret)/ }, url)
-  await (await openRedisStore(server.url, clock)).close()
+    await t.rejects(
+      openRedisStore({ url }, clock),
+      { code: 'ERR_REDIS_REFUSED', message: /^(?!.*s3cret)/ },
+      url,
+    )
+  await (await openRedisStore({ url: server.url }, clock)).close()
 })
 
 t.test('a newer schema and a read-only replica are start-up errors', async (t) => {
@@ -48,14 +52,17 @@ t.test('a newer schema and a read-only replica are start-up errors', async (t) =
   const redis = new Redis(server.url)
   t.teardown(() => redis.disconnect())
   await redis.set('{scopegate}:schema', '99')
-  await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_STORE_TOO_NEW', message: /version 99/ })
+  await t.rejects(openRedisStore({ url: server.url }, clock), {
+    code: 'ERR_STORE_TOO_NEW',
+    message: /version 99/,
+  })
   await redis.replicaof('127.0.0.1', '1')
-  await t.rejects(openRedisStore(server.url, clock), { code: 'ERR_REDIS_READ_ONLY' })
+  await t.rejects(openRedisStore({ url: server.url }, clock), { code: 'ERR_REDIS_READ_ONLY' })
 })
 
 t.test('the claim of an ID expires in Redis, so that used IDs do not fill the memory', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
-  const store = await openRedisStore(server.url, clock)
+  const store = await openRedisStore({ url: server.url }, clock)
   const redis = new Redis(server.url)
   t.teardown(async () => {
     await store.close()
@@ -73,7 +80,7 @@ t.test('the claim of an ID expires in Redis, so that used IDs do not fill the me
 
 t.test('an artifact with a short lifetime does not shorten the lifetime of the bound records', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
-  const store = await openRedisStore(server.url, clock)
+  const store = await openRedisStore({ url: server.url }, clock)
   const redis = new Redis(server.url)
   t.teardown(async () => {
     await store.close()
@@ -92,7 +99,7 @@ t.test('an artifact with a short lifetime does not shorten the lifetime of the b
 
 t.test('upsertBounded() evicts when an earlier server left a count without artifacts', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
-  const store = await openRedisStore(server.url, clock)
+  const store = await openRedisStore({ url: server.url }, clock)
   const redis = new Redis(server.url)
   t.teardown(async () => {
     await store.close()
@@ -118,7 +125,7 @@ t.test('revokes and publishes again a revocation that Redis lost', async (t) => 
   const first = await startRedis({ folder })
   const lines: Record<string, unknown>[] = []
   const write = (line: object) => void lines.push({ ...line })
-  const store = await openRedisStore(first.url, { ...clock, logger: { warn: write, info: write } })
+  const store = await openRedisStore({ url: first.url }, { ...clock, logger: { warn: write, info: write } })
   t.teardown(() => store.close())
   const told: unknown[] = []
   await store.revocations.follow({
@@ -152,19 +159,22 @@ t.test('calls fail immediately while Redis is unreachable, and succeed after it 
   const log: string[] = []
   const lost = Promise.withResolvers<void>()
   const back = Promise.withResolvers<void>()
-  const store = await openRedisStore(first.url, {
-    ...clock,
-    logger: {
-      warn: (_fields: unknown, message?: unknown) => {
-        log.push(String(message))
-        lost.resolve()
-      },
-      info: (_fields: unknown, message?: unknown) => {
-        log.push(String(message))
-        back.resolve()
+  const store = await openRedisStore(
+    { url: first.url },
+    {
+      ...clock,
+      logger: {
+        warn: (_fields: unknown, message?: unknown) => {
+          log.push(String(message))
+          lost.resolve()
+        },
+        info: (_fields: unknown, message?: unknown) => {
+          log.push(String(message))
+          back.resolve()
+        },
       },
     },
-  })
+  )
   t.teardown(() => store.close())
   await store.probe()
   await first.stop()

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { writeRevocation } from '../../../oauth/revocation.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { followRedisRevocations } from '../../../platform/redis/follow-redis-revocations.ts'
+import type { RedisClient } from '../../../platform/redis/redis-client.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from '../../../platform/redis/revocation-keys.ts'
 import { aRevocation } from '../../fixtures/a-revocation.ts'
 import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
@@ -253,7 +254,7 @@ t.test(
     await revoke('a')
     const events: unknown[] = []
     const runIds: unknown[] = []
-    const connections: Redis[] = []
+    const connections: RedisClient[] = []
     const logger = createLogger(
       { level: 'info', service: 'test' },
       { write: (line) => events.push(JSON.parse(line).event) },

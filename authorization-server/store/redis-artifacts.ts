@@ -1,0 +1,271 @@
+import { type KeyLayout, layoutOf, ROOT_TAG } from '../../platform/redis/key-layout.ts'
+import { revocationStream, revokedKey } from '../../platform/redis/revocation-keys.ts'
+import { type ArtifactRecord, fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
+import { attemptRedis, readRedisClock, redisKeys } from './redis.ts'
+import type { ScriptedRedis } from './redis-scripts.ts'
+import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
+import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
+
+/** The artifacts of all models. */
+export type RedisArtifacts = Pick<Store, 'exchange'> & {
+  /** @param onEnded receives the hash of each grant that the store ended. */
+  ofModel(model: string, onEnded: (grant: string) => void): ArtifactStore
+  /** @returns the number of removed artifacts. */
+  endGrant(grant: string): Promise<number>
+  /** Writes an artifact of another layout. Its id is known only as a hash. */
+  restore(write: Omit<ArtifactWrite, 'id'>, idHash: string): Promise<void>
+}
+
+/**
+ * Models of unfinished authorization requests. Their scripts use the records of all networks, so all of them have one
+ * tag. Their number is bounded.
+ */
+export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
+
+/** An artifact as the arguments of the write script, and its partition. */
+type PlacedWrite = {
+  readonly tag: string
+  readonly record: ArtifactRecord
+  readonly keys: readonly string[]
+  readonly args: readonly (string | number)[]
+}
+
+/**
+ * Creates the artifact stores. In a Redis Cluster, the artifacts of a grant are in the partition of the grant, and all
+ * others in the partition of their id. If the two differ, the partition of the id contains a pointer: a hash with the
+ * tag of the other partition in field `g`. The pointer is written before the artifact, with the same expiry. A pointer
+ * without an artifact does no harm.
+ * Cost: one round trip per operation, two for findByUid and findByUserCode. In a Redis Cluster one more for artifacts of
+ * grants.
+ */
+export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext): RedisArtifacts {
+  const layout = layoutOf(redis)
+  const isSpread = layout.tags.length > 1
+  const homeOf = (model: string, idHash: string): string =>
+    IN_ROOT.includes(model) ? ROOT_TAG : layout.tagOf(idHash)
+  const homeKey = (model: string, idHash: string): string =>
+    redisKeys(homeOf(model, idHash)).artifact(model, idHash)
+
+  /** Reads the tag of the partition in which an artifact is. */
+  async function locate(model: string, idHash: string): Promise<string> {
+    const home = homeOf(model, idHash)
+    if (!isSpread || home === ROOT_TAG) return home
+    return (await attemptRedis(() => redis.hget(homeKey(model, idHash), 'g'))) ?? home
+  }
+
+  function place(write: ArtifactWrite, at?: string): PlacedWrite {
+    return placeRecord(write, toArtifactRecord(write), at)
+  }
+
+  function placeRecord(
+    write: Omit<ArtifactWrite, 'id'>,
+    record: ArtifactRecord,
+    at: string | undefined,
+  ): PlacedWrite {
+    const tag = at ?? placeOf(write.model, record, layout)
+    const keys = redisKeys(tag)
+    const sets = setsOf(tag, record)
+    const { payload, idHash, consumedAtSeconds } = record
+    return {
+      tag,
+      record,
+      keys: [
+        keys.artifact(write.model, idHash),
+        ...sets,
+        ...(isSpread ? [] : pointersOf(write.model, record, layout)),
+      ],
+      args: [payload, consumedAtSeconds ?? '', write.expiresInSeconds ?? '', sets.length, idHash],
+    }
+  }
+
+  /**
+   * Writes the pointers to an artifact that are in other partitions.
+   * @returns the consumption of an artifact that was in the partition of its id.
+   */
+  async function point(
+    write: Omit<ArtifactWrite, 'id'>,
+    { tag, record }: PlacedWrite,
+  ): Promise<string | undefined> {
+    if (!isSpread) return undefined
+    const { model, expiresInSeconds } = write
+    const home = homeOf(model, record.idHash)
+    const expiry = expiresInSeconds === undefined ? undefined : Math.max(1, expiresInSeconds)
+    const [consumed] = await attemptRedis(() =>
+      Promise.all([
+        home === tag
+          ? undefined
+          : redis.pointArtifact(homeKey(model, record.idHash), tag, expiresInSeconds ?? ''),
+        ...pointersOf(model, record, layout).map((pointer) =>
+          expiry === undefined
+            ? redis.set(pointer, record.idHash)
+            : redis.set(pointer, record.idHash, 'EX', expiry),
+        ),
+      ]),
+    )
+    return typeof consumed === 'string' ? consumed : undefined
+  }
+
+  async function upsert(write: Omit<ArtifactWrite, 'id'>, placed: PlacedWrite): Promise<void> {
+    const consumed = await point(write, placed)
+    const [payload, own, ...rest] = placed.args
+    const args = [payload ?? '', own === '' ? (consumed ?? '') : (own ?? ''), ...rest]
+    const clear = isSpread ? ['1'] : []
+    await attemptRedis(() => redis.upsertArtifact(placed.keys.length, ...placed.keys, ...args, ...clear))
+  }
+
+  async function exchangeAt(
+    used: { readonly model: string; readonly idHash: string },
+    writes: readonly ArtifactWrite[],
+    tag: string,
+  ): Promise<boolean> {
+    const all = writes.map((write) => place(write, tag))
+    await Promise.all(writes.map((write, at) => point(write, all[at] as PlacedWrite)))
+    const keys = [redisKeys(tag).artifact(used.model, used.idHash), ...all.flatMap((one) => one.keys)]
+    const args = all.flatMap((one) => [one.keys.length, ...one.args])
+    return (await attemptRedis(() => redis.exchangeArtifact(keys.length, ...keys, ...args))) === 1
+  }
+
+  async function endGrant(grant: string): Promise<number> {
+    const tag = layout.tagOf(grant)
+    const keys = [redisKeys(tag).grant(grant), revocationStream(tag), revokedKey('grant', grant, tag)]
+    const entry = grantRevocation(grant, context, await readRedisClock(redis))
+    const [removed] = await attemptRedis(() =>
+      Promise.all([
+        redis.revokeGrant(...keys, entry, keepSeconds(context)),
+        isSpread ? redis.removeMembers(redisKeys(ROOT_TAG).grant(grant)) : undefined,
+      ]),
+    )
+    return Number(removed)
+  }
+
+  return {
+    endGrant,
+    restore: (write, idHash) => {
+      const record = toArtifactRecord({ ...write, id: '' })
+      const grantHash = write.model === 'Grant' ? idHash : record.grantHash
+      return upsert(write, placeRecord(write, { ...record, idHash, grantHash }, undefined))
+    },
+    exchange: async ({ model, id }, writes) => {
+      const used = { model, idHash: hashId(id) }
+      // The used artifact and its successors belong to one grant, so its pointer need not be read first.
+      const expected = writes
+        .map((write) => toArtifactRecord(write).grantHash)
+        .find((one) => one !== undefined)
+      const first = expected === undefined ? await locate(model, used.idHash) : layout.tagOf(expected)
+      if (await exchangeAt(used, writes, first)) return true
+      const actual = await locate(model, used.idHash)
+      return actual !== first && exchangeAt(used, writes, actual)
+    },
+    ofModel: (model, onEnded) => {
+      const find = async (idHash: string, id: string | undefined): Promise<StoredArtifact | undefined> => {
+        let fields = await readFields(homeKey(model, idHash))
+        const [, , tag] = fields
+        if (typeof tag === 'string') fields = await readFields(redisKeys(tag).artifact(model, idHash))
+        const [payload, consumed] = fields
+        if (payload === null || payload === undefined) return undefined
+        const consumedAtSeconds = typeof consumed === 'string' ? Number(consumed) : undefined
+        return fromArtifactRecord({ payload, consumedAtSeconds }, id)
+      }
+      const readFields = (key: string): Promise<readonly (string | null)[]> =>
+        attemptRedis(() => (isSpread ? redis.hmget(key, 'p', 'c', 'g') : redis.hmget(key, 'p', 'c')))
+      const findThrough = async (pointer: string): Promise<StoredArtifact | undefined> => {
+        const idHash = await attemptRedis(() => redis.get(pointer))
+        return idHash === null ? undefined : find(idHash, undefined)
+      }
+      return {
+        upsert: (id, payload, expiresInSeconds) => {
+          const write = { model, id, payload, expiresInSeconds }
+          return upsert(write, place(write))
+        },
+        upsertBounded: async (id, payload, expiresInSeconds, { source, bound }) => {
+          // Writes the artifact before its record, so that an eviction by another request between the two scripts finds
+          // the artifact.
+          const write = { model, id, payload, expiresInSeconds }
+          const tag = ROOT_TAG
+          await upsert(write, place(write, tag))
+          await attemptRedis(() =>
+            redis.admitArtifact(
+              ...boundedKeys(tag, model, id),
+              ...sourcePrefixes(tag, model),
+              hashId(source.network),
+              hashId(source.address),
+              expiresInSeconds,
+              bound.perAddress,
+              bound.total,
+            ),
+          )
+        },
+        find: (id) => find(hashId(id), id),
+        findByUid: (uid) => findThrough(redisKeys(layout.tagOf(hashId(uid))).uid(model, hashId(uid))),
+        findByUserCode: (userCode) => {
+          const name = hashId(userCode)
+          return findThrough(redisKeys(layout.tagOf(name)).userCode(model, name))
+        },
+        consume: async (id) => {
+          const idHash = hashId(id)
+          const first = await attemptRedis(() => redis.consumeArtifact(homeKey(model, idHash)))
+          if (typeof first !== 'string') return first === 1
+          const key = redisKeys(first).artifact(model, idHash)
+          return (await attemptRedis(() => redis.consumeArtifact(key))) === 1
+        },
+        claim: async (id, expiresInSeconds) =>
+          (await attemptRedis(() => redis.claimArtifact(homeKey(model, hashId(id)), expiresInSeconds))) === 1,
+        // Pointers and set members of the artifact become dangling and disappear when they expire.
+        destroy: async (id) => {
+          const idHash = hashId(id)
+          const tag = await locate(model, idHash)
+          await attemptRedis(() =>
+            redis.destroyArtifact(...boundedKeys(tag, model, id), ...sourcePrefixes(tag, model)),
+          )
+          if (tag !== homeOf(model, idHash)) await attemptRedis(() => redis.del(homeKey(model, idHash)))
+        },
+        revokeByGrantId: async (grantId) => {
+          const grant = hashId(grantId)
+          if ((await endGrant(grant)) > 0) onEnded(grant)
+        },
+      }
+    },
+  }
+}
+
+/** Returns the tag of the partition of an artifact. */
+function placeOf(model: string, record: ArtifactRecord, layout: KeyLayout): string {
+  return IN_ROOT.includes(model) ? ROOT_TAG : layout.tagOf(record.grantHash ?? record.idHash)
+}
+
+function setsOf(tag: string, record: ArtifactRecord): readonly string[] {
+  const keys = redisKeys(tag)
+  return [
+    ...(record.grantHash === undefined ? [] : [keys.grant(record.grantHash)]),
+    ...(record.accountId === undefined ? [] : [keys.ofAccount(record.accountId)]),
+  ]
+}
+
+function pointersOf(
+  model: string,
+  { uidHash, userCodeHash }: ArtifactRecord,
+  layout: KeyLayout,
+): readonly string[] {
+  return [
+    ...(uidHash === undefined ? [] : [redisKeys(layout.tagOf(uidHash)).uid(model, uidHash)]),
+    ...(userCodeHash === undefined
+      ? []
+      : [redisKeys(layout.tagOf(userCodeHash)).userCode(model, userCodeHash)]),
+  ]
+}
+
+function boundedKeys(tag: string, model: string, id: string): readonly string[] {
+  const keys = redisKeys(tag)
+  return [
+    keys.artifact(model, hashId(id)),
+    keys.bounded(model),
+    keys.sourceOf(model),
+    keys.sources(model),
+    keys.addressOf(model),
+  ]
+}
+
+function sourcePrefixes(tag: string, model: string): readonly string[] {
+  const keys = redisKeys(tag)
+  return [keys.ofSource(model), keys.ofAddress(model), keys.addressesOf(model)]
+}

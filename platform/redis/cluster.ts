@@ -1,0 +1,152 @@
+import type { Cluster, Redis } from 'ioredis'
+import { isReplyError } from './is-reply-error.ts'
+import {
+  COMMAND_TIMEOUT_MS,
+  CONNECT_TIMEOUT_MS,
+  type ConnectOptions,
+  HANDSHAKE_TIMEOUT_MS,
+  RECONNECT_FAILOVER_MS,
+  SILENCE_MS,
+} from './redis-client.ts'
+import { parseAddress } from './redis-connection.ts'
+import { openRedisCredentials, useCredentials } from './redis-credentials.ts'
+import { explainFailure, isTemporary, nameConnection } from './redis-failure.ts'
+
+/** Reads the slots also without a failure, for replicas that were added. Milliseconds. */
+const REFRESH_MS = 10_000
+/** Least time between two reads of the slots after failures, and between two connections to one node. Milliseconds. */
+const RETRY_MS = 500
+
+/**
+ * Connects to a Redis Cluster. All commands, including reads, go to the primaries.
+ * `MOVED`, `ASK`, `TRYAGAIN` and `CLUSTERDOWN` mean that the node did not run the command: the client sends it again,
+ * until the command times out. After a lost connection the outcome is unknown: the command fails. After each failure
+ * the client reads the slots again, at most twice a second, and so finds the new primary after a failover.
+ * @throws {BootError} ERR_REDIS_FILE, ERR_REDIS_REFUSED, ERR_REDIS_TLS, ERR_REDIS_NO_CLUSTER, and
+ * ERR_REDIS_UNREACHABLE or ERR_REDIS_CLUSTER_DOWN unless `mayBeAway`. The messages contain no secret.
+ */
+export async function connectCluster(options: ConnectOptions): Promise<Cluster> {
+  const { setting = 'redis', mayBeAway = false, logger, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
+  const name = nameConnection(options, setting)
+  const credentials = openRedisCredentials(options, setting)
+  const { Cluster: Client } = await import('ioredis')
+  let refreshedAtMs = Number.NEGATIVE_INFINITY
+  /** Times at which nodes were lost. */
+  const lostAtMs = new Map<string, number>()
+  /** Lost primaries in the log. */
+  const logged = new Set<string>()
+  let isStarted = false
+
+  class PromptCluster extends Client {
+    /** Fails at once without a connection, and limits the time of a command over all its redirections. */
+    override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
+      const [command] = args
+      if (this.status !== 'ready' && command.name !== 'cluster') {
+        command.reject(new Error('Connection is closed.'))
+        return command.promise
+      }
+      command.setTimeout(commandTimeoutMs)
+      command.promise.catch(onFailure)
+      return super.sendCommand(...args)
+    }
+  }
+
+  const cluster: Cluster = new PromptCluster((options.cluster?.addresses ?? []).map(parseAddress), {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    scaleReads: 'master',
+    // Keeps names, which certificates contain.
+    dnsLookup: (address, callback) => callback(null, address),
+    clusterRetryStrategy: () => (mayBeAway || isStarted ? RECONNECT_FAILOVER_MS : null),
+    retryDelayOnFailover: 0,
+    slotsRefreshTimeout: HANDSHAKE_TIMEOUT_MS,
+    slotsRefreshInterval: REFRESH_MS,
+    redisOptions: {
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      commandTimeout: HANDSHAKE_TIMEOUT_MS,
+      socketTimeout: SILENCE_MS,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+    },
+  })
+
+  function onFailure(error: unknown): void {
+    if (isReplyError(error) && !/^(CLUSTERDOWN|READONLY|MASTERDOWN)/.test(error.message)) return
+    const nowMs = performance.now()
+    if (cluster.status !== 'ready' || nowMs - refreshedAtMs < RETRY_MS) return
+    refreshedAtMs = nowMs
+    cluster.refreshSlotsCache()
+  }
+
+  cluster.on('+node', (node: Redis) => {
+    useCredentials(node, credentials)
+    const { host, port } = node.options
+    const redis = `${host}:${port}`
+    // Commands that a node redirects to a lost primary must not open a connection each.
+    if (isStarted && performance.now() - (lostAtMs.get(redis) ?? -RETRY_MS) < RETRY_MS)
+      return node.disconnect()
+    node.on('close', () => {
+      lostAtMs.set(redis, performance.now())
+      // The client itself closes a connection to a node that has no slots.
+      if (!isStarted || !cluster.nodes('master').includes(node) || logged.has(redis)) return
+      logged.add(redis)
+      logger?.warn({ event: 'redis_lost', redis }, 'redis connection lost')
+    })
+    node.on('ready', () => {
+      lostAtMs.delete(redis)
+      if (logged.size === 0 || !cluster.nodes('master').every(({ status }) => status === 'ready')) return
+      logged.clear()
+      logger?.info({ event: 'redis_back', redis }, 'redis connection is back')
+    })
+    // Connects before the first command, because commands fail during a handshake. The command that found the node comes
+    // first. A replica is connected when it becomes a primary.
+    setImmediate(() => {
+      if (node.status === 'wait' && !node.options.readOnly) node.connect().catch(() => undefined)
+    })
+  })
+  let lastError: unknown
+  cluster.on('node error', (error: unknown) => {
+    lastError = error
+  })
+  cluster.on('error', () => undefined)
+  try {
+    await firstConnection(cluster)
+    await Promise.all(cluster.nodes('master').map(whenReady))
+    const info = String(await cluster.cluster('INFO'))
+    if (info.includes('cluster_state:fail')) throw new Error('cluster_state:fail')
+  } catch (error) {
+    const cause = error instanceof Error && /cluster_state/.test(error.message) ? error : (lastError ?? error)
+    const failure = explainFailure(name, cause)
+    if (!mayBeAway || !isTemporary(failure)) {
+      cluster.disconnect()
+      throw failure
+    }
+    logger?.warn({ event: 'redis_unreachable', redis: name.where, code: failure.code }, failure.message)
+  }
+  isStarted = true
+  return cluster
+}
+
+/** Connects once. The client itself repeats the attempt if its options allow this. */
+function firstConnection(cluster: Cluster): Promise<void> {
+  return new Promise((resolve, reject) => {
+    cluster.once('close', () => reject(new Error('no node is available')))
+    cluster.connect().then(resolve, reject)
+  })
+}
+
+/** Waits for a node. A node that cannot be reached fails its commands later. */
+function whenReady(node: Redis): Promise<void> {
+  if (node.status === 'ready') return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, CONNECT_TIMEOUT_MS)
+    const settle = (): void => {
+      clearTimeout(timer)
+      resolve()
+    }
+    node.once('ready', settle)
+    node.once('close', settle)
+    if (node.status === 'wait') node.connect().catch(() => undefined)
+  })
+}

@@ -1,0 +1,54 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { RevocationEntry } from './read-redis-revocations.ts'
+import type { ConnectOptions, RedisClient } from './redis-client.ts'
+
+export type FollowOptions = Omit<ConnectOptions, 'commandTimeoutMs' | 'mayBeAway'> & {
+  /** True: delivers all existing entries first. False: delivers new entries only. */
+  readonly fromStart: boolean
+  /** Receives entries, oldest first. An entry can arrive more than once. */
+  readonly onEntries: (entries: readonly RevocationEntry[], runId: string | undefined) => void
+  /** Called for each possible gap in the entries, including the time before the first connection. */
+  readonly onGap: () => void
+  /** Called when Redis has responded and all entries are delivered: every second, and after revocations. */
+  readonly onAlive?: (redis: RedisClient) => Promise<void>
+  /** Called when the connection fails, with the reason. */
+  readonly onLost?: (reason: string) => void
+}
+
+/** {@link close} resolves when its connection is closed. */
+export type RedisFollower = { close(): Promise<void> }
+
+/** At most one attempt per second. Milliseconds. */
+const RETRY_MS = 1_000
+
+/** Runs `follow` again after each failure, until the follower is closed. */
+export function createFollower(options: {
+  readonly redis: Pick<RedisClient, 'disconnect'>
+  /** Reads entries until it fails. `signal` aborts when the follower is closed. */
+  readonly follow: (signal: AbortSignal) => Promise<never>
+  readonly onLost: ((reason: string) => void) | undefined
+}): RedisFollower {
+  const { redis, follow, onLost } = options
+  const closing = new AbortController()
+
+  async function run(): Promise<void> {
+    while (!closing.signal.aborted) {
+      try {
+        await follow(closing.signal)
+      } catch (error) {
+        if (closing.signal.aborted) return
+        onLost?.(error instanceof Error ? error.message : 'unknown')
+      }
+      await pause(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined)
+    }
+  }
+
+  const running = run()
+  return {
+    async close() {
+      closing.abort()
+      redis.disconnect()
+      await running
+    },
+  }
+}

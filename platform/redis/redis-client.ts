@@ -1,0 +1,23 @@
+import type { Cluster, Redis } from 'ioredis'
+import type { Logger } from '../logging/logger.ts'
+import type { RedisConnection, RedisSetting } from './redis-connection.ts'
+
+/** A client of one server (its address, or the primary that Sentinels name), or of a Redis Cluster. */
+export type RedisClient = Redis | Cluster
+
+export type ConnectOptions = RedisConnection & {
+  /** Name of the connection in messages. Default: `redis`. */
+  readonly setting?: RedisSetting
+  readonly logger?: Pick<Logger, 'warn' | 'info'>
+  /** Longest wait for a response. Milliseconds. */
+  readonly commandTimeoutMs?: number
+  /** Redis is optional: the process starts without it and connects when Redis is available. */
+  readonly mayBeAway?: boolean
+}
+
+export const CONNECT_TIMEOUT_MS = 2_000
+export const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
+export const HANDSHAKE_TIMEOUT_MS = 1_000 // a starting process is busy, and commandTimeoutMs can be too short
+export const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
+/** After a failover, a client has its new primary within this time and one handshake. */
+export const RECONNECT_FAILOVER_MS = 500

@@ -1,0 +1,271 @@
+import t, { type Test } from 'tap'
+import { hashId } from '../../../authorization-server/store/artifact-record.ts'
+import { redisKeys } from '../../../authorization-server/store/redis.ts'
+import { openRedisStore } from '../../../authorization-server/store/redis-store.ts'
+import type { Store } from '../../../authorization-server/store/store.ts'
+import { isMarkedRevoked } from '../../../gateway/tokens/revocation/revoked-tokens.ts'
+import { followRedisRevocations } from '../../../platform/redis/follow-redis-revocations.ts'
+import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
+import { openRedis } from '../../../platform/redis/redis.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
+import { startCluster } from '../../fixtures/redis-cluster.ts'
+import { until } from '../../fixtures/until.ts'
+import { WHOSE } from '../../fixtures/whose-tokens.ts'
+
+const cluster = await startCluster(t.testdir(), { replicas: false })
+const connection = { cluster: { addresses: cluster.addresses } }
+const redis = await openRedis(connection)
+t.teardown(async () => {
+  redis.disconnect()
+  await cluster.stop()
+})
+
+/** Opens a store over an empty cluster. */
+async function open(t: Test): Promise<Store> {
+  await cluster.empty()
+  return openAgain(t)
+}
+
+async function openAgain(t: Test, lines: unknown[] = []): Promise<Store> {
+  const write = (line: unknown) => void lines.push(line)
+  const store = await openRedisStore(connection, {
+    ...WHOSE,
+    nowSeconds: () => 1_000,
+    logger: { warn: write, info: write },
+  })
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test('2,000 grants use three shards evenly', async (t) => {
+  const store = await open(t)
+  const writeGrant = async (index: number): Promise<void> => {
+    const grantId = `grant-${index}`
+    await store.artifacts('Grant').upsert(grantId, { jti: grantId }, 600)
+    for (const model of ['AccessToken', 'RefreshToken'])
+      await store.artifacts(model).upsert(`${model}-${index}`, { grantId, accountId: 'a' }, 600)
+  }
+  for (let from = 0; from < 2_000; from += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, index) => writeGrant(from + index)))
+  const counts = await cluster.countKeys()
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  t.ok(total > 10_000, `${total} keys`)
+  for (const count of counts) t.ok(count / total > 0.3 && count / total < 0.37, `${count} of ${total}`)
+})
+
+t.test('the artifacts of a grant are in its partition, and their ids point to it', async (t) => {
+  const store = await open(t)
+  const grant = hashId('g')
+  const tag = PARTITIONED.tagOf(grant)
+  const id = Array.from({ length: 9 }, (_, index) => `token-${index}`).find(
+    (one) => PARTITIONED.tagOf(hashId(one)) !== tag,
+  ) as string
+  const tokens = store.artifacts('AccessToken')
+  await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
+  const idHash = hashId(id)
+  const key = redisKeys(tag).artifact('AccessToken', idHash)
+  const pointer = redisKeys(PARTITIONED.tagOf(idHash)).artifact('AccessToken', idHash)
+  t.equal(await redis.hget(key, 'p'), '{"grantId":"g","jti":null}')
+  t.strictSame(await redis.hgetall(pointer), { g: tag })
+  for (const one of [key, pointer, redisKeys(tag).grant(grant)]) {
+    const left = await redis.ttl(one)
+    t.ok(left > 50 && left <= 60, `${one}: ${left} s`)
+  }
+  t.strictSame(await tokens.find(id), { jti: id, grantId: 'g' })
+  await redis.del(key)
+  t.equal(await tokens.find(id), undefined, 'a pointer without an artifact')
+  t.equal(await tokens.consume(id), false)
+  await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
+  await tokens.destroy(id)
+  t.equal(await redis.exists(key), 0)
+  t.equal(await redis.exists(pointer), 0)
+})
+
+t.test('an artifact that gets a grant later stays consumed, and one that loses it is found', async (t) => {
+  const store = await open(t)
+  const codes = store.artifacts('DeviceCode')
+  for (let index = 0; index < 4; index++) {
+    const id = `code-${index}`
+    await codes.upsert(id, { jti: id }, 60)
+    t.equal(await codes.consume(id), true)
+    await codes.upsert(id, { jti: id, grantId: 'g' }, 60)
+    t.match(await codes.find(id), { grantId: 'g', consumed: Number })
+    t.equal(await codes.consume(id), false)
+    await codes.upsert(id, { jti: id, accountId: 'a' }, 60)
+    t.match(await codes.find(id), { accountId: 'a' })
+  }
+})
+
+t.test('a refresh among 100 has one winner, in one step', async (t) => {
+  const store = await open(t)
+  for (let round = 0; round < 10; round++) {
+    const grantId = `g${round}`
+    await store.artifacts('RefreshToken').upsert(`r${round}`, { grantId }, 60)
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, index) =>
+        store.exchange({ model: 'RefreshToken', id: `r${round}` }, [
+          { model: 'AccessToken', id: `a${round}-${index}`, payload: { grantId }, expiresInSeconds: 60 },
+          { model: 'RefreshToken', id: `r${round}-${index}`, payload: { grantId }, expiresInSeconds: 60 },
+        ]),
+      ),
+    )
+    const winner = results.indexOf(true)
+    t.equal(results.filter(Boolean).length, 1)
+    t.ok(await store.artifacts('AccessToken').find(`a${round}-${winner}`))
+    t.equal(await store.artifacts('AccessToken').find(`a${round}-${(winner + 1) % 100}`), undefined)
+  }
+})
+
+t.test('a revocation removes the grant, marks it, and reaches a follower', async (t) => {
+  const store = await open(t)
+  const told: (string | undefined)[] = []
+  let gaps = 0
+  let alive = 0
+  const follower = await followRedisRevocations({
+    ...connection,
+    fromStart: true,
+    onEntries: (entries) => void told.push(...entries.map(({ revocation }) => revocation?.grant)),
+    onGap: () => {
+      gaps += 1
+    },
+    onAlive: async () => {
+      alive += 1
+    },
+  })
+  t.teardown(() => follower.close())
+  await until('the follower is connected', async () => alive > 0)
+  t.equal(gaps, 1, 'the gap at the start')
+  const grants = Array.from({ length: 20 }, (_, index) => `g${index}`)
+  for (const grantId of grants) {
+    await store.artifacts('AccessToken').upsert(`of ${grantId}`, { grantId }, 60)
+    await store.artifacts('Interaction').upsert(`for ${grantId}`, { grantId }, 60)
+    await store.artifacts('Grant').revokeByGrantId(grantId)
+    t.equal(await store.artifacts('AccessToken').find(`of ${grantId}`), undefined)
+    t.equal(await store.artifacts('Interaction').find(`for ${grantId}`), undefined)
+    t.equal(await isMarkedRevoked(redis, aCaller({ grant: hashId(grantId) })), true)
+  }
+  await until('all are told', async () => told.length === grants.length)
+  t.strictSame(new Set(told), new Set(grants.map(hashId)))
+  t.equal(await isMarkedRevoked(redis, aCaller({ grant: hashId('other') })), false)
+})
+
+t.test('without a message, a follower finds an entry, and a trimmed stream is a gap', async (t) => {
+  await cluster.empty()
+  const told: (string | undefined)[] = []
+  let gaps = 0
+  let alive = 0
+  const follower = await followRedisRevocations({
+    ...connection,
+    fromStart: true,
+    onEntries: (entries) => void told.push(...entries.map(({ revocation }) => revocation?.grant)),
+    onGap: () => {
+      gaps += 1
+    },
+    onAlive: async () => {
+      alive += 1
+    },
+  })
+  t.teardown(() => follower.close())
+  await until('the follower is connected', async () => alive > 0)
+  const stream = `${PARTITIONED.tagOf('x')}:revocations`
+  await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x1"}')
+  await until('the entry is told', async () => told.length === 1)
+  await redis.del(stream)
+  await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x2"}')
+  await until('the other entry is told', async () => told.includes('x2'))
+  t.equal(gaps, 2)
+})
+
+t.test('the position of a reader is valid at another server, and not after another process', async (t) => {
+  const store = await open(t)
+  const other = await openAgain(t)
+  const revoke = async (grantId: string) => {
+    await store.artifacts('AccessToken').upsert(`of ${grantId}`, { grantId }, 60)
+    await store.artifacts('Grant').revokeByGrantId(grantId)
+  }
+  await revoke('before')
+  const from = await store.revocations.lastId()
+  t.match(from, /^[0-9a-f]{32}\.[0-9a-z_-]{63,1000}$/)
+  for (const grant of ['a', 'b', 'c']) await revoke(grant)
+  const logged = (await other.revocations.readAfter(from, 10)) ?? []
+  t.strictSame(
+    new Set(logged.map(({ revocation }) => revocation.grant)),
+    new Set(['a', 'b', 'c'].map(hashId)),
+  )
+  t.strictSame(await other.revocations.readAfter(logged.at(-1)?.id ?? '', 10), [])
+  t.equal((await other.revocations.readAfter(logged[0]?.id ?? '', 10))?.length, 2)
+  t.equal(await other.revocations.readAfter(from, 2), undefined, 'more than the limit')
+  for (const id of ['', 'x', from.replace(/^../, 'zz'), `${from}_`, from.split('.')[0] ?? ''])
+    t.equal(await other.revocations.readAfter(id, 10), undefined, id)
+})
+
+t.test('a removal of an account that stopped is completed by the next sweep', async (t) => {
+  const store = await open(t)
+  const account = {
+    id: 'gone',
+    username: 'gone',
+    name: 'Gone',
+    email: undefined,
+    passwordHash: 'phc',
+    origin: 'operator',
+    createdAtSeconds: 1,
+  } as const
+  for (const isInterrupted of [false, true]) {
+    t.equal(await store.accounts.insert(account), true)
+    for (const grantId of ['g1', 'g2', 'g3'])
+      await store.artifacts('RefreshToken').upsert(`of ${grantId}`, { grantId, accountId: 'gone' }, 60)
+    await store.artifacts('Session').upsert('s', { accountId: 'gone' }, 60)
+    if (isInterrupted) {
+      // As a server that stopped after the first step.
+      const keys = redisKeys('{scopegate}')
+      await redis.del(keys.account('gone'), keys.username('gone'))
+      await redis.sadd(keys.removals, 'gone')
+      await store.sweep(1_000)
+    } else await store.accounts.remove('gone')
+    t.equal(await store.accounts.findByUsername('gone'), undefined)
+    for (const grantId of ['g1', 'g2', 'g3'])
+      t.equal(await store.artifacts('RefreshToken').find(`of ${grantId}`), undefined)
+    t.equal(await store.artifacts('Session').find('s'), undefined)
+    t.equal(await redis.scard(redisKeys('{scopegate}').removals), 0)
+    const mark = { issuer: WHOSE.issuer, subject: 'gone', grant: undefined }
+    t.equal(await isMarkedRevoked(redis, aCaller(mark)), true)
+  }
+})
+
+t.test('data of schema version 1 moves into the partitions at the first start', async (t) => {
+  await cluster.empty()
+  // The node with the slot of {scopegate}: this address worked with version 1.
+  const url = `redis://127.0.0.1:${cluster.nodes[1]?.port}`
+  const options = { ...WHOSE, nowSeconds: () => 1_000 }
+  const old = await openRedisStore({ url }, options)
+  const tokens = { grantId: 'g', accountId: 'a' }
+  await old.artifacts('Grant').upsert('g', { jti: 'g', accountId: 'a' }, undefined)
+  await old.artifacts('RefreshToken').upsert('used', { jti: 'used', ...tokens }, 600)
+  await old.artifacts('RefreshToken').consume('used')
+  await old.artifacts('Session').upsert('s', { uid: 'u', accountId: 'a' }, 600)
+  await old.artifacts('Client').upsert('c', { client_id: 'c' }, undefined)
+  await old.artifacts('Interaction').upsertBounded('i', { uid: 'i', ...tokens }, 600, {
+    source: { address: 'a', network: 'n' },
+    bound: { perAddress: 5, total: 5 },
+  })
+  await old.artifacts('AccessToken').upsert('t', { grantId: 'ended' }, 600)
+  await old.artifacts('Grant').revokeByGrantId('ended')
+  await old.close()
+  const lines: unknown[] = []
+  const [store, second] = await Promise.all([openAgain(t, lines), openAgain(t, lines)])
+  t.match(lines, [{ event: 'store_moved', version: 2 }])
+  t.equal(lines.length, 1, 'by one server')
+  t.match(await store.artifacts('Grant').find('g'), { jti: 'g' })
+  t.match(await second.artifacts('RefreshToken').find('used'), { jti: 'used', consumed: Number, ...tokens })
+  t.match(await store.artifacts('Session').findByUid('u'), { uid: 'u' })
+  t.match(await store.artifacts('Interaction').findByUid('i'), { uid: 'i' })
+  t.match(await store.artifacts('Client').find('c'), { client_id: 'c' })
+  t.equal(await isMarkedRevoked(redis, aCaller({ grant: hashId('ended') })), true)
+  await store.artifacts('Grant').revokeByGrantId('g')
+  t.equal(await store.artifacts('RefreshToken').find('used'), undefined, 'in the set of its grant')
+  t.equal(await store.artifacts('Interaction').find('i'), undefined)
+  await t.rejects(openRedisStore({ url }, options), {
+    code: 'ERR_STORE_LAYOUT',
+    message: `Redis at ${url} has the data of a Redis Cluster (schema version 2). Name nodes of the cluster in redis.cluster.addresses instead of redis.url (REDIS_URL).`,
+  })
+})

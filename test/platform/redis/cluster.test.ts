@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
+import { openRedis } from '../../../platform/redis/redis.ts'
+import { startCluster } from '../../fixtures/redis-cluster.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+import { quietPort } from '../../fixtures/start-scopegate.ts'
+import { until } from '../../fixtures/until.ts'
+
+const folder = t.testdir({ cluster: {}, single: {} })
+const cluster = await startCluster(join(folder, 'cluster'))
+t.teardown(() => cluster.stop())
+const connection = { cluster: { addresses: cluster.addresses } }
+const [first, second] = cluster.nodes
+
+t.test('the slots of the partitions are even over 3 to 12 shards', async (t) => {
+  const slots = await Promise.all(
+    PARTITIONED.tags.map(async (tag) => Number(await first?.redis.call('CLUSTER', 'KEYSLOT', tag))),
+  )
+  for (const [shards, least, most] of [
+    [3, 20, 23],
+    [4, 16, 16],
+    [6, 9, 13],
+    [12, 3, 7],
+  ] as const) {
+    const counts = Array.from({ length: shards }, () => 0)
+    for (const slot of slots) counts[Math.floor((slot * shards) / 16_384)]! += 1
+    t.strictSame([Math.min(...counts), Math.max(...counts)], [least, most], `${shards} shards`)
+  }
+})
+
+t.test(
+  'explains an address of a single server, a cluster that is not complete, and a node as a server',
+  async (t) => {
+    const port = await quietPort()
+    await t.rejects(openRedis({ cluster: { addresses: [`127.0.0.1:${port}`] } }), {
+      code: 'ERR_REDIS_UNREACHABLE',
+      message: `Redis at cluster 127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start it, or correct redis.cluster.addresses.`,
+    })
+    const single = await startRedis({ folder: join(folder, 'single') })
+    t.teardown(() => single.stop())
+    await t.rejects(openRedis({ cluster: { addresses: [`127.0.0.1:${single.port}`] } }), {
+      code: 'ERR_REDIS_NO_CLUSTER',
+      message: /is not a Redis Cluster\. Use redis\.url or redis\.sentinel/,
+    })
+    const outside = cluster.nodes[0] // the slot of {scopegate} is on the second node
+    await t.rejects(openRedis({ url: `redis://127.0.0.1:${outside?.port}` }), {
+      code: 'ERR_REDIS_CLUSTER_NODE',
+      message: `Redis at redis://127.0.0.1:${outside?.port} is one node of a Redis Cluster. Name nodes in redis.cluster.addresses instead of redis.url (REDIS_URL).`,
+    })
+    const admin = second?.redis
+    await admin?.call('CLUSTER', 'DELSLOTSRANGE', '8000', '8000')
+    await until('a slot has no primary', async () =>
+      String(await admin?.call('CLUSTER', 'INFO')).includes('cluster_state:fail'),
+    )
+    await t.rejects(openRedis({ cluster: { addresses: [`127.0.0.1:${second?.port}`] } }), {
+      code: 'ERR_REDIS_CLUSTER_DOWN',
+      message: /is not complete \(CLUSTERDOWN\): some slots have no primary\..*redis\.cluster/,
+    })
+    await admin?.call('CLUSTER', 'ADDSLOTSRANGE', '8000', '8000')
+    await until('the cluster is complete', async () =>
+      String(await admin?.call('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+    )
+  },
+)
+
+t.test('follows MOVED, ASK and TRYAGAIN while a slot moves', async (t) => {
+  const redis = await openRedis(connection)
+  t.teardown(() => redis.disconnect())
+  const tag = '{scopegate}'
+  const slot = String(await first?.redis.call('CLUSTER', 'KEYSLOT', tag))
+  const [from, to] = [second, first]
+  await redis.mset(`${tag}:a`, '1', `${tag}:b`, '2')
+  await to?.redis.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from?.id ?? '')
+  await from?.redis.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to?.id ?? '')
+  await from?.redis.migrate('127.0.0.1', to?.port ?? 0, `${tag}:a`, 0, 1_000)
+  t.equal(await redis.get(`${tag}:a`), '1', 'ASK')
+  t.equal(await redis.set(`${tag}:new`, '1'), 'OK', 'ASK')
+  const both = redis.mget(`${tag}:a`, `${tag}:b`)
+  await from?.redis.migrate('127.0.0.1', to?.port ?? 0, `${tag}:b`, 0, 1_000)
+  t.strictSame(await both, ['1', '2'], 'TRYAGAIN')
+  for (const node of [to, from]) await node?.redis.call('CLUSTER', 'SETSLOT', slot, 'NODE', to?.id ?? '')
+  t.equal(await redis.get(`${tag}:b`), '2', 'MOVED')
+})
+
+t.test('after a failover, writes to all shards work again within 2 s, and no command hangs', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const write = (line: object): void => void lines.push({ ...line })
+  const redis = await openRedis({ ...connection, logger: { warn: write, info: write } })
+  t.teardown(() => redis.disconnect())
+  const writeAll = () =>
+    Promise.all(PARTITIONED.tags.map((tag) => redis.set(`${tag}:key`, '1'))).then(
+      () => true,
+      () => false,
+    )
+  t.equal(await writeAll(), true)
+  const [, , third] = cluster.nodes
+  const replica = cluster.nodes[5]
+  await third?.kill()
+  const written = until('writes to all shards', writeAll).then(() => performance.now())
+  await until('the replica is the primary', async () => (await replica?.redis.role())?.[0] === 'master')
+  const promotedMs = performance.now()
+  t.comment(`${((await written) - promotedMs).toFixed(0)} ms after the new primary`)
+  await until('the log says so', async () => lines.length === 2)
+  t.strictSame(lines, [
+    { event: 'redis_lost', redis: `127.0.0.1:${third?.port}` },
+    { event: 'redis_back', redis: `127.0.0.1:${replica?.port}` },
+  ])
+})
