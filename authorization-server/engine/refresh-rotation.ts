@@ -147,7 +147,7 @@ const OTHER_REQUEST =
   'The refresh token was already used with another scope or resource. Repeat that request, or use the newest refresh token.'
 const SUCCESSOR_USED = 'The refresh token and its successor were already used. Use the newest refresh token.'
 
-/** Returns an error for a second use that does not end the grant. */
+/** Returns the error for a repeated use of a refresh token within the window. The grant stays valid. */
 function denied(description: string): Error {
   return Object.assign(new errors.InvalidGrant(description), { error_description: description })
 }

@@ -20,7 +20,7 @@ const POLL_INTERVAL_MS = 100
 /** After this number of consecutive failures, the listeners get `lost()`. */
 const MAX_FAILURES = 20
 const MAX_BATCH = 1_000
-/** Above this number, the oldest entries are deleted. A slow reader then starts again. */
+/** Above this number, the oldest entries are deleted. A reader that has not read a deleted entry starts again. */
 const MAX_REVOCATIONS = 100_000
 
 /**
@@ -63,7 +63,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       if (follower.at === last) continue
       const sent = last - follower.at > MAX_BATCH ? [] : read(follower.at, MAX_BATCH)
       if (sent.length > 0) follower.listener.revoked(sent)
-      // Also covers a file that was replaced by an older one.
+      // If an older file replaced this file, `last` is smaller than `follower.at`. This is also a gap.
       if (sent.length !== last - follower.at) follower.listener.gap()
       follower.at = last
     }

@@ -21,7 +21,10 @@ export type UnusedAlternative = {
 }
 
 export type SecurityChoices = {
-  /** The scheme whose alternatives are used if at least one exists. Default: all schemes. */
+  /**
+   * Scheme to select. If an operation has alternatives with this scheme, alternatives with other schemes are not used.
+   * Undefined: alternatives with all schemes are used.
+   */
   readonly scheme?: string | undefined
   /** Returns the catalogue name of a scope of the contract. */
   readonly rename?: (scope: string) => string
@@ -162,7 +165,8 @@ function explainUnsupportedScheme(name: string, scheme: unknown, scopes: number)
     const what = type === 'http' ? `http ${String(kind)}` : String(type)
     return `${JSON.stringify(name)} has the type ${what}, but routes validate access tokens`
   }
-  // OpenAPI 3.1 calls these names roles, and does not define which claim of a token contains the roles.
+  // In OpenAPI 3.1, the list of a bearer scheme contains roles. OpenAPI does not define which claim of a token contains
+  // the roles.
   return scopes > 0
     ? `${JSON.stringify(name)} has the type http bearer: its list contains roles, not scopes`
     : undefined

@@ -15,7 +15,7 @@ export type ReadClaims =
   | { readonly caller: Caller }
   /** The gateway rejects the token for every resource. */
   | { readonly fault: TokenFault }
-  /** An issuer never sends such claims, so the gateway's reaction is unknown. */
+  /** The reason why the claims are unusable. No issuer sends such claims, so the reaction of the gateway is unknown. */
   | { readonly problem: string }
 
 const scopes = createScopeSets()
@@ -52,8 +52,7 @@ export function callerOfClaims(
       { issuer: iss, nowSeconds, scopes, claims: readNamedClaims(new Map(Object.entries(claims)), names) },
     )
     if (status.active) return { caller: status.caller }
-    // The gateway checks the issuer before the binding. Here, the decision checks the issuer later, so this line
-    // reports a wrong issuer first.
+    // The gateway checks the issuer before the binding, so a wrong issuer replaces the fault of the binding.
     const isForeign = status.fault.reason === 'sender_constrained' && !issuers.includes(iss)
     return { fault: isForeign ? { reason: 'wrong_issuer' } : status.fault }
   } catch (error) {

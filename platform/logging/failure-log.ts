@@ -5,8 +5,8 @@ export type FailureKind = {
   readonly event: string
   readonly message: string
   /**
-   * Location of the failure as log fields. Take the values from the configuration, never from a caller: kinds stay in
-   * memory.
+   * Location of the failure as log fields. The values must come from the configuration, not from a caller, because each
+   * combination of values occupies memory.
    */
   readonly fields?: Readonly<Record<string, string>>
   /** Default: `warn`. */

@@ -81,7 +81,7 @@ const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
 /**
- * Reads a header. Other `mcp-` headers count only in requests with a revision of MCP in `mcp-protocol-version`.
+ * Reads a header. If `mcp-protocol-version` contains no MCP revision, all other `mcp-` headers are ambiguous.
  * MCP encodes values that are not plain ASCII as Base64. After decoding, each tool has the same name in both notations.
  * Source: MCP 2026-07-28, Streamable HTTP.
  */

@@ -18,8 +18,8 @@ const LF = 10
 const HEAD_END = '\r\n\r\n'
 const HEAD_LIMIT_BYTES = 32 * 1024
 /**
- * Maximum size of a body that is forwarded as text, which costs less than bytes. Such a body arrives together with its
- * head.
+ * Maximum size of a body that is forwarded as text. Forwarding text costs less than forwarding bytes. Such a body
+ * arrives together with its head. Bytes.
  */
 const TEXT_BYTES = 16 * 1024
 const UNTIL_CLOSE = -1
@@ -33,7 +33,7 @@ type Phase = 'head' | 'sized' | 'chunked' | 'until-close'
  */
 export class Connection {
   readonly socket: Duplex
-  /** Number of the pool's idle check from which the connection counts as expired. */
+  /** The connection expires when the number of idle checks of the pool reaches this value. */
   idleUntilLook = 0
   /** Idle timeout that the upstream announced; undefined: none. Milliseconds. */
   keepAliveMs: number | undefined
