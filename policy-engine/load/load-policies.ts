@@ -215,6 +215,6 @@ function findManifest(document: YamlDocument): Diagnostic | undefined {
   if (!isManifest) return undefined
   const message = `this is a Kubernetes ${kind}, not a policy`
   return diagnostic('P102', message, document.locationOf(['kind']), {
-    hint: 'use the policy itself: the text of one key in its data',
+    hint: 'write only the policy. In a ConfigMap, the policy is the text of one key in data',
   })
 }
