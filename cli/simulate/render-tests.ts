@@ -41,7 +41,7 @@ export function renderCoverage(coverage: readonly RouteCoverage[], colour: boole
   const all = coverage.flatMap(({ outcomes }) => Object.values(outcomes))
   const reached = all.filter((one) => one).length
   const unmet = coverage.filter(({ outcomes }) => !Object.values(outcomes).includes(true)).length
-  const routes = unmet === 0 ? '' : `; no test matches ${unmet} of ${coverage.length} routes`
+  const routes = unmet === 0 ? '' : `; routes without a test: ${unmet} of ${coverage.length}`
   return `${lines.join('\n')}\n${reached} of ${all.length} outcomes are tested${routes}\n`
 }
 
