@@ -16,19 +16,21 @@ const RegisteredIntegration = Type.Object(
   {
     clientId: Type.String({ description: 'client_id', minLength: 1, maxLength: 100 }),
     clientName: Type.String({
-      description: 'shown on the consent page, as verified',
+      description: 'name of the client; the consent page marks the client as verified',
       minLength: 1,
       maxLength: 100,
     }),
     redirectUris: Type.Array(
       Type.String({
-        description: 'a fixed callback',
+        description: 'a fixed redirect URI',
         pattern: '^https://[^\\s#]+$',
         'x-is': 'an https address without fragment',
       }),
-      { description: 'its fixed callbacks', minItems: 1 },
+      { description: 'redirect URIs of the client', minItems: 1 },
     ),
-    clientSecretFile: Type.Optional(FilePath('file with its client_secret; without it, a public client')),
+    clientSecretFile: Type.Optional(
+      FilePath('file with the client_secret; without this setting, the client is public'),
+    ),
   },
   { description: 'a registered integration' },
 )

@@ -99,10 +99,10 @@ compat?.loopbackRedirects? {"type":"boolean"}: true: redirect URIs may name loca
 integrations?: clients that the operator configures
 integrations?[]: a registered integration
 integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client_id
-integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: shown on the consent page, as verified
-integrations?[].redirectUris {"minItems":1}: its fixed callbacks
-integrations?[].redirectUris[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed callback
-integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with its client_secret; without it, a public client
+integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: name of the client; the consent page marks the client as verified
+integrations?[].redirectUris {"minItems":1}: redirect URIs of the client
+integrations?[].redirectUris[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed redirect URI
+integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the client_secret; without this setting, the client is public
 log?: the log on standard output
 log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
 `
