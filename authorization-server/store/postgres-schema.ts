@@ -106,44 +106,61 @@ const MIGRATIONS: readonly Migration[] = [
     end $$;
 
     -- Evicts as upsertBounded() of the store contract specifies. One call runs at a time for each model.
-    create function scopegate.evict(of_model text, of_address text, per_address bigint, total bigint)
+    create function scopegate.evict(of_model text, of_addresses text[], per_address bigint, total bigint)
       returns void language plpgsql as $$
     declare
       surplus bigint;
-      largest_network text;
-      largest_address text;
     begin
       perform pg_advisory_xact_lock(hashtext('scopegate.evict'), hashtext(of_model));
       delete from scopegate.artifacts
         where model = of_model and network is not null and expires_at <= now();
       delete from scopegate.artifacts where model = of_model and id in (
-        select id from scopegate.artifacts where model = of_model and address = of_address
-          order by number desc offset per_address);
+        select id from (
+          select id, row_number() over (partition by address order by number desc) as place
+          from scopegate.artifacts where model = of_model and address = any(of_addresses)) newest
+        where place > per_address);
       select count(*) - total into surplus from scopegate.artifacts where model = of_model and network is not null;
-      while surplus > 0 loop
-        surplus := surplus - 1;
-        select network into largest_network from scopegate.artifacts
-          where model = of_model and network is not null
-          group by network having count(*) > 1 order by count(*) desc, network desc limit 1;
-        if not found then
-          delete from scopegate.artifacts where model = of_model and id = (
-            select id from scopegate.artifacts where model = of_model and network is not null
-              order by expires_at, number limit 1);
-          continue;
-        end if;
-        select address into largest_address from scopegate.artifacts
-          where model = of_model and network = largest_network
-          group by address having count(*) > 1 order by count(*) desc, address desc limit 1;
-        if found then
-          delete from scopegate.artifacts where model = of_model and id = (
-            select id from scopegate.artifacts where model = of_model and address = largest_address
-              order by number limit 1);
-        else
-          delete from scopegate.artifacts where model = of_model and id = (
-            select id from scopegate.artifacts where model = of_model and network = largest_network
-              order by number limit 1);
-        end if;
-      end loop;
+      if surplus <= 0 then
+        return;
+      end if;
+      -- Each step takes the largest group. A group of n loses its members at the heights n, n - 1, ..., 2. The steps are
+      -- therefore the greatest heights of all groups.
+      with candidates as (
+        select network from scopegate.artifacts where model = of_model and network is not null
+        group by network having count(*) > 1 order by count(*) desc, network desc limit surplus
+      ), bounded as (
+        select id, network, address, number,
+          row_number() over (partition by network order by number) as network_height,
+          row_number() over (partition by network, address order by number) as address_height
+        from scopegate.artifacts join candidates using (network) where model = of_model
+      ), of_networks as (
+        select network, count(*) as wanted from (
+          select network from bounded where network_height > 1
+          order by network_height desc, network desc limit surplus) steps
+        group by network
+      ), of_addresses as (
+        select network, address, count(*) as wanted from (
+          select network, address, of_networks.wanted,
+            row_number() over (partition by network order by address_height desc, address desc) as step
+          from bounded join of_networks using (network) where address_height > 1) steps
+        where step <= wanted group by network, address
+      ), of_large_addresses as (
+        select id, network from bounded join of_addresses using (network, address) where address_height <= wanted
+      ), of_large_networks as (
+        select id from (
+          select id, wanted - (select count(*) from of_large_addresses large where large.network = bounded.network) as rest,
+            row_number() over (partition by network order by number) as age
+          from bounded join of_networks using (network)
+          where id not in (select id from of_large_addresses)) remaining
+        where age <= rest
+      ), chosen as (
+        select id from of_large_addresses union all select id from of_large_networks
+      )
+      delete from scopegate.artifacts where model = of_model and id in (
+        select id from chosen union all (
+          select id from scopegate.artifacts
+          where model = of_model and network is not null and id not in (select id from chosen)
+          order by expires_at, number limit surplus - (select count(*) from chosen)));
     end $$;
     `,
     undo: `

@@ -14,7 +14,14 @@ import {
   type RevocationContext,
   type RevokedGrantCache,
 } from './revocation-records.ts'
-import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
+import type {
+  ArtifactBound,
+  ArtifactSource,
+  ArtifactStore,
+  ArtifactWrite,
+  Store,
+  StoredArtifact,
+} from './store.ts'
 
 const PROBE = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: 60 }
 /** Longest time of a migration, including the wait for a migration by another server. */
@@ -53,8 +60,9 @@ export async function openPostgresStore(
     },
     onGap: () => revokeAgain(ended, pool, options),
   })
+  const parts: Parts = { pool, context: options, ended, evict: createEviction(pool) }
   return {
-    artifacts: (model) => artifacts(model, { pool, context: options, ended }),
+    artifacts: (model) => artifacts(model, parts),
     exchange: async (used, writes) => {
       const { rows } = await attemptPostgres(() =>
         pool.query<{ first: boolean }>(exchangeStatement(used, writes)),
@@ -94,15 +102,47 @@ async function prepareDatabase(pool: PostgresPool): Promise<void> {
   await pool.query(upsertStatement(PROBE))
 }
 
+type Evict = (model: string, address: string, bound: ArtifactBound) => Promise<void>
+
+/**
+ * Creates the eviction of bounded artifacts. One statement runs at a time for each bound, and serves all waiting callers:
+ * in a flood of requests, evictions use one connection of the pool.
+ */
+function createEviction(pool: PostgresPool): Evict {
+  const queues = new Map<
+    string,
+    { running: Promise<void>; next: Set<string> | undefined; done: Promise<void> }
+  >()
+  return (model, address, bound) => {
+    const key = `${model} ${bound.perAddress} ${bound.total}`
+    const queue = queues.get(key) ?? { running: Promise.resolve(), next: undefined, done: Promise.resolve() }
+    queues.set(key, queue)
+    if (queue.next !== undefined) {
+      queue.next.add(address)
+      return queue.done
+    }
+    const addresses = new Set([address])
+    queue.next = addresses
+    queue.done = queue.running.then(async () => {
+      queue.next = undefined
+      const values = [model, [...addresses], bound.perAddress, bound.total]
+      await attemptPostgres(() => pool.query({ name: 'evict', text: EVICT, values }), true)
+    })
+    queue.running = queue.done.catch(() => undefined)
+    return queue.done
+  }
+}
+
 type Parts = {
   readonly pool: PostgresPool
   readonly context: RevocationContext
   readonly ended: RevokedGrantCache
+  readonly evict: Evict
 }
 
 type ArtifactRow = { readonly payload: string; readonly consumed_at: string | null }
 
-function artifacts(model: string, { pool, context, ended }: Parts): ArtifactStore {
+function artifacts(model: string, { pool, context, ended, evict }: Parts): ArtifactStore {
   const find = async (name: keyof typeof FIND, value: string): Promise<ArtifactRow | undefined> => {
     const statement = { name, text: FIND[name], values: [model, hashId(value)] }
     return (await attemptPostgres(() => pool.query<ArtifactRow>(statement), true)).rows[0]
@@ -117,8 +157,7 @@ function artifacts(model: string, { pool, context, ended }: Parts): ArtifactStor
       const hashes = { address: hashId(source.address), network: hashId(source.network) }
       const write = upsertStatement({ model, id, payload, expiresInSeconds }, hashes)
       await attemptPostgres(() => pool.query(write), true)
-      const values = [model, hashes.address, bound.perAddress, bound.total]
-      await attemptPostgres(() => pool.query({ name: 'evict', text: EVICT, values }), true)
+      await evict(model, hashes.address, bound)
     },
     find: async (id, { expired } = { expired: false }) =>
       read(await find(expired ? 'findExpired' : 'find', id), id),

@@ -10,6 +10,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { introspect } from '../fixtures/introspect.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
+import { startPostgres } from '../fixtures/postgres.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
@@ -111,6 +112,27 @@ t.test('a full Redis is reported as degraded, counted, and logged in one line', 
     0,
     'the log has no stack trace for each request',
   )
+})
+
+t.test('a restart of PostgreSQL is reported, and the server works again without a restart', async (t) => {
+  const postgres = await startPostgres()
+  t.teardown(() => postgres.remove())
+  const server = await startServer(t, { store: { type: 'postgres' }, postgres: postgres.connection })
+  await shownAs(t, server, '[+] store')
+  const difference = await metric(server, 'scopegate_oauth_store_clock_difference_seconds')
+  t.ok(Math.abs(difference) < 60, `${difference} s`)
+  t.equal(await register(server), 201)
+  await postgres.stop()
+  t.equal(await register(server), 503)
+  await shownAs(t, server, '[!] store: away: the store is unavailable')
+  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+  t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="away"}')) > 0)
+  await postgres.start()
+  t.equal(await register(server), 201)
+  await shownAs(t, server, '[+] store')
+  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
+  t.equal(events(server, 'store_degraded').length, 1)
+  t.equal(events(server, 'store_recovered').length, 1)
 })
 
 t.test('without any request, the write probe detects that SQLite rejects writes', async (t) => {

@@ -67,6 +67,27 @@ t.test('an entry becomes visible after all earlier entries', async (t) => {
   t.equal((await follower.store.revocations.readAfter(from, 10))?.length, 2)
 })
 
+t.test('a revocation also removes the tokens of a refresh that is in progress', async (t) => {
+  const { store } = await follow(t)
+  const refresh = await server.connect()
+  t.teardown(() => refresh.end())
+  await store.artifacts('RefreshToken').upsert('used', { jti: 'used', grantId: 'busy' }, 900)
+  await refresh.query('begin')
+  await refresh.query('update scopegate.artifacts set consumed_at = 1 where grant_id = $1', [hashId('busy')])
+  await refresh.query(
+    "insert into scopegate.artifacts (model, id, payload, grant_id) values ('AccessToken', $1, '{}', $2)",
+    [hashId('successor'), hashId('busy')],
+  )
+  const revoked = store.artifacts('Grant').revokeByGrantId('busy')
+  await until('the revocation waits', async () => {
+    const [row] = await server.query("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")
+    return row?.['count'] === '1'
+  })
+  await refresh.query('commit')
+  await revoked
+  t.equal(await store.artifacts('AccessToken').find('successor'), undefined)
+})
+
 t.test('a follower receives an entry whose notification is lost', async (t) => {
   const follower = await follow(t)
   await server.query(

@@ -176,6 +176,32 @@ t.test('TLS verifies the certificate and the host name', async (t) => {
   )
 })
 
+t.test('a changed CA file applies to new connections', async (t) => {
+  const folder = t.testdir({ 'ca.pem': authority.cert })
+  const caFile = join(folder, 'ca.pem')
+  const store = await open(t, at(`postgres://scopegate:right@${plain}`, { caFile }))
+  const reconnect = () =>
+    server.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
+  const isRejected = () =>
+    store.probe().then(
+      () => false,
+      (error: Error) => /certificate/.test(String(error.cause)),
+    )
+  writeFileSync(caFile, aCertificate({ authority: true }).cert)
+  await reconnect()
+  await until('the new CA applies', isRejected)
+  writeFileSync(caFile, 'half a file')
+  t.equal(await isRejected(), true, 'the last readable content applies')
+  writeFileSync(caFile, authority.cert)
+  await store.probe()
+})
+
+t.test('a server that requires TLS is a start failure without TLS', async (t) => {
+  const other = await startPostgres({ tls: aCertificate({ by: authority }), tlsOnly: true })
+  t.teardown(() => other.remove())
+  await fails(t, other.connection, 'ERR_POSTGRES_TLS', /with TLS only.*postgres\.caFile.*sslmode=verify-full/)
+})
+
 t.test('an expired certificate, another name and a server without TLS are start failures', async (t) => {
   const caFile = join(t.testdir({ 'ca.pem': authority.cert }), 'ca.pem')
   for (const [tls, message] of [

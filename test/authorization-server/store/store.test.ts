@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { hashId } from '../../../authorization-server/store/artifact-record.ts'
@@ -186,6 +187,37 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     await store.sweep(clock.now)
     for (const id of ['later', 'latest']) await admit(id)
     for (const id of ['later', 'latest']) t.match(await pending.find(id), { jti: id })
+  })
+
+  t.test('upsertBounded() keeps the same artifacts as SQLite', async (t) => {
+    const file = join(t.testdir(), 'reference.sqlite')
+    const stores = [await open(t), openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })] as const
+    t.teardown(() => stores[1].close())
+    const step = fc.record({
+      network: fc.nat(4),
+      address: fc.nat(3),
+      total: fc.integer({ min: 4, max: 12 }),
+      destroyed: fc.option(fc.nat(39), { freq: 8 }),
+    })
+    let runs = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 40 }), async (steps) => {
+        runs += 1
+        const kept = stores.map(async (store) => {
+          const pending = store.artifacts(`BoundedLikeSqlite${runs}`)
+          for (const [i, { network, address, total, destroyed }] of steps.entries()) {
+            const source = { network: `network ${network}`, address: `address ${address} of ${network}` }
+            await pending.upsertBounded(`${i}`, {}, 60 + i, { source, bound: { perAddress: 4, total } })
+            if (destroyed !== null) await pending.destroy(`${destroyed}`)
+          }
+          const found = await Promise.all(steps.map((_, i) => pending.find(`${i}`)))
+          return found.map((artifact) => artifact !== undefined)
+        })
+        const [own, reference] = await Promise.all(kept)
+        t.same(own, reference)
+      }),
+      { numRuns: 5 },
+    )
   })
 
   t.test('upsertBounded() keeps its bounds for 100 callers over two stores', async (t) => {
