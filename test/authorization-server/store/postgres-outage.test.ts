@@ -75,7 +75,7 @@ t.test('each acknowledged write survives a crash of PostgreSQL', async (t) => {
 
 t.test('a frozen PostgreSQL fails requests, and works after it continues', async (t) => {
   const server = await start(t)
-  const store = await open(t, server, { connectTimeoutMs: 300, statementTimeoutMs: 300 })
+  const store = await open(t, server, { connectTimeoutMs: 1_000, statementTimeoutMs: 1_000 })
   await store.probe()
   server.freeze()
   await fails(t, store.probe(), 'away')
@@ -150,7 +150,7 @@ t.test('each failure of PostgreSQL has its reason', async (t) => {
 
 t.test('a lock of another program is reported, and the connection stays usable', async (t) => {
   const server = await start(t)
-  const store = await open(t, server, { max: 1, statementTimeoutMs: 400 })
+  const store = await open(t, server, { max: 1, statementTimeoutMs: 1_000 })
   await store.probe()
   const other = await server.connect()
   t.teardown(() => other.end())
@@ -162,7 +162,7 @@ t.test('a lock of another program is reported, and the connection stays usable',
 
 t.test('when all connections are in use, a request fails after the connect timeout', async (t) => {
   const server = await start(t)
-  const store = await open(t, server, { max: 1, connectTimeoutMs: 100 })
+  const store = await open(t, server, { max: 1, connectTimeoutMs: 1_000 })
   const other = await server.connect()
   t.teardown(() => other.end())
   await other.query('begin; lock table scopegate.accounts')
@@ -200,12 +200,20 @@ t.test('after a failover the store connects to the new primary', async (t) => {
     return Number(row?.['count']) >= 2
   })
 
+  const clients = async () => {
+    const [row] = await primary.query("select count(*) from pg_stat_activity where usename = 'scopegate'")
+    return Number(row?.['count'])
+  }
+  await Promise.all(Array.from({ length: 50 }, () => store.probe()))
+  t.ok((await clients()) > 5, 'the pool has several connections')
+
   // The address leads to a standby first. Open connections to the old primary stay open and read-only.
   way.retarget(standby.port)
   await primary.query('alter system set default_transaction_read_only = on')
   await primary.query('select pg_reload_conf()')
   await until('the old primary is read-only', async () => !(await writes(store)))
   await fails(t, store.probe(), 'read_only')
+  await until('only the follower uses the old primary', async () => (await clients()) === 1, 20_000)
   await standby.query('select pg_promote()')
   await until('writes work', () => writes(store))
   t.equal(await store.artifacts('RefreshToken').consume('kept'), true)

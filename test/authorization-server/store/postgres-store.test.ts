@@ -112,7 +112,7 @@ t.test('an address that accepts connections and never responds is a start failur
   const way = await startFaultProxy(server.port)
   t.teardown(() => way.close())
   way.toClient({ blackHole: true })
-  const pool = { ...POOL, connectTimeoutMs: 300 }
+  const pool = { ...POOL, connectTimeoutMs: 1_000 }
   const url = `postgres://scopegate:right@127.0.0.1:${way.port}/scopegate`
   await fails(t, at(url, { pool }), 'ERR_POSTGRES_UNREACHABLE', /cannot be reached/)
 })
