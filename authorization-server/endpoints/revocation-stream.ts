@@ -25,11 +25,14 @@ const MAX_LISTENERS = 256
 const HEARTBEAT_MS = 5_000
 /** Upper limit of revocations to replay. A gateway with a larger gap gets `reset`. */
 const MAX_REPLAYED = 10_000
+const RESET = 'event: reset\ndata: {}\n\n'
 
 /**
  * Opens the revocation stream: `text/event-stream` responses to gateways.
- * - `ready`: the first event. `"resumed": true` when the server replays the events of the gap.
+ * - `ready`: the first event. `"resumed": true` when the server replays the events of the gap, `"replays": true` when it
+ *   replays all events that still matter.
  * - `revoked`: one revocation, of any process on the store.
+ * - `complete`: the end of a replay of all events. A gateway then knows each revocation of a valid token.
  * - `reset`: events may be missing.
  * - A comment every 5 seconds is the heartbeat.
  *
@@ -54,7 +57,11 @@ export async function openRevocationStream(options: {
   }
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
-    gap: () => sendAll('event: reset\ndata: {}\n\n'),
+    // Gateways reconnect, and then get all revocations of the log.
+    gap: () => {
+      sendAll(RESET)
+      endAll()
+    },
     // Ends the streams: with heartbeats alone, a gateway would not notice that revocations are missing.
     lost: endAll,
   })
@@ -112,13 +119,24 @@ export async function openRevocationStream(options: {
   }
 }
 
-/** Returns the first events of a stream: `ready`, then the revocations of the gap or `reset`. */
+/**
+ * Returns the first events of a stream: `ready`, then the revocations of the gap, or else all revocations of the log.
+ * A gateway that verifies JWTs itself needs the revocations from before its start.
+ */
 async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
   const replayed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)
   if (after !== undefined && replayed !== undefined)
-    return readyEvent(after, true) + replayed.map(revokedEvent).join('')
-  const ready = readyEvent(await log.lastId(), false)
-  return after === undefined ? ready : `${ready}event: reset\ndata: {}\n\n`
+    return readyEvent(after, { resumed: true }) + replayed.map(revokedEvent).join('')
+  const lastId = await log.lastId()
+  const all = await log.readAfter(undefined, MAX_REPLAYED)
+  const reset = after === undefined ? '' : RESET
+  if (all === undefined) return readyEvent(lastId, { resumed: false }) + reset
+  return [
+    readyEvent(lastId, { resumed: false, replays: true }),
+    reset,
+    ...all.map(revokedEvent),
+    'event: complete\ndata: {}\n\n',
+  ].join('')
 }
 
 function lastEventId(request: FastifyRequest): string | undefined {
@@ -126,8 +144,8 @@ function lastEventId(request: FastifyRequest): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-function readyEvent(id: string, resumed: boolean): string {
-  return `event: ready\nid: ${id}\ndata: ${JSON.stringify({ resumed })}\n\n`
+function readyEvent(id: string, data: { readonly resumed: boolean; readonly replays?: boolean }): string {
+  return `event: ready\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
 function revokedEvent({ id, revocation }: LoggedRevocation): string {

@@ -130,6 +130,7 @@ export function openPostgresRevocations(options: {
   return {
     lastId: async () => (await readPlace(query)).id,
     readAfter: async (id, limit) => {
+      if (id === undefined) return readAll(query, limit)
       const position = Number(/^[0-9a-f]{32}\.(\d{1,15})\.[0-9a-f]{16}$/.exec(id)?.[1])
       if (Number.isNaN(position)) return undefined
       const part = await readPart(query, position, limit)
@@ -171,6 +172,15 @@ async function readPart(query: Query, position: number, limit: number): Promise<
     payload: entries.find((entry) => entry.position === position)?.payload ?? '',
     entries: entries.filter((entry) => entry.position > position).slice(0, limit),
   }
+}
+
+/** Returns all entries, or undefined if there are more than `limit`, or one cannot be parsed. */
+async function readAll(query: Query, limit: number): Promise<readonly LoggedRevocation[] | undefined> {
+  const part = await readPart(query, 0, limit)
+  const newest = part.entries.at(-1)
+  const logged = toLogged(part)
+  const isComplete = newest === undefined || newest.position === part.last
+  return isComplete && logged.length === part.entries.length ? logged : undefined
 }
 
 async function readPlace(query: Query): Promise<Place> {

@@ -100,11 +100,14 @@ function serverLog(redis: RedisClient, isOwn: (entry: RevocationEntry) => boolea
     lastId: () => attemptRedis(async () => toId(await readRunId(redis), await readLastId(redis))),
     readAfter: (id, limit) =>
       attemptRedis(async () => {
-        const [, itsRunId, entryId] = /^(\w+)\.(\d{1,20}-\d{1,20})$/.exec(id) ?? []
         const runId = await readRunId(redis)
-        if (entryId === undefined || runId === undefined || itsRunId !== runId) return undefined
-        if (!(await hasEntry(redis, entryId))) return undefined
-        const entries = await readEntriesAfter(redis, entryId, limit + 1)
+        if (runId === undefined) return undefined
+        const [, itsRunId, entryId] = id === undefined ? [] : (/^(\w+)\.(\d{1,20}-\d{1,20})$/.exec(id) ?? [])
+        if (id !== undefined) {
+          if (entryId === undefined || itsRunId !== runId) return undefined
+          if (!(await hasEntry(redis, entryId))) return undefined
+        }
+        const entries = await readEntriesAfter(redis, entryId ?? STREAM_START, limit + 1)
         return entries.length > limit ? undefined : toLogged(entries.filter(isOwn), runId)
       }),
   }

@@ -87,10 +87,10 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
     lastId: async () => attemptSqlite(() => idOf(newestId())),
     readAfter: async (id, limit) =>
       attemptSqlite(() => {
-        const at = Number(/^[0-9a-f]+\.(\d{1,15})\./.exec(id)?.[1])
-        if (Number.isNaN(at) || id !== idOf(at)) return undefined
         const last = newestId()
         const first = Number(oldest.get()?.['id'] ?? last + 1)
+        const at = id === undefined ? first - 1 : Number(/^[0-9a-f]+\.(\d{1,15})\./.exec(id)?.[1])
+        if (Number.isNaN(at) || (id !== undefined && id !== idOf(at))) return undefined
         if (at < first - 1 || last - at > limit) return undefined
         const unread = read(at, limit)
         return unread.length < last - at ? undefined : unread

@@ -99,8 +99,11 @@ export type RevocationListener = {
 export type RevocationLog = {
   /** Returns the position of a new reader. */
   lastId(): Promise<string>
-  /** @returns the entries after `id`, oldest first; undefined when `id` is unknown or there are more than `limit`. */
-  readAfter(id: string, limit: number): Promise<readonly LoggedRevocation[] | undefined>
+  /**
+   * @param id undefined: the start of the log.
+   * @returns the entries after `id`, oldest first; undefined when `id` is unknown or there are more than `limit`.
+   */
+  readAfter(id: string | undefined, limit: number): Promise<readonly LoggedRevocation[] | undefined>
   /**
    * Calls the listener for every later revocation.
    * @returns a function that stops the calls.

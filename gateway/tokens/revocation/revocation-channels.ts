@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Revocation } from '../../../oauth/revocation.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
@@ -43,7 +44,7 @@ export type RevocationListener = {
 /** All channels on which this process receives revocations. */
 export type RevocationChannels = {
   /**
-   * Opens all channels. Called once.
+   * Opens all channels. Called once. Waits a short time for the revocations from before the start of this process.
    * @throws {BootError} by rejection, as `connectRedis` with `mayBeAway`.
    */
   open(listener: RevocationListener): Promise<void>
@@ -58,6 +59,12 @@ export type RevocationChannels = {
   states(): readonly { readonly issuer: string; readonly isConnected: boolean }[]
   /** Returns whether the issuer marks its revocations in Redis. */
   marks(issuer: string): boolean
+  /**
+   * Returns the time up to which this process knows each revocation of the issuer's tokens that were issued at this time.
+   * @param issuedAtSeconds undefined: not known.
+   * @returns milliseconds on the monotonic clock; -Infinity: never.
+   */
+  completeUntilMs(issuer: string, issuedAtSeconds: number | undefined): number
   close(): Promise<void>
 }
 
@@ -65,6 +72,8 @@ export type RevocationChannels = {
  * Redis responds every second. If Redis is silent for longer than this, the connection counts as lost. Milliseconds.
  */
 const SILENCE_MS = 3_000
+/** Maximum time that the start of the gateway waits for earlier revocations. Milliseconds. */
+const START_WAIT_MS = 2_000
 const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a revocation' }
 /** Maximum number of revocations that are queued for Redis while it is unavailable. */
 const MAX_RELAYS = 10_000
@@ -84,6 +93,9 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
   const subscriptions = new Map<string, RevocationsSubscription>()
   const followers: RedisFollower[] = []
   let redisAliveAtMs = Number.NEGATIVE_INFINITY
+  /** When Redis had delivered all revocations of an issuer that publishes them there. */
+  const redisCompleteMs = new Map<string, number>()
+  const redisStart = Promise.withResolvers<void>()
   let isUnknown = options.redis !== undefined
 
   function followRedis(
@@ -115,6 +127,8 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
           logger.info({ event: 'revocations_connected', channel: 'redis' }, 'listening for revocations')
         isLost = false
         redisAliveAtMs = tickMs()
+        for (const issuer of publishing) redisCompleteMs.set(issuer, redisAliveAtMs)
+        redisStart.resolve()
         for (let relay = relays[0]; relay !== undefined; relay = relays[0]) {
           await relayRevocation(redis, relay, nowSeconds()).catch((error: unknown) => {
             if (!isReplyError(error)) throw error // retried when Redis responds again
@@ -130,6 +144,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
             'not listening for revocations in Redis',
           )
         isLost = true
+        redisStart.resolve()
         redisAliveAtMs = Number.NEGATIVE_INFINITY
       },
     })
@@ -162,8 +177,11 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
 
   return {
     async open(listener) {
-      if (options.redis !== undefined) followers.push(await followRedis(options.redis, listener))
+      if (options.redis === undefined) redisStart.resolve()
+      else followers.push(await followRedis(options.redis, listener))
       subscribe(listener)
+      const started = [redisStart.promise, ...[...subscriptions.values()].map((one) => one.started)]
+      await Promise.race([Promise.all(started), pause(START_WAIT_MS, undefined, { ref: false })])
     },
     isConfigured,
     isConnected,
@@ -172,6 +190,11 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         .filter(({ issuer }) => isConfigured(issuer))
         .map(({ issuer }) => ({ issuer, isConnected: isConnected(issuer) })),
     marks: (issuer) => publishing.has(issuer),
+    completeUntilMs: (issuer, issuedAtSeconds) =>
+      Math.max(
+        subscriptions.get(issuer)?.completeUntilMs(issuedAtSeconds) ?? Number.NEGATIVE_INFINITY,
+        redisCompleteMs.get(issuer) ?? Number.NEGATIVE_INFINITY,
+      ),
     async close() {
       await Promise.all([...followers, ...subscriptions.values()].map((one) => one.close()))
     },

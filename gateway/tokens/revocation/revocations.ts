@@ -8,6 +8,7 @@ import { createEventStreamReader, type StreamEvent } from './revocation-stream.t
 export type RevocationsOptions = {
   /**
    * A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation. `reset` reports a revocation gap.
+   * `complete` follows a replay of every revocation that still matters.
    */
   readonly url: string
   readonly clientId: string
@@ -22,13 +23,31 @@ export type RevocationsOptions = {
   readonly ca: string | undefined
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
+  /** The wall clock. Seconds since the epoch. */
+  readonly nowSeconds: () => number
 }
 
-/**
- * A subscription. `connected` states whether the stream is connected now. `close` resolves when the connection is
- * closed.
- */
-export type RevocationsSubscription = { readonly connected: boolean; close(): Promise<void> }
+/** A subscription to a revocation stream. */
+export type RevocationsSubscription = {
+  /** Whether the stream is connected now. */
+  readonly connected: boolean
+  /** Resolves when the first connection has received all revocations that still matter, or has failed. */
+  readonly started: Promise<void>
+  /**
+   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at this time.
+   * @param issuedAtSeconds undefined: not known.
+   * @returns milliseconds on the monotonic clock; -Infinity: never.
+   */
+  completeUntilMs(issuedAtSeconds: number | undefined): number
+  /** Resolves when the connection is closed. */
+  close(): Promise<void>
+}
+
+/** A gap: revocations of the tokens that were issued up to `issuedSeconds` may be missing since `completeUntilMs`. */
+type Gap = { readonly issuedSeconds: number; readonly completeUntilMs: number }
+
+/** Maximum clock skew between issuer and gateway. Seconds. */
+const SKEW_SECONDS = 60
 
 /** The issuer sends a comment every 5 s. Three missing comments in a row mean a dead connection. Milliseconds. */
 const SILENCE_MS = 15_000
@@ -54,8 +73,11 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const closing = new AbortController()
   const credentials = Buffer.from(`${options.clientId}:${options.clientSecret}`).toString('base64')
   let connected = false
-  let lastEventAtMs = 0
+  let lastEventAtMs = Number.NEGATIVE_INFINITY
   let lastId: string | undefined
+  let gap: Gap | undefined
+  let isReplaying = false
+  const start = Promise.withResolvers<void>()
 
   async function listen(): Promise<void> {
     const { statusCode, body } = await pool.request({
@@ -77,26 +99,46 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     const read = createEventStreamReader()
     const decoder = new TextDecoder()
     for await (const chunk of body as AsyncIterable<Buffer>) {
+      const events = read(decoder.decode(chunk, { stream: true }))
+      for (const event of events) take(event)
       lastEventAtMs = tickMs()
-      for (const event of read(decoder.decode(chunk, { stream: true }))) take(event)
     }
     throw new Error('the issuer ended the stream')
   }
 
   function take({ event, data, id }: StreamEvent): void {
     if (event === 'ready') {
-      if (!isResumed(data)) options.onGap()
+      const { resumed, replays } = readReady(data)
+      isReplaying = replays
+      if (!resumed) reportGap()
+      if (!replays) start.resolve()
       if (!connected)
         logger.info({ event: 'revocations_connected', channel: 'stream' }, 'listening for revocations')
       connected = true
-    } else if (event === 'reset') options.onGap()
-    else if (event === 'revoked') {
+    } else if (event === 'reset') {
+      reportGap()
+      lastId = undefined
+      return
+    } else if (event === 'complete') {
+      isReplaying = false
+      gap = undefined
+      start.resolve()
+    } else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
       // An unreadable event is a revocation, but its tokens are unknown.
-      else options.onGap()
+      else reportGap()
     }
-    if (id !== undefined) lastId = id
+    // After an interrupted replay, the next connection needs a complete replay.
+    if (id !== undefined && !isReplaying) lastId = id
+  }
+
+  function reportGap(): void {
+    gap = {
+      issuedSeconds: options.nowSeconds() + SKEW_SECONDS,
+      completeUntilMs: gap?.completeUntilMs ?? lastEventAtMs,
+    }
+    options.onGap()
   }
 
   async function run(): Promise<void> {
@@ -118,6 +160,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
             'not listening for revocations: revoked tokens are accepted until their cache entry expires',
           )
         connected = false
+        start.resolve()
       }
       const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempt, 10))
       attempt += 1
@@ -134,6 +177,11 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       // as open.
       return connected && tickMs() - lastEventAtMs < SILENCE_MS
     },
+    started: start.promise,
+    completeUntilMs: (issuedAtSeconds) =>
+      gap !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= gap.issuedSeconds)
+        ? gap.completeUntilMs
+        : lastEventAtMs,
     async close() {
       closing.abort()
       await pool.destroy()
@@ -143,12 +191,14 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
 }
 
 /**
- * Returns whether the issuer resumes after the last event. Without a statement from the issuer, the result is false.
+ * Reads whether the issuer resumes after the last event, or replays all events that still matter. Without a statement
+ * from the issuer, both are false.
  */
-function isResumed(data: string): boolean {
+function readReady(data: string): { readonly resumed: boolean; readonly replays: boolean } {
   try {
-    return (JSON.parse(data) as { resumed?: unknown } | null)?.resumed === true
+    const ready = JSON.parse(data) as { resumed?: unknown; replays?: unknown } | null
+    return { resumed: ready?.resumed === true, replays: ready?.replays === true }
   } catch {
-    return false
+    return { resumed: false, replays: false }
   }
 }

@@ -50,8 +50,9 @@ t.test(
     t.match(await events.next(), {
       event: 'ready',
       id: /^[0-9a-f]{16}\.\d+\.[0-9a-f]{16}$/,
-      data: { resumed: false },
+      data: { resumed: false, replays: true },
     })
+    t.match(await events.next(), { event: 'complete' }, 'the log is empty')
     const grantOf = async (token: string) =>
       (
         await send(`${server.baseUrl}${ENDPOINTS.introspection}`, {
@@ -84,6 +85,7 @@ t.test('counts listeners, and closes the stream when the server stops', async (t
   const stopping = await startServer(t)
   const events = await listenForRevocations(t, { url: stopping.baseUrl, secret: stopping.gatewaySecret })
   await events.next()
+  await events.next()
   const { text } = await send(`${stopping.managementUrl}/metrics`)
   t.match(text, /^scopegate_oauth_revocation_listeners 1$/m)
   await stopping.stop()
@@ -115,6 +117,30 @@ t.test('a reconnect with the last ID receives exactly the events of the gap, in 
   const again = await listenForRevocations(t, { ...gateway, lastEventId: last })
   t.match(await again.next(), { event: 'ready', id: last, data: { resumed: true } })
   t.match(await again.next(), { event: 'revoked', data: { grant } })
+})
+
+t.test('a new gateway receives all revocations of the log', async (t) => {
+  const expected = []
+  for (let i = 0; i < 2; i++) {
+    const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
+    expected.push((await introspect(server, accessToken))['grant'])
+    await client.revoke(accessToken)
+  }
+  for (const lastEventId of [undefined, 'unknown']) {
+    const events = await listenForRevocations(
+      t,
+      lastEventId === undefined ? gateway : { ...gateway, lastEventId },
+    )
+    t.match(await events.next(), { event: 'ready', data: { resumed: false, replays: true } })
+    if (lastEventId !== undefined) t.match(await events.next(), { event: 'reset' })
+    const grants: unknown[] = []
+    let event = await events.next()
+    for (; event?.event === 'revoked'; event = await events.next())
+      grants.push((event.data as { grant: unknown }).grant)
+    t.strictSame(grants.slice(-2), expected)
+    t.match(event, { event: 'complete' })
+    events.stop()
+  }
 })
 
 t.test('a reconnect with an unknown ID receives the instruction to clear the cache', async (t) => {

@@ -59,6 +59,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
         if (event === 'revocations_lost') reject(new Error(reason))
       }
       const subscription = subscribeToRevocations({
+        nowSeconds: () => Date.now() / 1_000,
         ...CLIENT,
         url: `${url}/revocations`,
         onRevoked: () => undefined,

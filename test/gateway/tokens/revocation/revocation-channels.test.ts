@@ -191,3 +191,74 @@ t.test('a stream with `reset`, an unreadable event or no resumption causes a rev
   await until('the channel is connected', async () => channels.isConnected(ISSUER))
   t.equal(seen.gaps, 7)
 })
+
+t.test('completeUntilMs() is the last time at which all revocations were known', async (t) => {
+  const source = await startRevocationSource(t)
+  source.replays = true
+  const { channels, seen } = await listen(t, { stream: source.url })
+  const nowSeconds = Date.now() / 1_000
+  const old = () => channels.completeUntilMs(ISSUER, nowSeconds - 10)
+  await until('connected', async () => channels.isConnected(ISSUER))
+  t.equal(old(), Number.NEGATIVE_INFINITY, 'the replay is not complete')
+  t.equal(channels.completeUntilMs(ISSUER, undefined), Number.NEGATIVE_INFINITY)
+  t.ok(channels.completeUntilMs(ISSUER, nowSeconds + 120) > 0, 'a token that is issued after the gap')
+  t.equal(channels.completeUntilMs('https://other.test', nowSeconds + 120), Number.NEGATIVE_INFINITY)
+
+  source.send('revoked', writeRevocation(aRevocation({ grant: 'a' })), '7')
+  source.send('complete', '{}')
+  await until('complete', async () => old() > 0)
+  t.ok(channels.completeUntilMs(ISSUER, undefined) > 0)
+  const before = old()
+  source.drop()
+  await until('lost', async () => !channels.isConnected(ISSUER))
+  source.resume = true
+  source.replays = false
+  await until('resumed', async () => channels.isConnected(ISSUER))
+  t.equal(source.lastEventIds.at(-1), '7')
+  t.ok(old() >= before)
+
+  const known = old()
+  source.send('reset', '{}')
+  await until('reset', async () => seen.missed === 2)
+  t.ok(old() >= known)
+  const kept = old()
+  source.send('revoked', writeRevocation(aRevocation({ grant: 'b' })))
+  source.send('unknown', '{}')
+  t.equal(old(), kept, 'later events do not fill the gap')
+  source.resume = false
+  source.replays = true
+  source.drop()
+  await until('lost', async () => !channels.isConnected(ISSUER))
+  await until('connected', async () => channels.isConnected(ISSUER))
+  t.equal(source.lastEventIds.at(-1), undefined, 'after a reset, the gateway asks for a complete replay')
+  t.equal(old(), kept)
+  source.drop()
+  await until('lost', async () => !channels.isConnected(ISSUER))
+  await until('connected', async () => channels.isConnected(ISSUER))
+  t.equal(source.lastEventIds.at(-1), undefined, 'an interrupted replay starts again')
+  source.send('complete', '{}')
+  await until('complete', async () => old() > kept)
+})
+
+t.test('the start of a gateway waits for the replay of earlier revocations', async (t) => {
+  const source = await startRevocationSource(t)
+  source.replays = true
+  const opened = listen(t, { stream: source.url })
+  await until('asked', async () => source.lastEventIds.length === 1)
+  source.send('revoked', writeRevocation(aRevocation({ grant: 'early' })))
+  source.send('complete', '{}')
+  const { heard } = await opened
+  t.match(heard, [{ grant: 'early', from: ISSUER }])
+})
+
+t.test('completeUntilMs() counts Redis while the issuer publishes there', async (t) => {
+  const { url, redis } = await aRedis(t)
+  await redis.set(publisherKey(ISSUER), '1')
+  const { channels } = await listen(t, { redis: url })
+  const known = channels.completeUntilMs(ISSUER, 1)
+  t.ok(known > 0)
+  await redis.del(publisherKey(ISSUER))
+  await until('not published', async () => !channels.isConnected(ISSUER))
+  const last = channels.completeUntilMs(ISSUER, 1)
+  t.ok(last >= known, 'the time stays')
+})
