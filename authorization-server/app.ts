@@ -159,6 +159,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     catalogue: config.catalogue,
     resources: config.resources,
     lifetimes: { ...config.lifetimes, interactionSeconds: INTERACTION_SECONDS },
+    accessTokens: config.accessTokens,
     signingKeys: { keys: secrets.signingKeys.keys.map((key) => ({ ...key })) },
     cookieKeys: cookieKeys(secrets.cookieSecrets),
     nonceSecret: Buffer.from(

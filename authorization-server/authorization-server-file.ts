@@ -46,6 +46,27 @@ const Lifetimes = Type.Object(
   { description: 'lifetimes of codes, tokens and sessions' },
 )
 
+const AccessTokenFormat = Type.Enum(['opaque', 'jwt'], { description: 'opaque or jwt' })
+
+const AccessTokens = Type.Object(
+  {
+    format: Type.Optional(AccessTokenFormat),
+    algorithm: Type.Optional(
+      Type.Enum(['ES256', 'EdDSA'], { description: 'signature algorithm of JWTs: ES256 or EdDSA' }),
+    ),
+    resources: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { path: ResourcePath('a path of protectedResources, or /'), format: AccessTokenFormat },
+          { description: 'the format for one resource' },
+        ),
+        { description: 'formats of single resources', maxItems: 1_000 },
+      ),
+    ),
+  },
+  { description: 'format of access tokens; with jwt, gateways verify them without this server' },
+)
+
 const RefreshTokens = Type.Object(
   {
     repeatWindow: Type.Optional(
@@ -211,6 +232,7 @@ export const AuthorizationServerFile = Type.Object(
     ),
     drain: Type.Optional(DrainSchema),
     lifetimes: Type.Optional(Lifetimes),
+    accessTokens: Type.Optional(AccessTokens),
     refreshTokens: Type.Optional(RefreshTokens),
     registration: Type.Optional(Registration),
     authorization: Type.Optional(Authorization),

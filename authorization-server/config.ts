@@ -29,6 +29,9 @@ export type Integration = {
   readonly clientSecretFile: string | undefined
 }
 
+/** `jwt`: RFC 9068. Gateways verify these tokens without a request to this server. */
+export type AccessTokenFormat = 'opaque' | 'jwt'
+
 /** Relaxations for clients that do not follow docs/interface.md (section 9.2). All are off by default. */
 export type Compat = {
   /** Space-separated scopes of an authorization request without `scope`. RFC 6749 section 3.3. */
@@ -72,6 +75,13 @@ export type AuthorizationServerConfig = {
     readonly refreshTokenMaxSeconds: number
     readonly sessionSeconds: number
   }
+  readonly accessTokens: {
+    readonly format: AccessTokenFormat
+    /** Signature algorithm of JWTs. */
+    readonly algorithm: 'ES256' | 'EdDSA'
+    /** Formats of single resources, by URL. Other resources have `format`. */
+    readonly resources: ReadonlyMap<string, AccessTokenFormat>
+  }
   readonly refreshTokens: {
     /** Time in which a repeated refresh gets the same response. 0: a repeat ends the grant. */
     readonly repeatWindowSeconds: number
@@ -98,6 +108,7 @@ export type AuthorizationServerConfig = {
 
 const DEFAULTS = {
   lifetimes: { code: '60s', accessToken: '15m', refreshToken: '30d', refreshTokenMax: '90d', session: '14d' },
+  accessTokens: { format: 'opaque', algorithm: 'ES256' },
   repeatWindow: '30s',
   loopbackHosts: ['127.0.0.1'],
   bodyLimit: '16KiB',
@@ -160,6 +171,16 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       refreshTokenSeconds: seconds(lifetimes.refreshToken),
       refreshTokenMaxSeconds: seconds(lifetimes.refreshTokenMax),
       sessionSeconds: seconds(lifetimes.session),
+    },
+    accessTokens: {
+      format: file.accessTokens?.format ?? DEFAULTS.accessTokens.format,
+      algorithm: file.accessTokens?.algorithm ?? DEFAULTS.accessTokens.algorithm,
+      resources: new Map(
+        (file.accessTokens?.resources ?? []).map(({ path, format }) => [
+          path === '/' ? file.issuer : file.issuer + path,
+          format,
+        ]),
+      ),
     },
     refreshTokens: {
       repeatWindowSeconds: seconds(file.refreshTokens?.repeatWindow ?? DEFAULTS.repeatWindow),
@@ -234,6 +255,12 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
       'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
       'make the window shorter, or use 0s',
     )
+  for (const resource of config.accessTokens.resources.keys())
+    if (!config.resources.includes(resource))
+      report(
+        `accessTokens.resources: ${resource.slice(config.issuer.length)} is not a resource of this server`,
+        'add the path to protectedResources, or remove the entry',
+      )
   if (config.registration.unusedClientSeconds < 1)
     report('registration.unusedClients is shorter than a second', 'use 7d')
   if (config.registration.rateLimit.windowMs < 1_000)

@@ -6,9 +6,10 @@ import { type Store, StoreError } from '../store/store.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import type { Interactions } from './interactions.ts'
+import { type AccessTokenContent, createJwtAccessTokens, isJwt } from './jwt-access-tokens.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
-import { reportInactive, reportProviderEvents } from './provider-events.ts'
+import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
 import { createRefreshRotation, type GrantHandler } from './refresh-rotation.ts'
@@ -153,13 +154,21 @@ export function createEngine(options: EngineOptions): Engine {
       oidc?.entity('AuthorizationCode', code)
     return code
   }
+  const jwts = createJwtAccessTokens(options)
+  const presentedJwts = new WeakMap<IncomingMessage, AccessTokenContent>()
+  const AccessToken = provider.AccessToken as unknown as AccessTokenModel
+  const { find: findOpaque } = AccessToken
+  AccessToken.find = async function findAccessToken(value, ...args) {
+    if (value !== PRESENTED_JWT) return findOpaque.call(this, value, ...args)
+    const content = Provider.ctx && presentedJwts.get(Provider.ctx.req)
+    return content && new AccessToken(content)
+  }
   const { redirectUriAllowed } = provider.Client.prototype
   provider.Client.prototype.redirectUriAllowed = function redirectUriWithPortAllowed(uri: string): boolean {
     return !INVALID_PORT.test(uri) && redirectUriAllowed.call(this, uri)
   }
   provider.use(async (ctx, next) => {
     await next()
-    reportInactive(ctx as KoaContextWithOIDC)
     describeError(ctx as KoaContextWithOIDC)
     shapeRegistration(ctx as KoaContextWithOIDC)
     shapeRevocation(ctx as KoaContextWithOIDC)
@@ -176,10 +185,18 @@ export function createEngine(options: EngineOptions): Engine {
   )
   const callback = provider.callback()
 
+  async function findByJwt(jwt: string): Promise<AccessToken | undefined> {
+    const content = await jwts.read(jwt)
+    return content && new AccessToken(content)
+  }
+
   return {
     handle: async (request, response, engineRequest) => {
-      const copy = providerRequest(request, { issuer, ...engineRequest })
+      const jwt = findJwt(request, engineRequest.body)
+      const copy = providerRequest(request, { issuer, ...engineRequest, ...jwt })
       requests.set(copy, engineRequest)
+      const content = jwt && (await jwts.read(jwt.token, jwt))
+      if (content !== undefined) presentedJwts.set(copy, content)
       await callback(copy, response)
       return failures.get(copy)?.error ?? 'ok'
     },
@@ -207,11 +224,11 @@ export function createEngine(options: EngineOptions): Engine {
           markProofUsed(`${path} ${thumbprint}`, id, expiresAtSeconds),
       }),
     findTokenOwner: async (value) => {
-      const token = await provider.AccessToken.find(value)
+      const token = isJwt(value) ? await findByJwt(value) : await AccessToken.find(value)
       if (token === undefined || !token.isValid || token.aud !== options.issuer) return undefined
       const grant = token.grantId === undefined ? undefined : await provider.Grant.find(token.grantId)
-      if (grant === undefined || grant.accountId !== token.accountId || token.clientId === undefined)
-        return undefined
+      if (grant?.accountId !== token.accountId || grant.clientId !== token.clientId) return undefined
+      if (token.clientId === undefined) return undefined
       if ((await provider.Client.find(token.clientId)) === undefined) return undefined
       return {
         accountId: token.accountId,
@@ -226,6 +243,42 @@ export function createEngine(options: EngineOptions): Engine {
 /** The part of the engine's authorization code model that this file uses. */
 type CodeModel = {
   find(value: string, options?: object): Promise<{ readonly clientId?: string } | undefined>
+}
+
+type AccessToken = InstanceType<Provider['AccessToken']>
+
+/** The part of the engine's access token model that this file uses. */
+type AccessTokenModel = {
+  new (content: AccessTokenContent): AccessToken
+  find(value: string, options?: object): Promise<AccessToken | undefined>
+}
+
+/**
+ * The value of `token` for the engine when a client presents a JWT, because the engine rejects JWTs. The engine then
+ * finds the token by the request, so the value gives no access.
+ */
+const PRESENTED_JWT = 'presented-jwt'
+
+/** Time after its expiry in which a JWT can be revoked, because the clock of a gateway may be behind. Seconds. */
+const EXPIRED_SECONDS = 300
+
+/**
+ * Finds the JWT in a request for introspection or revocation.
+ * @returns the JWT, and a body for the engine without the JWT; undefined for another request or token.
+ */
+function findJwt(
+  request: IncomingMessage,
+  body: Buffer | undefined,
+): { readonly token: string; readonly body: Buffer; readonly expiredSeconds: number } | undefined {
+  const [path = ''] = (request.url ?? '').split('?', 1)
+  if (body === undefined || (path !== ENDPOINTS.introspection && path !== ENDPOINTS.revocation))
+    return undefined
+  const form = new URLSearchParams(body.toString())
+  const [token = '', ...others] = form.getAll('token')
+  if (others.length > 0 || !isJwt(token)) return undefined
+  form.set('token', PRESENTED_JWT)
+  const expiredSeconds = path === ENDPOINTS.revocation ? EXPIRED_SECONDS : 0
+  return { token, body: Buffer.from(form.toString()), expiredSeconds }
 }
 
 /** The engine accepts proofs with an `iat` within this time before or after now. */

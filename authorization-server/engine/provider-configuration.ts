@@ -14,6 +14,7 @@ import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { hashId } from '../store/artifact-record.ts'
 import { hashClientSecret } from './client-secret.ts'
+import { completeJwt, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
   readonly clientId: string
@@ -30,6 +31,7 @@ export type ProviderConfigurationOptions = {
   /** Resources of tokens. The issuer is the first. */
   readonly resources: readonly string[]
   readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
+  readonly accessTokens: AuthorizationServerConfig['accessTokens']
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
   /** Secret of the nonces for DPoP proofs, 32 bytes. The same at every replica. */
@@ -53,6 +55,7 @@ export type ProviderConfigurationOptions = {
 export function providerConfiguration(options: ProviderConfigurationOptions): Configuration {
   const { issuer, catalogue, lifetimes } = options
   const scopes = [...catalogue.keys()]
+  const algorithm = signingAlgorithm(options.accessTokens, options.signingKeys)
   return {
     adapter: options.adapter,
     jwks: options.signingKeys,
@@ -98,6 +101,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       token.kind === 'AccessToken' && 'grantId' in token && typeof token.grantId === 'string'
         ? { grant: hashId(token.grantId) }
         : undefined,
+    formats: { customizers: { jwt: completeJwt } },
     clientBasedCORS: () => true, // the endpoints set their own CORS headers before the engine sees a request
     cookies: cookies(options),
     ttl: {
@@ -144,8 +148,9 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
           return {
             scope: scopes.join(' '),
             audience: resource,
-            accessTokenFormat: 'opaque',
+            accessTokenFormat: formatOf(resource, options.accessTokens),
             accessTokenTTL: lifetimes.accessTokenSeconds,
+            jwt: { sign: { alg: algorithm } },
           }
         },
       },

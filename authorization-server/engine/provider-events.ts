@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 
@@ -40,7 +39,6 @@ export function reportProviderEvents(
 
   for (const [name, endpoint] of Object.entries(REJECTIONS))
     provider.on(name as 'grant.error', (ctx, error) => {
-      if (isUnknownToken(ctx.path, error.error)) return
       failures.set(ctx.req, { error: error.error, cause: undefined })
       onEvent({
         kind: 'rejected',
@@ -122,22 +120,4 @@ function revocationReason(
   if (ctx.oidc.route === 'revocation') return 'revoked'
   if (ctx.oidc.route !== 'token') return 'grant_ended'
   return ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'refresh_token_reused' : 'code_reused'
-}
-
-/**
- * Returns whether an error of the engine means that an introspected token is unknown.
- * The engine rejects every JWT with 400 `unsupported_token_type`. Access and refresh tokens of this server are opaque,
- * so a JWT is never one of them.
- */
-export function isUnknownToken(path: string, error: unknown): boolean {
-  return path === ENDPOINTS.introspection && error === 'unsupported_token_type'
-}
-
-/** Reports an unknown token as inactive. Source: RFC 7662 section 2.2. */
-export function reportInactive(ctx: KoaContextWithOIDC): void {
-  const body: unknown = ctx.body
-  if (typeof body !== 'object' || body === null || !('error' in body)) return
-  if (!isUnknownToken(ctx.path, body.error)) return
-  ctx.status = 200
-  ctx.body = { active: false }
 }

@@ -22,14 +22,16 @@ const RSA_BITS = 2048 // RFC 7518 section 3.3: a key of 2048 bits or larger
 export async function loadSigningKeys(options: {
   readonly signingKeysFile: string | undefined
   readonly dataDir: string
+  readonly accessTokens?: { readonly algorithm: 'ES256' | 'EdDSA' }
 }): Promise<SigningKeys> {
+  const { algorithm } = options.accessTokens ?? {}
   if (options.signingKeysFile !== undefined) {
     const text = await readSecretFile(options.signingKeysFile, 'signingKeysFile')
-    return parseSigningKeys(text, options.signingKeysFile)
+    return parseSigningKeys(text, options.signingKeysFile, algorithm)
   }
   const file = join(options.dataDir, 'signing-keys.json')
   const text = await createFileOnce(file, async () => `${JSON.stringify(await makeSigningKeys())}\n`)
-  return parseSigningKeys(text, file)
+  return parseSigningKeys(text, file, algorithm)
 }
 
 /**
@@ -54,9 +56,15 @@ export async function makeSigningKeys(): Promise<SigningKeys> {
 
 /**
  * Parses a private JWK Set.
- * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set, or lacks an ES256 or RS256 key.
+ * @param algorithm signature algorithm of JWT access tokens. Default: ES256.
+ * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set, or lacks an ES256 or RS256 key, or the key for
+ * `algorithm`.
  */
-export function parseSigningKeys(text: string, file: string): SigningKeys {
+export function parseSigningKeys(
+  text: string,
+  file: string,
+  algorithm: 'ES256' | 'EdDSA' = 'ES256',
+): SigningKeys {
   const invalidFile = (reason: string) =>
     new BootError(
       'ERR_SIGNING_KEYS',
@@ -74,6 +82,8 @@ export function parseSigningKeys(text: string, file: string): SigningKeys {
   if (!signingKeys.some((key) => key.kty === 'EC' && key.crv === 'P-256'))
     throw invalidFile('a P-256 key for ES256 is missing')
   if (!signingKeys.some((key) => key.kty === 'RSA')) throw invalidFile('an RSA key for RS256 is missing')
+  if (algorithm === 'EdDSA' && !signingKeys.some((key) => key.crv === 'Ed25519'))
+    throw invalidFile('an Ed25519 key for accessTokens.algorithm is missing')
   return { keys: signingKeys }
 }
 

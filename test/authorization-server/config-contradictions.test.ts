@@ -53,9 +53,20 @@ t.test('findContradictions() accepts values at their limits', async (t) => {
   says(t, { authorization: { rateLimit, pending: { perAddress: 7, total: 7 } } })
   says(t, { drain: { delayMs: 999, graceMs: 1_000 } })
   says(t, { compat: { ...compat, defaultScope: 'openid courses:read' } })
+  const resources = new Map([[good.issuer, 'jwt'] as const])
+  says(t, { accessTokens: { ...good.accessTokens, resources } })
   says(t, { store: { type: 'redis' }, redis })
   says(t, { store: { type: 'postgres' }, postgres })
   says(t, { integrations: [integration, { ...integration, clientId: 'app2' }] })
+})
+
+t.test('findContradictions() names a format for an unknown resource', async (t) => {
+  const resources = new Map([[`${good.issuer}/mcp`, 'jwt'] as const])
+  says(t, { accessTokens: { ...good.accessTokens, resources } }, [
+    'error',
+    'accessTokens.resources: /mcp is not a resource of this server',
+    'add the path to protectedResources, or remove the entry',
+  ])
 })
 
 t.test('findContradictions() names each lifetime below a second', async (t) => {

@@ -90,6 +90,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file and returns secon
     refreshTokenMaxSeconds: 7_776_000,
     sessionSeconds: 1_209_600,
   })
+  t.same(config.accessTokens, { format: 'opaque', algorithm: 'ES256', resources: new Map() })
   t.same(config.refreshTokens, { repeatWindowSeconds: 30 })
   t.same(config.registration, {
     loopbackHosts: ['127.0.0.1'],
@@ -216,6 +217,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
       refreshTokenMaxSeconds: 7_776_000,
       sessionSeconds: 1_209_600,
     },
+    accessTokens: { format: 'opaque', algorithm: 'ES256', resources: new Map() },
     refreshTokens: { repeatWindowSeconds: 30 },
     registration: {
       loopbackHosts: ['127.0.0.1'],
@@ -242,6 +244,10 @@ cookieKeysFile: ./cookies
 development: true
 drain: { delay: 1s, grace: 2500ms }
 lifetimes: { code: 1500ms, accessToken: 2m, refreshToken: 3h, refreshTokenMax: 4d, session: 5d }
+accessTokens:
+  format: jwt
+  algorithm: EdDSA
+  resources: [{ path: /mcp, format: opaque }, { path: /, format: jwt }]
 refreshTokens: { repeatWindow: 7s }
 registration:
   redirectUris: { loopback: [localhost, '[::1]'] }
@@ -280,6 +286,14 @@ log: { level: silent }
       refreshTokenSeconds: 10_800,
       refreshTokenMaxSeconds: 345_600,
       sessionSeconds: 432_000,
+    },
+    accessTokens: {
+      format: 'jwt',
+      algorithm: 'EdDSA',
+      resources: new Map([
+        ['http://127.0.0.1:8080/mcp', 'opaque'],
+        ['http://127.0.0.1:8080', 'jwt'],
+      ]),
     },
     refreshTokens: { repeatWindowSeconds: 7 },
     registration: {

@@ -24,6 +24,7 @@ const options: ProviderConfigurationOptions = {
     sessionSeconds: 5,
     interactionSeconds: 6,
   },
+  accessTokens: { format: 'opaque', algorithm: 'ES256', resources: new Map() },
   signingKeys: { keys: [] },
   cookieKeys: cookieKeys(['a key']),
   nonceSecret: Buffer.alloc(32, 1),
@@ -118,6 +119,7 @@ t.test('providerConfiguration() returns exactly these settings of the engine', a
     rotateRefreshToken: true,
     revokeGrantPolicy: 'function',
     extraTokenClaims: 'function',
+    formats: { customizers: { jwt: 'function' } },
     clientBasedCORS: 'function',
     cookies: {
       keys: options.cookieKeys,
@@ -276,8 +278,42 @@ t.test('a token for a resource has every scope, its audience and an opaque forma
     audience: 'https://login.example.com/mcp',
     accessTokenFormat: 'opaque',
     accessTokenTTL: 2,
+    jwt: { sign: { alg: 'ES256' } },
   })
   const rejected = async (resource: string, asked: unknown) => ask(resource, asked)
   await t.rejects(rejected(`${issuer}/other`, undefined), { message: 'invalid_target' })
   await t.rejects(rejected(issuer, [issuer, `${issuer}/mcp`]), { message: 'invalid_target' })
+})
+
+t.test('the format and the algorithm of a token come from its resource and from the keys', async (t) => {
+  const ask = async (
+    accessTokens: ProviderConfigurationOptions['accessTokens'],
+    keys: ProviderConfigurationOptions['signingKeys']['keys'],
+    resource = issuer,
+  ) => {
+    const { features } = providerConfiguration({ ...options, accessTokens, signingKeys: { keys } })
+    const info = await features?.resourceIndicators?.getResourceServerInfo?.(
+      { oidc: { params: {} } } as unknown as KoaContextWithOIDC,
+      resource,
+      {} as never,
+    )
+    return [info?.accessTokenFormat, info?.jwt]
+  }
+  const key = (alg: string | undefined) => ({
+    kty: 'OKP',
+    crv: 'Ed25519',
+    x: 'x',
+    d: 'd',
+    ...(alg && { alg }),
+  })
+  const signed = (alg: string) => ({ sign: { alg } })
+  const resources = new Map([[`${issuer}/mcp`, 'opaque'] as const])
+  const ec = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'd' }
+  const es256 = { format: 'jwt', algorithm: 'ES256', resources } as const
+  const eddsa = { ...es256, algorithm: 'EdDSA' } as const
+  t.strictSame(await ask(es256, [ec, key('Ed25519')]), ['jwt', signed('ES256')])
+  t.strictSame(await ask(es256, [ec], `${issuer}/mcp`), ['opaque', signed('ES256')])
+  t.strictSame(await ask(eddsa, [ec, key('Ed25519'), key('EdDSA')]), ['jwt', signed('Ed25519')])
+  t.strictSame(await ask(eddsa, [ec, key('EdDSA'), key('Ed25519')]), ['jwt', signed('EdDSA')])
+  t.strictSame(await ask(eddsa, [ec, key(undefined)]), ['jwt', signed('EdDSA')])
 })

@@ -1,13 +1,9 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
+import type { Provider } from 'oidc-provider'
 import t from 'tap'
 import type { EngineEvent } from '../../../authorization-server/engine/engine-events.ts'
-import {
-  isUnknownToken,
-  reportInactive,
-  reportProviderEvents,
-} from '../../../authorization-server/engine/provider-events.ts'
+import { reportProviderEvents } from '../../../authorization-server/engine/provider-events.ts'
 
 const origin = { requestId: 'request-1', clientAddress: '192.0.2.7' }
 const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // of the grant ID `secret`
@@ -23,8 +19,7 @@ function observe(isRepeat = false) {
   })
   return { provider, events, failures }
 }
-const aContext = (oidc: object = {}, path = '/api/oauth/token') => ({
-  path,
+const aContext = (oidc: object = {}) => ({
   req: {} as IncomingMessage,
   oidc: { route: 'token', client: { clientId: 'client-1' }, params: {}, entities: {}, ...oidc },
 })
@@ -50,14 +45,6 @@ t.test('each error event of the engine is a rejection at its endpoint', async (t
     t.strictSame(failures.get(one.req), { error: 'a_code', cause: undefined })
     t.strictSame(failures.get(other.req), { error: 'b_code', cause: undefined })
   }
-})
-
-t.test('the introspection of an unknown token is not a rejection', async (t) => {
-  const { provider, events, failures } = observe()
-  const ctx = aContext({}, '/api/oauth/introspect')
-  provider.emit('introspection.error', ctx, { error: 'unsupported_token_type' })
-  t.strictSame(events, [])
-  t.notOk(failures.has(ctx.req))
 })
 
 t.test('a defect or an outage is a failure with its cause', async (t) => {
@@ -143,31 +130,4 @@ t.test('the end of a grant is reported with its reason and the account of its co
       ['code_reused', undefined, 'client-1'],
     ].map(([reason, accountId, clientId]) => ({ ...fields, reason, accountId, clientId })),
   )
-})
-
-const INTROSPECTION = '/api/oauth/introspect'
-const UNKNOWN = { error: 'unsupported_token_type' }
-
-t.test('isUnknownToken() is true only for this error of introspection', async (t) => {
-  t.equal(isUnknownToken(INTROSPECTION, 'unsupported_token_type'), true)
-  t.equal(isUnknownToken('/api/oauth/revoke', 'unsupported_token_type'), false)
-  t.equal(isUnknownToken(INTROSPECTION, 'invalid_client'), false)
-})
-
-t.test('§2.2 of RFC 7662: reportInactive() replaces only the error for an unknown token', async (t) => {
-  const after = (path: string, body: unknown) => {
-    const ctx = { path, body, status: 400 }
-    reportInactive(ctx as unknown as KoaContextWithOIDC)
-    return [ctx.status, ctx.body]
-  }
-  t.strictSame(after(INTROSPECTION, UNKNOWN), [200, { active: false }])
-  const unchanged: readonly (readonly [string, unknown])[] = [
-    ['/api/oauth/revoke', UNKNOWN],
-    [INTROSPECTION, { error: 'invalid_client' }],
-    [INTROSPECTION, { active: true }],
-    [INTROSPECTION, 'unsupported_token_type'],
-    [INTROSPECTION, null],
-    [INTROSPECTION, undefined],
-  ]
-  for (const [path, body] of unchanged) t.strictSame(after(path, body), [400, body])
 })

@@ -66,6 +66,12 @@ t.test('parseSigningKeys() names the fault of a set, and returns a complete set'
   ] as const)
     t.equal(messageOf(document), `/run/keys.json: ${reason}. ${FORM}`)
   t.strictSame(messageOf({ keys: [rsa, ec], more: 1 }), { keys: [rsa, ec] })
+  const read = (...keys: readonly object[]) =>
+    parseSigningKeys(JSON.stringify({ keys }), '/run/keys.json', 'EdDSA')
+  t.throws(() => read(ec, rsa), {
+    message: `/run/keys.json: an Ed25519 key for accessTokens.algorithm is missing. ${FORM}`,
+  })
+  t.equal(read(ec, rsa, { kty: 'OKP', crv: 'Ed25519', d: 'd' }).keys.length, 3)
 })
 
 t.test('makeSigningKeys() generates three private keys for signatures', async (t) => {

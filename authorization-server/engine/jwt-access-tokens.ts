@@ -1,0 +1,160 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import {
+  calculateJwkThumbprint,
+  createLocalJWKSet,
+  decodeProtectedHeader,
+  errors,
+  type JWTPayload,
+  jwtVerify,
+} from 'jose'
+import type { JWKS, JWTStructured, KoaContextWithOIDC } from 'oidc-provider'
+import type { AuthorizationServerConfig } from '../config.ts'
+import { hashId } from '../store/artifact-record.ts'
+
+/** Settings of access tokens. */
+export type AccessTokenSettings = AuthorizationServerConfig['accessTokens']
+
+/** An access token in the members of the engine's model. The engine reads opaque tokens from the store instead. */
+export type AccessTokenContent = {
+  readonly jti: string
+  readonly iat: number
+  readonly exp: number
+  readonly aud: string
+  readonly accountId: string
+  readonly clientId: string
+  readonly grantId: string
+  readonly scope: string | undefined
+  /** Thumbprint of the key that the token is bound to. RFC 9449 section 6.1. */
+  readonly jkt: string | undefined
+  /** Further members of an introspection response. */
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+/** Reads JWT access tokens of this server. RFC 9068. */
+export type JwtAccessTokens = {
+  /**
+   * Verifies a JWT with the keys of this server. Does not check whether its grant, account and client still exist.
+   * @param options.expiredSeconds accepts a token that expired within this time. Default: 0.
+   * @returns undefined for every token that this server did not issue, or that has expired.
+   */
+  read(jwt: string, options?: { readonly expiredSeconds: number }): Promise<AccessTokenContent | undefined>
+}
+
+/** `typ` of JWT access tokens. RFC 9068 section 2.1. */
+const TYPE = 'at+jwt'
+const ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519']
+
+/** Returns whether the engine treats a token as a JWT: its first part is a JSON object. */
+export function isJwt(token: string): boolean {
+  try {
+    decodeProtectedHeader(token)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Creates a reader of the JWT access tokens that are signed with `signingKeys`. Stores nothing. */
+export function createJwtAccessTokens(options: {
+  readonly issuer: string
+  readonly resources: readonly string[]
+  readonly signingKeys: JWKS
+  readonly nowSeconds: () => number
+}): JwtAccessTokens {
+  const { issuer, resources, nowSeconds } = options
+  let keys: Promise<ReturnType<typeof createLocalJWKSet>> | undefined
+  const audience = [...resources]
+
+  return {
+    async read(jwt, { expiredSeconds } = { expiredSeconds: 0 }) {
+      keys ??= publicKeys(options.signingKeys).then((all) => createLocalJWKSet({ keys: all }))
+      try {
+        const { payload } = await jwtVerify(jwt, await keys, {
+          issuer,
+          audience,
+          typ: TYPE,
+          algorithms: ALGORITHMS,
+          clockTolerance: expiredSeconds,
+          currentDate: new Date(nowSeconds() * 1_000),
+        })
+        return toContent(payload)
+      } catch (error) {
+        // jose throws a TypeError for some malformed tokens.
+        if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined
+        throw error
+      }
+    },
+  }
+}
+
+/** Returns the public keys, each with the `kid` that the engine writes in tokens: by default the thumbprint. */
+function publicKeys({ keys }: JWKS) {
+  return Promise.all(
+    keys.map(async (key) => {
+      const { kty, ...members } = createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({
+        format: 'jwk',
+      })
+      const publicKey = { ...members, kty: String(kty), ...(key.alg === undefined ? {} : { alg: key.alg }) }
+      return { ...publicKey, kid: key.kid ?? (await calculateJwkThumbprint(publicKey)) }
+    }),
+  )
+}
+
+/** @returns undefined for a token without a claim that each access token of this server has. */
+function toContent(payload: JWTPayload): AccessTokenContent | undefined {
+  const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant, auth_time, acr } = payload
+  const grantId = jti?.slice(0, jti.lastIndexOf('.'))
+  if (jti === undefined || iat === undefined || exp === undefined || sub === undefined) return undefined
+  if (typeof aud !== 'string' || typeof clientId !== 'string') return undefined
+  if (grantId === undefined || hashId(grantId) !== grant) return undefined
+  return {
+    jti,
+    iat,
+    exp,
+    aud,
+    accountId: sub,
+    clientId,
+    grantId,
+    scope: typeof scope === 'string' ? scope : undefined,
+    jkt: (payload['cnf'] as { readonly jkt?: string } | undefined)?.jkt,
+    extra: withoutMissing({ grant, auth_time, acr }),
+  }
+}
+
+/**
+ * Completes the claims of a JWT access token before the engine signs it.
+ * `jti` contains the id of the grant, so that the server finds the grant of a token without storing the token. The id
+ * gives no access. `auth_time` and `acr` are from the sign-in: RFC 9068 section 2.2.1.
+ */
+export function completeJwt(ctx: KoaContextWithOIDC, token: object, { payload }: JWTStructured): void {
+  const { AuthorizationCode, RefreshToken } = ctx.oidc.entities
+  const { authTime, acr } = AuthorizationCode ?? RefreshToken ?? {}
+  const grantId = 'grantId' in token ? token.grantId : ''
+  Object.assign(
+    payload,
+    { jti: `${grantId}.${payload['jti']}` },
+    withoutMissing({ auth_time: authTime, acr }),
+  )
+}
+
+/** Returns the format of the tokens for a resource. */
+export function formatOf(resource: string, { format, resources }: AccessTokenSettings): 'opaque' | 'jwt' {
+  return resources.get(resource) ?? format
+}
+
+/**
+ * Returns the signature algorithm in the form that the first key with it has: `Ed25519` and `EdDSA` are two names of one
+ * algorithm (RFC 9864 section 2.2).
+ */
+export function signingAlgorithm(
+  { algorithm }: AccessTokenSettings,
+  { keys }: JWKS,
+): 'ES256' | 'EdDSA' | 'Ed25519' {
+  if (algorithm === 'ES256') return algorithm
+  const key = keys.find(({ crv }) => crv === 'Ed25519')
+  return key?.alg === 'Ed25519' ? 'Ed25519' : 'EdDSA'
+}
+
+function withoutMissing(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+}
