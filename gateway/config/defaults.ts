@@ -5,7 +5,7 @@ export const DEFAULTS = {
   introspection: { timeout: '2s', maxConcurrent: 64, maxQueue: 1_024 },
   staleIfError: '60s',
   jwt: {
-    algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA'] as readonly string[],
+    algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as readonly string[],
     type: 'at+jwt',
     refresh: '5m',
     cooldown: '30s',

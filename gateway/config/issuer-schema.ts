@@ -61,6 +61,11 @@ const Jwt = Type.Object(
       ),
     ),
     clockTolerance: Type.Optional(DurationText('tolerated clock difference: at most 60s, in whole seconds')),
+    maxRevocationDelay: Type.Optional(
+      TimeoutText(
+        'time in which a revocation takes effect while the revocation stream is down; default: until the token expires',
+      ),
+    ),
   },
   { description: 'validation of its JWTs in the gateway' },
 )

@@ -147,6 +147,8 @@ function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
     audience: jwt.audience ?? [],
     claims: { ...DEFAULTS.jwtClaims, ...jwt.claims },
     clockToleranceSeconds: milliseconds(times.clockTolerance) / 1_000,
+    maxRevocationDelayMs:
+      jwt.maxRevocationDelay === undefined ? undefined : milliseconds(jwt.maxRevocationDelay),
   }
 }
 

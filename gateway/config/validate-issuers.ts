@@ -24,6 +24,7 @@ export function findUnusableIssuers(file: GatewayFile, locationOf: LocationOf): 
       ...findUnsafeAlgorithms(entry),
       ...findUnsafeKeys(entry, file.baseUrl),
       ...findInvalidTimes(entry),
+      ...findInvalidDelay(entry, file),
       ...findUnusedCa(entry),
     ].map(([code, key, message, hint]) =>
       diagnostic(
@@ -103,7 +104,7 @@ function findUnsafeAlgorithms({ jwt }: IssuerEntry): readonly Problem[] {
   })
 }
 
-function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly Problem[] {
+function findUnsafeKeys({ issuer, jwt, introspection }: IssuerEntry, baseUrl: string): readonly Problem[] {
   if (jwt === undefined) return []
   const { uri, file } = jwt.keys ?? {}
   if (uri !== undefined && file !== undefined)
@@ -119,6 +120,8 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
       ],
     ]
   if (isProtectedAddress(uri ?? issuer)) return []
+  // The gateway trusts the introspection results of this server, so an attacker between the two gains nothing more.
+  if (uri !== undefined && introspection !== undefined && isSameOrigin(uri, introspection.endpoint)) return []
   return [
     [
       'C336',
@@ -127,6 +130,10 @@ function findUnsafeKeys({ issuer, jwt }: IssuerEntry, baseUrl: string): readonly
       'use https (http is allowed on this machine only), or mount the keys and set jwt.keys.file',
     ],
   ]
+}
+
+function isSameOrigin(one: string, other: string): boolean {
+  return URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin
 }
 
 /** Reports a `caFile` unless every connection to the issuer uses TLS. */
@@ -173,6 +180,26 @@ function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
       'set a longer time than refresh',
     ])
   return problems
+}
+
+/** A stream without data for this long counts as down, so a shorter delay would be exceeded while it works. */
+const MIN_DELAY_MS = 15_000
+
+function findInvalidDelay({ jwt, revocations }: IssuerEntry, file: GatewayFile): readonly Problem[] {
+  if (jwt?.maxRevocationDelay === undefined) return []
+  const key = '.jwt.maxRevocationDelay'
+  if (revocations === undefined && file.redis === undefined)
+    return [
+      [
+        'C338',
+        key,
+        'the gateway receives no revocations of this issuer',
+        'set revocations or redis.url, or remove it',
+      ],
+    ]
+  return milliseconds(jwt.maxRevocationDelay) < MIN_DELAY_MS
+    ? [['C338', key, 'the revocation stream shows only every few seconds that it works', 'set 15s or more']]
+    : []
 }
 
 /**

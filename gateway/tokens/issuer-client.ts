@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FailureKind, FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 import { createIntrospector, type Introspector, type SharedLevel } from './introspection/introspect.ts'
@@ -27,6 +28,11 @@ export type IssuerClientOptions = {
   readonly random: () => number
   /** The cache that gateways share. Undefined: each gateway introspects for itself. */
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined
+  /**
+   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at this time.
+   * Milliseconds on the monotonic clock.
+   */
+  readonly completeUntilMs: (issuer: string, issuedAtSeconds: number | undefined) => number
   readonly meter: IssuerMeter
   readonly logger: Logger
   readonly failures: FailureLog
@@ -121,6 +127,10 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
   }
 
   const rules = jwt === undefined ? undefined : toRules(jwt, options)
+  const usableMs =
+    jwt?.maxRevocationDelayMs === undefined
+      ? undefined
+      : (caller: Caller) => remainingMs(caller, jwt.maxRevocationDelayMs ?? 0, options)
   return {
     issuer,
     id,
@@ -129,9 +139,13 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
     verify:
       opened === undefined || rules === undefined
         ? undefined
-        : report(JWT_UNVERIFIABLE, (token: CompactJwt, names: ClaimNames) =>
-            verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names),
-          ),
+        : report(JWT_UNVERIFIABLE, async (token: CompactJwt, names: ClaimNames) => {
+            const status = await verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names)
+            const isUsable = !status.active || usableMs === undefined || usableMs(status.caller) > 0
+            if (!isUsable && introspector === undefined) throw new RevocationsMissingError(issuer)
+            return status
+          }),
+    usableMs,
     introspect: introspector && report(INTROSPECTION_FAILED, introspector.introspect),
     stale:
       introspection === undefined || staleIfErrorMs === 0
@@ -152,6 +166,29 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
       await opened?.close()
       await introspector?.close()
     },
+  }
+}
+
+/**
+ * Returns the rest of the time for which a verified JWT may be accepted. A revocation can be unknown only since the last
+ * complete delivery of revocations, and only since the token was issued. Milliseconds.
+ */
+function remainingMs(
+  { issuer, issuedAtSeconds }: Caller,
+  maxDelayMs: number,
+  { clock, completeUntilMs }: Pick<IssuerClientOptions, 'clock' | 'completeUntilMs'>,
+): number {
+  const unknownForMs = clock.tickMs() - completeUntilMs(issuer, issuedAtSeconds)
+  const ageMs = issuedAtSeconds === undefined ? Infinity : clock.nowMs() - issuedAtSeconds * 1_000
+  return maxDelayMs - Math.min(unknownForMs, Math.max(0, ageMs))
+}
+
+/** Revocations of a JWT may be missing, and the issuer has no introspection. */
+class RevocationsMissingError extends UnverifiableError {
+  readonly code = 'ERR_REVOCATIONS_MISSING'
+
+  constructor(issuer: string) {
+    super(`No revocations of ${issuer} arrive, and jwt.maxRevocationDelay has passed.`)
   }
 }
 

@@ -14,6 +14,11 @@ export type JwtConfig = {
   readonly audience: readonly string[]
   readonly claims: JwtRules['claims']
   readonly clockToleranceSeconds: number
+  /**
+   * Maximum time between a revocation and its effect while the revocation stream is down. Undefined: a revoked token is
+   * accepted until it expires.
+   */
+  readonly maxRevocationDelayMs: number | undefined
 }
 
 export type IntrospectionConfig = {

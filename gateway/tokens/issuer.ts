@@ -1,3 +1,4 @@
+import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import type { EarlierStatus, IntrospectionResult, TokenStatus } from './cache/token-status.ts'
 import type { CompactJwt } from './jwt/read-compact-jwt.ts'
@@ -37,6 +38,11 @@ export type Issuer = {
     | undefined
   /** The use of earlier statuses while the issuer cannot respond. Undefined: they are not used. */
   readonly stale?: StaleUse | undefined
+  /**
+   * Returns how long a JWT may be accepted by its signature. 0 or less: revocations of it may be missing, so the token
+   * needs introspection. Undefined: until it expires. Milliseconds.
+   */
+  readonly usableMs?: ((caller: Caller) => number) | undefined
   /** Whether tokens of this issuer can be validated. The gateway continues to fetch missing keys. */
   readonly ready: boolean
   close(): Promise<void>

@@ -59,7 +59,8 @@ export async function openTokens(
     revocationRedis,
     maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(tokenCache, channels, { issuer, sinceClearMs }),
   })
-  const issuers = await openIssuers(config, { ...parts, shared })
+  const { completeUntilMs } = channels
+  const issuers = await openIssuers(config, { ...parts, shared, completeUntilMs })
   return {
     issuers,
     channels,
@@ -82,6 +83,7 @@ function openIssuers(
   parts: {
     readonly metrics: Metrics
     readonly shared: IssuerClientOptions['shared']
+    readonly completeUntilMs: IssuerClientOptions['completeUntilMs']
     readonly logger: Logger
     readonly failures: FailureLog
   },

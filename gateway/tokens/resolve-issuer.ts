@@ -1,5 +1,10 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import type { EarlierStatus, IntrospectionResult, TokenStatus } from './cache/token-status.ts'
+import {
+  type EarlierStatus,
+  type IntrospectionResult,
+  NO_EARLIER_STATUS,
+  type TokenStatus,
+} from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
@@ -41,7 +46,14 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (verify !== undefined)
     return {
       kind: 'jwt',
-      validate: async (_, names) => ({ status: await verify(jwt, names), ageMs: 0, ttlMs: Infinity }),
+      validate: async (sinceClearMs, names) => {
+        const status = await verify(jwt, names)
+        const ttlMs = status.active ? (issuer.usableMs?.(status.caller) ?? Infinity) : Infinity
+        if (ttlMs > 0 || introspect === undefined) return { status, ageMs: 0, ttlMs }
+        // `jwt.maxRevocationDelay` has passed, so an earlier status must not be used.
+        const result = await introspect(token, sinceClearMs, names, NO_EARLIER_STATUS)
+        return { ...result, staleIfErrorMs: 0 }
+      },
     }
   return introspect === undefined
     ? WRONG_ISSUER

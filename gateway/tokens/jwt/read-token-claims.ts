@@ -49,6 +49,7 @@ export function readTokenClaims(
   if (!isSafeOrMissing(subject) || !isSafeOrMissing(clientId)) return INVALID
   const granted = readScope(firstOf(claims, rules.claims.scope), context.scopes)
   if (granted === undefined) return INVALID
+  const grant = claims.get('grant')
 
   return {
     active: true,
@@ -63,7 +64,7 @@ export function readTokenClaims(
       notBeforeSeconds: Math.max(notBefore ?? 0, issuedAt ?? 0) - tolerance,
       issuedAtSeconds: issuedAt,
       tokenId: claims.get('jti'),
-      grant: undefined,
+      grant: typeof grant === 'string' ? grant : undefined,
       confirmation,
       claims: readNamedClaims(claims, context.names ?? NO_NAMES),
     }),

@@ -40,7 +40,7 @@ t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
     {
       issuer: ISSUER,
       jwt: {
-        algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA'],
+        algorithms: ['ES256', 'RS256', 'PS256', 'EdDSA', 'Ed25519'],
         type: 'at+jwt',
         keys: { by: 'discovery' },
         refreshMs: 300_000,
@@ -50,6 +50,7 @@ t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
         audience: [],
         claims: { scope: ['scope', 'scp'], client: ['client_id', 'azp', 'appid', 'cid'], subject: 'sub' },
         clockToleranceSeconds: 60,
+        maxRevocationDelayMs: undefined,
       },
       introspection: undefined,
       revocations: undefined,
@@ -70,9 +71,10 @@ t.test('every key of an issuer reaches the gateway', async (t) => {
     audience: ['api://name'],
     claims: { scope: ['roles'], subject: 'oid' },
     clockTolerance: '5s',
+    maxRevocationDelay: '15s',
   }
   const { issuers } = read(t, [
-    { issuer: ISSUER, jwt, introspection: INTROSPECTION },
+    { issuer: ISSUER, jwt, ...STREAM },
     { issuer: 'https://other.test/', jwt: { keys: { file: './keys.json' } } },
   ])
   t.match(issuers[0], {
@@ -87,6 +89,7 @@ t.test('every key of an issuer reaches the gateway', async (t) => {
       audience: ['api://name'],
       claims: { scope: ['roles'], client: ['client_id', 'azp', 'appid', 'cid'], subject: 'oid' },
       clockToleranceSeconds: 5,
+      maxRevocationDelayMs: 15_000,
     },
     introspection: { clientSecret: 'the secret' },
   })
@@ -94,6 +97,8 @@ t.test('every key of an issuer reaches the gateway', async (t) => {
 })
 
 const jwt = (change: object) => [{ issuer: ISSUER, jwt: change }]
+
+const STREAM = { introspection: INTROSPECTION, revocations: 'https://login.test/revocations' }
 
 const REJECTED: readonly (readonly [what: string, issuers: readonly object[], message: RegExp])[] = [
   ['no issuer', [], /issuers/],
@@ -128,6 +133,27 @@ const REJECTED: readonly (readonly [what: string, issuers: readonly object[], me
   ['an issuer over http', [{ issuer: 'http://login.test', jwt: {} }], /C336[\s\S]*https/],
   ['an issuer over http at a private address', [{ issuer: 'http://10.0.0.7:8080', jwt: {} }], /C336/],
   ['keys over http', jwt({ keys: { uri: 'http://login.test/keys' } }), /C336[\s\S]*keys\.uri/],
+  [
+    'keys over http at another origin than introspection',
+    [
+      {
+        issuer: 'https://api.test',
+        jwt: { keys: { uri: 'http://as.test:8082/keys' } },
+        introspection: { ...INTROSPECTION, endpoint: 'http://as.test:8081/introspect' },
+      },
+    ],
+    /C336[\s\S]*keys\.uri/,
+  ],
+  [
+    'a revocation delay below 15 s',
+    [{ issuer: ISSUER, jwt: { maxRevocationDelay: '14s' }, ...STREAM }],
+    /C338[\s\S]*maxRevocationDelay[\s\S]*set 15s or more/,
+  ],
+  [
+    'a revocation delay without a channel',
+    jwt({ maxRevocationDelay: '1m' }),
+    /C338[\s\S]*maxRevocationDelay[\s\S]*set revocations or redis\.url/,
+  ],
   ['a tolerance above one minute', jwt({ clockTolerance: '61s' }), /C337[\s\S]*60s/],
   ['a tolerance of half a second', jwt({ clockTolerance: '500ms' }), /C337/],
   ['a refresh interval below the minimum', jwt({ refresh: '100ms' }), /C338[\s\S]*jwt\.refresh/],
@@ -166,6 +192,11 @@ t.test('http is accepted for local addresses, and keys from a file under any iss
   t.ok(read(t, [{ issuer: 'http://127.0.0.1:8180/realms/main', jwt: {} }]))
   t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys: { uri: 'http://127.0.0.1:8081/keys' } } }]))
   t.ok(read(t, [{ issuer: 'http://in-the-cluster:8080', jwt: { keys: { file: './keys.json' } } }]))
+  const introspection = { ...INTROSPECTION, endpoint: 'http://as.test:8081/introspect' }
+  const keys = { uri: 'http://as.test:8081/keys' }
+  t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys }, introspection }]), 'the same origin')
+  const delayed = [{ issuer: ISSUER, jwt: { maxRevocationDelay: '1m' } }]
+  t.ok(read(t, delayed, { redis: { url: 'redis://127.0.0.1' } }), 'Redis is a revocation channel')
 })
 
 t.test('security events reach a single process, or all processes that share a Redis', async (t) => {

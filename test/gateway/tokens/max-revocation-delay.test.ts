@@ -1,0 +1,107 @@
+import t, { type Test } from 'tap'
+import { type IssuerClient, openIssuerClient } from '../../../gateway/tokens/issuer-client.ts'
+import type { JwtConfig } from '../../../gateway/tokens/issuer-config.ts'
+import { resolveIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
+import { aClock } from '../../fixtures/a-clock.ts'
+import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
+import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
+import { startIssuer } from '../../fixtures/an-issuer.ts'
+
+const START_SECONDS = 1_800_000_000
+const DELAY_MS = 60_000
+
+/** Opens an issuer client. The test sets the time up to which all revocations are known. */
+async function open(t: Test, change: Partial<JwtConfig>, withIntrospection: boolean) {
+  const clock = aClock(START_SECONDS * 1_000)
+  const jwts = await startJwtIssuer()
+  const introspected = await startIssuer({ issuer: jwts.issuer, audience: 'https://api.test' })
+  const codes: unknown[] = []
+  const state = { completeUntilMs: 0 }
+  const client: IssuerClient = await openIssuerClient({
+    config: {
+      ...aJwtIssuerConfig(jwts.issuer, change),
+      introspection: withIntrospection
+        ? {
+            endpoint: introspected.endpoint,
+            clientId: introspected.clientId,
+            clientSecret: introspected.clientSecret,
+            timeoutMs: 20_000,
+            maxConcurrent: 64,
+            maxQueue: 1_024,
+            ttlMs: Number.POSITIVE_INFINITY,
+            signed: false,
+          }
+        : undefined,
+    },
+    baseUrl: 'https://api.test',
+    dataDir: undefined,
+    clock,
+    random: () => 0,
+    shared: undefined,
+    completeUntilMs: () => state.completeUntilMs,
+    meter: { refreshed() {}, dropped() {}, introspected() {}, sharedLookUp() {} },
+    logger: { info() {}, warn() {}, error() {} } as never,
+    failures: {
+      failed: (kind: { event: string }, error: { code: string }) => codes.push(kind.event, error.code),
+    } as never,
+  })
+  t.teardown(async () => {
+    await client.close()
+    await Promise.all([jwts.close(), introspected.close()])
+  })
+  const sign = (iat: number | undefined) =>
+    jwts.sign({ iat, exp: START_SECONDS + 900, aud: 'https://api.test' })
+  const ask = (token: string) => {
+    const check = resolveIssuer(token, [client])
+    if (check.kind === 'known') throw new Error('the token needs a check')
+    return check.validate(Number.POSITIVE_INFINITY, [])
+  }
+  return { clock, introspected, sign, ask, state, codes }
+}
+
+t.test('without maxRevocationDelay, a JWT is accepted until it expires', async (t) => {
+  const { clock, introspected, sign, ask, state } = await open(t, {}, true)
+  state.completeUntilMs = Number.NEGATIVE_INFINITY
+  const token = sign(START_SECONDS - 100)
+  await clock.advance(899_000)
+  t.match(await ask(token), { status: { active: true }, ageMs: 0, ttlMs: Infinity })
+  t.equal(introspected.asked.length, 0)
+})
+
+t.test('a JWT is introspected when revocations are unknown for longer than maxRevocationDelay', async (t) => {
+  const { clock, introspected, sign, ask } = await open(t, { maxRevocationDelayMs: DELAY_MS }, true)
+  const token = sign(START_SECONDS - 100)
+  t.match(await ask(token), { status: { active: true }, ttlMs: DELAY_MS })
+  await clock.advance(DELAY_MS - 1)
+  t.match(await ask(token), { status: { active: true }, ttlMs: 1 }, 'the cache entry ends with the delay')
+  t.equal(introspected.asked.length, 0)
+  await clock.advance(1)
+  t.match(await ask(token), { status: { active: false, fault: { reason: 'inactive' } } })
+  t.equal(introspected.asked.length, 1, 'the issuer decides')
+  introspected.answerWith((response) => response.writeHead(503).end())
+  await t.rejects(ask(token), { code: 'ERR_INTROSPECTION_STATUS' }, 'the gateway responds with 503')
+})
+
+t.test('a JWT that was issued during the outage is accepted for maxRevocationDelay', async (t) => {
+  const { clock, introspected, sign, ask, state } = await open(t, { maxRevocationDelayMs: DELAY_MS }, true)
+  state.completeUntilMs = Number.NEGATIVE_INFINITY
+  await clock.advance(100_000)
+  const token = sign(START_SECONDS + 90)
+  t.match(await ask(token), { status: { active: true }, ttlMs: DELAY_MS - 10_000 })
+  const ahead = sign(START_SECONDS + 130)
+  t.match(await ask(ahead), { status: { active: true }, ttlMs: DELAY_MS }, 'the clock of the issuer is ahead')
+  t.equal(introspected.asked.length, 0)
+  t.match(await ask(sign(START_SECONDS)), { status: { active: false } })
+  t.match(await ask(sign(undefined)), { status: { active: false } }, 'without iat')
+  t.equal(introspected.asked.length, 2)
+})
+
+t.test('a JWT of an issuer without introspection cannot be verified after maxRevocationDelay', async (t) => {
+  const { clock, sign, ask, state, codes } = await open(t, { maxRevocationDelayMs: DELAY_MS }, false)
+  const token = sign(START_SECONDS - 100)
+  await clock.advance(DELAY_MS)
+  await t.rejects(ask(token), { code: 'ERR_REVOCATIONS_MISSING' })
+  t.strictSame(codes, ['jwt_unverifiable', 'ERR_REVOCATIONS_MISSING'])
+  state.completeUntilMs = clock.tickMs()
+  t.match(await ask(token), { status: { active: true } }, 'revocations arrive again')
+})
