@@ -90,6 +90,9 @@ annotations:
 {{- $server := printf "http://%s:8081" (include "scopegate.authorizationServerName" .) -}}
 {{- $introspection := dict "endpoint" (printf "%s/api/oauth/introspect" $server) "clientId" .Values.authorizationServer.gatewayClient.id "clientSecretFile" "/etc/scopegate/secrets/gateway-client-secret" -}}
 {{- $bundled := dict "issuer" (include "scopegate.issuer" .) "introspection" $introspection "revocations" (printf "%s/internal/revocations" $server) -}}
+{{- if eq .Values.authorizationServer.accessTokenFormat "jwt" -}}
+{{- $_ := set $bundled "jwt" (dict "keys" (dict "uri" (printf "%s/api/oauth/jwks" $server))) -}}
+{{- end -}}
 {{- $issuers = append $issuers (mergeOverwrite $bundled (deepCopy .Values.gateway.bundledIssuer)) -}}
 {{- end -}}
 {{- range $index, $issuer := .Values.gateway.issuers -}}

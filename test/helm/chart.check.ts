@@ -379,6 +379,16 @@ t.test('the notes warn of what will hurt', async (t) => {
   t.notMatch(careful, 'WARNING')
   t.notMatch(notes('postgres.url=postgres://user@db/grants'), 'EPHEMERAL STORE')
   t.match(notes('authorizationServer.config.development=true'), 'WARNING: DEVELOPMENT SIGN-IN')
+  const recommended = 'RECOMMENDATION: JWT ACCESS TOKENS'
+  const replicas = [
+    'replicaCount=2',
+    'redis.url=rediss://redis',
+    'authorizationServer.signingKeys.existingSecret=keys',
+  ]
+  t.notMatch(alone, recommended, 'one replica')
+  t.match(notes(...replicas), recommended)
+  t.notMatch(notes(...replicas, 'authorizationServer.replicaCount=1'), recommended)
+  t.notMatch(notes(...replicas, 'authorizationServer.accessTokenFormat=jwt'), recommended)
 })
 
 t.test(

@@ -121,6 +121,7 @@ export const SCENARIOS: readonly Scenario[] = [
         gatewayClient: { id: 'gate-client', existingSecretKey: 'unused' },
         cookieSecret: { existingSecretKey: 'unused' },
         replicaCount: 2,
+        accessTokenFormat: 'jwt',
         image: { repository: 'server', digest: DIGESTS.server },
         signingKeys: { existingSecret: 'signing', existingSecretKey: 'keys' },
         extraEnv: [{ name: 'SERVER_VARIABLE', value: 'two' }],
@@ -229,11 +230,12 @@ export const SCENARIOS: readonly Scenario[] = [
       ['gateway.name', both((c, one) => c.config(one)['name']), twice('Bookshop')],
       ['gateway.logLevel', both((c, one) => c.config(one)['log']), twice({ level: 'debug' })],
       [
-        'gateway.issuers, gateway.bundledIssuer, authorizationServer.issuer, authorizationServer.gatewayClient.id',
+        'gateway.issuers, gateway.bundledIssuer, authorizationServer.issuer, authorizationServer.gatewayClient.id, authorizationServer.accessTokenFormat',
         (c) => c.config('gateway')['issuers'],
         [
           {
             issuer: 'https://id.example.org',
+            jwt: { keys: { uri: 'http://edge-authorization-server:8081/api/oauth/jwks' } },
             introspection: {
               endpoint: 'http://edge-authorization-server:8081/api/oauth/introspect',
               clientId: 'gate-client',
@@ -252,6 +254,11 @@ export const SCENARIOS: readonly Scenario[] = [
           },
           { issuer: 'https://jwt.example.org', jwt: {}, caFile: '/etc/scopegate/authorities/a.pem' },
         ],
+      ],
+      [
+        'authorizationServer.accessTokenFormat',
+        (c) => c.config('authorization-server')['accessTokens'],
+        { format: 'jwt' },
       ],
       [
         'authorizationServer.issuer',
