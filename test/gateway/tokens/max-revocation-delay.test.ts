@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { NO_EARLIER_STATUS } from '../../../gateway/tokens/cache/token-status.ts'
 import { type IssuerClient, openIssuerClient } from '../../../gateway/tokens/issuer-client.ts'
 import type { JwtConfig } from '../../../gateway/tokens/issuer-config.ts'
 import { resolveIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
@@ -39,7 +40,7 @@ async function open(t: Test, change: Partial<JwtConfig>, withIntrospection: bool
     random: () => 0,
     shared: undefined,
     completeUntilMs: () => state.completeUntilMs,
-    meter: { refreshed() {}, dropped() {}, introspected() {}, sharedLookUp() {} },
+    meter: { refreshed() {}, dropped() {}, introspected() {}, sharedLookUp() {}, staleUsed() {} },
     logger: { info() {}, warn() {}, error() {} } as never,
     failures: {
       failed: (kind: { event: string }, error: { code: string }) => codes.push(kind.event, error.code),
@@ -54,7 +55,7 @@ async function open(t: Test, change: Partial<JwtConfig>, withIntrospection: bool
   const ask = (token: string) => {
     const check = resolveIssuer(token, [client])
     if (check.kind === 'known') throw new Error('the token needs a check')
-    return check.validate(Number.POSITIVE_INFINITY, [])
+    return check.validate(Number.POSITIVE_INFINITY, [], NO_EARLIER_STATUS)
   }
   return { clock, introspected, sign, ask, state, codes }
 }
