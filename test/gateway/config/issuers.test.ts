@@ -53,7 +53,6 @@ t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
         maxRevocationDelayMs: undefined,
       },
       introspection: undefined,
-      staleIfErrorMs: 60_000,
       revocations: undefined,
       staleIfErrorMs: 60_000,
     },
