@@ -52,7 +52,7 @@ export async function accountAdd(
     'operator',
   )
   const { username: added } = result.added
-  const kept = config.store.type === 'redis' ? 'Redis' : config.dataDir
+  const kept = { sqlite: config.dataDir, redis: 'Redis', postgres: 'PostgreSQL' }[config.store.type]
   process.stdout.write(
     options.json === true
       ? `${JSON.stringify({ username: added, kept }, undefined, 2)}\n`
