@@ -29,7 +29,7 @@ export type IssuerClientOptions = {
   /** The cache that gateways share. Undefined: each gateway introspects for itself. */
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined
   /**
-   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at this time.
+   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at `issuedAtSeconds`.
    * Milliseconds on the monotonic clock.
    */
   readonly completeUntilMs: (issuer: string, issuedAtSeconds: number | undefined) => number
@@ -39,8 +39,8 @@ export type IssuerClientOptions = {
 }
 
 /**
- * Client of one issuer. It has keys if the gateway verifies JWTs of the issuer, and an introspector if it introspects
- * tokens.
+ * Client of one issuer. The client has keys if the gateway verifies JWTs of the issuer. The client has an introspector
+ * if the gateway introspects tokens.
  */
 export type IssuerClient = Issuer & {
   readonly keys: IssuerKeys | undefined
@@ -49,8 +49,8 @@ export type IssuerClient = Issuer & {
 }
 
 /**
- * Share of `introspection.timeout` for the check of a token with an earlier status. A frozen issuer then delays the
- * requests with known tokens for a short time only.
+ * Share of `introspection.timeout` for the check of a token with an earlier status. If the issuer does not respond,
+ * requests with known tokens then wait only for a short time.
  */
 const PATIENCE_SHARE = 0.25
 
@@ -170,8 +170,8 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
 }
 
 /**
- * Returns the rest of the time for which a verified JWT may be accepted. A revocation can be unknown only since the last
- * complete delivery of revocations, and only since the token was issued. Milliseconds.
+ * Returns the remaining time for which a verified JWT may be accepted. The time counts from the last complete delivery
+ * of revocations, or from the issue of the token if that is later. Any earlier revocation is known. Milliseconds.
  */
 function remainingMs(
   { issuer, issuedAtSeconds }: Caller,

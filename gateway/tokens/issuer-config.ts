@@ -8,7 +8,7 @@ export type JwtConfig = {
   readonly refreshMs: number
   readonly cooldownMs: number
   readonly maxStaleMs: number
-  /** Deadline for each document. */
+  /** Deadline for the fetch of each document. */
   readonly timeoutMs: number
   /** Values of `aud` that stand for the base URL. */
   readonly audience: readonly string[]
@@ -29,7 +29,7 @@ export type IntrospectionConfig = {
   readonly timeoutMs: number
   /** Maximum number of concurrent requests to the issuer. */
   readonly maxConcurrent: number
-  /** Maximum number of queued requests. More are rejected. */
+  /** Maximum number of queued requests. Further requests are rejected. */
   readonly maxQueue: number
   /** Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits it. */
   readonly ttlMs: number
@@ -37,16 +37,16 @@ export type IntrospectionConfig = {
   readonly signed: boolean
 }
 
-/** An issuer of tokens, and how they are validated: by their signature, by introspection, or both. */
+/** An issuer of tokens. The gateway validates the tokens by signature, by introspection, or by both. */
 export type IssuerConfig = {
   readonly issuer: string
-  /** CA certificates for connections to the issuer, in PEM. Undefined: the public ones. */
+  /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
   readonly jwt: JwtConfig | undefined
   readonly introspection: IntrospectionConfig | undefined
   /**
-   * Maximum time after the cache time for which an introspection result is used while the issuer cannot respond. 0: it
-   * is not used. Milliseconds.
+   * Maximum time after the cache time for which an introspection result is used while the issuer cannot respond. 0: the
+   * result is not used after the cache time. Milliseconds.
    */
   readonly staleIfErrorMs: number
   /**
@@ -55,7 +55,7 @@ export type IssuerConfig = {
   readonly revocations: string | undefined
   /**
    * The issuer may send Security Event Tokens (RFC 8935) with one of these values of `aud`. Undefined: the issuer may
-   * not send any.
+   * not send Security Event Tokens.
    */
   readonly securityEvents?: { readonly audience: readonly string[] } | undefined
 }

@@ -36,11 +36,11 @@ export type Issuer = {
         earlier: EarlierStatus,
       ) => Promise<IntrospectionResult>)
     | undefined
-  /** The use of earlier statuses while the issuer cannot respond. Undefined: they are not used. */
+  /** The use of earlier statuses while the issuer cannot respond. Undefined: earlier statuses are not used. */
   readonly stale?: StaleUse | undefined
   /**
-   * Returns how long a JWT may be accepted by its signature. 0 or less: revocations of it may be missing, so the token
-   * needs introspection. Undefined: until it expires. Milliseconds.
+   * Returns how long a JWT may be accepted by its signature. 0 or less: revocations of the JWT may be missing, so the
+   * JWT needs introspection. Undefined: until the JWT expires. Milliseconds.
    */
   readonly usableMs?: ((caller: Caller) => number) | undefined
   /** Whether tokens of this issuer can be validated. The gateway continues to fetch missing keys. */

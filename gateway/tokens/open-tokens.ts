@@ -16,7 +16,7 @@ import { isMarkedRevoked } from './revocation/revoked-tokens.ts'
 /** Token validation of a gateway: its issuers, their revocation channels, and the token cache. */
 export type Tokens = {
   readonly issuers: readonly IssuerClient[]
-  /** The revocation channels, which open after the listener of revocations exists. */
+  /** The revocation channels. They are not open before the listener of revocations exists. */
   readonly channels: RevocationChannels
   readonly cache: TokenCache
   readonly validator: TokenValidator
@@ -32,14 +32,14 @@ const CLOCK: Clock = {
   },
 }
 
-/** Opens everything that validates tokens. The revocation channels are not open yet. */
+/** Opens all parts of token validation, except the revocation channels. The caller opens the channels later. */
 export async function openTokens(
   config: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir' | 'redis' | 'revocationRedis' | 'tokenCache'>,
   parts: {
     readonly metrics: Metrics
     /** undefined: without Redis. */
     readonly redis: SharedRedis | undefined
-    /** The Redis with the revocations, which can be another one. undefined: without Redis. */
+    /** The Redis with the revocations, which can differ from `redis`. undefined: without Redis. */
     readonly revocationRedis: SharedRedis | undefined
     /** Monotonic clock. Milliseconds. */
     readonly tickMs: () => number
@@ -77,7 +77,7 @@ export async function openTokens(
   }
 }
 
-/** Opens all issuers in parallel, so that an unavailable one does not delay the others. */
+/** Opens all issuers in parallel, so that an unavailable issuer does not delay the others. */
 function openIssuers(
   { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
   parts: {
@@ -151,9 +151,9 @@ function sharedLevel(
 }
 
 /**
- * Checks the revocation mark in another Redis than the one with the shared token status. Its failures open its own
- * circuit.
- * @throws by rejection, when that Redis is unavailable: the gateway then introspects the token.
+ * Returns whether a Redis other than the Redis of the shared token cache holds a revocation mark of the token. Failures
+ * of this Redis open a separate circuit.
+ * @throws by rejection, when this Redis is unavailable: the gateway then introspects the token.
  */
 async function isMarkedElsewhere(revocationRedis: SharedRedis, caller: Caller): Promise<boolean> {
   if (revocationRedis.unavailableReason() !== undefined) throw new Error('revocationRedis is unavailable')

@@ -20,8 +20,8 @@ export type StaleUses = {
 }
 
 /**
- * Time without a use after which the state ends. An issuer that fails now and then causes one pair of log lines, not
- * one pair for each failure. Milliseconds.
+ * Time without a use after which the state ends. With this delay, repeated failures of an issuer cause one pair of log
+ * lines, not one pair for each failure. Milliseconds.
  */
 const QUIET_MS = 10_000
 

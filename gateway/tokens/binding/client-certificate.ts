@@ -5,8 +5,8 @@ export type ClientCertificate = {
   /** SHA-256 of the certificate in DER form, as base64url: `x5t#S256`. RFC 8705 section 3.1. */
   readonly thumbprint: string
   /**
-   * Validity period. Milliseconds since the epoch. Unlimited when a proxy sends only the thumbprint: the proxy has
-   * checked the period.
+   * Validity period. Milliseconds since the epoch. If a proxy sends only the thumbprint, the period is unlimited,
+   * because the proxy has checked the period.
    */
   readonly fromMs: number
   readonly untilMs: number
@@ -20,7 +20,7 @@ export function describeCertificate(certificate: X509Certificate): ClientCertifi
   }
 }
 
-/** Parses a certificate in PEM or DER. @returns undefined when it is not valid. */
+/** Parses a certificate in PEM or DER. @returns undefined when the certificate is not valid. */
 export function parseClientCertificate(encoded: string | Buffer): ClientCertificate | undefined {
   try {
     return describeCertificate(new X509Certificate(encoded))
@@ -31,7 +31,10 @@ export function parseClientCertificate(encoded: string | Buffer): ClientCertific
 
 /** The header in which a proxy sends a client certificate. */
 export type CertificateHeader = {
-  /** In lower case. The gateway removes all of these headers from requests to upstreams (header-kind.ts). */
+  /**
+   * The header name in lower case. The gateway removes every header of this list from requests to upstreams
+   * (header-kind.ts).
+   */
   readonly name: 'x-forwarded-client-cert' | 'x-client-cert' | 'ssl-client-cert'
   /** `xfcc`: Envoy. `pem-url`: PEM, percent-encoded, as nginx does. `base64-der`: HAProxy's `ssl_c_der,base64`. */
   readonly format: 'xfcc' | 'pem-url' | 'base64-der'
@@ -62,8 +65,8 @@ const PAIR = /(\w+)=("(?:[^"\\]|\\.)*"|[^",;]*)(;|$)/y
 const HEX_SHA256 = /^[0-9a-fA-F]{64}$/
 
 /**
- * Reads one element. Several elements come from several proxies. The gateway cannot determine which element describes
- * the client.
+ * Reads a header with one element. Several elements come from several proxies, so the gateway cannot determine which
+ * element describes the client.
  */
 function readXfcc(value: string): ClientCertificate | undefined {
   const found = new Map<string, string>()
@@ -100,6 +103,7 @@ function readPem(encoded: string): ClientCertificate | undefined {
 
 function readDer(encoded: string): ClientCertificate | undefined {
   const bytes = Buffer.from(encoded, 'base64')
-  // Node also decodes base64 that is not canonical, but encodes only canonical base64. RFC 4648 section 3.5.
+  // Node also decodes base64 that is not canonical, but encodes only canonical base64. The comparison therefore rejects
+  // base64 that is not canonical. RFC 4648 section 3.5.
   return bytes.length > 0 && bytes.toString('base64') === encoded ? parseClientCertificate(bytes) : undefined
 }

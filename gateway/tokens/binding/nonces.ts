@@ -1,16 +1,18 @@
 import { createHmac } from 'node:crypto'
 
-/** Nonces, which a client cannot know before their period begins. RFC 9449 section 9. */
+/** Issues and checks nonces. A client cannot know a nonce before the period of the nonce begins. RFC 9449 section 9. */
 export type Nonces = {
   current(nowSeconds: number): string
   /**
    * Returns undefined when a nonce is not valid. A `previous` nonce is valid, but the client should use the current
-   * nonce next.
+   * nonce in the next request.
    */
   ageOf(nonce: unknown, nowSeconds: number): 'current' | 'previous' | undefined
 }
 
-/** The gateway issues a nonce for one period, and accepts this nonce for one more period. Seconds. */
+/**
+ * Length of a period. The gateway issues a nonce for one period, and accepts the nonce for one more period. Seconds.
+ */
 const PERIOD_SECONDS = 60
 
 /**

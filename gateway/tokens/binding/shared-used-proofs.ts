@@ -6,7 +6,7 @@ import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
 
 export type SharedUsedProofsOptions = {
   readonly shared: Pick<SharedRedis, 'send'>
-  /** Counts proofs that only this process records. */
+  /** Called for each proof that only this process records. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly failures: Pick<FailureLog, 'failed'>
@@ -16,13 +16,14 @@ export type SharedUsedProofsOptions = {
 
 const KEY_PREFIX = 'scopegate:dpop:'
 /**
- * Additional storage time. If the clock of a gateway is behind, this gateway accepts a proof for longer. Milliseconds.
+ * Additional storage time of a proof in Redis. A gateway whose clock is behind accepts a proof for longer.
+ * Milliseconds.
  */
 const CLOCKS_DIFFER_MS = 60_000
 /**
- * Maximum wait for Redis. Other uses of Redis wait only 75 ms, because their fallback costs only accuracy. The fallback
- * of this use costs the protection against replays. A retry would not help, because Redis processes the commands of a
- * connection in order. Milliseconds.
+ * Maximum wait for Redis. Other uses of Redis wait only 75 ms, because without Redis they are only less accurate.
+ * Without Redis, proofs are protected against replays only within one process, so this wait is longer. A retry would
+ * not help, because Redis processes the commands of a connection in order. Milliseconds.
  */
 const REDIS_TIMEOUT_MS = 1_000
 
@@ -33,9 +34,9 @@ const NOT_STORED = {
 
 /**
  * Creates a store that records used proofs in Redis, for all gateways, and in this process. While Redis is unavailable,
- * each process accepts a proof that this process has not seen. Without a connection, Redis counts as unavailable. If a
- * response is late, Redis counts as unavailable until that response arrives. An error reply from Redis concerns one
- * proof. Only this process records that proof, and the next proof goes to Redis again.
+ * each process accepts a proof that it has not seen itself. Without a connection, Redis counts as unavailable. If a
+ * response is late, Redis counts as unavailable until that response arrives. After an error reply from Redis, only this
+ * process records the proof. The next proof goes to Redis again.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
   const { shared, onAlone, logger, failures, timeoutMs = REDIS_TIMEOUT_MS } = options
@@ -63,7 +64,10 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     return true
   }
 
-  /** Returns whether this is the first use; the error reply of Redis; or undefined without a response in time. */
+  /**
+   * Records the use of a proof in Redis. Returns whether the use is the first one, or the error reply of Redis. Returns
+   * undefined if Redis does not respond in time.
+   */
   function claim(id: string, ttlMs: number): Promise<boolean | Error | undefined> {
     return new Promise((resolve) => {
       let state: 'waiting' | 'overdue' | 'settled' = 'waiting'
@@ -74,7 +78,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
         resolve(undefined)
       }
       // After a stall of the event loop, timers run before Node reads the responses. The callback of setImmediate()
-      // runs after Node has read the responses.
+      // runs after Node has read the responses, so a response that has already arrived still counts.
       const timer = setTimeout(() => setImmediate(giveUp), timeoutMs)
       const settle = (outcome: boolean | Error | undefined): void => {
         clearTimeout(timer)

@@ -2,26 +2,27 @@ import { LRUCache } from 'lru-cache'
 
 /** Records used proofs until they expire. */
 export type UsedProofs = {
-  /** Records the use of a proof. Returns whether it is the first use. Never rejects. */
+  /** Records the use of a proof. Returns whether the use is the first one. Never rejects. */
   use(id: string, expiresAtSeconds: number, nowSeconds: number): boolean | Promise<boolean>
   readonly size: number
 }
 
 /**
- * About 40 MiB. With a lifetime of 60 s, this is enough for 3,300 requests with proofs per second. At a higher rate,
- * the oldest proofs are evicted before they expire.
+ * Maximum number of proofs, which take about 40 MiB. With a lifetime of 60 s, this number is enough for 3,300 requests
+ * with proofs per second. At a higher rate, the oldest proofs are evicted before they expire.
  */
 const MAX_PROOFS = 200_000
 
 /** Creates a store in the memory of this process. */
 export function createUsedProofs(maxProofs = MAX_PROOFS): UsedProofs & { use(...of: Use): boolean } {
-  // The allocation takes 20 ms. The first proof triggers the allocation, so that the start of the gateway is not
-  // delayed.
+  // The allocation of the cache takes 20 ms. The first proof triggers the allocation, so that the start of the gateway
+  // is not delayed.
   let used: LRUCache<string, number> | undefined
   return {
     use(id, expiresAtSeconds, nowSeconds) {
       used ??= new LRUCache({ max: maxProofs })
-      // `peek()` does not refresh the entry: the oldest proofs are evicted first, even when a client repeats them.
+      // `peek()` does not refresh the entry. A client therefore cannot delay the eviction of a proof when it repeats
+      // the proof.
       const until = used.peek(id)
       if (until !== undefined && until >= nowSeconds) return false
       used.set(id, expiresAtSeconds)

@@ -27,7 +27,7 @@ export type VerifiedProof = { readonly thumbprint: string; readonly nextNonce: s
 
 /**
  * Verifies the DPoP proof of a request. The proof is recorded as used only after all other checks. Invalid proofs
- * therefore take no memory, and a client can send a rejected proof again. Synchronous without Redis.
+ * therefore take no memory, and a client can send a rejected proof again. Without Redis, the result is synchronous.
  * Source: RFC 9449 sections 4.3, 9 and 11.1.
  * @returns the key; `proof_invalid`; `proof_nonce` when a nonce is needed; `token_invalid` when the token is bound to
  * another key.
@@ -71,7 +71,7 @@ export function openProofs(options: {
   readonly shared: SharedRedis | undefined
   /** Undefined: proofs need no nonce. */
   readonly nonceSecret: string | undefined
-  /** Counts proofs that only this process records, although Redis is configured. */
+  /** Called for each proof that only this process records, although Redis is configured. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly failures: FailureLog

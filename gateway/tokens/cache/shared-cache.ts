@@ -33,7 +33,7 @@ export type SharedCacheOptions = {
   readonly onResult: (result: SharedLookupResult) => void
 }
 
-/** A result of another gateway. With `isStale`, it may be used only while the issuer cannot respond. */
+/** A result from the shared cache. A result with `isStale` may be used only while the issuer cannot respond. */
 export type SharedResult = IntrospectionResult & { readonly status: ActiveStatus }
 
 /**
@@ -66,9 +66,12 @@ export type SharedCache = {
 /** Deadline for all Redis commands of one lookup. Milliseconds. */
 const DEADLINE_MS = 50
 const PREFIX = 'scopegate:verdict:'
-/** Larger results are not shared: each gateway introspects these tokens itself. Bytes. */
+/**
+ * Maximum size of a shared result. Larger results are not shared, so each gateway introspects their tokens itself.
+ * Bytes.
+ */
 const MAX_SEALED_BYTES = 8 * 1024
-/** Maximum clock skew between gateways. An entry from further in the future is not valid. Milliseconds. */
+/** Maximum clock skew between gateways. An entry whose time is further in the future is not valid. Milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
 type Found = { readonly result: SharedLookupResult; readonly found?: SharedResult }
@@ -168,7 +171,9 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   }
 }
 
-/** Returns whether the key holds a value of another Redis type. In this case, Redis itself works. */
+/**
+ * Returns whether the error means that the key holds a value of another Redis type. In this case, Redis itself works.
+ */
 function isOther(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('WRONGTYPE')
 }

@@ -17,7 +17,7 @@ export type SharedEntry = {
 }
 
 export function writeSharedEntry(entry: SharedEntry): string {
-  // JSON has no undefined: a claim that the response does not contain is null.
+  // JSON has no `undefined`. A claim that the response does not contain is therefore written as `null`.
   const claims = Array.from(entry.claims, ([name, value]) => [name, value ?? null])
   return JSON.stringify({ ...entry, claims: Object.fromEntries(claims) })
 }
@@ -49,8 +49,8 @@ export function readSharedEntry(text: string): SharedEntry | undefined {
 }
 
 /**
- * Returns the age of an entry in milliseconds. Uses the greater of two ages: by the remaining time in Redis, and by the
- * wall clock.
+ * Returns the age of an entry in milliseconds. Calculates the age from the remaining time in Redis and from the wall
+ * clock, and returns the greater value.
  */
 export function ageOf(
   entry: Pick<SharedEntry, 'askedAtMs' | 'keptMs'>,

@@ -28,8 +28,8 @@ type Entry<Status extends TokenStatus = TokenStatus> = {
   readonly knownAtMs: number
   freshUntilMs: number
   /**
-   * Until then, an active status may be used while the issuer cannot respond: the end of `staleIfError`, at most the
-   * expiry of the token.
+   * The time until which an active status may be used while the issuer cannot respond: the end of `staleIfError` or the
+   * expiry of the token, whichever is earlier.
    */
   readonly staleUntilMs: number
   /** The token is not checked again before this time, because the last check had no result. */
@@ -43,14 +43,14 @@ export type StaleEntry = Pick<Entry<ActiveStatus>, 'status' | 'retryAtMs'>
 const NEVER = Number.NEGATIVE_INFINITY
 
 /**
- * Anyone can create invalid tokens without effort. Entries of invalid tokens may therefore evict only entries of other
- * invalid tokens.
+ * Maximum number of entries for invalid tokens. Anyone can create invalid tokens without effort. Entries of invalid
+ * tokens may therefore evict only entries of other invalid tokens.
  */
 const MAX_NEGATIVE_ENTRIES = 10_000
 
 /**
  * Caches the status of tokens by hash (`tokenKey()`). An entry holds claims, never a decision: callers check expiry,
- * audience and scopes again on every hit. Callers pass the time of a monotonic clock in. Active and inactive entries
+ * audience and scopes again on every hit. Callers pass in the time of a monotonic clock. Active and inactive entries
  * have separate limits.
  */
 export class TokenCache {
@@ -58,8 +58,8 @@ export class TokenCache {
   readonly #active: LRUCache<string, Entry<ActiveStatus>>
   readonly #inactive: LRUCache<string, Entry>
   /**
-   * A grant with one token maps to the key of this token. Most grants have one token at a time. A set would take as
-   * much memory as a token status.
+   * Keys of the cached tokens, by grant. A grant with one token maps to the key itself. A set would take as much memory
+   * as a token status, and most grants have one token at a time.
    */
   readonly #keysOfGrant = new Map<string, string | Set<string>>()
   readonly #entries = { jwt: 0, opaque: 0 }
@@ -101,7 +101,7 @@ export class TokenCache {
     const entry = this.#active.get(key) ?? this.#inactive.get(key)
     if (entry === undefined) return undefined
     if (tickMs < entry.freshUntilMs && this.#isWithinCap(entry, tickMs)) return entry.status
-    // A status that was once too old stays too old, even if the limit of its issuer rises again.
+    // A status that exceeded the maximum age stays expired, even if the maximum age for its issuer increases later.
     entry.freshUntilMs = NEVER
     if (tickMs >= entry.staleUntilMs) this.drop(key)
     return undefined
@@ -117,7 +117,8 @@ export class TokenCache {
   }
 
   /**
-   * Records that a check had no result, so the earlier status is used. Stores the status if it is from another gateway.
+   * Records that a check had no result, so the earlier status is used. Stores the earlier status if the status is from
+   * another gateway.
    * @param retryAtMs time of the next check, on the monotonic clock.
    */
   keepStale(key: string, result: IntrospectionResult, at: LookupTime, retryAtMs: number): void {
@@ -128,7 +129,10 @@ export class TokenCache {
     entry.retryAtMs = retryAtMs
   }
 
-  /** Stores a result. `at` is the start of the validation: the result may describe the token at that time. */
+  /**
+   * Stores a result. `at` is the start of the validation, because the result may describe the state of the token at
+   * that time.
+   */
   set(
     key: string,
     { status, ageMs, ttlMs, staleIfErrorMs = 0 }: IntrospectionResult,
@@ -177,7 +181,9 @@ export class TokenCache {
     this.#inactive.delete(key)
   }
 
-  /** Ends the cache time of every status. Statuses that may be used while their issuer cannot respond stay. */
+  /**
+   * Ends the cache time of every status. A status that may be used while its issuer cannot respond stays in the cache.
+   */
   expire(tickMs: number): void {
     this.#inactive.clear()
     const over: string[] = []
@@ -207,13 +213,13 @@ export class TokenCache {
   }
 }
 
-/** Objects, arrays and the key of an empty entry, measured by `npm run soak:tokens`. Bytes. */
+/** Memory of the objects, the arrays and the key of an empty entry, measured by `npm run soak:tokens`. Bytes. */
 const EMPTY_ENTRY_BYTES = 440
-/** Overhead of a string, whatever its length. Bytes. */
+/** Additional memory of a string of any length. Bytes. */
 const TEXT_BYTES = 16
-/** An entry of a map. Bytes. */
+/** Memory of a map entry for one claim. Bytes. */
 const CLAIM_BYTES = 48
-/** A scope in a set that no other token shares. Bytes. */
+/** Memory of one scope in a set that no other token shares. Bytes. */
 const SCOPE_BYTES = 32
 
 /**
@@ -233,7 +239,10 @@ function tokenStatusBytes(status: TokenStatus): number {
   return bytes
 }
 
-/** Claim names are not counted, because the policies own and share them. */
+/**
+ * Estimates the memory of a claim value. Names of claims are not counted, because all entries share the strings of the
+ * policies.
+ */
 function claimBytes(value: ClaimValue | undefined): number {
   if (typeof value === 'string') return TEXT_BYTES + value.length
   if (typeof value !== 'object') return 0

@@ -20,8 +20,8 @@ export type IntrospectionResult = {
   /** Time since the request to the issuer. Another gateway may have sent the request. Milliseconds. */
   readonly ageMs: number
   /**
-   * Maximum time for which the status may be used after that request. Infinity for a JWT that the gateway verified
-   * itself. Milliseconds.
+   * Maximum time after the request to the issuer for which the status may be used. Infinity for a JWT that the gateway
+   * verified itself. Milliseconds.
    */
   readonly ttlMs: number
   /**

@@ -14,7 +14,7 @@ import type { StaleEntry, TokenCache } from './token-cache.ts'
 import { type TokenKind, tokenKind } from './token-kind.ts'
 import type { ActiveStatus, EarlierStatus, TokenStatus } from './token-status.ts'
 
-/** Options for `createTokenValidator()`. If an issuer cannot determine the token status, its promise rejects. */
+/** Options for `createTokenValidator()`. The functions of `issuers` reject when a token status cannot be determined. */
 export type TokenValidatorOptions = {
   /** Issuers whose tokens at least one resource accepts. */
   readonly issuers: readonly Issuer[]
@@ -33,7 +33,7 @@ export type TokenValidator = {
    * Returns a cached status, or else a promise of the status. Concurrent calls with one token share one lookup. While
    * the issuer cannot respond, the status of an earlier check is used (`isStale`), within `staleIfError`.
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
-   * array each time. The status depends on all of them, so the cache key includes all of them.
+   * array each time. The status depends on all issuers of the array, so the cache key includes all of them.
    * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
@@ -65,9 +65,9 @@ type UncachedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>
 type Flight = {
   readonly result: Promise<TokenStatus>
   readonly startedMs: number
-  /** For calls that wait for the result. */
+  /** The promise for calls that wait for the result of the lookup. */
   awaited: Promise<TokenStatus> | undefined
-  /** For calls with an earlier status: the earlier status, if the lookup takes too long. */
+  /** The promise for calls with an earlier status. Resolves to the earlier status if the lookup takes too long. */
   impatient: Promise<TokenStatus> | undefined
 }
 
@@ -85,7 +85,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Flight>()
-  // An evicted revocation applies to an unknown token, so no earlier status may be used.
+  // The gateway does not know the tokens of an evicted revocation, so no earlier status may be used.
   const revoked = createRevokedTokens({
     onEvicted() {
       startOver()
@@ -112,7 +112,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   function startOver(): void {
     starts += 1
     startedOverAtMs = tickMs()
-    // Later calls send their own request. Calls that already wait still get the result of their request.
+    // Calls after this one start a new lookup. Calls that already wait still get the result of the lookup that they
+    // wait for.
     flights.clear()
   }
 
@@ -136,7 +137,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     return status
   }
 
-  /** Returns the earlier status of a token if it has all claims and the token has not expired. */
+  /** Returns the earlier status of a token if the status has all claims and the token has not expired. */
   function findStale(key: string, names: ClaimNames): StaleEntry | undefined {
     const entry = cache.stale(key, tickMs())
     if (entry === undefined || !isEnough(entry.status, names)) return undefined

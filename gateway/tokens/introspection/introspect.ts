@@ -55,7 +55,7 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
 export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason' | 'close'> & {
   /**
    * Returns the issuer's result, or a recent result from another gateway. If the issuer cannot respond, returns the
-   * earlier status of this process, or else of another gateway.
+   * earlier status. An earlier status of this process takes precedence over one from another gateway.
    * @param sinceClearMs time since this process cleared its token cache. Default: the process never cleared the cache.
    * @param names claims that policies use. Default: none.
    * @param earlier the earlier status of the token. Default: none.

@@ -31,13 +31,13 @@ export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'ac
 
 export type IntrospectionClient = {
   /**
-   * Returns the issuer's response. Its content is not validated.
-   * @param isKnown whether the token has an earlier status. Such tokens take at most half of the queue, so that a
-   * recheck of all cached tokens leaves room for other tokens.
+   * Returns the issuer's response. The content of the response is not validated.
+   * @param isKnown whether the token has an earlier status. Tokens with an earlier status take at most half of the
+   * queue. A recheck of all cached tokens therefore leaves room for other tokens.
    * @throws {UnverifiableError} by rejection: any `IntrospectionError`, or no keys to verify a signed response.
    */
   introspect(token: string, isKnown: boolean): Promise<unknown>
-  /** The number of requests in progress, and of queued ones. */
+  /** The numbers of requests in progress and of queued requests. */
   readonly load: { readonly working: number; readonly waiting: number }
   /** The reason why introspection fails: a rejection or the last failure. Undefined after a response. */
   readonly unavailableReason: string | undefined
@@ -48,8 +48,8 @@ export type IntrospectionClient = {
 const OVERLOAD_RETRY_MS = 1_000
 
 /**
- * After five failures, the circuit of the issuer opens for 1 s. After failed trial requests, the circuit opens for up
- * to 5 s.
+ * After five failures, the circuit of the issuer opens for 1 s. After a failed trial request, the circuit opens again,
+ * for at most 5 s.
  */
 const CIRCUIT_RULES = { failures: 5, longestPauseMs: 5_000 }
 
@@ -58,8 +58,8 @@ const INACTIVE_RESPONSE = { active: false }
 /** Error codes that concern the token. RFC 7009 section 2.2.1, RFC 6750 section 3.1. */
 const TOKEN_ERRORS: ReadonlySet<unknown> = new Set(['unsupported_token_type', 'invalid_token'])
 /**
- * Statuses that may concern the token. 404 and 405 concern the URL of the endpoint. 413, 414 and 431 concern sizes: a
- * valid token can be too large.
+ * Response statuses that may mean a rejected token. Not included: 404 and 405, which concern the URL of the endpoint,
+ * and 413, 414 and 431, which concern sizes. A valid token can be too large.
  */
 const TOKEN_STATUSES: ReadonlySet<unknown> = new Set([400, 422])
 
@@ -86,7 +86,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   })
   const semaphore = createSemaphore({ maxConcurrent: options.maxConcurrent, maxQueue: options.maxQueue })
   let unavailableReason: string | undefined
-  /** Why the issuer did not respond to the last request; undefined after a response. */
+  /** The reason why the issuer did not respond to the last request. Undefined after a response. */
   let lastFailure: unknown
   const circuit = new CircuitBreaker(CIRCUIT_RULES, (isClosed) => {
     if (isClosed) {
@@ -155,8 +155,8 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   }
 
   /**
-   * Introspects a token. After an unclear rejection and an accepted probe, sends the token again. An outage of the
-   * issuer can end between the rejection and the probe.
+   * Introspects a token. If the issuer rejects the token but accepts a probe, sends the token again, because an outage
+   * can end between the two requests. A second rejection means that the token is inactive.
    */
   async function introspectNow(token: string, signal: AbortSignal): Promise<unknown> {
     let rejection: unknown

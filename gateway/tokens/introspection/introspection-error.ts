@@ -8,16 +8,14 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_CREDENTIALS'
   /** A status other than 200. Redirects are not followed. */
   | 'ERR_INTROSPECTION_STATUS'
-  /**
-   * Not a JSON object that follows RFC 7662, or larger than 64 KiB. Or not signed, although a signature is required.
-   */
+  /** The response is not a JSON object that follows RFC 7662, is larger than 64 KiB, or lacks a required signature. */
   | 'ERR_INTROSPECTION_RESPONSE'
   /** The queue for introspection requests is full. */
   | 'ERR_INTROSPECTION_OVERLOAD'
   /** The circuit of the issuer is open. */
   | 'ERR_INTROSPECTION_SUSPENDED'
 
-/** Error codes of an issuer that sent no response, or got no request. */
+/** Error codes for a request without a response, and for a request that the gateway did not send. */
 const NO_RESPONSE: ReadonlySet<IntrospectionErrorCode> = new Set([
   'ERR_INTROSPECTION_TIMEOUT',
   'ERR_INTROSPECTION_CONNECTION',
@@ -26,7 +24,8 @@ const NO_RESPONSE: ReadonlySet<IntrospectionErrorCode> = new Set([
 
 /**
  * Returns whether an introspection failed because the issuer cannot respond. A response that rejects the token or the
- * gateway is not an outage, and neither is an invalid response. While the circuit is open, the last failure decides.
+ * gateway is not an outage, and neither is an invalid response. While the circuit is open, the result depends on the
+ * last failure.
  */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof IntrospectionError)) return false
@@ -40,7 +39,7 @@ export function isOutage(error: unknown): boolean {
 /** An introspection without a usable response. The message contains no token. */
 export class IntrospectionError extends UnverifiableError {
   readonly code: IntrospectionErrorCode
-  /** The status of the response, if it is the reason. */
+  /** The status of the response, if the status is the reason of the error. */
   readonly status: number | undefined
   /** The error code in a response with status 400. RFC 6749 section 5.2, RFC 7009 section 2.2.1. */
   readonly oauthError: string | undefined

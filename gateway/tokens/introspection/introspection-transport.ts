@@ -9,7 +9,7 @@ export type IntrospectionTransportOptions = {
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
-  /** CA certificates for connections to the issuer, in PEM. Undefined: the public ones. */
+  /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
   /** The only media type that the gateway accepts. */
   readonly accept: 'application/json' | 'application/token-introspection+jwt'
@@ -27,7 +27,7 @@ export type IntrospectionTransport = {
   close(): Promise<void>
 }
 
-/** A typical response has a few hundred bytes. */
+/** Maximum size of a response. A typical response has a few hundred bytes. */
 const RESPONSE_LIMIT_BYTES = 64 * 1024
 
 /**
@@ -65,7 +65,8 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
         'ERR_INTROSPECTION_RESPONSE',
         "The issuer's response is larger than 64 KiB.",
       )
-    // Rejects a web page that happens to be JSON. If a signature is required, rejects an unsigned response.
+    // Rejects a response of another media type, for example a web page. If a signature is required, rejects an unsigned
+    // response.
     if (mediaType(headers['content-type']) !== accept)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_RESPONSE',
@@ -108,7 +109,10 @@ function statusError(status: number, text: string | undefined): IntrospectionErr
   return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
 }
 
-/** Returns whether a retry is useful. Excludes errors of this module, the deadline, and responses that are not HTTP. */
+/**
+ * Returns whether a retry is useful. Returns false for an error of this module, for the deadline, and for a response
+ * that is not HTTP.
+ */
 function isConnectionError(error: unknown, signal: AbortSignal): boolean {
   return !(error instanceof IntrospectionError) && !signal.aborted && !isNotHttp(error)
 }

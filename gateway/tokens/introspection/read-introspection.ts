@@ -7,8 +7,8 @@ import { isHeaderSafe, makeCaller } from '../make-caller.ts'
 import { IntrospectionError } from './introspection-error.ts'
 
 /**
- * Expected values of an introspection response. `scopes` parses a `scope` value, and returns undefined when it is not
- * valid.
+ * Expected values of an introspection response. `scopes` parses a `scope` value, and returns undefined when the value
+ * is not valid.
  */
 export type ReadIntrospectionOptions = {
   readonly issuer: string
@@ -18,7 +18,10 @@ export type ReadIntrospectionOptions = {
   readonly claims?: NamedClaims
 }
 
-/** Maximum clock skew between issuer and gateway. A later `nbf` overrides `active: true`. Seconds. */
+/**
+ * Maximum clock skew between issuer and gateway. If `nbf` is further in the future, the token is not active, even with
+ * `active: true`. Seconds.
+ */
 const NOT_BEFORE_SKEW_SECONDS = 60
 
 const INACTIVE: TokenStatus = { active: false, fault: { reason: 'inactive' } }
@@ -51,7 +54,7 @@ export function readIntrospection(response: unknown, options: ReadIntrospectionO
   const confirmation = readConfirmation(claims.get('cnf'))
   const isBearer =
     tokenType === undefined || (typeof tokenType === 'string' && tokenType.toLowerCase() === 'bearer')
-  // A binding that the gateway cannot check, or a token type other than Bearer without a binding.
+  // Rejects a binding that the gateway cannot check. Without a binding, rejects every token type other than Bearer.
   if (confirmation === 'unknown' || (confirmation === undefined && !isBearer))
     return { active: false, fault: { reason: 'sender_constrained' } }
 

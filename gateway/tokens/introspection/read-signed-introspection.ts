@@ -18,8 +18,8 @@ export type SignedIntrospectionRules = {
 const TOLERANCE_SECONDS = 60
 
 /**
- * Extracts the introspection response from a JWT that the issuer signed. The response has its own `typ`. An access
- * token is never accepted as a response, and a response never as an access token.
+ * Extracts the introspection response from a JWT that the issuer signed. The response has its own `typ`. The gateway
+ * therefore never accepts an access token as a response, or a response as an access token.
  * Source: RFC 9701 section 5.
  * @throws {IntrospectionError} ERR_INTROSPECTION_RESPONSE, by rejection.
  * @throws {UnverifiableError} by rejection, when the issuer's keys are unavailable.

@@ -6,7 +6,7 @@ export type RequestProbe = {
    */
   active(token: string): void
   /**
-   * Sends a probe, unless one failed within the last second. Returns whether the issuer accepts requests after this
+   * Sends a probe, unless a probe failed within the last second. Returns whether the issuer accepts requests after this
    * call.
    */
   isAccepted(signal: AbortSignal): Promise<boolean>
@@ -18,14 +18,14 @@ export const PROBE_TOKEN = 'scopegate-introspection-probe'
 /** The pause after a probe that failed. Milliseconds. */
 const RETRY_AFTER_MS = 1_000
 /**
- * Number of replaced characters. Together with the last character, this is the length of the last group of a UUID. The
- * signature of any JWT is longer.
+ * Number of replaced characters. The replaced characters and the last character of a token are as long as the last
+ * group of a UUID. The signature of any JWT is longer.
  */
 const REPLACED_LENGTH = 11
 
 /**
  * Creates the probe of one issuer. Concurrent callers share one probe. A caller never uses a probe that began before
- * its call: the issuer may have accepted that probe and then begun to reject every request.
+ * the call of this caller: the issuer may have accepted that probe and then begun to reject every request.
  * @param options.send sends an introspection request, and rejects when the issuer does not accept the request.
  * @param options.onFailed receives the reason when the issuer does not accept a probe.
  */
@@ -70,8 +70,8 @@ export function createRequestProbe(options: {
 }
 
 /**
- * Creates a token of the same form: a JWT with a wrong signature, or an opaque token with another end. The last
- * character stays the same, because base64url permits only some of the 64 characters there.
+ * Creates a token of the same form: a JWT with a wrong signature, or an opaque token with a different end. The last
+ * character stays the same, because base64url permits only some of the 64 characters at the end.
  */
 function replaceEnd(token: string): string {
   const start = Math.max(token.length - 1 - REPLACED_LENGTH, token.length >> 1)

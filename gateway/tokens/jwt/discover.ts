@@ -9,7 +9,7 @@ const METADATA_LIMIT_BYTES = 256 * 1024
  * Returns the URL of an issuer's keys. Tries OAuth metadata first, then OpenID Connect metadata. The `issuer` in the
  * metadata must be identical, including a trailing slash.
  * Source: RFC 8414 sections 3 and 3.3, OpenID Connect Discovery 1.0 section 4.
- * Cost: one or two HTTP requests. The second one follows only when the first response is not usable metadata.
+ * Cost: one or two HTTP requests. The second request follows only when the first response is not usable metadata.
  * @throws {IssuerKeysError} by rejection: ERR_ISSUER_KEYS_METADATA, and the errors of `fetchDocument`.
  */
 export async function discoverJwksUri(

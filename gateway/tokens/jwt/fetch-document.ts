@@ -16,10 +16,10 @@ export type DocumentFetcher = { readonly fetchDocument: FetchDocument; close(): 
  * One deadline covers the time from the DNS lookup to the last byte. The GET contains no data of a client request or a
  * token.
  * The fetcher rejects with {IssuerKeysError}: ERR_ISSUER_KEYS_TIMEOUT, _CONNECTION, _STATUS, _RESPONSE.
- * @param options.ca CA certificates for connections to the issuer, in PEM. Undefined: the public ones.
+ * @param options.ca CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates.
  */
 export function createDocumentFetcher({ ca }: { readonly ca: string | undefined }): DocumentFetcher {
-  // Fetches are minutes apart, one document at a time, so no connection is kept.
+  // Fetches are minutes apart, one document at a time, so no connection is kept open.
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0, pipelining: 0, connect: issuerTls(ca) })
   return {
     async fetchDocument(address, { limitBytes, timeoutMs }) {

@@ -22,7 +22,7 @@ export function findKey(
   return others.length === 0 ? key : 'unfit'
 }
 
-/** RFC 9864 section 2.2: for such a key, `Ed25519` and `EdDSA` mean the same algorithm. */
+/** Returns whether two names mean one algorithm. For an Ed25519 key, `EdDSA` means `Ed25519`. RFC 9864 section 2.2. */
 function isOne(ofKey: string, ofToken: string): boolean {
   return (
     ofKey === ofToken ||

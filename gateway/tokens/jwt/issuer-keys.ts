@@ -25,18 +25,16 @@ export type IssuerKeysOptions = {
   readonly issuer: string
   readonly algorithms: ReadonlySet<string>
   readonly load: LoadKeys
-  /** Undefined: a gateway that starts while the issuer is unavailable has no keys. */
+  /** The file cache of the keys. Undefined: a gateway that starts while the issuer is unavailable has no keys. */
   readonly copy: JwksFileCache | undefined
   /** Maximum time between two fetches while the issuer responds. Milliseconds. */
   readonly refreshMs: number
-  /**
-   * After a fetch for an unknown `kid`, the time during which other unknown `kid` values cause no fetch. Milliseconds.
-   */
+  /** Time after a fetch for an unknown `kid` in which other unknown `kid` values cause no fetch. Milliseconds. */
   readonly cooldownMs: number
-  /** If the issuer has not confirmed the keys for this long, the gateway does not use them. Milliseconds. */
+  /** Maximum time since the issuer last confirmed the keys. The gateway does not use older keys. Milliseconds. */
   readonly maxStaleMs: number
   readonly clock: Clock
-  /** At least 0 and below 1. Spreads the fetches of many gateways over time. */
+  /** Returns a random number, at least 0 and below 1, that spreads the fetches of many gateways over time. */
   readonly random: () => number
   readonly meter: IssuerKeysMeter
   readonly logger: Logger
@@ -50,7 +48,7 @@ export type IssuerKeys = {
    */
   readonly confirmedAtMs: number | undefined
   readonly size: number
-  /** Why the last fetch failed; undefined after a fetch that succeeded. */
+  /** The reason why the last fetch failed. Undefined after a successful fetch. */
   readonly unavailableReason: string | undefined
   /**
    * Fetches the keys. If the fetch fails, reads the file cache. Never rejects: the gateway retries in the background.
@@ -88,7 +86,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   let set: KeySet | undefined
   let ready = false
   let confirmedAtMs: number | undefined
-  /** When the current key set was confirmed, on the monotonic clock. */
+  /** The time of the last confirmation of the key set by the issuer, on the monotonic clock. */
   let confirmedTick = 0
   let lastFetchTick = Number.NEGATIVE_INFINITY
   let coolUntilTick = Number.NEGATIVE_INFINITY
@@ -152,7 +150,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     } catch (error) {
       if (closed) return
       meter.refreshed('error')
-      // Logs only the first failure and every tenth failure after that, because an outage may last all night.
+      // Logs only the first failure and every tenth failure after that, because an outage may last for hours.
       failures += 1
       lastFailure = error
       if (failures % 10 === 1)
@@ -239,8 +237,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
-      // A fetch for another unknown `kid` also shows whether this `kid` exists. After any other fetch, another waiting
-      // caller may have started the next fetch.
+      // A fetch for another unknown `kid` also shows whether this `kid` exists. After any other fetch, this caller
+      // checks for the next fetch, which another waiting caller may have started.
       if (key !== undefined || isOwn) return found()
     }
     // While the issuer is unavailable, the background retries are frequent enough.

@@ -21,7 +21,10 @@ export type JwksFileCache = {
 const VERSION = 1
 /** Maximum size of a key set, plus the other members of the file. Bytes. */
 const MAX_BYTES = 640 * 1024
-/** Write permission of group and others. Another user with write permission could insert a key. */
+/**
+ * Mode bits for the write permission of the group and of other users. Another user with write permission could insert a
+ * key.
+ */
 const OTHERS_MAY_WRITE = 0o022
 
 /**

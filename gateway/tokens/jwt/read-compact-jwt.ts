@@ -22,7 +22,8 @@ const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/
  * sends no requests. Keys and URLs in the header (`jwk`, `jku`, `x5u`, `x5c`) are ignored.
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
  * Cost: linear in the token. A token of more than 8 KiB is rejected by its length.
- * @returns the JWT; `opaque` when the token does not look like a JWT; `malformed` when it does, but is not valid.
+ * @returns the JWT; `opaque` when the token does not look like a JWT; `malformed` when the token looks like a JWT but
+ * is not valid.
  */
 export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malformed' {
   if (token.length > MAX_JWT_LENGTH || token.startsWith('.')) return 'malformed'
@@ -47,8 +48,8 @@ export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malforme
 }
 
 /**
- * Returns whether a token consists of two random parts. Some servers create such opaque tokens. In a JWT without a
- * signature, the first part is a JSON header.
+ * Returns whether a token is opaque and consists of two random parts. Some servers create opaque tokens of this form. A
+ * JWT without a signature also has two parts, but its first part is a JSON header.
  */
 function isOfTwoRandomParts(token: string): boolean {
   const [first = '', , ...others] = token.split('.', 3)

@@ -2,7 +2,10 @@ import { readJwk } from '../../../oauth/jwt/read-jwk.ts'
 import type { KeyFault, VerificationKey } from '../../../oauth/jwt/verification-key.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 
-/** Why a key in an issuer's key set is not used. Logs and `scopegate_jwks_keys_dropped_total` contain these names. */
+/**
+ * The reason why a key in an issuer's key set is not used. Logs and `scopegate_jwks_keys_dropped_total` contain these
+ * names.
+ */
 export type DropReason = 'not_a_key' | KeyFault | 'duplicate_kid' | 'too_many'
 
 /** The usable keys of an issuer's key set, and the dropped ones. */
@@ -17,7 +20,7 @@ type DroppedKey = { readonly kid: string | undefined; readonly reason: DropReaso
 const MAX_KEYS = 100
 
 /**
- * Validates a published key set. Keys that break a rule are dropped, each with a reason. The others are used.
+ * Validates a published key set. Keys that break a rule are dropped, each with a reason. The other keys are used.
  * Source: RFC 7517 section 5.
  * @returns undefined when the document is not a key set.
  */

@@ -7,7 +7,7 @@ import type { JwtRules } from './jwt-rules.ts'
 
 type Claims = ReadonlyMap<string, unknown>
 
-/** The end of the year 9999. A later time can only be in milliseconds. Seconds since the epoch. */
+/** The end of the year 9999. A greater number can only be a time in milliseconds. Seconds since the epoch. */
 const LAST_SECOND = 253_402_300_799
 
 const MISSING: TokenStatus = { active: false, fault: { reason: 'claims_missing' } }

@@ -17,7 +17,7 @@ export type VerifyJwtOptions = {
 
 /**
  * Verifies a JWT of one issuer: algorithm, type, key, signature, claims, in this order. The key always comes from the
- * issuer's own key set. The caller checks the audience, because it depends on the requested resource.
+ * issuer's own key set. The caller checks the audience, because the allowed audience depends on the requested resource.
  * Source: RFC 9068 section 4, RFC 8725 section 3.
  * Cost: one signature verification. Sends no request, except for an unknown `kid`.
  * @param names claims that policies use.
@@ -62,8 +62,8 @@ const KINDS: ReadonlyMap<string, ReadonlySet<unknown>> = new Map([
 
 /**
  * Returns whether a JWT was issued as an access token. An access token can state its type: `typ: at+jwt`. For an issuer
- * that writes only `JWT`, this function rejects claims that only other kinds of tokens have. The audience check
- * protects better, because the audience of an ID token is its client.
+ * that writes only `JWT`, this function rejects claims that only other kinds of tokens have. The audience check gives
+ * stronger protection, because the audience of an ID token is its client.
  * Source: RFC 9068 section 4, RFC 8725 sections 3.11 and 3.12.
  */
 function isAccessToken(jwt: CompactJwt, rule: TokenTypeRule): boolean {

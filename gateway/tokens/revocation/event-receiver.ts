@@ -24,8 +24,8 @@ export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
 
 /**
  * Creates a receiver of Security Event Tokens. An event is taken when its revocations apply in this process. With a
- * shared Redis, the revocations must also be written to Redis for the other gateways. Otherwise the receiver asks the
- * issuer to send the event again. A repeated event does no harm.
+ * shared Redis, the revocations must also be written to Redis for the other gateways. If the write fails, the receiver
+ * asks the issuer to send the event again. A repeated event does no harm.
  * @param options.publish rejects when a revocation cannot be written for the other gateways.
  */
 export function createEventReceiver(options: {
@@ -74,7 +74,8 @@ export function createEventReceiver(options: {
 }
 
 /**
- * Opens the receiver of Security Event Tokens for the issuers that may send them; returns undefined when no issuer may.
+ * Opens the receiver of Security Event Tokens for the issuers that may send them. Returns undefined when no issuer may
+ * send Security Event Tokens.
  */
 export function openEventReceiver(
   config: Pick<GatewayConfig, 'issuers'>,

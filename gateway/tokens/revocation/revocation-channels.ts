@@ -50,7 +50,7 @@ export type RevocationChannels = {
   open(listener: RevocationListener): Promise<void>
   /**
    * Returns whether a channel for revocations of the issuer exists, existed, or may exist. Before the first response
-   * from Redis, every issuer may have one.
+   * from Redis, every issuer may have a channel.
    */
   isConfigured(issuer: string): boolean
   /** Returns whether a revocation channel of the issuer is connected now. */
@@ -60,7 +60,8 @@ export type RevocationChannels = {
   /** Returns whether the issuer marks its revocations in Redis. */
   marks(issuer: string): boolean
   /**
-   * Returns the time up to which this process knows each revocation of the issuer's tokens that were issued at this time.
+   * Returns the time up to which this process knows each revocation of the issuer's tokens that were issued at
+   * `issuedAtSeconds`.
    * @param issuedAtSeconds undefined: not known.
    * @returns milliseconds on the monotonic clock; -Infinity: never.
    */
@@ -69,7 +70,8 @@ export type RevocationChannels = {
 }
 
 /**
- * Redis responds every second. If Redis is silent for longer than this, the connection counts as lost. Milliseconds.
+ * Redis responds every second. If Redis sends nothing for longer than this time, the connection counts as lost.
+ * Milliseconds.
  */
 const SILENCE_MS = 3_000
 /** Maximum time that the start of the gateway waits for earlier revocations. Milliseconds. */
@@ -79,8 +81,8 @@ const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a
 const MAX_RELAYS = 10_000
 
 /**
- * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both may deliver
- * the same revocation, which does no harm.
+ * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both streams may
+ * deliver the same revocation, which does no harm.
  * An issuer is connected while one of its channels is open. The Redis channel counts only for issuers that state in
  * Redis that they publish there. Gateways write revocations of other issuers to the stream in Redis.
  */
@@ -93,7 +95,10 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
   const subscriptions = new Map<string, RevocationsSubscription>()
   const followers: RedisFollower[] = []
   let redisAliveAtMs = Number.NEGATIVE_INFINITY
-  /** When Redis had delivered all revocations of an issuer that publishes them there. */
+  /**
+   * The last time when Redis had delivered all revocations, by issuer. Contains only issuers that publish revocations
+   * in Redis.
+   */
   const redisCompleteMs = new Map<string, number>()
   const redisStart = Promise.withResolvers<void>()
   let isUnknown = options.redis !== undefined
@@ -112,7 +117,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
           revocation?.issuer === undefined ? [] : [revocation],
         )
         if (revocations.length > 0) onRevoked(revocations, undefined)
-        // An unreadable entry is a revocation, but its tokens are unknown.
+        // An unreadable entry is a revocation of unknown tokens, so it counts as a gap.
         if (revocations.length < entries.length) onGap()
       },
       onGap,
@@ -160,7 +165,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
         onRevoked: (revocation) => {
           onRevoked([{ ...revocation, issuer: undefined }], issuer)
-          // For gateways that start later, and for introspection results in Redis.
+          // Queues the revocation for Redis: for gateways that start later, and for introspection results in Redis.
           if (options.redis === undefined || publishing.has(issuer)) return
           if (relays.length < MAX_RELAYS) relays.push({ ...revocation, issuer })
         },

@@ -17,9 +17,9 @@ export type RevocationsOptions = {
   /** Called for each possible revocation gap, including the time before the first connection. */
   readonly onGap: () => void
   readonly logger: Logger
-  /** At least 0 and below 1. Spreads the reconnects of many gateways over time. */
+  /** Returns a random number, at least 0 and below 1, that spreads the reconnects of many gateways over time. */
   readonly random: () => number
-  /** CA certificates for connections to the issuer, in PEM. Undefined: the public ones. */
+  /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
@@ -34,7 +34,7 @@ export type RevocationsSubscription = {
   /** Resolves when the first connection has received all revocations that still matter, or has failed. */
   readonly started: Promise<void>
   /**
-   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at this time.
+   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at `issuedAtSeconds`.
    * @param issuedAtSeconds undefined: not known.
    * @returns milliseconds on the monotonic clock; -Infinity: never.
    */
@@ -126,7 +126,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     } else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
-      // An unreadable event is a revocation, but its tokens are unknown.
+      // An unreadable event is a revocation of unknown tokens, so it counts as a gap.
       else reportGap()
     }
     // After an interrupted replay, the next connection needs a complete replay.
@@ -149,7 +149,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       } catch (error) {
         if (closing.signal.aborted) return
         if (connected) attempt = 0
-        // Logs only the first failure and every tenth failure after that, because an outage may last all night.
+        // Logs only the first failure and every tenth failure after that, because an outage may last for hours.
         if (attempt % 10 === 0)
           logger.warn(
             {
@@ -173,8 +173,8 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const running = run()
   return {
     get connected() {
-      // Compares clock times instead of using a timer. After a suspension of the process, the connection does not count
-      // as open.
+      // Compares clock times instead of using a timer. After a suspension of the process, a timer would run too late,
+      // and the connection would still count as open.
       return connected && tickMs() - lastEventAtMs < SILENCE_MS
     },
     started: start.promise,
@@ -192,7 +192,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
 
 /**
  * Reads whether the issuer resumes after the last event, or replays all events that still matter. Without a statement
- * from the issuer, both are false.
+ * from the issuer, both values are false.
  */
 function readReady(data: string): { readonly resumed: boolean; readonly replays: boolean } {
   try {

@@ -26,7 +26,7 @@ type RevocationEntry = {
   readonly issuer: string
   readonly untilSeconds: number
   readonly atSeconds: number
-  /** The entry of another issuer under the same name. An issuer cannot change the entry of another issuer. */
+  /** The entry of another issuer for the same name. An issuer cannot change the entry of another issuer. */
   readonly next: RevocationEntry | undefined
 }
 
@@ -38,7 +38,10 @@ const DEFAULT_LIFETIME_SECONDS = 86_400
 const MAX_ENTRIES = 100_000
 /** Maximum number of issuers with the same name in a revocation. More issuers with one name are not realistic. */
 const MAX_ISSUERS_PER_NAME = 8
-/** Covers the clock skew between issuers and gateways, and the clock tolerance for tokens. Seconds. */
+/**
+ * Additional lifetime of an entry. Covers the clock skew between issuers and gateways, and the clock tolerance for
+ * tokens. Seconds.
+ */
 const MARGIN_SECONDS = 120
 
 /**
@@ -144,7 +147,7 @@ export async function isMarkedRevoked(redis: RedisClient, caller: Caller): Promi
     ['subject', subject === undefined ? '-' : revocationName(issuer, subject)],
   ] as const
   const keys = names.map(([kind, name]) => revokedKey(kind, name, layout.tagOf(name)))
-  // In a Redis Cluster, the marks are in several partitions.
+  // In a Redis Cluster, the marks are in several partitions, so each mark needs its own command.
   const [ofGrant, ofToken, ofSubject] =
     layout === ONE_SLOT ? await redis.mget(keys) : await Promise.all(keys.map((key) => redis.get(key)))
   if (typeof ofGrant === 'string' || typeof ofToken === 'string') return true

@@ -45,8 +45,8 @@ const LONGEST_ID = 256
 
 /**
  * Verifies a Security Event Token as strictly as an access token: form, type, issuer, algorithm, key, signature,
- * audience, times. A Security Event Token has its own `typ`. An access token is never accepted as an event, and an
- * event never as an access token.
+ * audience, times. A Security Event Token has its own `typ`. The gateway therefore never accepts an access token as an
+ * event, or an event as an access token.
  * Source: RFC 8417 sections 2.2, 2.3 and 4, RFC 8935 section 2.
  * Cost: one signature verification, only for a known issuer.
  * @throws {UnverifiableError} by rejection, when the issuer's keys are unavailable, or newer keys cannot be fetched
