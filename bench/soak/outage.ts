@@ -58,7 +58,7 @@ await runSoak(async ({ folder, cleanup }) => {
     await fault()
     await wait(RECOVERY_MS)
     const outcomes = load.takeOutcomes()
-    console.log(`${what}: done`)
+    console.log(`${what}: statuses ${JSON.stringify([...outcomes.known.statuses])}`)
     const total = outcomes.known.timesMs.length
     const passed = outcomes.known.statuses.get(PASSED) ?? 0
     const time = (name: string, ms: number): Measurement => ({

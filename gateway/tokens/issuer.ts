@@ -24,9 +24,8 @@ export type Issuer = {
    */
   readonly verify: ((jwt: CompactJwt, names: ClaimNames) => Promise<TokenStatus>) | undefined
   /**
-   * Introspects a token, or returns a result from the shared cache. `sinceClearMs` is the time since this process last
-   * cleared its token cache. While the issuer cannot respond, returns the earlier status. Undefined: the issuer has no
-   * introspection.
+   * Introspects a token, or returns a result from the shared cache. `sinceClearMs` is the time since the last revocation
+   * gap. While the issuer cannot respond, returns the earlier status. Undefined: the issuer has no introspection.
    */
   readonly introspect:
     | ((

@@ -23,7 +23,7 @@ export type SharedCacheOptions = {
   /** `staleIfError` of the issuer. Milliseconds. */
   readonly staleIfErrorMs: number
   /**
-   * Returns the maximum age of a usable entry. `sinceClearMs` is the time since this process cleared its token cache.
+   * Returns the maximum age of a usable entry. `sinceClearMs` is the time since the last revocation gap.
    * Milliseconds.
    */
   readonly maxAgeMs: (sinceClearMs: number) => number

@@ -214,7 +214,7 @@ export class TokenCache {
 }
 
 /** Memory of the objects, the arrays and the key of an empty entry, measured by `npm run soak:tokens`. Bytes. */
-const EMPTY_ENTRY_BYTES = 440
+const EMPTY_ENTRY_BYTES = 480
 /** Additional memory of a string of any length. Bytes. */
 const TEXT_BYTES = 16
 /** Memory of a map entry for one claim. Bytes. */

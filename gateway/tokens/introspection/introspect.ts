@@ -34,7 +34,7 @@ export type SharedLevel = {
   readonly maxTtlMs: number
   /**
    * Returns the maximum age of a usable entry in the shared cache. The age depends on whether revocations of the issuer
-   * arrive now, and on the time since this process cleared its token cache (`sinceClearMs`). Milliseconds.
+   * arrive now, and on the time since the last revocation gap (`sinceClearMs`). Milliseconds.
    */
   readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
   readonly onResult: (result: SharedLookupResult) => void
@@ -56,7 +56,7 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
   /**
    * Returns the issuer's result, or a recent result from another gateway. If the issuer cannot respond, returns the
    * earlier status. An earlier status of this process takes precedence over one from another gateway.
-   * @param sinceClearMs time since this process cleared its token cache. Default: the process never cleared the cache.
+   * @param sinceClearMs time since the last revocation gap. Default: there was no gap.
    * @param names claims that policies use. Default: none.
    * @param earlier the earlier status of the token. Default: none.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.

@@ -103,8 +103,8 @@ export function statusCapMs(
 
 /**
  * Returns the maximum age of a token status from another gateway. If Redis holds revocation marks, each use of the
- * status checks the mark. Without marks, the status must be newer than the last clear of this process's token cache. A
- * token with an older status may have been revoked before the clear. Milliseconds.
+ * status checks the mark. Without marks, the status must be newer than the last revocation gap. A token with an older
+ * status may have been revoked during the gap. Milliseconds.
  */
 export function sharedAgeMs(
   tokenCache: GatewayConfig['tokenCache'],
