@@ -354,6 +354,8 @@ t.test('a token whose check failed is checked again after one second', async (t)
   t.equal(checks(), 3)
   await until('the check ends', async () => !('isStale' in (await validate('known'))))
   t.equal(checks(), 3)
+  await clock.advance(MAX_TTL_MS)
+  t.match(await validate('known'), { active: true, isStale: undefined }, 'waits, because the issuer responds')
 })
 
 t.test(
@@ -457,7 +459,7 @@ t.test(
 
 t.test('checks of known tokens take half of the queue, and leave room for other tokens', async (t) => {
   const { clock, server, validate } = await setUp(t, { maxConcurrent: 1, maxQueue: 4 })
-  const known = Array.from({ length: 5 }, (_, index) => store(server, clock, `known-${index}`))
+  const known = Array.from({ length: 10 }, (_, index) => store(server, clock, `known-${index}`))
   for (const token of known) await validate(token)
   await clock.advance(MAX_TTL_MS)
   const responses: ServerResponse[] = []
