@@ -1,4 +1,4 @@
-// npm run soak:outage: two gateways, two authorization servers, one durable Redis, 300 requests per second with known
+// npm run soak:outage: two gateways, two authorization servers, one durable Redis, 100 requests per second with known
 // and revoked tokens. Redis restarts and freezes, and both authorization servers are away for two minutes.
 // Limits: no failed request with a known token, and no accepted revoked token.
 import { mkdirSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { runSoak } from './run-soak.ts'
 
 const KNOWN = 50
 const REVOKED = 10
-const PER_SECOND = 300
+const PER_SECOND = 100
 const RESTART_MS = 2_000
 const FREEZE_MS = 5_000
 const SERVERS_AWAY_MS = 120_000
