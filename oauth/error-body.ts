@@ -11,6 +11,7 @@ export type GatewayErrorCode =
   | 'method_not_allowed'
   | 'rate_limited'
   | 'upstream_unavailable'
+  | 'policy_unavailable'
   | 'upstream_timeout'
   | 'payload_too_large'
   | 'server_error'

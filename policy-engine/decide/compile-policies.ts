@@ -1,7 +1,9 @@
 import type { ScopeImplication } from '../../oauth/scope.ts'
+import type { UnavailablePrefix } from '../load/load-policy-sources.ts'
 import type { HeaderValue, PolicyRoute } from '../load/policy-route.ts'
+import { isBelowAny } from '../load/source-permissions.ts'
 import type { HeaderSource } from '../match/find-header.ts'
-import { mayCoverReserved } from '../match/reserved-paths.ts'
+import { isReservedPath, mayCoverReserved } from '../match/reserved-paths.ts'
 import type { Resource, Resources } from '../match/resources.ts'
 import { buildRouteTable, type Match } from '../match/route-table.ts'
 import type { AccessRule } from './check-access.ts'
@@ -10,6 +12,7 @@ import { compileCondition } from './compile-condition.ts'
 import { compileHeaderEdit, type HeaderEdit } from './header-edit.ts'
 import { type ClaimNames, type ClaimSelection, EMPTY_CLAIM_SELECTION, NO_NAMES } from './named-claims.ts'
 import { compileScopeCheck } from './scope-check.ts'
+import { EVERY_METHOD, type UnavailableMatch } from './select-route.ts'
 
 /** Compiled route of a policy. Frozen. */
 export type CompiledRoute = {
@@ -26,16 +29,18 @@ export type CompiledRoute = {
   readonly responseHeaders: HeaderEdit | undefined
   /** undefined: the upstream path is the matched path. */
   readonly rewrite: Rewrite | undefined
-  /** Whether the template also matches paths that are reserved by Scopegate. The route does not serve these paths. */
-  readonly isWide: boolean
+  /** Returns whether the route does not serve a path that its template matches. undefined: it serves all of them. */
+  readonly excludes: PathExclusion | undefined
 }
+
+export type PathExclusion = (path: string) => boolean
 
 /** Compiled policies without a server. `explain`, `test` and `diff` use them. */
 export type CompiledPolicies = {
   /** In the order of the policies. */
   readonly routes: readonly CompiledRoute[]
   /** Matches a request to a route. `path` must be canonical. Reserved paths of Scopegate result in `not_found`. */
-  match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute>
+  match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute> | UnavailableMatch
   /** Returns the routes of a canonical path by method, independent of their required headers. */
   routesAt(path: string): ReadonlyMap<string, readonly CompiledRoute[]>
   /** Names of the claims that policies refer to. The gateway reads no other claims for conditions. */
@@ -51,19 +56,36 @@ export type CompileOptions = { readonly implication: ScopeImplication; readonly 
  * @throws {Error} on routes that `loadPolicies()` rejects.
  */
 export function compilePolicies(
-  policies: { readonly routes: readonly PolicyRoute[]; readonly hash: string },
+  policies: {
+    readonly routes: readonly PolicyRoute[]
+    readonly hash: string
+    /** Default: every policy source has valid policies. */
+    readonly unavailable?: readonly UnavailablePrefix[] | undefined
+  },
   options: CompileOptions,
 ): CompiledPolicies {
   const names = claimNamesOf(policies.routes)
   const routes = policies.routes.map((policy) => compileRoute(policy, { ...options, names }))
-  const table = buildRouteTable(routes)
+  const table = buildRouteTable<CompiledRoute | UnavailableRoute>([
+    ...routes,
+    ...(policies.unavailable ?? []).map(unavailableRoute),
+  ])
   return Object.freeze({
     routes: Object.freeze(routes),
     claimNames: names,
     hash: policies.hash,
-    match: table.match,
-    routesAt: table.routesAt,
+    match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute> | UnavailableMatch {
+      const match = table.match(method, path, request)
+      if (match.kind !== 'route') return match
+      return isCompiled(match.route) ? { ...match, route: match.route } : { kind: 'unavailable' }
+    },
+    routesAt: (path: string) =>
+      new Map([...table.routesAt(path)].map(([method, all]) => [method, all.filter(isCompiled)])),
   })
+}
+
+function isCompiled(route: CompiledRoute | UnavailableRoute): route is CompiledRoute {
+  return 'policy' in route
 }
 
 /** Compiles one route. `names` are the claims that all routes of the same policies refer to. */
@@ -86,8 +108,32 @@ export function compileRoute(
     requestHeaders: compileHeaderEdit(policy.headers, 'request'),
     responseHeaders: compileHeaderEdit(policy.headers, 'response'),
     rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
-    isWide: mayCoverReserved(policy.path),
+    excludes: exclusionOf(policy.path, policy.excludedPrefixes ?? []),
   })
+}
+
+/**
+ * Returns the paths that a route does not serve although its template matches them: paths that are reserved by
+ * Scopegate, and paths that belong to other policy sources. Most templates match no such path.
+ */
+function exclusionOf(template: string, excludedPrefixes: readonly string[]): PathExclusion | undefined {
+  const isWide = mayCoverReserved(template)
+  if (excludedPrefixes.length === 0) return isWide ? isReservedPath : undefined
+  const belongsToOthers = isBelowAny(excludedPrefixes)
+  return isWide ? (path) => isReservedPath(path) || belongsToOthers(path) : belongsToOthers
+}
+
+/** A route for all paths of a prefix whose policy source has no valid policies. It has no policy. */
+export type UnavailableRoute = {
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly excludes: PathExclusion | undefined
+}
+
+/** Returns the routes for the prefixes of sources without valid policies. The gateway responds 503 there. */
+export function unavailableRoute({ prefix, excludedPrefixes }: UnavailablePrefix): UnavailableRoute {
+  const path = prefix === '/' ? '/**' : `${prefix}/**`
+  return { methods: EVERY_METHOD, path, excludes: exclusionOf(path, excludedPrefixes) }
 }
 
 /** Returns the sorted claim names of all conditions. Without conditions, returns the shared array `NO_NAMES`. */

@@ -45,6 +45,8 @@ export type Rejection =
   | { readonly rejected: 'headers_too_large'; readonly limitBytes: number }
   | { readonly rejected: 'request_timed_out' }
   | { readonly rejected: 'route_unknown' }
+  /** The path belongs to a policy source without valid policies. */
+  | { readonly rejected: 'policy_unavailable' }
   | { readonly rejected: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Credentials in the wrong place, or more than one credential. RFC 6750 section 3.1 `invalid_request`. */
   | { readonly rejected: 'credentials_ambiguous'; readonly detail: string }

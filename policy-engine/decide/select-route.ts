@@ -26,18 +26,22 @@ export type DecidedPreflight = { readonly asked: Preflight; readonly decision: P
 /** A route of a policy, or a built-in route of the gateway. Built-in routes have no policy. */
 type Selectable = { readonly methods: readonly string[]; readonly policy?: PolicyRoute }
 
+/** The path belongs to a policy source without valid policies. */
+export type UnavailableMatch = { readonly kind: 'unavailable' }
+
 type Table<T> = {
-  match(method: string, path: string, request: CanonicalRequest['headers']): Match<T>
+  match(method: string, path: string, request: CanonicalRequest['headers']): Match<T> | UnavailableMatch
   routesAt(path: string): ReadonlyMap<string, readonly T[]>
 }
 
-const EVERY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+export const EVERY_METHOD: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
  * Selects the route of a canonical request. The gateway forwards only requests that match a route.
  * A preflight to a route of a policy gets a local reply, even if the route lists OPTIONS.
- * @returns the route, a local reply to OPTIONS, or the rejection `route_unknown` (404) or `method_not_allowed` (405).
+ * @returns the route, a local reply to OPTIONS, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
+ * `policy_unavailable` (503).
  */
 export function selectRoute<T extends Selectable>(
   method: string,
@@ -49,6 +53,7 @@ export function selectRoute<T extends Selectable>(
   if (path === '*') return replyToOptions(canonical, table, { allow: EVERY_METHOD })
   const match = table.match(method, path, headers)
   if (match.kind === 'not_found') return { rejected: 'route_unknown' }
+  if (match.kind === 'unavailable') return { rejected: 'policy_unavailable' }
   if (match.kind === 'method_not_allowed') {
     const allow = match.allow.includes('OPTIONS') ? match.allow : [...match.allow, 'OPTIONS']
     if (method === 'OPTIONS') return replyToOptions(canonical, table, { allow })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
-import { type FolderSource, POLICY_SUFFIX, TESTS_SUFFIX } from './policy-sources.ts'
+import { type FolderSource, POLICY_SUFFIX, SOURCE_LIMITS, TESTS_SUFFIX } from './policy-sources.ts'
 
 /** Policy files and separate test files. Paths are relative to the policy folder and sorted. */
 export type PolicyFiles = {
@@ -12,14 +12,19 @@ export type PolicyFiles = {
 
 /**
  * Finds policy files and test files in a folder and in its direct subfolders.
- * Codes: P001 unreadable folder, P005 no policy, P006 (warning) YAML file with another suffix.
+ * Codes: P001 unreadable folder, P005 no policy, P006 (warning) YAML file with another suffix, P007 folder above the
+ * limits of a policy source.
  */
 export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
   const location = wholeFile(displayPath(dir))
   if ('code' in folder) {
     const hint = 'set "policies" in gateway.yaml, or --policies'
     const at = folder.folder === undefined ? location : wholeFile(displayPath(join(dir, folder.folder)))
-    const problem = diagnostic('P001', explainFolder(folder.code), at, { hint })
+    const excess = explainExcess(folder.code)
+    const problem =
+      excess === undefined
+        ? diagnostic('P001', explainFolder(folder.code), at, { hint })
+        : diagnostic('P007', excess, location, { hint: 'remove files, or divide them over several sources' })
     return { policies: [], tests: [], diagnostics: [problem] }
   }
   const { names } = folder
@@ -50,4 +55,12 @@ function explainFolder(code: string): string {
   if (code === 'ENOENT') return 'the folder does not exist'
   if (code === 'ENOTDIR') return 'this is a file, not a folder'
   return `the folder cannot be read (${code})`
+}
+
+function explainExcess(code: string): string | undefined {
+  if (code === 'TOO_MANY_FILES') return `the folder has more than ${SOURCE_LIMITS.files} files`
+  if (code === 'TOO_MANY_FOLDERS') return `the folder has more than ${SOURCE_LIMITS.folders} subfolders`
+  if (code === 'TOO_MUCH_TEXT')
+    return `the policies of the folder have more than ${SOURCE_LIMITS.characters} characters`
+  return undefined
 }

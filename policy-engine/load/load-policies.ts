@@ -47,7 +47,7 @@ export type LoadedPolicies = {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-type LoadPoliciesOptions = {
+export type LoadPoliciesOptions = {
   readonly dir: string
   /** Content of the folder, if the caller has read it already. Default: `loadPolicies()` reads the folder. */
   readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
@@ -59,6 +59,10 @@ type LoadPoliciesOptions = {
   readonly authorizationServers?: ReadonlySet<string> | undefined
   /** Whether to read test files too. The server does not need them. */
   readonly withTestFiles?: boolean | undefined
+  /** Checks the routes of a file that has no other errors. Default: all routes are permitted. */
+  readonly permit?:
+    | ((routes: readonly PolicyRoute[], document: YamlDocument) => readonly Diagnostic[])
+    | undefined
 }
 
 /**
@@ -97,13 +101,15 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
     const checked = yield* checkDocumentInSteps(document, options)
     diagnostics.push(...checked.diagnostics)
     claims.push(...checked.claims)
-    const own = policyName(document)
-    named.push(...own)
-    for (const { location } of [...own, ...checked.claims]) resolveLocation(location)
+    const names = policyName(document)
+    named.push(...names)
+    for (const { location } of [...names, ...checked.claims]) resolveLocation(location)
     if (hasErrors(document.diagnostics) || hasErrors(checked.diagnostics)) continue
     yield
     const policy = document.value as PolicyFile
-    routes.push(...toPolicyRoutes(policy, document, presets))
+    const own = toPolicyRoutes(policy, document, presets)
+    routes.push(...own)
+    if (options.permit !== undefined) diagnostics.push(...capPerCode(options.permit(own, document)))
     diagnostics.push(...capPerCode(findImplicitAnonymous(policy, document, presets)))
     tests.push(...testsOf(document))
   }

@@ -23,11 +23,15 @@ export type EnforceRule = 'on' | 'report'
 
 /** One route of a policy file, with the defaults of the policy applied. Frozen. */
 export type PolicyRoute = {
-  /** `<policy>/<route>`, e.g. `courses/list-courses`. */
+  /** `<policy>/<route>`, e.g. `courses/list-courses`. With policy sources: `<source>/<policy>/<route>`. */
   readonly name: string
   readonly policy: string
   /** Contact for questions about the policy. */
   readonly owner: string | undefined
+  /** Name of the policy source. Absent without policy sources. */
+  readonly policySource?: string
+  /** Path prefixes of other policy sources that `path` also matches. The route does not serve these paths. */
+  readonly excludedPrefixes?: readonly string[]
   /** Methods as in the file. The route table derives HEAD from GET. */
   readonly methods: readonly string[]
   /** Path template with the mount: literal segments, `{param}`, and at most one `**` at the end. */

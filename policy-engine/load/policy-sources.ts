@@ -21,7 +21,27 @@ export type PolicySources = {
   readonly presets: TextSource | undefined
   /** SHA-256 of all names and contents, in hexadecimal. */
   readonly hash: string
+  /** The files of each policy source. undefined: `folder` and `files` contain all policies. */
+  readonly sources?: readonly SourceFiles[] | undefined
 }
+
+/** The content of one policy folder. */
+export type PolicyFolder = Pick<PolicySources, 'folder' | 'files'>
+
+/** The files of one policy source. */
+export type SourceFiles = {
+  /** Name of the source. */
+  readonly name: string
+  readonly current: PolicyFolder
+  /** The last valid version. undefined: no version was valid so far. */
+  readonly lastValid: PolicyFolder | undefined
+}
+
+/** Limits of one policy source. They keep one source from using the memory and the time of all others. */
+export const SOURCE_LIMITS = { files: 1_000, folders: 100, characters: 4 * 1024 * 1024 } as const
+
+/** Reasons why the gateway does not read the folder of a source. They take the place of system error codes. */
+export type SourceExcess = 'TOO_MANY_FILES' | 'TOO_MANY_FOLDERS' | 'TOO_MUCH_TEXT'
 
 export const POLICY_SUFFIX = '.policy.yaml'
 export const TESTS_SUFFIX = '_test.yaml'

@@ -87,7 +87,10 @@ export function compileResources(options: ResourcesOptions): Resources {
 }
 
 /** Returns whether paths of a template lie at or below the path with these segments. */
-function fits({ segments, below }: PathTemplate, path: readonly string[]): 'always' | 'sometimes' | 'never' {
+export function fits(
+  { segments, below }: PathTemplate,
+  path: readonly string[],
+): 'always' | 'sometimes' | 'never' {
   let sure = true
   for (const [at, literal] of path.entries()) {
     const own = segments[at]

@@ -10,7 +10,6 @@ import {
   type HeaderChoice,
 } from './header-choice.ts'
 import { type PathTemplate, readPathTemplate, shapeOf } from './path-template.ts'
-import { isReservedPath } from './reserved-paths.ts'
 
 /** Result of matching a request. `params` has no prototype. Its key `**` holds the text that `**` matched. */
 export type Match<T> =
@@ -34,8 +33,8 @@ export type Routable = {
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders?: readonly HeaderValue[]
-  /** Whether `path` also matches paths that are reserved by Scopegate. The route does not serve these paths. */
-  readonly isWide?: boolean
+  /** Returns whether the route does not serve a path, although its template matches. Default: it serves all paths. */
+  readonly excludes?: ((path: string) => boolean) | undefined
 }
 
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
@@ -44,7 +43,7 @@ type Entry<T> = { readonly route: T; readonly names: readonly string[] }
 type PathEntry<T> = {
   readonly only: Entry<T> | undefined
   readonly choice: HeaderChoice<Entry<T>> | undefined
-  readonly isWide: boolean
+  readonly excludes: Routable['excludes']
 }
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
@@ -65,7 +64,7 @@ const MAX_PARAMETER_LENGTH = 1_048_576 // request targets have a much lower limi
  * If the headers do not match any route, the result is `not_found`, even if a wider path would match.
  *
  * If only routes with other methods match a path, the result is `method_not_allowed`.
- * A wide route does not match reserved paths.
+ * A route does not match the paths that it excludes.
  * HEAD matches GET routes unless a route of the same shape lists HEAD.
  * @throws {Error} on a malformed template, an unknown method, or two routes with the same shape, method and headers.
  * `loadPolicies()` reports these problems earlier, with their locations.
@@ -99,10 +98,10 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
   const isHeadGet = methods.has('GET') && !methods.has('HEAD')
   if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
-  /** Returns null if only a wide route matches a reserved path. `key` is the protected path. */
+  /** Returns null if the most specific route excludes the path. `key` is the protected path. */
   const find = (method: string, path: string, key: string) => {
     const found = router.find((isHeadGet && method === 'HEAD' ? 'GET' : method) as HTTPMethod, key)
-    return found !== null && (found.store as PathEntry<T>).isWide && isReservedPath(path) ? null : found
+    return found !== null && (found.store as PathEntry<T>).excludes?.(path) === true ? null : found
   }
   return Object.freeze({
     match(method: string, path: string, request: HeaderSource = NO_HEADERS): Match<T> {
@@ -172,10 +171,10 @@ function groupKey(method: string, template: PathTemplate): string {
 
 function toPathEntry<T extends Routable>(candidates: readonly Candidate<Entry<T>>[]): PathEntry<T> {
   const [first] = candidates
-  const isWide = first?.route.route.isWide === true // all candidates have the same path template
+  const excludes = first?.route.route.excludes // all candidates have the same path template
   return candidates.length === 1 && first?.headers.length === 0
-    ? { only: first.route, choice: undefined, isWide }
-    : { only: undefined, choice: compileHeaderChoice(candidates), isWide }
+    ? { only: first.route, choice: undefined, excludes }
+    : { only: undefined, choice: compileHeaderChoice(candidates), excludes }
 }
 
 function entriesAt<T>({ only, choice }: PathEntry<T>): readonly Entry<T>[] {
