@@ -9,6 +9,7 @@ import type { ShutdownOptions } from './server/shutdown.ts'
 import { createPolicyReloader } from './snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import type { ReloadReport, ReloadTrigger } from './snapshot/reload/reload-report.ts'
+import { openSourceVersions } from './snapshot/reload/source-versions.ts'
 import { startReloading } from './snapshot/reload/watch-folders.ts'
 
 export type Gateway = {
@@ -29,12 +30,16 @@ export type Gateway = {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
-  const policies = options.policies ?? (await readPolicySources(config))
+  const versions = openSourceVersions({ dataDir: config.dataDir, logger })
+  const read = async () => versions.attach(await readPolicySources(config))
+  const policies = options.policies ?? (await read())
   const serving = await createGatewayRuntime({ ...options, policies })
+  const { routes, sources } = serving.policies.active()
   const reloader = createPolicyReloader({
-    active: { sources: policies, routes: serving.policies.active().routes.length },
-    read: () => readPolicySources(config),
+    active: { sources: policies, routes: routes.length, states: sources },
+    read,
     apply: async (sources) => ({ outcome: await serving.policies.apply(sources) }),
+    onStates: versions.keep,
     meter: createReloadMeter(serving.registry),
     logger,
   })
@@ -44,7 +49,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       service: 'gateway',
       version: readPackageVersion(),
       registry: serving.registry,
-      checks: () => [reloader.check(), ...serving.checks()],
+      checks: () => [...reloader.checks(), ...serving.checks()],
       endpoints: policyEndpoints({
         reload: reloader.reload,
         describe: async () => describePolicies(serving.policies.active(), config),

@@ -2,6 +2,7 @@ import type { Logger } from '../platform/logging/logger.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
+import type { ValidVersions } from './snapshot/reload/source-versions.ts'
 import type { ResolveName } from './upstreams/name-addresses.ts'
 
 /** Options for a gateway, in one process or in each of its workers. */
@@ -12,6 +13,8 @@ export type GatewayOptions = {
   readonly assertionKey?: string | undefined
   /** Initial policies. Default: read them from the disk. */
   readonly policies?: PolicySources | undefined
+  /** Last valid versions of the policy sources, for a worker that reads the policies itself. */
+  readonly validVersions?: ValidVersions | undefined
   /** Resolves the addresses of upstreams. Default: the resolver of the system. */
   readonly resolve?: ResolveName | undefined
   /** Monotonic clock that replaces the clock of the process. Milliseconds. */

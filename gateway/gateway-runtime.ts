@@ -28,6 +28,7 @@ import type { TlsOptions } from './server/tls/tls-server.ts'
 import { checkSources } from './snapshot/reload/check-sources.ts'
 import { openPolicyHolder, type PolicyHolder } from './snapshot/reload/policy-holder.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
+import { openSourceVersions } from './snapshot/reload/source-versions.ts'
 import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
 import { openTokens } from './tokens/open-tokens.ts'
@@ -69,7 +70,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   const tickMs = options.tickMs ?? (() => performance.now())
   const resources = toResources(config)
   const check = (sources: PolicySources) => checkSources(sources, { config, resources })
-  const first = runSync(check(options.policies ?? (await readPolicySources(config))))
+  const first = runSync(check(options.policies ?? (await readPolicies(options))))
   if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
   const failures = createFailureLog(logger)
@@ -242,6 +243,12 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     await close({ how: 'immediate' })
     throw error
   }
+}
+
+/** Reads the policies on the disk, with the last valid versions of policy sources. */
+async function readPolicies({ config, logger, validVersions }: GatewayOptions): Promise<PolicySources> {
+  const versions = openSourceVersions({ dataDir: config.dataDir, known: validVersions, logger })
+  return versions.attach(await readPolicySources(config))
 }
 
 /** Opens the part that handles requests: the pipeline with its limits and its log, and the public server. */

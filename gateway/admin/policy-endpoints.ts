@@ -2,6 +2,7 @@ import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { ManagementEndpoint, ManagementResponse } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
 import type { ReloadReport, ReloadTrigger } from '../snapshot/reload/reload-report.ts'
+import { sourceToJson } from './describe-policies.ts'
 
 export function policyEndpoints(policies: {
   readonly reload: (trigger: ReloadTrigger) => Promise<ReloadReport>
@@ -45,6 +46,7 @@ function reloadResponse(report: ReloadReport): ManagementResponse {
       routes: report.routes,
       duration_ms: report.durationMs,
       diagnostics: report.diagnostics.map(toJson),
+      ...(report.sources.length === 0 ? {} : { sources: report.sources.map(sourceToJson) }),
       workers: report.workers,
     },
   }

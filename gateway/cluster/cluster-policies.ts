@@ -9,12 +9,13 @@ import {
 } from '../snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
 import type { WorkerReload } from '../snapshot/reload/reload-report.ts'
+import type { SourceVersions } from '../snapshot/reload/source-versions.ts'
 import { startReloading } from '../snapshot/reload/watch-folders.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
 /** The policies of all workers. The supervisor reads them once; each worker validates and activates them. */
-export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'check' | 'active'> & {
+export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active'> & {
   /** Updates a worker that has started to serve. The policies may have changed during the start of the worker. */
   workerStarted(worker: WorkerProcess): void
   /** Adopts the policy locations of the restarted workers and reloads the policies. Called after a rolling restart. */
@@ -27,17 +28,19 @@ export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'check' | 'active'
 /** Opens the policies with the state that the first worker reported. */
 export function openClusterPolicies(options: {
   readonly sources: PolicySources
+  readonly versions: SourceVersions
   readonly first: WorkerPolicies
   readonly serving: () => readonly WorkerProcess[]
   readonly meter: ReloadMeter
   readonly logger: Logger
 }): ClusterPolicies {
-  const { serving, logger } = options
+  const { serving, versions, logger } = options
   let { locations } = options.first
   const reloader = createPolicyReloader({
     ...options,
-    active: { sources: options.sources, routes: options.first.routes },
-    read: () => readPolicySources(locations),
+    active: { sources: options.sources, routes: options.first.routes, states: options.first.states },
+    read: async () => versions.attach(await readPolicySources(locations)),
+    onStates: versions.keep,
     apply: (sources) => applyToWorkers(serving(), sources),
   })
   let stop = start()
@@ -59,7 +62,7 @@ export function openClusterPolicies(options: {
 
   return {
     reload: reloader.reload,
-    check: reloader.check,
+    checks: reloader.checks,
     get active() {
       return reloader.active
     },

@@ -124,7 +124,12 @@ export function forkWorker(
     if (message.kind === 'final_metrics') lastMetrics = message.metrics
     if (message.kind === 'state') lastMetrics = message.state.metrics
     if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
-      policies = { ...policies, hash: message.outcome.hash, routes: message.outcome.routes }
+      policies = {
+        ...policies,
+        hash: message.outcome.hash,
+        routes: message.outcome.routes,
+        states: message.outcome.sources,
+      }
     if ('requestId' in message) waiting.get(message.requestId)?.(message)
   })
   return worker

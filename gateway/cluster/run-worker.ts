@@ -48,10 +48,14 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   process.on('SIGINT', () => undefined)
   process.on('SIGHUP', () => undefined)
   process.on('SIGTERM', () => sendMessage({ kind: 'replace', reason: 'SIGTERM' }))
-  const { hash, routes } = serving.policies.active()
-  const { policiesDir, scopesFile, presetsFile, policyReload } = config
-  const locations = { policiesDir, scopesFile, presetsFile, policyReload }
-  sendMessage({ kind: 'ready', url: serving.url, policies: { hash, routes: routes.length, locations } })
+  const { hash, routes, sources: states } = serving.policies.active()
+  const { policiesDir, policySources, scopesFile, presetsFile, policyReload } = config
+  const locations = { policiesDir, policySources, scopesFile, presetsFile, policyReload }
+  sendMessage({
+    kind: 'ready',
+    url: serving.url,
+    policies: { hash, routes: routes.length, states, locations },
+  })
   return (reason) => sendMessage({ kind: 'replace', reason })
 }
 

@@ -12,6 +12,7 @@ import type { Gateway } from '../app.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createReloadMeter } from '../observability/reload-metrics.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
+import { openSourceVersions } from '../snapshot/reload/source-versions.ts'
 import { generatePrivateKey } from '../upstream-identity/assertion-key.ts'
 import { addMetrics, mergeChecks, metricsOf, selectCounts } from './aggregate-workers.ts'
 import { type ClusterPolicies, openClusterPolicies } from './cluster-policies.ts'
@@ -36,7 +37,8 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   // Upstreams can fetch the public keys from any worker, so all workers share one signing key.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
   const own = createOwnMetrics(logger, () => pool.serving.length)
-  const sources = await readPolicySources(config)
+  const versions = openSourceVersions({ dataDir: config.dataDir, logger })
+  const sources = await versions.attach(await readPolicySources(config))
   let policies: ClusterPolicies | undefined
   let exitedMetrics: MetricsJson = []
   let countsKept: Promise<void> = Promise.resolve()
@@ -46,7 +48,11 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     fork(onReplace, reason) {
       // A restarted worker gets the active policies of the others, even if the files on the disk have changed.
       const shared = reason === 'roll' ? undefined : (policies?.active ?? sources)
-      const worker = forkWorker(port, { assertionKey, policies: shared }, onReplace)
+      const worker = forkWorker(
+        port,
+        { assertionKey, policies: shared, validVersions: versions.all },
+        onReplace,
+      )
       worker.ready.then(() => {
         if (reason !== 'roll') policies?.workerStarted(worker)
       })
@@ -92,6 +98,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   if (first === undefined) throw new Error('a worker is ready but has not reported its policies')
   const opened = openClusterPolicies({
     sources,
+    versions,
     first,
     serving: () => pool.serving,
     meter: createReloadMeter(own.registry),
@@ -107,7 +114,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         contentType: own.registry.contentType,
         metrics: async () => (await metrics()).metrics(),
       },
-      checks: async () => [opened.check(), ...(await checks())],
+      checks: async () => [...opened.checks(), ...(await checks())],
       endpoints: policyEndpoints(opened),
       logger,
     })

@@ -1,9 +1,11 @@
 import type { MetricObject, MetricValue } from 'prom-client'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
+import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
+import type { ValidVersions } from '../snapshot/reload/source-versions.ts'
 
 /** The series of one process, in the format of prom-client. */
 export type MetricsJson = readonly (MetricObject & { readonly values: readonly MetricValue<string>[] })[]
@@ -13,6 +15,8 @@ export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly
 export type WorkerPolicies = {
   readonly hash: string
   readonly routes: number
+  /** The state of each policy source. */
+  readonly states: readonly SourceState[]
   readonly locations: PolicyLocations & { readonly policyReload: 'watch' | 'manual' }
 }
 
@@ -22,6 +26,8 @@ export type WorkerInit = {
   readonly assertionKey: string | undefined
   /** Active policies of the other workers; undefined: the worker reads the policies of its own configuration. */
   readonly policies: PolicySources | undefined
+  /** Last valid versions of the policy sources, for a worker that reads the policies itself. */
+  readonly validVersions: ValidVersions
 }
 
 export type SupervisorMessage =

@@ -3,6 +3,7 @@ import type { DrainConfig } from '../../platform/config/drain-schema.ts'
 import type { ManagementAddress } from '../../platform/config/listen-address.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
+import type { PolicySource } from '../../policy-engine/load/source-permissions.ts'
 import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
 import type { OverloadLimits } from '../limits/overload/overload-level.ts'
 import type { CertificateHeader } from '../tokens/binding/client-certificate.ts'
@@ -41,7 +42,12 @@ export type GatewayConfig = {
   /** Number of processes that serve requests. 1: this process only. */
   readonly workers: number
   readonly drain: DrainConfig
+  /** The folder of all policies. Empty with `policySources`. */
   readonly policiesDir: string
+  /** Folders with owners and permissions. Empty: `policiesDir` contains all policies. */
+  readonly policySources: readonly PolicySource[]
+  /** Effect of a policy source that is not valid: only on its own routes, or on the start or reload as a whole. */
+  readonly onInvalidPolicy: 'keep' | 'fail'
   /** `watch`: changed policies are reloaded automatically; `manual`: on request. */
   readonly policyReload: 'watch' | 'manual'
   /** The scope catalogue at start. A reload of the policies may replace it. */
@@ -56,7 +62,7 @@ export type GatewayConfig = {
   readonly issuers: readonly IssuerConfig[]
   /** Parts of the API with their own tokens, and settings of the API as a whole. */
   readonly resources: readonly ResourceSettings[]
-  /** Folder for cached keys of issuers; `undefined`: keys are not stored. */
+  /** Folder for cached keys of issuers and for valid versions of policy sources; `undefined`: nothing is stored. */
   readonly dataDir: string | undefined
   /** Upstream of the bundled authorization server; `undefined`: all tokens come from other issuers. */
   readonly authorizationServer: { readonly upstream: string } | undefined

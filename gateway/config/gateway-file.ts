@@ -12,6 +12,7 @@ import {
 import { RedisConnectionSchema } from '../../platform/redis/redis-connection.ts'
 import { IssuerSchema } from './issuer-schema.ts'
 import { OverloadFile } from './overload-file.ts'
+import { PolicySourceSchema } from './policy-source-schema.ts'
 import { ResourceSchema } from './resource-schema.ts'
 
 /** Upper limit of `workers`, far above any useful number. */
@@ -77,7 +78,20 @@ export const GatewayFile = Type.Object(
       }),
     ),
     drain: Type.Optional(DrainSchema),
-    policies: FilePath('folder of the policy files, read with its direct subfolders'),
+    policies: Type.Optional(FilePath('folder of the policy files, read with its direct subfolders')),
+    policySources: Type.Optional(
+      Type.Array(PolicySourceSchema, {
+        description: 'folders of policies with their owners and permissions, in place of policies',
+        minItems: 1,
+        maxItems: 1_000,
+      }),
+    ),
+    onInvalidPolicy: Type.Optional(
+      Type.Enum(['keep', 'fail'], {
+        description:
+          'effect of a policy source that is not valid: keep (its last valid version stays active, the default) or fail (no source is activated)',
+      }),
+    ),
     policyReload: Type.Optional(
       Type.Enum(['watch', 'manual'], {
         description:
@@ -99,9 +113,7 @@ export const GatewayFile = Type.Object(
       }),
     ),
     dataDir: Type.Optional(
-      FilePath(
-        'folder for cached issuer keys, with which the gateway can start while an issuer is unavailable',
-      ),
+      FilePath('folder for cached issuer keys, and for the last valid version of each policy source'),
     ),
     authorizationServer: Type.Optional(
       Type.Object(

@@ -26,6 +26,7 @@ import { validateConfig } from './validate.ts'
  * - C340 to C345: resources
  * - C346: security events
  * - C350, C351: sender-constrained tokens
+ * - C360 to C364: policy sources
  */
 export function readGatewayConfig(options: {
   readonly configDir: string

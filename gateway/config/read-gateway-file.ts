@@ -1,16 +1,18 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type ReadConfig, readConfig } from '../../platform/config/read-config.ts'
 import { GatewayFile } from './gateway-file.ts'
 
 /** Section of the environment variables that override config/upstreams.yaml. */
 export const UPSTREAMS_SECTION = 'UPSTREAMS'
 
+/** The folder of the policies without `policies` and `policySources`, relative to the file. */
+const DEFAULT_POLICIES = '../policies'
+
 /** Values of keys that config/gateway.yaml may omit. Paths are relative to the file. */
 const FILE_DEFAULTS = {
   name: 'API',
   listen: { host: '127.0.0.1', port: 8080 },
   management: { host: '127.0.0.1', port: 9090 },
-  policies: '../policies',
   scopes: './scopes.yaml',
   upstreams: './upstreams.yaml',
 } as const
@@ -23,11 +25,17 @@ export function readGatewayFile(options: {
   readonly configDir: string
   readonly env: Readonly<Record<string, string | undefined>>
 }): ReadConfig<GatewayFile> {
-  return readConfig({
+  const read = readConfig({
     file: join(options.configDir, 'gateway.yaml'),
     schema: GatewayFile,
     env: options.env,
     otherSections: [UPSTREAMS_SECTION],
     defaults: FILE_DEFAULTS,
   })
+  const { policies, policySources } = read.value
+  if (policies !== undefined || policySources !== undefined) return read
+  return {
+    ...read,
+    value: Object.freeze({ ...read.value, policies: resolve(options.configDir, DEFAULT_POLICIES) }),
+  }
 }

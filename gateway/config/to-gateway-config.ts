@@ -10,6 +10,7 @@ import type { IssuerEntry } from './issuer-schema.ts'
 import { toOverloadLimits } from './overload-file.ts'
 import { bytes, milliseconds } from './to-numbers.ts'
 import { addressesOf, type UpstreamEntry, type UpstreamsFile } from './upstreams-file.ts'
+import { toPolicySources } from './validate-policy-sources.ts'
 
 /** Converts validated files into the configuration: fills in defaults, converts units and freezes the object. */
 export function toGatewayConfig(
@@ -37,7 +38,9 @@ export function toGatewayConfig(
     clientCertificateHeader: file.clientCertificateHeader,
     workers: file.workers === 'auto' ? availableParallelism() : (file.workers ?? 1),
     drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
-    policiesDir: file.policies,
+    policiesDir: file.policies ?? '',
+    policySources: toPolicySources(file),
+    onInvalidPolicy: file.onInvalidPolicy ?? (file.policySources === undefined ? 'fail' : 'keep'),
     policyReload: file.policyReload ?? DEFAULTS.policyReload,
     scopesFile: file.scopes,
     catalogue: read.catalogue,

@@ -9,6 +9,7 @@ import { toOverloadLimits } from './overload-file.ts'
 import { milliseconds } from './to-numbers.ts'
 import { addressesOf, type UpstreamsFile } from './upstreams-file.ts'
 import { findUnusableEvents, findUnusableIssuers } from './validate-issuers.ts'
+import { findUnusableSources } from './validate-policy-sources.ts'
 import { findUnusableResources, findUnusedAliases } from './validate-resources.ts'
 
 type ReadFile<T> = { readonly value: T; readonly file: string; readonly locationOf?: LocationOf }
@@ -31,6 +32,7 @@ export function validateConfig(
   const locationOf = gateway.locationOf ?? (() => wholeFile(shownAs))
   for (const find of [findUnusableIssuers, findPlainBaseUrl, findUnusableRedis])
     problems.push(...find(gateway.value, locationOf))
+  problems.push(...findUnusableSources(gateway.value, upstreams?.value, locationOf))
   for (const find of [
     findUnusableEvents,
     findUnusableResources,

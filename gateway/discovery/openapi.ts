@@ -2,6 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { toRecord } from '../../platform/diagnostics/record.ts'
 import { neededScopes } from '../../policy-engine/decide/scope-check.ts'
+import type { UnavailableMatch } from '../../policy-engine/decide/select-route.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import { type JsonObject, mergeComponents } from './openapi-components.ts'
@@ -18,7 +19,7 @@ export type OpenapiOptions = {
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
   /** Finds the route that matches a request. It ignores the gateway's own documents and the authorization server. */
-  readonly match: (method: string, path: string) => Match<PolicyRoute>
+  readonly match: (method: string, path: string) => Match<PolicyRoute> | UnavailableMatch
   /** Documents of upstreams. An operation without such a document is described from its policy alone. */
   readonly sources: readonly OpenapiSource[]
   /**

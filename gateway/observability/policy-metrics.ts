@@ -1,8 +1,10 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
 
 export type MeteredPolicies = {
   readonly hash: string
   readonly routes: readonly { readonly name: string; readonly policy: string }[]
+  readonly sources: readonly Pick<SourceState, 'name' | 'state'>[]
 }
 
 /**
@@ -25,7 +27,16 @@ export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPo
     labelNames: ['policy'],
     registers,
   })
+  const valid = new Gauge({
+    name: 'scopegate_policy_source_valid',
+    aggregator,
+    help: '1 while the files of the policy source are active, 0 while they are invalid.',
+    labelNames: ['source'],
+    registers,
+  })
   return (policies) => {
+    valid.reset()
+    for (const { name, state } of policies.sources) valid.set({ source: name }, state === 'valid' ? 1 : 0)
     info.reset()
     info.set({ hash: policies.hash }, 1)
     routes.reset()

@@ -41,6 +41,12 @@ const FIXED = {
     description: 'The token is valid but does not grant access.',
   },
   route_unknown: { status: 404, error: 'not_found', description: 'No route matches this path.' },
+  policy_unavailable: {
+    status: 503,
+    error: 'policy_unavailable',
+    description: 'The access rules of this path are not available. Try again later.',
+    retryAfterSeconds: 30,
+  },
   upstream_unreachable: {
     status: 502,
     error: 'upstream_unavailable',
@@ -71,6 +77,7 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
     case 'body_timed_out':
     case 'condition_failed':
     case 'route_unknown':
+    case 'policy_unavailable':
     case 'upstream_unreachable':
     case 'upstream_broken':
     case 'upstream_timed_out':

@@ -10,7 +10,13 @@ import type { Decision } from '../observability/decision.ts'
 import { readRequestId } from '../observability/request-id.ts'
 import { clientAddress, normalizeIp } from '../server/client-address.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
-import type { ApiRoute, AuthorizationServerRoute, DocumentRoute, Route } from '../snapshot/route.ts'
+import type {
+  ApiRoute,
+  AuthorizationServerRoute,
+  DocumentRoute,
+  Route,
+  UnavailableSourceRoute,
+} from '../snapshot/route.ts'
 import type { EndableResponse, ForwardResult } from '../upstreams/forward-request.ts'
 import type { SessionEnd } from '../upstreams/websocket/session.ts'
 import type { CertificateReader } from './client-certificate.ts'
@@ -68,7 +74,9 @@ export type RequestContext = {
 export type CanonicalContext = RequestContext & { readonly canonical: CanonicalRequest }
 
 /** The context after the stage `matchRoute`, which replies to requests for documents itself. */
-export type MatchedContext = CanonicalContext & { readonly route: Exclude<Route, DocumentRoute> }
+export type MatchedContext = CanonicalContext & {
+  readonly route: Exclude<Route, DocumentRoute | UnavailableSourceRoute>
+}
 
 /** The context after the stage `receiveEvent`, which replies to events itself. */
 export type ForwardableContext = MatchedContext & { readonly route: ApiRoute | AuthorizationServerRoute }

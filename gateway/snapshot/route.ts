@@ -1,4 +1,4 @@
-import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
+import type { CompiledRoute, UnavailableRoute } from '../../policy-engine/decide/compile-policies.ts'
 import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
@@ -51,6 +51,10 @@ export type AuthorizationServerRoute = Common & {
 
 export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: GatewayDocument }
 
+/** The paths of a policy source without valid policies. The response is 503. */
+export type UnavailableSourceRoute = Common &
+  UnavailableRoute & { readonly kind: 'unavailable'; readonly source: string }
+
 /** Receives Security Event Tokens from issuers. RFC 8935. */
 export type EventsRoute = Common & {
   readonly kind: 'events'
@@ -60,7 +64,7 @@ export type EventsRoute = Common & {
 }
 
 /** All kinds of routes. One table holds the routes of all kinds, so that the same rules match every path. */
-export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | EventsRoute
+export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | EventsRoute | UnavailableSourceRoute
 
 /** The compiled form of one version of policies and configuration. Each request uses exactly one snapshot. */
 export type Snapshot = {

@@ -66,9 +66,10 @@ export function createSnapshotFactory(
     config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
 
   function* build(policies: CheckedPolicies): Steps<Snapshot> {
-    const { routes, catalogue, hash } = policies
+    const { routes, catalogue, hash, unavailable } = policies
     const snapshot: Snapshot = yield* buildSnapshot({
       policyRoutes: routes,
+      unavailable,
       policyHash: hash,
       exposesPolicyHash: config.debug.policyHeader,
       upstreams,

@@ -2,8 +2,9 @@ import { MAX_JWT_LENGTH } from '../../oauth/jwt/read-jwt-parts.ts'
 import type { ScopeImplication } from '../../oauth/scope.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import { bodyLimitOf } from '../../policy-engine/decide/check-limits.ts'
-import { claimNamesOf, compileRoute } from '../../policy-engine/decide/compile-policies.ts'
+import { claimNamesOf, compileRoute, unavailableRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
+import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import {
   AUTHORIZATION_SERVER_PATHS,
@@ -32,6 +33,8 @@ const POLICY_HEADER = 'x-scopegate-policy'
 /** Options for `buildSnapshot()`. `bodyLimitBytes` is the default for policies without their own limit. */
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
+  /** Prefixes of policy sources without valid policies. */
+  readonly unavailable: readonly UnavailablePrefix[]
   readonly policyHash: string
   readonly exposesPolicyHash: boolean
   readonly upstreams: ReadonlyMap<string, Upstream>
@@ -67,6 +70,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
     ...documentRoutes(options),
     ...authorizationServerRoutes(options),
     ...eventRoutes(options),
+    ...unavailableRoutes(options),
     ...api,
   ]
   const table = yield* buildRouteTableSliced(routes)
@@ -125,6 +129,19 @@ function eventRoutes(options: SnapshotOptions): readonly Route[] {
   const rateLimit = compileRateLimit(name, EVENTS_PER_ADDRESS)
   const own = common(options, name, ['POST'], SECURITY_EVENTS_PATH)
   return [{ kind: 'events', ...own, receive: receiveEvent, rateLimit, bodyLimitBytes: MAX_JWT_LENGTH }]
+}
+
+function unavailableRoutes(options: SnapshotOptions): readonly Route[] {
+  return options.unavailable.map((one) => {
+    const route = unavailableRoute(one)
+    const name = `scopegate/unavailable/${one.source}`
+    return {
+      kind: 'unavailable',
+      ...common(options, name, route.methods, route.path),
+      ...route,
+      source: one.source,
+    }
+  })
 }
 
 function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {

@@ -4,11 +4,14 @@ import { documentReply, optionsReply } from '../local-replies.ts'
 import type { CanonicalContext } from '../request-context.ts'
 import type { LocalReply } from '../send-reply.ts'
 
+const POLICY_UNAVAILABLE: Rejection = Object.freeze({ rejected: 'policy_unavailable' })
+
 /**
  * Matches the one route of the canonical path. Replies to OPTIONS, to preflights and to requests for documents of the
  * gateway. The request uses one snapshot of the policies.
  * Reads `method`, `canonical` and `request`. Sets `policyHeaders`, `route` and `params`.
- * @returns the local reply, or the rejection `route_unknown` (404) or `method_not_allowed` (405).
+ * @returns the local reply, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
+ * `policy_unavailable` (503).
  */
 export function matchRoute(context: CanonicalContext): LocalReply | Rejection | undefined {
   const snapshot = context.services.snapshot()
@@ -19,7 +22,14 @@ export function matchRoute(context: CanonicalContext): LocalReply | Rejection | 
   context.route = route
   context.params = params
   if (selection.kind === 'options') return optionsReply(context, selection)
-  return selection.route.kind === 'document'
-    ? documentReply(context, selection.route.document(context.request.headers.accept))
-    : undefined
+  switch (selection.route.kind) {
+    case 'api':
+      return undefined
+    case 'document':
+      return documentReply(context, selection.route.document(context.request.headers.accept))
+    case 'unavailable':
+      return POLICY_UNAVAILABLE
+    default:
+      return undefined
+  }
 }

@@ -10,6 +10,11 @@ import {
 import { readPresets } from '../../../policy-engine/format/presets.ts'
 import { authorizationServersAmong } from '../../../policy-engine/load/authorization-servers.ts'
 import { loadPoliciesSliced } from '../../../policy-engine/load/load-policies.ts'
+import {
+  loadPolicySourcesSliced,
+  type SourceState,
+  type UnavailablePrefix,
+} from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../../../policy-engine/match/resources.ts'
@@ -23,12 +28,18 @@ export type CheckedPolicies = {
   readonly catalogue: ScopeCatalogue
   readonly hash: string
   readonly warnings: readonly Diagnostic[]
+  /** The state of each policy source. Empty without policy sources. */
+  readonly sources: readonly SourceState[]
+  readonly unavailable: readonly UnavailablePrefix[]
 }
 
 /** Invalid policies and their diagnostics, which include at least one error. */
 export type InvalidPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
 
-/** Validates all sources together. One error makes all of them invalid. Pure. */
+/**
+ * Validates all policies together. Without policy sources, or with `onInvalidPolicy: fail`, one error makes all of them
+ * invalid. Otherwise an error affects only its own source. Pure.
+ */
 export function* checkSources(
   sources: PolicySources,
   { config, resources }: { readonly config: GatewayConfig; readonly resources: Resources },
@@ -47,9 +58,7 @@ export function* checkSources(
   // Stops if the presets are invalid. Otherwise each policy that extends a preset would get an error, although the
   // cause is in the presets.
   if (presets === undefined) return { hash, problems: found }
-  const policies = yield* loadPoliciesSliced({
-    dir: config.policiesDir,
-    sources,
+  const options = {
     catalogue,
     presets,
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
@@ -59,12 +68,29 @@ export function* checkSources(
         introspection === undefined ? [] : [introspection.endpoint],
       ),
     }),
-  })
-  found.push(...policies.diagnostics)
+  }
+  const policies =
+    sources.sources === undefined
+      ? {
+          ...(yield* loadPoliciesSliced({ ...options, dir: config.policiesDir, sources })),
+          states: [],
+          unavailable: [],
+        }
+      : yield* loadPolicySourcesSliced(sources.sources, config.policySources, options)
+  // The errors of a source do not affect the other sources, unless the configuration says so.
+  const isTolerated = sources.sources !== undefined && config.onInvalidPolicy === 'keep'
+  found.push(...policies.diagnostics.filter(({ severity }) => !isTolerated || severity !== 'error'))
   if (catalogue !== undefined)
     found.push(...findUnknownBaselineScopes(config.resources, catalogue, GATEWAY_FILE))
   if (catalogue === undefined || hasErrors(found)) return { hash, problems: found }
   yield
   const empty = findEmptyResources(resources, policies.routes, GATEWAY_FILE)
-  return { routes: policies.routes, catalogue, hash, warnings: [...found, ...empty] }
+  return {
+    routes: policies.routes,
+    catalogue,
+    hash,
+    warnings: [...found, ...empty],
+    sources: policies.states,
+    unavailable: policies.unavailable,
+  }
 }

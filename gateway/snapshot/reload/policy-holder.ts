@@ -1,6 +1,7 @@
 import { readImplication, type ScopeImplication } from '../../../oauth/scope.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { runSliced, runSync, type Steps } from '../../../platform/diagnostics/run-sliced.ts'
+import type { SourceState, UnavailablePrefix } from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { Snapshot } from '../route.ts'
@@ -14,6 +15,8 @@ export type ApplyOutcome =
       readonly hash: string
       readonly routes: number
       readonly warnings: readonly Diagnostic[]
+      /** The state of each policy source. Empty without policy sources. */
+      readonly sources: readonly SourceState[]
     }
   | { readonly result: 'broken'; readonly hash: string; readonly problems: readonly Diagnostic[] }
 
@@ -22,6 +25,8 @@ export type ActivePolicies = {
   readonly hash: string
   readonly routes: readonly PolicyRoute[]
   readonly implication: ScopeImplication
+  readonly sources: readonly SourceState[]
+  readonly unavailable: readonly UnavailablePrefix[]
 }
 
 export type PolicyHolder = {
@@ -53,15 +58,21 @@ export function openPolicyHolder(
 
   async function apply(next: PolicySources): Promise<ApplyOutcome> {
     if (next.hash === policies.hash)
-      return { result: 'unchanged', hash: next.hash, routes: policies.routes.length, warnings: [] }
+      return {
+        result: 'unchanged',
+        hash: next.hash,
+        routes: policies.routes.length,
+        warnings: [],
+        sources: policies.sources,
+      }
     const checked = await runSliced(check(next))
     if ('problems' in checked) return { result: 'broken', ...checked }
     const compiled = await runSliced(compile(checked))
     policies = checked
     snapshot = compiled
     onApplied(checked)
-    const { hash, routes, warnings } = checked
-    return { result: 'applied', hash, routes: routes.length, warnings }
+    const { hash, routes, warnings, sources } = checked
+    return { result: 'applied', hash, routes: routes.length, warnings, sources }
   }
 
   return {
@@ -70,6 +81,8 @@ export function openPolicyHolder(
       hash: policies.hash,
       routes: policies.routes,
       implication: readImplication(policies.catalogue),
+      sources: policies.sources,
+      unavailable: policies.unavailable,
     }),
     apply(next) {
       const applied = turn.then(() => apply(next))

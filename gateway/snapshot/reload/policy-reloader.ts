@@ -2,23 +2,27 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
 import type { ReloadMeter } from '../../observability/reload-metrics.ts'
+import { describeLocation } from './describe-location.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
-import {
-  describeLocation,
-  logReload,
-  type ReloadReport,
-  type ReloadTrigger,
-  type WorkerReload,
-} from './reload-report.ts'
+import { logReload, type ReloadReport, type ReloadTrigger, type WorkerReload } from './reload-report.ts'
+import { checkSourceStates, logSourceChanges } from './source-report.ts'
 
 export type PolicyReloaderOptions = {
   /** The policies that the process started with. */
-  readonly active: { readonly sources: PolicySources; readonly routes: number }
+  readonly active: {
+    readonly sources: PolicySources
+    readonly routes: number
+    /** The state of each policy source. Default: no policy sources. */
+    readonly states?: readonly SourceState[]
+  }
   readonly read: () => Promise<PolicySources>
   /** Activates policies in this process or in every worker. */
   readonly apply: (sources: PolicySources) => Promise<AppliedEverywhere>
+  /** Called with the states of the policy sources, at the start and after each reload. */
+  readonly onStates?: (sources: PolicySources, states: readonly SourceState[]) => Promise<void>
   readonly meter: ReloadMeter
   readonly logger: Logger
   /** How long to wait for a writer to finish. A partly written file is often invalid. Milliseconds. */
@@ -39,8 +43,8 @@ export type PolicyReloader = {
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /** The active policies, which new workers start with. */
   readonly active: PolicySources
-  /** Check for `/readyz?verbose`. The check never makes the gateway not ready. */
-  check(): ReadinessCheck
+  /** Checks for `/readyz?verbose`. They never make the gateway not ready. */
+  checks(): readonly ReadinessCheck[]
 }
 
 const SETTLE_MS = 200
@@ -53,7 +57,7 @@ const MAX_READS = 25
  */
 export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
-  let { sources: active, routes } = options.active
+  let { sources: active, routes, states = [] } = options.active
   let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
   let running: Promise<ReloadReport> | undefined
   let next: Promise<ReloadReport> | undefined
@@ -92,6 +96,9 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       broken = undefined
       active = sources
       routes = outcome.routes
+      logSourceChanges(logger, states, outcome.sources)
+      states = outcome.sources
+      await options.onStates?.(sources, states)
     }
     const report: ReloadReport = {
       result: outcome.result,
@@ -99,7 +106,11 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       previousHash: outcome.result === 'applied' ? previous : undefined,
       routes,
       durationMs: Math.round(performance.now() - startedMs),
-      diagnostics: outcome.result === 'broken' ? outcome.problems : outcome.warnings,
+      diagnostics:
+        outcome.result === 'broken'
+          ? outcome.problems
+          : [...outcome.sources.flatMap(({ errors }) => errors), ...outcome.warnings],
+      sources: states,
       workers,
     }
     logReload(logger, report, { trigger, known, restored, invalidHash: outcome.hash })
@@ -120,7 +131,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   }
 
   function unchanged(): ApplyOutcome {
-    return { result: 'unchanged', hash: active.hash, routes, warnings: [] }
+    return { result: 'unchanged', hash: active.hash, routes, warnings: [], sources: states }
   }
 
   /** Keeps the reloader working after an exception. */
@@ -140,6 +151,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
         routes,
         durationMs: 0,
         diagnostics: [],
+        sources: states,
         workers: undefined,
       }
     }
@@ -153,6 +165,8 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     return started
   }
 
+  logSourceChanges(logger, [], states)
+  void options.onStates?.(active, states)
   return {
     reload(trigger) {
       if (running === undefined) return start(trigger)
@@ -165,17 +179,19 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     get active() {
       return active
     },
-    check() {
-      const detail = `${routes} routes, ${active.hash.slice(0, 12)}`
-      const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
-      if (first === undefined) return { name: 'policies', ok: true, detail }
-      const what = `error[${first.code}]: ${first.message}`
-      return {
-        name: 'policies',
-        ok: true,
-        degraded: true,
-        detail: `${detail} stay active; ${describeLocation(first.location)}: ${what}`,
-      }
-    },
+    checks: () => [check(), ...checkSourceStates(states)],
+  }
+
+  function check(): ReadinessCheck {
+    const detail = `${routes} routes, ${active.hash.slice(0, 12)}`
+    const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
+    if (first === undefined) return { name: 'policies', ok: true, detail }
+    const what = `error[${first.code}]: ${first.message}`
+    return {
+      name: 'policies',
+      ok: true,
+      degraded: true,
+      detail: `${detail} stay active; ${describeLocation(first.location)}: ${what}`,
+    }
   }
 }

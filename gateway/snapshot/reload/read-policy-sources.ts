@@ -6,15 +6,22 @@ import { readTextSourceAsync, type TextSource } from '../../../platform/diagnost
 import {
   nestedFolders,
   POLICY_SUFFIX,
+  type PolicyFolder,
   type PolicySources,
+  SOURCE_LIMITS,
+  type SourceExcess,
+  type SourceFiles,
   TESTS_SUFFIX,
   unreadableFolder,
   visibleNames,
 } from '../../../policy-engine/load/policy-sources.ts'
+import type { PolicySource } from '../../../policy-engine/load/source-permissions.ts'
 
 /** Locations of all files that a reload reads again. */
 export type PolicyLocations = {
   readonly policiesDir: string
+  /** Absent or empty: `policiesDir` contains all policies. */
+  readonly policySources?: readonly Pick<PolicySource, 'name' | 'folder'>[]
   /** The scope catalogue; undefined: reloads do not read it. */
   readonly scopesFile: string | undefined
   /** The presets; undefined: presets are not configured, or reloads do not read them. */
@@ -34,16 +41,32 @@ const DATA_LINK = '..data'
  * version. Never rejects: the result states which file or folder is unreadable.
  */
 export async function readPolicySources(locations: PolicyLocations): Promise<PolicySources> {
-  const { policiesDir, scopesFile, presetsFile } = locations
-  const [{ folder, files }, scopes, presets] = await Promise.all([
-    readVolume(policiesDir),
+  const { policiesDir, policySources = [], scopesFile, presetsFile } = locations
+  const named = policySources.length > 0
+  const [{ folder, files }, scopes, presets, sources] = await Promise.all([
+    named ? NO_FILES : readVolume(policiesDir),
     scopesFile === undefined ? undefined : readTextSourceAsync(scopesFile),
     presetsFile === undefined ? undefined : readTextSourceAsync(presetsFile),
+    named ? readSources(policySources) : undefined,
   ])
-  return { folder, files, scopes, presets, hash: hashOf({ folder, files, scopes, presets }) }
+  const read = { folder, files, scopes, presets, sources }
+  return { ...read, hash: hashOf(read) }
 }
 
-type Volume = Pick<PolicySources, 'folder' | 'files'>
+const NO_FILES: PolicyFolder = { folder: { names: [] }, files: [] }
+
+/** Reads one source after another, because the limits of a source bound the memory of one read. */
+async function readSources(
+  sources: readonly Pick<PolicySource, 'name' | 'folder'>[],
+): Promise<readonly SourceFiles[]> {
+  const read: SourceFiles[] = []
+  for (const { name, folder } of sources)
+    read.push({ name, current: await readVolume(folder, SOURCE_LIMITS), lastValid: undefined })
+  return read
+}
+
+type Volume = PolicyFolder
+type Limits = typeof SOURCE_LIMITS
 /** Entries of a folder: the path of each name, and the names that may be folders. */
 type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
 
@@ -51,24 +74,34 @@ type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: 
  * Reads a folder and its nested folders. Each folder can be a Kubernetes volume, whose contents can change during the
  * read. So all files of a folder are read from the same version.
  */
-async function readVolume(dir: string): Promise<Volume> {
+async function readVolume(dir: string, limits?: Limits): Promise<Volume> {
   return readPinned(dir, async ({ paths, folders }) => {
+    if (limits !== undefined && folders.length > limits.folders) return exceeds('TOO_MANY_FOLDERS')
     const [own, ...nested] = await Promise.all([
-      readFiles(paths),
-      ...folders.map((name) => readNested(name, paths.get(name) ?? '')),
+      readFiles(paths, limits),
+      ...folders.map((name) => readNested(name, paths.get(name) ?? '', limits)),
     ])
-    const broken = nested.find(({ folder }) => 'code' in folder)
+    const broken = [own, ...nested].find(({ folder }) => 'code' in folder)
     if (broken !== undefined) return broken
     const all = [own, ...nested]
-    return {
-      folder: { names: all.flatMap(({ folder }) => ('names' in folder ? folder.names : [])).toSorted() },
-      files: all.flatMap(({ files }) => files).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
-    }
+    const names = all.flatMap(({ folder }) => ('names' in folder ? folder.names : [])).toSorted()
+    const files = all.flatMap((one) => one.files).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    if (limits === undefined) return { folder: { names }, files }
+    if (names.length > limits.files) return exceeds('TOO_MANY_FILES')
+    return charactersOf(files) > limits.characters ? exceeds('TOO_MUCH_TEXT') : { folder: { names }, files }
   })
 }
 
-async function readNested(folder: string, dir: string): Promise<Volume> {
-  const volume = await readPinned(dir, ({ paths }) => readFiles(paths))
+function exceeds(code: SourceExcess): Volume {
+  return { folder: { code }, files: [] }
+}
+
+function charactersOf(files: PolicyFolder['files']): number {
+  return files.reduce((sum, { source }) => sum + ('text' in source ? source.text.length : 0), 0)
+}
+
+async function readNested(folder: string, dir: string, limits?: Limits): Promise<Volume> {
+  const volume = await readPinned(dir, ({ paths }) => readFiles(paths, limits))
   if ('code' in volume.folder) return { folder: unreadableFolder(folder, volume.folder.code), files: [] }
   return {
     folder: { names: volume.folder.names.map((name) => `${folder}/${name}`) },
@@ -91,14 +124,21 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
   return realpath(join(dir, DATA_LINK)).catch(() => undefined)
 }
 
-async function readFiles(paths: Listing['paths']): Promise<Volume> {
+async function readFiles(paths: Listing['paths'], limits?: Limits): Promise<Volume> {
   // The gateway does not run tests, so it does not read test files.
   const names = visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
-  const files = await Promise.all(
-    names
-      .filter((name) => name.endsWith(POLICY_SUFFIX))
-      .map(async (name) => ({ name, source: await readTextSourceAsync(paths.get(name) ?? '') })),
-  )
+  const policies = names.filter((name) => name.endsWith(POLICY_SUFFIX))
+  const read = async (name: string) => ({ name, source: await readTextSourceAsync(paths.get(name) ?? '') })
+  if (limits === undefined) return { folder: { names }, files: await Promise.all(policies.map(read)) }
+  if (names.length > limits.files) return exceeds('TOO_MANY_FILES')
+  const files: Awaited<ReturnType<typeof read>>[] = []
+  let characters = 0
+  for (const name of policies) {
+    const one = await read(name)
+    files.push(one)
+    characters += charactersOf([one])
+    if (characters > limits.characters) return exceeds('TOO_MUCH_TEXT')
+  }
   return { folder: { names }, files }
 }
 
@@ -136,13 +176,29 @@ async function isBesideVolume(dir: string, name: string): Promise<boolean> {
   }
 }
 
-function hashOf({ folder, files, scopes, presets }: Omit<PolicySources, 'hash'>): string {
+function hashOf({ folder, files, scopes, presets, sources = [] }: Omit<PolicySources, 'hash'>): string {
   const parts = [
-    'code' in folder ? `${folder.code}:${folder.folder ?? ''}` : '',
-    ...files.flatMap(({ name, source }) => [name, contentOf(source)]),
+    ...partsOf({ folder, files }),
     scopes === undefined ? '' : contentOf(scopes),
     presets === undefined ? '' : contentOf(presets),
+    ...sources.flatMap(({ name, current }) => [name, ...partsOf(current)]),
   ]
+  return hashParts(parts)
+}
+
+/** Returns the SHA-256 of the names and contents of a folder, in hexadecimal. */
+export function hashOfFolder(folder: PolicyFolder): string {
+  return hashParts(partsOf(folder))
+}
+
+function partsOf({ folder, files }: PolicyFolder): readonly string[] {
+  return [
+    'code' in folder ? `${folder.code}:${folder.folder ?? ''}` : '',
+    ...files.flatMap(({ name, source }) => [name, contentOf(source)]),
+  ]
+}
+
+function hashParts(parts: readonly string[]): string {
   return hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'hex')
 }
 

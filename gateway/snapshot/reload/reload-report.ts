@@ -1,6 +1,8 @@
-import type { Diagnostic, SourceLocation } from '../../../platform/diagnostics/diagnostic.ts'
+import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
+import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
+import { describeLocation } from './describe-location.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
 
 /** Trigger of a reload: the file watch, SIGHUP, `POST /reload`, or a rolling restart of the workers. */
@@ -24,6 +26,8 @@ export type ReloadReport = {
   readonly durationMs: number
   /** Errors of invalid policies on the disk, or warnings about valid ones. */
   readonly diagnostics: readonly Diagnostic[]
+  /** The state of each policy source. Empty without policy sources. */
+  readonly sources: readonly SourceState[]
   /** undefined in a single process. */
   readonly workers: readonly WorkerReload[] | undefined
 }
@@ -94,9 +98,4 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
       )
     }
   }
-}
-
-/** Returns a location in the format that editors read: `file:line:column`. */
-export function describeLocation({ file, line, column }: SourceLocation): string {
-  return line === undefined ? file : `${file}:${line}:${column ?? 1}`
 }

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts'
+import { findPolicyFolders, SOURCE_LIMITS } from '../../../policy-engine/load/policy-sources.ts'
 import type { PolicyLocations } from './read-policy-sources.ts'
 
 type FolderWatch = { close(): void }
@@ -150,10 +150,14 @@ export function startReloading(
       'logger' | 'watch'
     >,
 ): () => void {
-  const { policiesDir, scopesFile, presetsFile, policyReload, ...others } = options
+  const { policiesDir, policySources = [], scopesFile, presetsFile, policyReload, ...others } = options
   if (policyReload === 'manual') return () => undefined
   const files = [scopesFile, presetsFile].flatMap((file) => (file === undefined ? [] : [dirname(file)]))
-  const listDirs = () => [...findPolicyFolders(policiesDir), ...files]
+  const listPolicies = () =>
+    policySources.length === 0
+      ? findPolicyFolders(policiesDir)
+      : policySources.flatMap(({ folder }) => findPolicyFolders(folder).slice(0, SOURCE_LIMITS.folders + 1))
+  const listDirs = () => [...listPolicies(), ...files]
   const watch = watchFolders({ ...others, listDirs, onChange: () => reload('watch') })
   return watch.close
 }

@@ -57,7 +57,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
     rateLimiter: { size: count },
     sessions: { size: count },
   })
-  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }] })
+  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources: [] })
   createReloadMeter(metrics.registry).reloaded(isConnected ? 'success' : 'failure')
   createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
   return metrics.registry

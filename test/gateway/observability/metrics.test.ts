@@ -43,7 +43,11 @@ function someMetrics() {
     rateLimiter: { size: 9 },
     sessions: { size: 10 },
   })
-  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }] })
+  metrics.policies({
+    hash: 'abc',
+    routes: [{ name: 'p/one', policy: 'p' }],
+    sources: [{ name: 's', state: 'kept' }],
+  })
   const route = metrics.route('p/one')
   route.finished('GET', 200, 0.01)
   route.decided({ decision: 'allow', reason: 'ok' })
@@ -115,6 +119,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   scopegate_policy_reload_success: ['gauge', ' 0'],
   scopegate_policy_reloads_total: ['counter', '{result="success"} 0', '{result="failure"} 1'],
   scopegate_policy_routes: ['gauge', '{policy="p"} 1'],
+  scopegate_policy_source_valid: ['gauge', '{source="s"} 0'],
   scopegate_rate_limit_entries: ['gauge', ' 9'],
   scopegate_rate_limit_fallback_total: ['counter', '{reason="failed"} 1'],
   scopegate_rate_limit_total: ['counter', '{route="p/one",outcome="limited"} 1'],
@@ -206,6 +211,8 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_policy_reload_success: '1 while the policies on the disk are active, 0 while they are invalid.',
   scopegate_policy_reloads_total: 'Policy reloads, by result.',
   scopegate_policy_routes: 'Routes of each policy.',
+  scopegate_policy_source_valid:
+    '1 while the files of the policy source are active, 0 while they are invalid.',
   scopegate_rate_limit_entries: 'Rate limit counters in this process.',
   scopegate_rate_limit_fallback_total:
     'Rate limit decisions without Redis because Redis was unavailable or failed.',
@@ -261,6 +268,7 @@ t.test('the values of several workers are summed, except where one worker repres
     scopegate_policy_info: 'first',
     scopegate_policy_reload_success: 'min',
     scopegate_policy_routes: 'first',
+    scopegate_policy_source_valid: 'first',
     scopegate_revocation_channel_up: 'min',
     scopegate_tls_certificate_expiry_seconds: 'min',
     scopegate_token_stale_active: 'max',
@@ -272,7 +280,7 @@ t.test('the series of a route expire after the policies no longer contain it', a
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const metrics = someMetrics()
-  metrics.policies({ hash: 'def', routes: [] })
+  metrics.policies({ hash: 'def', routes: [], sources: [] })
   t.match(await metrics.registry.metrics(), 'route="p/one"')
   mock.timers.tick(600_000)
   t.notMatch(await metrics.registry.metrics(), 'route="p/one"')

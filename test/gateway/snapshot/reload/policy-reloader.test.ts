@@ -30,7 +30,7 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
       counts.applied.push(hash)
       const outcome: ApplyOutcome = hash.startsWith('bad')
         ? { result: 'broken', hash, problems: PROBLEMS }
-        : { result: 'applied', hash, routes: 2, warnings: [] }
+        : { result: 'applied', hash, routes: 2, warnings: [], sources: [] }
       return { outcome }
     },
     meter: {
@@ -75,7 +75,7 @@ t.test('a watch waits for two equal reads and checks no content twice', async (t
   await reloader.reload('watch')
   await reloader.reload('watch')
   t.same(counts.applied, ['good-1', 'bad-1'], 'the same invalid content is not checked again')
-  t.match(reloader.check(), {
+  t.match(reloader.checks()[0], {
     ok: true,
     degraded: true,
     detail: /2 routes, good-1 .*a\.policy\.yaml: error\[P101\]/,
@@ -83,7 +83,7 @@ t.test('a watch waits for two equal reads and checks no content twice', async (t
   put('good-1')
   await reloader.reload('watch')
   t.match(counts, { success: 1, failure: 1, restored: 1 })
-  t.match(reloader.check(), { detail: '2 routes, good-1' })
+  t.match(reloader.checks()[0], { detail: '2 routes, good-1' })
   t.equal(reloader.active.hash, 'good-1')
 })
 

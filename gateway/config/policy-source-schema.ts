@@ -1,0 +1,52 @@
+import type { Static } from 'typebox'
+import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
+import { FilePath } from '../../platform/diagnostics/schema/value-schemas.ts'
+
+const NAME = '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$'
+
+export const PolicySourceSchema = Type.Object(
+  {
+    name: Type.String({
+      description: 'name of the source; the first part of the names of its policies and routes',
+      pattern: NAME,
+      'x-is': 'a name of lower-case letters, digits and -, of at most 64 characters',
+    }),
+    folder: FilePath('folder of its policy files, read with its direct subfolders'),
+    owner: Type.Optional(
+      Type.String({ description: 'the owner of its policies, e.g. a team', minLength: 1, maxLength: 128 }),
+    ),
+    permissions: Type.Object(
+      {
+        pathPrefixes: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+          description: 'paths of the source, e.g. /api/billing: the path itself and all paths below',
+          minItems: 1,
+          maxItems: 100,
+          uniqueItems: true,
+        }),
+        upstreams: Type.Optional(
+          Type.Array(Type.String({ pattern: NAME, 'x-is': 'the name of an upstream' }), {
+            description: 'upstreams that its policies may use; default: none',
+            maxItems: 1_000,
+            uniqueItems: true,
+          }),
+        ),
+        scopes: Type.Optional(
+          Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+            description: 'scopes that its policies may use; a * at the end matches any text; default: none',
+            maxItems: 1_000,
+            uniqueItems: true,
+          }),
+        ),
+        anonymous: Type.Optional(
+          Type.Boolean({
+            description: 'whether its policies may serve requests without a token; default: false',
+          }),
+        ),
+      },
+      { description: 'what its policies may do' },
+    ),
+  },
+  { description: 'a folder of policies that one team owns' },
+)
+
+export type PolicySourceEntry = Static<typeof PolicySourceSchema>

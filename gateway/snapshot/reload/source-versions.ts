@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { errorCode } from '../../../platform/diagnostics/error-code.ts'
+import { isRecord } from '../../../platform/diagnostics/record.ts'
+import type { Logger } from '../../../platform/logging/logger.ts'
+import { makeFolder } from '../../../platform/process/make-folder.ts'
+import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
+import {
+  POLICY_SUFFIX,
+  type PolicyFolder,
+  type PolicySources,
+  SOURCE_LIMITS,
+} from '../../../policy-engine/load/policy-sources.ts'
+import { hashOfFolder } from './read-policy-sources.ts'
+
+/** The last valid version of each policy source, by name. Plain data that processes can send to each other. */
+export type ValidVersions = readonly { readonly name: string; readonly version: PolicyFolder }[]
+
+/** Keeps the last valid version of each policy source, in memory and in `dataDir`. */
+export type SourceVersions = {
+  /** Adds the last valid versions to the files on the disk. Never rejects. */
+  attach(sources: PolicySources): Promise<PolicySources>
+  /** Keeps the versions of all sources whose files on the disk are valid. Never rejects. */
+  keep(sources: PolicySources, states: readonly SourceState[]): Promise<void>
+  /** The versions that a new worker starts with. */
+  readonly all: ValidVersions
+}
+
+const FORMAT = 1
+/** Maximum size of a file: JSON needs at most 6 bytes for a character of UTF-16, and the names of files. Bytes. */
+const MAX_BYTES = SOURCE_LIMITS.characters * 6 + SOURCE_LIMITS.files * 1_024
+/** Write permission of group and others. Another user with write permission could insert policies. */
+const OTHERS_MAY_WRITE = 0o022
+
+/**
+ * Opens the versions. A version from `dataDir` passes all checks of policies again before the gateway uses it.
+ * @param options.dataDir undefined: the versions do not survive a restart.
+ * @param options.known versions of another process. They replace the versions in `dataDir`.
+ */
+export function openSourceVersions({
+  dataDir,
+  known = [],
+  logger,
+}: {
+  readonly dataDir: string | undefined
+  readonly known?: ValidVersions | undefined
+  readonly logger: Logger
+}): SourceVersions {
+  const versions = new Map<string, PolicyFolder | undefined>(
+    known.map(({ name, version }) => [name, version]),
+  )
+  const unsaved = new Set<string>()
+
+  async function find(name: string): Promise<PolicyFolder | undefined> {
+    if (!versions.has(name) && dataDir !== undefined)
+      versions.set(name, await readVersion(fileOf(dataDir, name), name))
+    return versions.get(name)
+  }
+
+  async function store(name: string, version: PolicyFolder): Promise<void> {
+    if (dataDir === undefined) return
+    try {
+      await writeVersion(fileOf(dataDir, name), name, version)
+      unsaved.delete(name)
+    } catch (error) {
+      const isKnown = unsaved.size > 0
+      unsaved.add(name)
+      if (isKnown) return
+      logger.warn(
+        { event: 'policy_source_not_stored', source: name, reason: errorCode(error), folder: dataDir },
+        'the valid version of the policy source is not stored: dataDir must be a writable folder',
+      )
+    }
+  }
+
+  return {
+    async attach(read) {
+      if (read.sources === undefined) return read
+      const sources = []
+      for (const one of read.sources) sources.push({ ...one, lastValid: await find(one.name) })
+      return { ...read, sources }
+    },
+    async keep(read, states) {
+      const valid = new Set(states.flatMap(({ name, state }) => (state === 'valid' ? [name] : [])))
+      const changed = (read.sources ?? []).filter(({ name, current }) => {
+        const earlier = versions.get(name)
+        if (!valid.has(name)) return false
+        // The write is repeated after each check of the files until it succeeds.
+        return unsaved.has(name) || earlier === undefined || hashOfFolder(earlier) !== hashOfFolder(current)
+      })
+      // A reload can follow before the versions are on the disk.
+      for (const { name, current } of changed) versions.set(name, current)
+      for (const { name, current } of changed) await store(name, current)
+    },
+    get all() {
+      return [...versions].flatMap(([name, version]) => (version === undefined ? [] : [{ name, version }]))
+    },
+  }
+}
+
+/** Names of sources contain only characters that are valid in a file name. */
+function fileOf(dataDir: string, name: string): string {
+  return join(dataDir, `policy-source-${name}.json`)
+}
+
+/** Writes atomically. Only the owner has access. */
+async function writeVersion(file: string, name: string, { files }: PolicyFolder): Promise<void> {
+  makeFolder(dirname(file))
+  const draft = `${file}.${randomUUID()}`
+  const texts = files.flatMap((one) =>
+    'text' in one.source ? [{ name: one.name, text: one.source.text }] : [],
+  )
+  try {
+    const handle = await open(draft, 'wx', 0o600)
+    try {
+      await handle.writeFile(`${JSON.stringify({ format: FORMAT, source: name, files: texts })}\n`)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(draft, file)
+  } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined)
+    throw error
+  }
+}
+
+/** @returns undefined when the file is missing, belongs to another user, is too large or has another format. */
+async function readVersion(file: string, name: string): Promise<PolicyFolder | undefined> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    () => undefined,
+  )
+  if (handle === undefined) return undefined
+  try {
+    const status = await handle.stat()
+    const isOwn = process.getuid === undefined || status.uid === process.getuid()
+    if (!isOwn || !status.isFile() || (status.mode & OTHERS_MAY_WRITE) !== 0 || status.size > MAX_BYTES)
+      return undefined
+    return parseVersion(JSON.parse(await handle.readFile('utf8')), name)
+  } catch {
+    return undefined
+  } finally {
+    await handle.close()
+  }
+}
+
+function parseVersion(value: unknown, name: string): PolicyFolder | undefined {
+  if (!isRecord(value) || value['format'] !== FORMAT || value['source'] !== name) return undefined
+  const { files } = value
+  if (!Array.isArray(files) || files.length > SOURCE_LIMITS.files) return undefined
+  const read = files.flatMap((one: unknown) => {
+    if (!isRecord(one)) return []
+    const { name: file, text } = one
+    return typeof file === 'string' && isPolicyName(file) && typeof text === 'string'
+      ? [{ name: file, source: { text } }]
+      : []
+  })
+  const characters = read.reduce((sum, { source }) => sum + source.text.length, 0)
+  if (read.length !== files.length || characters > SOURCE_LIMITS.characters) return undefined
+  return { folder: { names: read.map((one) => one.name).toSorted() }, files: read }
+}
+
+/** A file name with at most one folder, as in a policy folder. */
+function isPolicyName(file: string): boolean {
+  const parts = file.split('/')
+  return (
+    parts.length <= 2 &&
+    parts.every((part) => part !== '' && !part.startsWith('.')) &&
+    file.endsWith(POLICY_SUFFIX)
+  )
+}
