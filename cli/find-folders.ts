@@ -10,6 +10,8 @@ export type Folders = {
   readonly configDir: string
   /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir: string | undefined
+  /** Name of the only policy source to read. Default: all sources. */
+  readonly source?: string | undefined
 }
 
 /**
@@ -25,6 +27,7 @@ export function findFolders(
   return {
     configDir: config === undefined ? findUnnamed(env, folder) : resolve(folder, config),
     policiesDir: policies === undefined ? undefined : resolve(folder, policies),
+    source: given.text('source'),
   }
 }
 

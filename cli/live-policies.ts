@@ -1,6 +1,7 @@
 import { BootError } from '../platform/diagnostics/boot-error.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import type { DecisionLimits } from '../policy-engine/decide/decide.ts'
+import type { UnavailablePrefix } from '../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../policy-engine/load/policy-route.ts'
 import { compileResources, type Resources, type ResourcesOptions } from '../policy-engine/match/resources.ts'
 
@@ -62,9 +63,11 @@ async function readLimited(response: Response): Promise<string> {
 }
 
 function readPolicies(text: string): LivePolicies {
-  const { routes, hash, implication, resources, limits } = JSON.parse(text) as {
+  const { routes, hash, unavailable, implication, resources, limits } = JSON.parse(text) as {
     readonly routes: readonly PolicyRoute[]
     readonly hash: string
+    /** Absent in the response of an older gateway. */
+    readonly unavailable?: readonly UnavailablePrefix[]
     readonly implication: Readonly<Record<string, readonly string[]>>
     readonly resources: ResourcesOptions
     readonly limits: DecisionLimits
@@ -74,7 +77,7 @@ function readPolicies(text: string): LivePolicies {
     resources: compiled,
     limits,
     compiled: compilePolicies(
-      { routes, hash },
+      { routes, hash, unavailable },
       { implication: new Map(Object.entries(implication)), resources: compiled },
     ),
   }

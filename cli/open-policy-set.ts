@@ -7,25 +7,42 @@ import { toLimits } from '../gateway/config/to-gateway-config.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { validateConfig } from '../gateway/config/validate.ts'
+import { toPolicySources } from '../gateway/config/validate-policy-sources.ts'
 import { findUnissuedResources } from '../gateway/config/validate-resources.ts'
+import { readPolicySources } from '../gateway/snapshot/reload/read-policy-sources.ts'
 import { readImplication, type ScopeCatalogue } from '../oauth/scope.ts'
 import { type ReadConfig, readConfig } from '../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
+import { BootError } from '../platform/diagnostics/boot-error.ts'
 import { collectProblems } from '../platform/diagnostics/collect-problems.ts'
 import { type Diagnostic, hasErrors } from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts'
+import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { findEmptyResources, findUnknownBaselineScopes } from '../policy-engine/checks/check-resources.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import { readPresets } from '../policy-engine/format/presets.ts'
 import { authorizationServersAmong } from '../policy-engine/load/authorization-servers.ts'
-import { type LoadedPolicies, loadPolicies } from '../policy-engine/load/load-policies.ts'
-import { findPolicyFolders } from '../policy-engine/load/policy-sources.ts'
+import {
+  type LoadedPolicies,
+  type LoadPoliciesOptions,
+  loadPolicies,
+} from '../policy-engine/load/load-policies.ts'
+import { loadPolicySourcesSliced, type SourceState } from '../policy-engine/load/load-policy-sources.ts'
+import {
+  findPolicyFolders,
+  type PolicyFolder,
+  readFolder,
+  TESTS_SUFFIX,
+} from '../policy-engine/load/policy-sources.ts'
+import type { PolicySource } from '../policy-engine/load/source-permissions.ts'
 import type { Resources } from '../policy-engine/match/resources.ts'
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Folders } from './find-folders.ts'
 import type { Terminal } from './terminal.ts'
 import type { ParsedArguments } from './verb.ts'
+
+const EXIT_USAGE = 2
 
 /** Valid policies with their configuration. */
 export type PolicySet = {
@@ -37,6 +54,8 @@ export type PolicySet = {
   readonly limits: GatewayConfig['limits']
   readonly policies: LoadedPolicies
   readonly compiled: CompiledPolicies
+  /** The state of each policy source. Empty without policy sources. */
+  readonly sources: readonly SourceState[]
 }
 
 /** The result of reading the policies. `set` is undefined when the problems contain an error. */
@@ -47,7 +66,12 @@ type OpenedPolicySet = {
   readonly policies: LoadedPolicies
   /** The folders whose files affect the result. */
   readonly folders: readonly string[]
+  /** The policy sources that were read, and their states. Empty without policy sources. */
+  readonly sources: readonly OpenedSource[]
 }
+
+/** A policy source, and the result of its checks. */
+export type OpenedSource = { readonly source: PolicySource; readonly state: SourceState }
 
 /** The folders to read, and the environment with overrides. Default: no overrides. */
 export type OpenPolicySetOptions = {
@@ -56,6 +80,8 @@ export type OpenPolicySetOptions = {
   readonly policiesDir?: string | undefined
   /** Name of the only file in that folder to read. Default: all files. */
   readonly policyFile?: string | undefined
+  /** Name of the only policy source to read. Default: all sources. */
+  readonly source?: string | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
 }
 
@@ -84,18 +110,15 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   // Invalid resources cause consequential errors, which are not reported.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
-  const dir = options.policiesDir ?? gateway?.value.policies ?? join(options.configDir, '..', 'policies')
-  const folders = [options.configDir, ...findPolicyFolders(dir)]
-  const { policyFile } = options
-  const policies = loadPolicies({
-    dir,
-    sources: policyFile === undefined ? undefined : { folder: { names: [policyFile] }, files: [] },
+  const references = {
     catalogue,
     presets,
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
     withTestFiles: true,
-  })
+  }
+  const { policies, sources, dirs } = await loadFrom(options, gateway?.value, references)
+  const folders = [options.configDir, ...dirs.flatMap(findPolicyFolders)]
   // If the presets cannot be read, every preset name is unknown. Such an error is a consequence, not a separate
   // mistake.
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
@@ -104,10 +127,10 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   if (catalogue !== undefined)
     found.push(...findUnknownBaselineScopes(gateway?.value.resources ?? [], catalogue, gatewayFile))
   if (gateway === undefined || catalogue === undefined || hasErrors(policies.diagnostics))
-    return { set: undefined, problems: found, policies, folders }
+    return { set: undefined, problems: found, policies, folders, sources }
   const resources = toResources(gateway.value)
   if (isClear) found.push(...findEmptyResources(resources, policies.routes, gatewayFile))
-  if (hasErrors(found)) return { set: undefined, problems: found, policies, folders }
+  if (hasErrors(found)) return { set: undefined, problems: found, policies, folders, sources }
   const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
   return {
     set: {
@@ -117,11 +140,96 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
       limits: toLimits(gateway.value.limits),
       policies,
       compiled,
+      sources: sources.map(({ state }) => state),
     },
     problems: found,
     policies,
     folders,
+    sources,
   }
+}
+
+type LoadedFrom = Pick<OpenedPolicySet, 'policies' | 'sources'> & { readonly dirs: readonly string[] }
+
+/** Loads the policies of one folder, or of the policy sources of gateway.yaml. */
+async function loadFrom(
+  options: OpenPolicySetOptions,
+  gateway: GatewayFile | undefined,
+  references: Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'>,
+): Promise<LoadedFrom> {
+  const { policiesDir, policyFile } = options
+  const all = gateway === undefined ? [] : toPolicySources(gateway)
+  const chosen = policyFile === undefined ? chooseSources(all, options) : undefined
+  if (chosen !== undefined) return loadSources(chosen, all, references)
+  const dir = policiesDir ?? gateway?.policies ?? join(options.configDir, '..', 'policies')
+  const sources = policyFile === undefined ? undefined : { folder: { names: [policyFile] }, files: [] }
+  return { policies: loadPolicies({ ...references, dir, sources }), sources: [], dirs: [dir] }
+}
+
+/**
+ * Returns the policy sources to read. A folder in `policiesDir` that belongs to a source selects this source, so that
+ * its permissions apply.
+ * @returns undefined for a folder that belongs to no source.
+ * @throws {BootError} when gateway.yaml does not define the named source.
+ */
+function chooseSources(
+  all: readonly PolicySource[],
+  { policiesDir, source }: OpenPolicySetOptions,
+): readonly PolicySource[] | undefined {
+  if (source !== undefined) {
+    const named = all.filter(({ name }) => name === source)
+    if (named.length > 0) return named
+    const known =
+      all.length === 0 ? 'it has no policySources' : `known: ${all.map(({ name }) => name).join(', ')}`
+    throw new BootError(
+      'ERR_UNKNOWN_SOURCE',
+      `scopegate: gateway.yaml has no policy source "${source}" (${known})`,
+      {
+        exitCode: EXIT_USAGE,
+      },
+    )
+  }
+  if (policiesDir === undefined) return all.length === 0 ? undefined : all
+  const own = all.filter(({ folder }) => folder === policiesDir)
+  return own.length === 0 ? undefined : own
+}
+
+async function loadSources(
+  chosen: readonly PolicySource[],
+  all: readonly PolicySource[],
+  references: Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'>,
+): Promise<LoadedFrom> {
+  const read = await readPolicySources({
+    policiesDir: '',
+    policySources: chosen,
+    scopesFile: undefined,
+    presetsFile: undefined,
+  })
+  const files = (read.sources ?? []).map((one, index) => ({
+    ...one,
+    current: withTestFiles(one.current, chosen[index]?.folder ?? ''),
+  }))
+  const loaded = runSync(loadPolicySourcesSliced(files, all, references))
+  const isBroken = hasErrors(loaded.diagnostics)
+  const policies: LoadedPolicies = {
+    routes: isBroken ? [] : loaded.routes,
+    tests: isBroken ? [] : loaded.tests,
+    hash: read.hash,
+    diagnostics: loaded.diagnostics,
+  }
+  const sources = loaded.states.flatMap((state) => {
+    const source = chosen.find(({ name }) => name === state.name)
+    return source === undefined ? [] : [{ source, state }]
+  })
+  return { policies, sources, dirs: chosen.map(({ folder }) => folder) }
+}
+
+/** Adds the names of the test files, which the gateway does not read. */
+function withTestFiles({ folder, files }: PolicyFolder, dir: string): PolicyFolder {
+  const listed = readFolder(dir)
+  if ('code' in folder || 'code' in listed) return { folder, files }
+  const tests = listed.names.filter((name) => name.endsWith(TESTS_SUFFIX))
+  return { folder: { names: [...folder.names, ...tests].toSorted() }, files }
 }
 
 /**

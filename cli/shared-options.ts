@@ -13,6 +13,12 @@ export const POLICIES_OPTION: VerbOption = {
   description: 'The folder of the policies. It replaces the folder in gateway.yaml.',
 }
 
+export const SOURCE_OPTION: VerbOption = {
+  name: 'source',
+  value: 'NAME',
+  description: 'Only the policies of this source. gateway.yaml defines the sources in policySources.',
+}
+
 /** The JSON formats are described in docs/command-line.md. */
 export const JSON_OPTION: VerbOption = {
   name: 'json',

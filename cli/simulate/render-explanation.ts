@@ -177,8 +177,11 @@ function anonymousRow(isAnonymous: boolean, { policy }: CompiledRoute): Row {
 
 function describeRoute({ policy }: CompiledRoute): string {
   const { file, line, column } = policy.source
-  const owner = policy.owner === undefined ? '' : `   (owner ${policy.owner})`
-  return `${policy.name.padEnd(NAME)}  ${file}:${line}:${column}${owner}`
+  const facts = [
+    ...(policy.policySource === undefined ? [] : [`source ${policy.policySource}`]),
+    ...(policy.owner === undefined ? [] : [`owner ${policy.owner}`]),
+  ].join(', ')
+  return `${policy.name.padEnd(NAME)}  ${file}:${line}:${column}${facts === '' ? '' : `   (${facts})`}`
 }
 
 function describeNoRoute({
@@ -192,6 +195,8 @@ function describeNoRoute({
   if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'
   if (rejection?.rejected === 'method_not_allowed')
     return `none: this path allows only ${rejection.allow.join(', ')}`
+  if (rejection?.rejected === 'policy_unavailable')
+    return 'none: the path belongs to a policy source without valid policies'
   if (nearest === undefined) return 'none: no policy has this path'
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }

@@ -1,4 +1,4 @@
-import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION, SOURCE_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
 export const CHECK: Verb = {
@@ -14,6 +14,7 @@ export const CHECK: Verb = {
   options: [
     CONFIG_OPTION,
     POLICIES_OPTION,
+    SOURCE_OPTION,
     {
       name: 'format',
       value: 'FORMAT',

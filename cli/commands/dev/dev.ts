@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+import { collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import { DEVELOPMENT_DATA_FOLDER, findFolders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
@@ -24,7 +26,9 @@ const DEFAULT_PORT = 8080
  */
 export async function dev(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const startedAtMs = performance.now()
-  const { configDir, policiesDir = join(configDir, '..', 'policies') } = findFolders(given, terminal)
+  const { configDir, policiesDir: givenDir } = findFolders(given, terminal)
+  const policiesDir =
+    givenDir ?? (hasPolicySources(configDir) ? undefined : join(configDir, '..', 'policies'))
   const dataDir = resolve(given.text('data') ?? DEVELOPMENT_DATA_FOLDER)
   const secretFile = prepareDataFolder(dataDir)
   const port = readPort(process.env['PORT'])
@@ -146,4 +150,10 @@ function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise
     }, PARENT_CHECK_MS)
     timer.unref()
   })
+}
+
+/** Returns false for a configuration that is not valid. The gateway reports its problems. */
+function hasPolicySources(configDir: string): boolean {
+  const read = collectProblems().attempt(() => readGatewayFile({ configDir, env: process.env }))
+  return read?.value.policySources !== undefined
 }

@@ -18,7 +18,8 @@ export async function startAll(options: {
   readonly port: number
   readonly baseUrl: string
   readonly dataDir: string
-  readonly policiesDir: string
+  /** undefined: gateway.yaml defines policy sources. */
+  readonly policiesDir: string | undefined
   readonly secretFile: string
 }): Promise<StartedServices> {
   const { start, baseUrl, dataDir, secretFile } = options
@@ -45,7 +46,7 @@ export async function startAll(options: {
     PORT: String(options.port),
     SCOPEGATE_BASE_URL: baseUrl,
     SCOPEGATE_MANAGEMENT__PORT: management.port,
-    SCOPEGATE_POLICIES: options.policiesDir,
+    ...(options.policiesDir === undefined ? {} : { SCOPEGATE_POLICIES: options.policiesDir }),
     SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer reads readiness here
     SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${authorizationServer.url}${ENDPOINTS.introspection}`,

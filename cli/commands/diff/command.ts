@@ -1,4 +1,4 @@
-import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION, SOURCE_OPTION } from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
 export const DIFF: Verb = {
@@ -25,6 +25,7 @@ export const DIFF: Verb = {
     },
     CONFIG_OPTION,
     POLICIES_OPTION,
+    SOURCE_OPTION,
     JSON_OPTION,
   ],
   examples: [

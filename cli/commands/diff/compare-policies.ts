@@ -1,6 +1,5 @@
 import type { CompiledPolicies, CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import { parsePathTemplate } from '../../../policy-engine/match/path-template.ts'
-import type { Match } from '../../../policy-engine/match/route-table.ts'
 import { compareCounting, type Successor } from './compare-counting.ts'
 import { compareRoutes, type Detail } from './compare-routes.ts'
 import { intersectTemplates, writeTemplate } from './overlapping-templates.ts'
@@ -136,7 +135,7 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
   }
 }
 
-type Found = Match<CompiledRoute>
+type Found = ReturnType<CompiledPolicies['match']>
 
 function matchingOf({ policy }: CompiledRoute) {
   return policy

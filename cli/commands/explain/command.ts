@@ -1,4 +1,10 @@
-import { CONFIG_OPTION, JSON_OPTION, LIVE_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import {
+  CONFIG_OPTION,
+  JSON_OPTION,
+  LIVE_OPTION,
+  POLICIES_OPTION,
+  SOURCE_OPTION,
+} from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
 export const EXPLAIN: Verb = {
@@ -34,6 +40,7 @@ export const EXPLAIN: Verb = {
     LIVE_OPTION,
     CONFIG_OPTION,
     POLICIES_OPTION,
+    SOURCE_OPTION,
     JSON_OPTION,
   ],
   examples: [

@@ -1,7 +1,6 @@
 import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { GatewayFile } from '../../../gateway/config/gateway-file.ts'
-import { readConfig } from '../../../platform/config/read-config.ts'
+import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
@@ -57,7 +56,7 @@ async function fmtInput(terminal: Terminal): Promise<number> {
 
 /** Returns the files to format. Default: the policy folder. A file path is formatted whatever its name. */
 function findFiles(given: ParsedArguments, terminal: Terminal): readonly string[] {
-  const paths = given.positionals.length > 0 ? given.positionals : [policiesDir(given, terminal)]
+  const paths = given.positionals.length > 0 ? given.positionals : policyFolders(given, terminal)
   return paths.flatMap((path) => {
     const file = resolve(terminal.folder, path)
     if (!existsSync(file) || !statSync(file).isDirectory()) return [file]
@@ -67,12 +66,14 @@ function findFiles(given: ParsedArguments, terminal: Terminal): readonly string[
   })
 }
 
-function policiesDir(given: ParsedArguments, terminal: Terminal): string {
+function policyFolders(given: ParsedArguments, terminal: Terminal): readonly string[] {
   const folders = findFolders(given, terminal)
   noteShippedPolicies(folders, terminal)
-  const file = join(folders.configDir, 'gateway.yaml')
-  return readConfig({ file, schema: GatewayFile, env: terminal.env, otherSections: ['UPSTREAMS'] }).value
-    .policies
+  const { policies, policySources = [] } = readGatewayFile({
+    configDir: folders.configDir,
+    env: terminal.env,
+  }).value
+  return policies === undefined ? policySources.map(({ folder }) => folder) : [policies]
 }
 
 function fmtFile(file: string, isCheck: boolean): Outcome {

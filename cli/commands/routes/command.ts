@@ -1,4 +1,10 @@
-import { CONFIG_OPTION, JSON_OPTION, LIVE_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
+import {
+  CONFIG_OPTION,
+  JSON_OPTION,
+  LIVE_OPTION,
+  POLICIES_OPTION,
+  SOURCE_OPTION,
+} from '../../shared-options.ts'
 import type { Verb } from '../../verb.ts'
 
 export const ROUTES: Verb = {
@@ -10,6 +16,7 @@ export const ROUTES: Verb = {
     LIVE_OPTION,
     CONFIG_OPTION,
     POLICIES_OPTION,
+    SOURCE_OPTION,
     JSON_OPTION,
   ],
   examples: [

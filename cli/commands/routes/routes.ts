@@ -12,10 +12,11 @@ const HEADINGS = ['METHODS', 'PATH', 'SCOPES', 'ANONYMOUS', 'ENFORCE', 'UPSTREAM
 export async function routes(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const policies = await openSimulationPolicies('routes', given, terminal)
   if (policies === undefined) return EXIT_INVALID
-  const owner = given.text('owner')
+  const [owner, source] = [given.text('owner'), given.text('source')]
   const listed = policies.compiled.routes
     .map(({ policy }) => policy)
     .filter((route) => owner === undefined || route.owner === owner)
+    .filter((route) => source === undefined || route.policySource === source)
     .toSorted((a, b) => compare(a.path, b.path) || compare(a.methods.join(), b.methods.join()))
   if (given.has('json')) {
     const { hash } = policies.compiled
@@ -26,8 +27,12 @@ export async function routes(given: ParsedArguments, terminal: Terminal): Promis
 
 /** Formats the table. Each column is as wide as its longest cell. */
 export function renderRoutes(listed: readonly PolicyRoute[]): string {
-  const rows = [HEADINGS, ...listed.map((route) => toCells(route).map(visibleText))]
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const hasSources = listed.some(({ policySource }) => policySource !== undefined)
+  const headings = hasSources ? ['SOURCE', ...HEADINGS] : HEADINGS
+  const cellsOf = (route: PolicyRoute) =>
+    hasSources ? [route.policySource ?? '-', ...toCells(route)] : toCells(route)
+  const rows = [headings, ...listed.map((route) => cellsOf(route).map(visibleText))]
+  const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   const lines = rows.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
