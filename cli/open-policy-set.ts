@@ -39,6 +39,7 @@ import type { PolicySource } from '../policy-engine/load/source-permissions.ts'
 import type { Resources } from '../policy-engine/match/resources.ts'
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Folders } from './find-folders.ts'
+import type { OpenedSource } from './opened-source.ts'
 import type { Terminal } from './terminal.ts'
 import type { ParsedArguments } from './verb.ts'
 
@@ -69,9 +70,6 @@ type OpenedPolicySet = {
   /** The policy sources that were read, and their states. Empty without policy sources. */
   readonly sources: readonly OpenedSource[]
 }
-
-/** A policy source, and the result of its checks. */
-export type OpenedSource = { readonly source: PolicySource; readonly state: SourceState }
 
 /** The folders to read, and the environment with overrides. Default: no overrides. */
 export type OpenPolicySetOptions = {

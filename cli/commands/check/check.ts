@@ -53,6 +53,8 @@ export async function runCheck(given: ParsedArguments, terminal: Terminal): Prom
   const paths =
     given.positionals.length === 0 ? undefined : readCheckPaths(given.positionals, terminal.folder)
   if (paths !== undefined && 'wrong' in paths) return usageError(paths.wrong)
+  if (given.has('source') && (given.has('policies') || paths !== undefined))
+    return usageError('use either --source or the folder of its policies')
   const folders = { ...findFolders(given, terminal), ...paths }
   noteShippedPolicies(folders, terminal)
   const options: CheckOptions = {

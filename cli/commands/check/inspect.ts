@@ -17,7 +17,7 @@ export type InspectOptions = OpenPolicySetOptions & {
  * are valid.
  */
 export async function inspect(options: InspectOptions): Promise<CheckReport> {
-  const { set, policies, problems, folders } = await openPolicySet(options)
+  const { set, policies, problems, folders, sources } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
   const { routes } = policies
   const found = [...problems, ...noteAnonymousRoutes(routes), ...noteAuditOnlyRoutes(routes)]
@@ -36,6 +36,7 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
       tests: isTested ? tests.length : undefined,
     },
     folders,
+    sources,
   }
 }
 

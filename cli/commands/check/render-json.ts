@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import type { OpenedSource } from '../../opened-source.ts'
 import { errorPageAddress } from './error-page.ts'
-import { type CheckReport, count } from './report.ts'
+import { type CheckReport, count, sourceOfFile } from './report.ts'
 
 /** Formats a report as JSON (docs/checking.md). New versions can add keys, but existing keys never change. */
 export function renderJson(report: CheckReport): string {
@@ -16,9 +17,28 @@ export function renderJson(report: CheckReport): string {
       ...sizes,
       tests: sizes.tests ?? null,
     },
-    problems: [...problems, ...notes].map(problemToJson),
+    ...(report.sources.length === 0 ? {} : { sources: report.sources.map(sourceToJson) }),
+    problems: [...problems, ...notes].map((one) => {
+      const found = sourceOfFile(report, one.location.file)
+      const owned = found && { source: found.source.name, owner: found.source.owner ?? null }
+      return { ...problemToJson(one), ...owned }
+    }),
   }
   return `${JSON.stringify(document, undefined, 2)}\n`
+}
+
+function sourceToJson({ source, state }: OpenedSource): object {
+  const { name, owner } = source
+  const { version, routes, errors, pathPrefixes } = state
+  return {
+    name,
+    owner: owner ?? null,
+    state: state.state === 'valid' ? 'valid' : 'invalid',
+    version: version ?? null,
+    routes,
+    pathPrefixes,
+    errors: errors.length,
+  }
 }
 
 /** Converts a problem to the JSON format that all verbs share. */

@@ -1,5 +1,7 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
+import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import { foldNotes } from '../../fold-notes.ts'
+import type { OpenedSource } from '../../opened-source.ts'
 import { errorPageAddress } from './error-page.ts'
 import { type CheckReport, count, formatCount, isTestFailure } from './report.ts'
 
@@ -15,8 +17,15 @@ export function renderPretty(
     formatDiagnostics(problems, options),
     options.allNotes ? formatDiagnostics(notes, options) : foldNotes(notes, options),
   ].filter((text) => text !== '')
-  const sum = summarise(report)
+  const sum = [...report.sources.map(describeSource), summarise(report)].join('\n')
   return `${[...shown, sum].join('\n\n')}\n${namePages(problems.map(({ code }) => code))}`
+}
+
+function describeSource({ source, state }: OpenedSource): string {
+  const owner = source.owner === undefined ? '' : ` (owner ${source.owner})`
+  const result =
+    state.state === 'valid' ? formatCount(state.routes, 'route') : formatCount(state.errors.length, 'error')
+  return visibleText(`source ${source.name}${owner}: ${result}`)
 }
 
 function summarise({ problems, hiddenErrors, sizes }: CheckReport): string {

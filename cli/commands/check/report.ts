@@ -1,5 +1,7 @@
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
+import type { OpenedSource } from '../../opened-source.ts'
 
 /** The result of a check, independent of the output format. */
 export type CheckReport = {
@@ -11,6 +13,16 @@ export type CheckReport = {
   readonly sizes: CheckSizes
   /** The folders whose files affect the result. */
   readonly folders: readonly string[]
+  /** The checked policy sources. Empty without policy sources. */
+  readonly sources: readonly OpenedSource[]
+}
+
+/** Returns the policy source of a file; undefined for a file outside of all sources. */
+export function sourceOfFile(
+  { sources }: Pick<CheckReport, 'sources'>,
+  file: string,
+): OpenedSource | undefined {
+  return sources.find(({ source }) => `${file}/`.startsWith(`${displayPath(source.folder)}/`))
 }
 
 export type CheckSizes = {

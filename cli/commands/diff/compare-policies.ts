@@ -19,6 +19,9 @@ export type Change = {
   readonly old: string | undefined
   readonly now: string | undefined
   readonly methods: readonly string[]
+  /** The policy source and the owner of the route: of the new one, if there is one. Absent without a value. */
+  readonly source?: string
+  readonly owner?: string
   /** Path template of the affected requests. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -157,7 +160,10 @@ function newGroup(before: Found, after: Found, request: RepresentativeRequest): 
     first !== undefined && second !== undefined && !('problem' in first) && !('problem' in second)
       ? intersectTemplates(first, second)
       : undefined
+  const [shown] = routes
   return {
+    ...(shown?.policySource === undefined ? {} : { source: shown.policySource }),
+    ...(shown?.policySource === undefined || shown.owner === undefined ? {} : { owner: shown.owner }),
     kind: before.kind !== 'route' ? 'new' : after.kind !== 'route' ? 'gone' : 'changed',
     old: nameOf(before),
     now: nameOf(after),

@@ -1,9 +1,13 @@
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve, sep } from 'node:path'
+import { readGatewayFile } from '../../../gateway/config/read-gateway-file.ts'
+import { collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
 import { type Diagnostic, hasErrors } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
+import type { CompiledPolicies } from '../../../policy-engine/decide/compile-policies.ts'
 import { isFolder } from '../../../policy-engine/load/policy-sources.ts'
+import type { Resources } from '../../../policy-engine/match/resources.ts'
 import type { Folders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -31,8 +35,12 @@ export async function openSide(word: string, where: Where): Promise<OpenedSide> 
   const dir = resolve(where.folder, word)
   if (word !== '' && isFolder(dir)) {
     const own = join(dir, 'config')
-    if (existsSync(join(own, 'gateway.yaml')) && existsSync(join(dir, 'policies')))
-      return open({ configDir: own, policiesDir: join(dir, 'policies') }, where)
+    if (existsSync(join(own, 'gateway.yaml'))) {
+      const sources = sourceFolders(own, where)
+      if (sources.length > 0) return open({ configDir: own, policiesDir: undefined }, where)
+      if (existsSync(join(dir, 'policies')))
+        return open({ configDir: own, policiesDir: join(dir, 'policies') }, where)
+    }
     return open({ configDir: where.folders.configDir, policiesDir: dir }, where)
   }
   return openRevision(word, where)
@@ -40,13 +48,30 @@ export async function openSide(word: string, where: Where): Promise<OpenedSide> 
 
 async function open(
   folders: { readonly configDir: string; readonly policiesDir: string | undefined },
-  { env }: Where,
+  { env, folders: { source } }: Where,
 ): Promise<OpenedSide> {
-  const { set, problems } = await openPolicySet({ ...folders, env })
+  const { set, problems } = await openPolicySet({ ...folders, source, env })
   if (set === undefined || hasErrors(problems))
     return { problems: problems.filter((one) => one.severity === 'error') }
-  const resourcePaths = set.resources.all.map(({ path }) => path).filter((path) => path !== '')
-  return { side: { policies: set.compiled, resourcePaths }, hash: set.compiled.hash }
+  return { side: toSide(set.compiled, set.resources), hash: set.compiled.hash }
+}
+
+/**
+ * Returns a side. The prefixes of other policy sources divide the requests of a wide route, like the paths of resources.
+ */
+export function toSide(policies: CompiledPolicies, resources: Resources): DiffSide {
+  const resourcePaths = resources.all.map(({ path }) => path)
+  const excluded = policies.routes.flatMap(({ policy }) => policy.excludedPrefixes ?? [])
+  return {
+    policies,
+    resourcePaths: [...new Set([...resourcePaths, ...excluded])].filter((path) => path !== ''),
+  }
+}
+
+/** Returns the folders of the policy sources of a configuration. Empty for a configuration that is not valid. */
+function sourceFolders(configDir: string, { env }: Pick<Where, 'env'>): readonly string[] {
+  const read = collectProblems().attempt(() => readGatewayFile({ configDir, env }))
+  return read?.value.policySources?.map(({ folder }) => folder) ?? []
 }
 
 async function openRevision(word: string, where: Where): Promise<OpenedSide> {
@@ -75,7 +100,8 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
   // The copy keeps the paths of the repository, so that relative paths in the files stay valid.
   const copy = mkdtempSync(join(tmpdir(), 'scopegate-diff-'))
   try {
-    const wanted = [policies, ...(config === undefined ? [] : [config])]
+    const wanted = [config ?? policies]
+    let hasSources = false
     for (const path of wanted) {
       const read = await readRevisionFolder(commit, path, git)
       if ('failed' in read) return { unknown: `"${word}" cannot be read: ${read.failed}` }
@@ -84,10 +110,19 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
         mkdirSync(dirname(join(copy, path, one.path)), { recursive: true })
         writeFileSync(join(copy, path, one.path), one.content)
       }
+      if (path !== config) continue
+      const sources = sourceFolders(join(copy, config), where).map((dir) => relative(copy, dir))
+      if (sources.some((dir) => dir.startsWith('..')))
+        return { unknown: `a policy source of "${word}" is outside of the repository` }
+      hasSources = sources.length > 0
+      wanted.push(...(hasSources ? sources : [policies]))
     }
     const isOwn = config !== undefined && existsSync(join(copy, config, 'gateway.yaml'))
     const opened = await open(
-      { configDir: isOwn ? join(copy, config) : folders.configDir, policiesDir: join(copy, policies) },
+      {
+        configDir: isOwn ? join(copy, config) : folders.configDir,
+        policiesDir: hasSources ? undefined : join(copy, policies),
+      },
       where,
     )
     return 'problems' in opened

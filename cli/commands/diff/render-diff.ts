@@ -58,7 +58,9 @@ function headline(change: Change): string {
   const headers = Object.entries(change.headers).map(([header, value]) => `${header}: ${value}`)
   const headerText = headers.length === 0 ? '' : ` (${headers.join(', ')})`
   const part = partly ? `, e.g. ${example.method} ${example.path}` : ''
-  return visibleText(`${name}${was}   ${methods.join(', ')} ${path}${headerText}${part}`)
+  const owner =
+    change.source === undefined ? '' : ` [${[change.source, change.owner].filter(Boolean).join(', ')}]`
+  return visibleText(`${name}${was}${owner}   ${methods.join(', ')} ${path}${headerText}${part}`)
 }
 
 function statusText({ kind, statuses }: Change): string {

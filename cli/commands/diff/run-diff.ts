@@ -5,7 +5,7 @@ import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 import { problemToJson } from '../check/render-json.ts'
 import { comparePolicies } from './compare-policies.ts'
-import { type OpenedSide, openSide } from './open-side.ts'
+import { type OpenedSide, openSide, toSide } from './open-side.ts'
 import { type ChangeKind, countChanges, renderDiff } from './render-diff.ts'
 
 const EXIT_SAME = 0
@@ -54,6 +54,5 @@ export async function runDiff(given: ParsedArguments, terminal: Terminal): Promi
 
 async function openLive(url: string): Promise<OpenedSide> {
   const { compiled, resources } = await fetchLivePolicies(url)
-  const resourcePaths = resources.all.map(({ path }) => path).filter((path) => path !== '')
-  return { side: { policies: compiled, resourcePaths }, hash: compiled.hash }
+  return { side: toSide(compiled, resources), hash: compiled.hash }
 }

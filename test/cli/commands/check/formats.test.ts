@@ -21,7 +21,7 @@ const AWKWARD: readonly Diagnostic[] = [
 
 function aReport(problems: readonly Diagnostic[], notes: readonly Diagnostic[] = []): CheckReport {
   const sizes = { policies: 1, routes: 2, scopesUsed: 3, scopes: 4, tests: 5 }
-  return { problems, notes, sizes, hiddenErrors: 0, folders: [] }
+  return { problems, notes, sizes, hiddenErrors: 0, folders: [], sources: [] }
 }
 
 async function run(t: Test, format: CheckFormat, policy: string) {
