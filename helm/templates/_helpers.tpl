@@ -168,17 +168,17 @@ With gateway.existingConfigMap, set authorizationServer.config.protectedResource
 {{- if .Values.postgres.url }}postgres{{ else if include "scopegate.usesRedis" . }}redis{{ else }}sqlite{{ end }}
 {{- end }}
 
-{{/* The ConfigMaps with policies, as JSON: the ConfigMap of the chart first. Empty when a claim holds the policies. */}}
+{{/* The ConfigMaps with policies, as JSON: the ConfigMap of the chart first. Empty when a claim or policy sources hold the policies. */}}
 {{- define "scopegate.policyConfigMaps" -}}
 {{- $names := list -}}
-{{- if not .Values.policies.existingClaim -}}
+{{- if not (or .Values.policies.existingClaim .Values.policies.sources) -}}
 {{- $names = prepend .Values.policies.configMaps (printf "%s-policies" (include "scopegate.fullname" .)) -}}
 {{- end -}}
 {{- toJson $names -}}
 {{- end }}
 
 {{- define "scopegate.hasPolicies" -}}
-{{- with .Values.policies }}{{ if or .inline .configMaps .existingClaim }}true{{ end }}{{ end }}
+{{- with .Values.policies }}{{ if or .inline .configMaps .existingClaim .sources }}true{{ end }}{{ end }}
 {{- end }}
 
 {{- define "scopegate.authorizationServerReplicas" -}}

@@ -473,6 +473,10 @@ t.test('each ConfigMap of policies has a folder of its own', async (t) => {
     ['/etc/scopegate/policies/team-orders-policies', { configMap: { name: 'team-orders-policies' } }],
     ['/etc/scopegate/policies/team-posts.policies', { configMap: { name: 'team-posts.policies' } }],
   ])
+  t.strictSame(mountsOf(...valuesOf('policy-sources-values.yaml')), [
+    ['/etc/scopegate/policies/books', { configMap: { name: 'team-books-policies', optional: true } }],
+    ['/etc/scopegate/policies/orders', { configMap: { name: 'team-orders-policies', optional: true } }],
+  ])
   t.strictSame(mountsOf(...valuesOf('existing-values.yaml')), [
     ['/etc/scopegate/policies', { persistentVolumeClaim: { claimName: 'own-policies', readOnly: true } }],
   ])

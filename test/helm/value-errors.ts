@@ -78,6 +78,15 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'policies.existingClaim excludes policies.inline and policies.configMaps. Remove the claim, or the other two.',
   },
   {
+    set: [
+      'policies.configMaps={team}',
+      'policies.sources[0].name=a',
+      'policies.sources[0].configMap=a',
+      'policies.sources[0].permissions.pathPrefixes={/a}',
+    ],
+    says: 'policies.sources excludes policies.inline, policies.configMaps and policies.existingClaim. Put the policies of each team into the ConfigMap of its source.',
+  },
+  {
     set: ['global.gitops=true'],
     says: 'global.gitops is true, so the chart generates no secret: each rendering would create a new one. Set authorizationServer.gatewayClient.existingSecret.',
   },

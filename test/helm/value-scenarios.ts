@@ -794,6 +794,49 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'policy sources in place of policies',
+    values: {
+      gateway: { baseUrl: 'https://api.example.org' },
+      policies: {
+        sources: [
+          {
+            name: 'books',
+            configMap: 'team-books',
+            owner: 'team-books',
+            permissions: { pathPrefixes: ['/api/books'], upstreams: ['books'], scopes: ['books:*'] },
+          },
+        ],
+      },
+      upstreams: { books: { url: 'http://books' } },
+    },
+    checks: [
+      [
+        'policies.sources',
+        (c) => [c.volume('gateway', 'source-0'), c.mount('gateway', 'source-0')],
+        [{ configMap: { name: 'team-books', optional: true } }, ['/etc/scopegate/policies/books', true]],
+      ],
+      [
+        'policies.sources',
+        ({ config }) => {
+          const { policies, policySources, dataDir } = config('gateway')
+          return [policies, policySources, dataDir]
+        },
+        [
+          undefined,
+          [
+            {
+              folder: '/etc/scopegate/policies/books',
+              name: 'books',
+              owner: 'team-books',
+              permissions: { pathPrefixes: ['/api/books'], scopes: ['books:*'], upstreams: ['books'] },
+            },
+          ],
+          '/tmp/scopegate',
+        ],
+      ],
+    ],
+  },
+  {
     name: 'another issuer, and policies from ConfigMaps alone',
     release: 'my-scopegate',
     values: {
