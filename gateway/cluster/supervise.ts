@@ -50,7 +50,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       const shared = reason === 'roll' ? undefined : (policies?.active ?? sources)
       const worker = forkWorker(
         port,
-        { assertionKey, policies: shared, validVersions: versions.all },
+        { assertionKey, policies: shared, validVersions: reason === 'roll' ? versions.all : [] },
         onReplace,
       )
       worker.ready.then(() => {

@@ -1,0 +1,179 @@
+import t from 'tap'
+import { runSync } from '../../../platform/diagnostics/run-sliced.ts'
+import { compilePolicies } from '../../../policy-engine/decide/compile-policies.ts'
+import { loadPolicySourcesSliced } from '../../../policy-engine/load/load-policy-sources.ts'
+import type { PolicyFolder } from '../../../policy-engine/load/policy-sources.ts'
+import type { PolicySource, SourcePermissions } from '../../../policy-engine/load/source-permissions.ts'
+import { someResources } from '../../fixtures/some-resources.ts'
+
+const ALL: Omit<SourcePermissions, 'pathPrefixes'> = { upstreams: ['api'], scopes: ['*'], anonymous: true }
+
+function aSource(
+  name: string,
+  pathPrefixes: readonly string[],
+  permissions: Partial<SourcePermissions> = {},
+): PolicySource {
+  return {
+    name,
+    folder: `/nowhere/${name}`,
+    owner: `team-${name}`,
+    permissions: { ...ALL, upstreams: [`${name}-api`], ...permissions, pathPrefixes },
+  }
+}
+
+function aFolder(text: string): PolicyFolder {
+  return {
+    folder: { names: ['team.policy.yaml'] },
+    files: [{ name: 'team.policy.yaml', source: { text } }],
+  }
+}
+
+const policyOf = (upstream: string, route: string, defaults = '{ anonymous: allow }') =>
+  `apiVersion: scopegate/v1\nkind: Policy\nname: p\nupstream: ${upstream}\ndefaults: ${defaults}\nroutes:\n  - { name: r, ${route} }\n`
+const get = (path: string, more = '') => `match: { methods: [GET], path: ${JSON.stringify(path)} }${more}`
+
+function load(sources: readonly PolicySource[], texts: Readonly<Record<string, string>>) {
+  const files = Object.entries(texts).map(([name, text]) => ({
+    name,
+    current: aFolder(text),
+    lastValid: undefined,
+  }))
+  return runSync(loadPolicySourcesSliced(files, sources, { upstreams: new Set(['a-api', 'b-api', 'api']) }))
+}
+
+/** Returns the codes of the errors of one route. */
+function codesOf(
+  source: PolicySource,
+  route: string,
+  others: readonly PolicySource[] = [],
+  defaults?: string,
+) {
+  const text = policyOf(source.permissions.upstreams[0] ?? 'api', route, defaults)
+  const { states, diagnostics } = load([source, ...others], { [source.name]: text })
+  const errors = states[0]?.errors ?? []
+  for (const { location } of errors) t.ok(location.line !== undefined && location.column !== undefined)
+  return [...errors.map(({ code }) => code), diagnostics.length === errors.length ? '' : 'more']
+    .join(' ')
+    .trim()
+}
+
+t.test('a source owns its prefixes by whole segments', async (t) => {
+  const source = aSource('a', ['/api/billing'])
+  for (const path of [
+    '/api/billing',
+    '/api/billing/',
+    '/api/billing/**',
+    '/api/billing/{id}/x',
+    '/api/billing/a;b',
+  ])
+    t.equal(codesOf(source, get(path)), '', path)
+  for (const path of [
+    '/api/billing-admin',
+    '/api/billing;x/y',
+    '/api/Billing',
+    '/API/billing/x',
+    '/api',
+    '/api/**',
+    '/api/{any}',
+    '/{any}/billing/x',
+    '/**',
+    '/api/%62illing-x',
+    '/other',
+  ])
+    t.match(codesOf(source, get(path)), /^P(401|108)$/, path)
+  for (const path of [
+    '/api/billing/../admin',
+    '/api/billing/%2e%2e/admin',
+    '/api/billing//x',
+    '/api/billing/%2Fx',
+  ])
+    t.equal(codesOf(source, get(path)), 'P108', path)
+})
+
+t.test('a mount and required headers do not change the owner of a path', async (t) => {
+  const source = aSource('a', ['/api/billing'])
+  const b = aSource('b', ['/api/b'])
+  t.equal(codesOf(source, get('/x', ', mount: /api/billing')), '')
+  t.equal(codesOf(source, get('/api/billing/x', ', mount: /v1')), 'P401')
+  t.equal(codesOf(source, get('/billing/x', ', mount: /api')), '')
+  t.equal(codesOf(source, get('/x', ', mount: /api/b'), [b]), 'P401')
+  t.equal(
+    codesOf(source, 'match: { methods: [GET], path: /api/b/x, headers: { x-team: a } }', [b]),
+    'P401',
+    'a route with headers',
+  )
+})
+
+t.test('a violation names the source and the owner of the path', async (t) => {
+  const [a, b] = [aSource('a', ['/api']), aSource('b', ['/api/b'])]
+  const { states } = load([a, b], { a: policyOf('a-api', get('/api/b/x')) })
+  t.match(states[0]?.errors, [
+    {
+      code: 'P401',
+      message: '"/api/b/x" belongs to source b (owner team-b)',
+      location: { line: 7, column: 47 },
+    },
+  ])
+})
+
+t.test('a wide route does not serve the longer prefixes of other sources', async (t) => {
+  const [a, b] = [aSource('a', ['/', '/api/b/own']), aSource('b', ['/api/b'])]
+  const wide = policyOf('a-api', get('/**'))
+  const { match, routesAt } = compile(load([a, b], { a: wide, b: policyOf('b-api', get('/api/b/{id}')) }))
+  const name = (path: string, method = 'GET') => {
+    const found = match(method, path)
+    return found.kind === 'route' ? found.route.policy.name : found.kind
+  }
+  t.equal(name('/x'), 'a/p/r')
+  t.equal(name('/api/bx'), 'a/p/r')
+  t.equal(name('/api/b/7'), 'b/p/r')
+  t.equal(name('/api/b/7/x'), 'not_found', 'no route of the owner matches')
+  t.equal(name('/api/b'), 'not_found')
+  t.equal(name('/api/b/7', 'POST'), 'method_not_allowed')
+  t.equal(routesAt('/api/b/7/x').size, 0)
+})
+
+t.test('the prefixes of a source without valid policies are unavailable, and no others', async (t) => {
+  const [a, b] = [aSource('a', ['/api']), aSource('b', ['/api/b'])]
+  const loaded = load([a, b], { a: 'broken', b: policyOf('b-api', get('/api/b/{id}')) })
+  t.match(loaded.states, [{ state: 'unavailable' }, { state: 'valid' }])
+  const { match } = compile(loaded)
+  t.equal(match('GET', '/api/x').kind, 'unavailable')
+  t.equal(match('OPTIONS', '/api').kind, 'unavailable')
+  t.equal(match('GET', '/api/b/7').kind, 'route')
+  t.equal(match('GET', '/api/b/7/8').kind, 'not_found', 'the path belongs to the valid source')
+  t.same(match('POST', '/api/b/7'), { kind: 'method_not_allowed', allow: ['GET', 'HEAD'] })
+  t.equal(match('GET', '/api/oauth/token').kind, 'not_found', 'a reserved path')
+})
+
+function compile({ routes, unavailable }: ReturnType<typeof load>) {
+  return compilePolicies(
+    { routes, hash: '', unavailable },
+    { implication: new Map(), resources: someResources([]) },
+  )
+}
+
+t.test('permissions restrict upstreams, scopes and access without a token', async (t) => {
+  const source = aSource('a', ['/api'], { scopes: ['a:*', 'exact'], anonymous: false })
+  const closed = '{ anonymous: deny }'
+  const scopes = (names: string) => codesOf(source, get('/api', `, scopes: ${names}`), [], closed)
+  t.equal(scopes('{ all: ["a:read", exact] }'), '')
+  t.equal(scopes('{ all: ["b:read"], any: ["a:x", exactly] }'), 'P403 P403')
+  t.equal(codesOf(source, get('/api')), 'P404', 'from the defaults')
+  t.equal(codesOf(source, get('/api'), [], '{}'), 'P404 more', 'the built-in default')
+  t.equal(codesOf(source, get('/api', ', enforce: report'), [], closed), 'P404')
+  const { states } = load([source], { a: policyOf('b-api', get('/api'), closed) })
+  t.match(states[0]?.errors, [{ code: 'P402', location: { line: 4 } }])
+})
+
+t.test('a rewrite on a shared upstream stays within the prefixes of the source', async (t) => {
+  const own = aSource('a', ['/api/a'], { upstreams: ['api'] })
+  const other = aSource('b', ['/api/b', '/api/a/b'], { upstreams: ['api'] })
+  const rewrite = (path: string) => get('/api/a/{id}/**', `, rewrite: { path: ${JSON.stringify(path)} }`)
+  t.equal(codesOf(own, rewrite('/api/b/{id}')), '', 'the only source of the upstream')
+  t.equal(codesOf(own, rewrite('/api/b/{id}'), [other]), 'P405')
+  t.equal(codesOf(own, rewrite('/api/{id}'), [other]), 'P405')
+  t.equal(codesOf(own, rewrite('/api/a/{id}'), [other]), 'P405', 'the prefix of the other source inside')
+  t.equal(codesOf(own, rewrite('/api/a/x/{id}'), [other]), '')
+  t.equal(codesOf(own, get('/b/7', ', mount: /api/a/api'), [other]), 'P405', 'a mount')
+})
