@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { openSecretFiles } from '../platform/config/secret-files.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
@@ -16,7 +17,8 @@ import { createEngine, type Engine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
 import { createHttpServer } from './http-server.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
-import { loadSecrets, type Secrets } from './keys/load-secrets.ts'
+import { followSecrets, type LiveSecrets } from './keys/live-secrets.ts'
+import { loadSecrets } from './keys/load-secrets.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { auditAccount, observeEngine, observeStreams } from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
@@ -54,7 +56,7 @@ export async function startAuthorizationServer(options: {
     for (const end of closing.splice(0).reverse()) await end(how)
   }
   try {
-    const secrets = await loadSecrets(config)
+    const initialSecrets = await loadSecrets(config)
     const opened = await openStore(config, { nowSeconds, logger })
     closing.push(() => opened.close())
 
@@ -63,17 +65,21 @@ export async function startAuthorizationServer(options: {
       listeners: () => revocations.listeners(),
       logger,
     })
+    const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
+    closing.push(secretFiles.close)
+    const secrets = followSecrets(config, { secrets: initialSecrets, files: secretFiles })
     const health = await watchStore({ store: opened, logger, metrics })
     closing.push(() => health.close())
     const { store } = health
     await announceAccounts(config, store, logger)
     const revocations = await openRevocationStream({
       clientId: config.gatewayClient.id,
-      clientSecret: secrets.gatewaySecret,
+      clientSecrets: () => secrets.current.gatewaySecrets,
       log: store.revocations,
       onEvent: observeStreams({ logger, metrics }),
     })
     closing.push(() => revocations.close())
+    secrets.onChange(revocations.recheck)
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
     const onEvent = observeEngine({ logger, metrics })
     const engine = buildEngine({ config, secrets, store, accounts, onEvent })
@@ -85,8 +91,7 @@ export async function startAuthorizationServer(options: {
       logger,
       onEvent,
       revocations,
-      cookieSecrets: secrets.cookieSecrets,
-      integrations: secrets.integrations,
+      secrets,
     })
     closing.push(sweepRegularly(store, logger))
 
@@ -95,7 +100,7 @@ export async function startAuthorizationServer(options: {
       service: SERVICE,
       version: readPackageVersion(),
       registry: metrics.registry,
-      checks: () => [{ name: 'accepting', ok: !draining }, ...health.checks()],
+      checks: () => [{ name: 'accepting', ok: !draining }, ...health.checks(), ...secretFiles.checks()],
       logger,
     })
     closing.push(() => management.close())
@@ -147,13 +152,14 @@ async function announceAccounts(
 
 type Parts = {
   readonly config: AuthorizationServerConfig
-  readonly secrets: Secrets
+  readonly secrets: LiveSecrets
   readonly accounts: Accounts
   readonly onEvent: (event: EngineEvent) => void
 }
 
 function buildEngine(parts: Parts & { readonly store: Store }): Engine {
-  const { config, secrets, accounts } = parts
+  const { config, accounts } = parts
+  const secrets = parts.secrets.current
   return createEngine({
     issuer: config.issuer,
     catalogue: config.catalogue,
@@ -161,13 +167,17 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     lifetimes: { ...config.lifetimes, interactionSeconds: INTERACTION_SECONDS },
     accessTokens: config.accessTokens,
     signingKeys: { keys: secrets.signingKeys.keys.map((key) => ({ ...key })) },
-    cookieKeys: cookieKeys(secrets.cookieSecrets),
+    cookieKeys: cookieKeys(() => parts.secrets.current.cookieSecrets),
     nonceSecret: Buffer.from(
       hkdfSync('sha256', secrets.cookieSecrets[0] ?? '', '', 'scopegate dpop nonces', 32),
     ),
     gatewayClientId: config.gatewayClient.id,
-    gatewayClientSecret: secrets.gatewaySecret,
-    integrations: secrets.integrations,
+    gatewayClientSecret: secrets.gatewaySecrets[0] ?? '',
+    integrations: secrets.integrations.map(({ clientSecrets, ...client }) => ({
+      ...client,
+      clientSecret: clientSecrets?.[0],
+    })),
+    verifyClientSecret: parts.secrets.verifyClientSecret,
     unusedClientSeconds: config.registration.unusedClientSeconds,
     pending: config.authorization.pending,
     optionalState: config.compat.optionalState,

@@ -29,7 +29,7 @@ const RegisteredIntegration = Type.Object(
       { description: 'redirect URIs of the client', minItems: 1 },
     ),
     clientSecretFile: Type.Optional(
-      FilePath('file with the client_secret; without this setting, the client is public'),
+      FilePath('file with the accepted secrets, one per line; without it, the client is public'),
     ),
   },
   { description: 'a registered integration' },
@@ -223,7 +223,9 @@ export const AuthorizationServerFile = Type.Object(
     gatewayClient: Type.Object(
       {
         id: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
-        secretFile: FilePath("file with the gateway's client_secret"),
+        secretFile: FilePath(
+          "file with the gateway's client_secret: accepted secrets, one per line, newest first",
+        ),
       },
       { description: 'the client for introspection and the revocation stream' },
     ),

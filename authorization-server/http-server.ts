@@ -17,7 +17,7 @@ import type { RevocationStream } from './endpoints/revocation-stream.ts'
 import { mountUserinfo } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
-import type { Secrets } from './keys/load-secrets.ts'
+import type { LiveSecrets } from './keys/live-secrets.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 
@@ -32,9 +32,7 @@ export type HttpServerOptions = {
   readonly logger: Logger
   readonly onEvent: (event: EngineEvent) => void
   readonly revocations: RevocationStream
-  /** Newest first. */
-  readonly cookieSecrets: readonly string[]
-  readonly integrations: Secrets['integrations']
+  readonly secrets: LiveSecrets
 }
 
 /** Creates the HTTP server with every route: endpoints, userinfo, revocation stream, pages. */
@@ -63,7 +61,10 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       serviceName: config.name,
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
       authorizationLimit: createAuthorizationLimit(config.authorization.rateLimit, () => Date.now()),
-      authenticateIntegration: authenticateIntegration(options.integrations),
+      authenticateIntegration: authenticateIntegration(
+        config.integrations,
+        options.secrets.clientSecretHashes,
+      ),
       count: metrics.countRequest,
       logger,
     }),
@@ -87,7 +88,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       serviceName: config.name,
       origin: new URL(config.issuer).origin,
       secureCookies: config.issuer.startsWith('https:'),
-      cookieKeys: options.cookieSecrets,
+      cookieKeys: () => options.secrets.current.cookieSecrets,
       nowMs: () => Date.now(),
       onEvent: options.onEvent,
       logger,

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client'
+import { openSecretFiles } from '../platform/config/secret-files.ts'
 import { ConfigError } from '../platform/diagnostics/boot-error.ts'
 import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { createFailureLog, type FailureLog } from '../platform/logging/failure-log.ts'
@@ -117,8 +118,10 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
           logger,
           tickMs: () => performance.now(),
         })
+  const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
   const { issuers, channels, cache, validator, checks } = await openTokens(config, {
     metrics,
+    secretFiles,
     redis: sharedRedis,
     revocationRedis,
     tickMs,
@@ -191,6 +194,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   // Closers of the opened resources, in the order of shutdown.
   const closers: (() => Promise<void> | void)[] = [
     () => tls?.close(),
+    secretFiles.close,
     () => overload.close(),
     () => sessions.close(),
     () => accessLog.flush(),
@@ -235,6 +239,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
           ? []
           : [optionalCheck('revocation redis', revocationRedis.problem)]),
         { name: 'accepting', ok: !drain.signal.aborted },
+        ...secretFiles.checks(),
         overload.monitor.check(),
       ],
       close,

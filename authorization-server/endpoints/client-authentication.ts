@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { hashClientSecret, matchesClientSecret } from '../engine/client-secret.ts'
+import { matchesAnySecret } from '../engine/client-secret.ts'
 import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.ts'
 
 /**
@@ -45,31 +45,35 @@ export function checkIntrospectionCaller(form: URLSearchParams): OAuthErrorRespo
  * @returns a function that returns the id of the integration, or undefined.
  */
 export function authenticateIntegration(
-  integrations: readonly { readonly clientId: string; readonly clientSecret: string | undefined }[],
+  integrations: readonly { readonly clientId: string }[],
+  clientSecretHashes: (clientId: string) => readonly string[] | undefined,
 ): (form: URLSearchParams) => string | undefined {
-  const secrets = new Map(
-    integrations.map(({ clientId, clientSecret }) => [
-      clientId,
-      clientSecret === undefined ? undefined : hashClientSecret(clientSecret),
-    ]),
-  )
+  const ids = new Set(integrations.map(({ clientId }) => clientId))
   return (form) => {
     const clientId = form.get('client_id') ?? ''
-    return matchesClientSecret(form.get('client_secret') ?? '', secrets.get(clientId)) ? clientId : undefined
+    if (!ids.has(clientId)) return undefined
+    const accepted = clientSecretHashes(clientId) ?? []
+    return matchesAnySecret(form.get('client_secret') ?? '', accepted) ? clientId : undefined
   }
 }
 
 /**
  * Creates a function that checks an `Authorization: Basic` header against the credentials of the gateway, in constant
- * time.
+ * time. `clientSecrets` returns all accepted secrets.
  * Source: RFC 7617.
  */
 export function isGatewayClient(client: {
   readonly clientId: string
-  readonly clientSecret: string
+  readonly clientSecrets: () => readonly string[]
 }): (authorization: string | undefined) => boolean {
-  const expected = digest(`${client.clientId}:${client.clientSecret}`)
-  return (authorization) => timingSafeEqual(digest(readBasic(authorization) ?? ''), expected)
+  return (authorization) => {
+    const credentials = readBasic(authorization)
+    const presented = digest(credentials ?? '')
+    const matching = client
+      .clientSecrets()
+      .filter((secret) => timingSafeEqual(presented, digest(`${client.clientId}:${secret}`)))
+    return credentials !== undefined && matching.length > 0
+  }
 }
 
 function readBasic(authorization: string | undefined): string | undefined {

@@ -16,6 +16,8 @@ export type StreamEvent = {
 export type RevocationStream = {
   handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
   readonly listeners: () => number
+  /** Ends the streams of gateways whose secret is no longer accepted. */
+  recheck(): void
   /** Ends every stream. Gateways reconnect to another replica. */
   close(): void
 }
@@ -42,18 +44,20 @@ const RESET = 'event: reset\ndata: {}\n\n'
  */
 export async function openRevocationStream(options: {
   readonly clientId: string
-  readonly clientSecret: string
+  /** Returns all accepted secrets, newest first. */
+  readonly clientSecrets: () => readonly string[]
   readonly log: RevocationLog
   readonly onEvent: (event: StreamEvent) => void
 }): Promise<RevocationStream> {
   const { log, onEvent } = options
-  const listeners = new Set<StreamListener>()
+  /** Each open stream, with the credentials of its gateway. */
+  const listeners = new Map<StreamListener, string | undefined>()
   const isGateway = isGatewayClient(options)
   const sendAll = (text: string): void => {
-    for (const listener of listeners) listener.send(text)
+    for (const listener of listeners.keys()) listener.send(text)
   }
   const endAll = (): void => {
-    for (const listener of listeners) listener.end()
+    for (const listener of listeners.keys()) listener.end()
   }
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
@@ -75,7 +79,7 @@ export async function openRevocationStream(options: {
       onEvent({ result: 'cut', reason: 'the gateway reads too slowly', address }),
     )
     // Registers the listener before it reads the log, so that no event is lost. The listener buffers until `begin()`.
-    listeners.add(listener)
+    listeners.set(listener, request.headers.authorization)
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)
     if (start === undefined) {
@@ -110,6 +114,9 @@ export async function openRevocationStream(options: {
       return listen(request, reply)
     },
     listeners: () => listeners.size,
+    recheck: () => {
+      for (const [listener, authorization] of listeners) if (!isGateway(authorization)) listener.end()
+    },
     close: () => {
       closed = true
       unfollow()

@@ -17,3 +17,8 @@ export function matchesClientSecret(presented: string, stored: string | undefine
   const actual = Buffer.from(PREFIX + hash('sha256', presented, 'base64url'))
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
+
+/** Compares a secret with each of the stored hashes in constant time. */
+export function matchesAnySecret(presented: string, stored: readonly string[]): boolean {
+  return stored.filter((one) => matchesClientSecret(presented, one)).length > 0
+}

@@ -78,6 +78,11 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
     response: ServerResponse,
   ) => string
   readonly onEvent: (event: EngineEvent) => void
+  /**
+   * Compares a secret with all accepted secrets of a configured client. Undefined: the client has only the secret of its
+   * metadata, or none.
+   */
+  readonly verifyClientSecret?: (clientId: string, presented: string) => Promise<boolean> | undefined
 }
 
 /** Creates the engine. Takes a few milliseconds and sends no requests. */
@@ -132,8 +137,11 @@ export function createEngine(options: EngineOptions): Engine {
   )
   provider.proxy = true // safe: the engine sees only the forwarded headers that providerRequest() writes
   provider.silent = true
-  provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string): boolean {
-    return matchesClientSecret(presented, this.clientSecret)
+  provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string) {
+    return (
+      options.verifyClientSecret?.(this.clientId, presented) ??
+      matchesClientSecret(presented, this.clientSecret)
+    )
   }
   const markProofUsed = createProofRegistry({
     artifacts: options.store.artifacts('ReplayDetection'),

@@ -13,15 +13,19 @@ export type CookieKeys = {
 
 /**
  * Creates the cookie keys.
- * @param keys at least one, newest first.
+ * @param keys returns at least one key, newest first. The keys may change.
  */
-export function cookieKeys(keys: readonly string[]): CookieKeys {
-  const [newest] = keys
-  if (newest === undefined) throw new TypeError('cookieKeys() requires a key')
+export function cookieKeys(keys: () => readonly string[]): CookieKeys {
+  const newest = (): string => {
+    const [key] = keys()
+    if (key === undefined) throw new TypeError('cookieKeys() requires a key')
+    return key
+  }
+  newest()
   const index = (data: string, digest: string): number =>
-    keys.findIndex((key) => sameText(sign(data, key), digest))
+    keys().findIndex((key) => sameText(sign(data, key), digest))
   return {
-    sign: (data) => sign(data, newest),
+    sign: (data) => sign(data, newest()),
     verify: (data, digest) => index(data, digest) >= 0,
     index,
   }

@@ -7,7 +7,8 @@ import { loadSigningKeys, type SigningKeys } from './signing-keys.ts'
 
 /** All secrets that the process holds in memory. */
 export type Secrets = {
-  readonly gatewaySecret: string
+  /** Accepted secrets of the gateway client, newest first. */
+  readonly gatewaySecrets: readonly string[]
   readonly signingKeys: SigningKeys
   /** Newest first. */
   readonly cookieSecrets: readonly string[]
@@ -15,8 +16,8 @@ export type Secrets = {
     readonly clientId: string
     readonly clientName: string
     readonly redirectUris: readonly string[]
-    /** Absent: a public client. */
-    readonly clientSecret: string | undefined
+    /** Accepted secrets, newest first. Absent: a public client. */
+    readonly clientSecrets: readonly string[] | undefined
   }[]
 }
 
@@ -26,7 +27,7 @@ export type Secrets = {
  */
 export async function loadSecrets(config: AuthorizationServerConfig): Promise<Secrets> {
   return {
-    gatewaySecret: await loadGatewaySecret({
+    gatewaySecrets: await loadGatewaySecrets({
       file: config.gatewayClient.secretFile,
       development: config.development,
     }),
@@ -37,10 +38,7 @@ export async function loadSecrets(config: AuthorizationServerConfig): Promise<Se
         clientId: integration.clientId,
         clientName: integration.clientName,
         redirectUris: integration.redirectUris,
-        clientSecret:
-          integration.clientSecretFile === undefined
-            ? undefined
-            : (await readSecretFile(integration.clientSecretFile, 'integrations[].clientSecretFile')).trim(),
+        clientSecrets: await loadIntegrationSecrets(integration.clientSecretFile),
       })),
     ),
   }
@@ -50,25 +48,54 @@ const SECRET_BYTES = 32
 const SHORTEST_SECRET = 16
 
 /**
- * Reads the client secret of the gateway for introspection. In development mode, creates the file when it does not
- * exist.
+ * Reads the client secrets of the gateway, one per line, newest first. In development mode, creates the file when it
+ * does not exist.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_GATEWAY_SECRET.
  */
-export async function loadGatewaySecret(options: {
+export async function loadGatewaySecrets(options: {
   readonly file: string
   readonly development: boolean
-}): Promise<string> {
+}): Promise<readonly string[]> {
   const text = options.development
     ? await createFileOnce(options.file, async () => randomBytes(SECRET_BYTES).toString('base64url'))
     : await readSecretFile(options.file, 'gatewayClient.secretFile')
-  const secret = text.trim()
-  if (secret.length < SHORTEST_SECRET)
+  return parseGatewaySecrets(text, options.file)
+}
+
+/**
+ * Parses the accepted client secrets of the gateway.
+ * @throws {BootError} ERR_GATEWAY_SECRET.
+ */
+export function parseGatewaySecrets(text: string, file: string): readonly string[] {
+  const secrets = parseLines(text)
+  if (secrets.length === 0 || secrets.some((secret) => secret.length < SHORTEST_SECRET))
     throw new BootError(
       'ERR_GATEWAY_SECRET',
-      `${options.file} (gatewayClient.secretFile): the secret must be at least ${SHORTEST_SECRET} characters long.`,
+      `${file} (gatewayClient.secretFile): the file must contain one secret per line, newest first, each at least ${SHORTEST_SECRET} characters long.`,
       { exitCode: 3 },
     )
-  return secret
+  return secrets
+}
+
+async function loadIntegrationSecrets(file: string | undefined): Promise<readonly string[] | undefined> {
+  if (file === undefined) return undefined
+  const setting = 'integrations[].clientSecretFile'
+  return parseClientSecrets(await readSecretFile(file, setting), file, setting)
+}
+
+/**
+ * Parses the accepted client secrets of an integration.
+ * @throws {BootError} ERR_SECRET_FILE for a file without a secret.
+ */
+export function parseClientSecrets(text: string, file: string, setting: string): readonly string[] {
+  const secrets = parseLines(text)
+  if (secrets.length === 0)
+    throw new BootError(
+      'ERR_SECRET_FILE',
+      `${file} (${setting}): the file is empty. Write the client_secret of the integration to the file.`,
+      { exitCode: 3 },
+    )
+  return secrets
 }
 
 const KEY_BYTES = 32
@@ -93,8 +120,12 @@ export async function loadCookieKeys(options: {
   return parseCookieKeys(text, file)
 }
 
-function parseCookieKeys(text: string, file: string): readonly string[] {
-  const keys = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+function parseLines(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+}
+
+export function parseCookieKeys(text: string, file: string): readonly string[] {
+  const keys = parseLines(text)
   if (keys.length === 0 || keys.some((key) => key.length < SHORTEST_KEY))
     throw new BootError(
       'ERR_COOKIE_KEYS',

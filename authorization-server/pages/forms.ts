@@ -22,18 +22,22 @@ type FormTokens = {
  * Creates double-submit tokens: a random cookie, and in the form its HMAC together with the uid of the interaction.
  * With https, the cookie has the prefix `__Host-`, so that other hosts of the domain cannot set it.
  * Source: RFC 6265bis section 4.1.3.2.
- * @param cookieKeys newest first; every key verifies, the first one signs.
+ * @param cookieKeys returns the keys, newest first; every key verifies, the first one signs.
  */
 export function createFormTokens(options: {
-  readonly cookieKeys: readonly string[]
+  readonly cookieKeys: () => readonly string[]
   readonly secureCookies: boolean
 }): FormTokens {
   const name = options.secureCookies ? '__Host-scopegate-form' : 'scopegate-form'
   const attributes = options.secureCookies ? 'Path=/; Secure' : 'Path=/oauth/interaction'
   const mac = (key: string, uid: string, cookie: string): Buffer =>
     createHmac('sha256', key).update(`scopegate form token\n${uid}\n${cookie}`).digest()
-  const [signingKey] = options.cookieKeys
-  if (signingKey === undefined) throw new TypeError('at least one cookie key is required')
+  const signingKey = (): string => {
+    const [newest] = options.cookieKeys()
+    if (newest === undefined) throw new TypeError('at least one cookie key is required')
+    return newest
+  }
+  signingKey()
 
   return {
     readCookie: (header) => {
@@ -42,12 +46,12 @@ export function createFormTokens(options: {
       const value = randomBytes(COOKIE_BYTES).toString('base64url')
       return { value, setCookie: `${name}=${value}; ${attributes}; HttpOnly; SameSite=Lax` }
     },
-    issue: (uid, cookie) => mac(signingKey, uid, cookie).toString('base64url'),
+    issue: (uid, cookie) => mac(signingKey(), uid, cookie).toString('base64url'),
     verify: ({ uid, cookieHeader, token }) => {
       const cookie = cookieValue(cookieHeader, name)
       if (cookie === undefined || token === undefined) return false
       const presented = Buffer.from(token, 'base64url')
-      return options.cookieKeys.some((key) => {
+      return options.cookieKeys().some((key) => {
         const expected = mac(key, uid, cookie)
         return presented.length === expected.length && timingSafeEqual(presented, expected)
       })

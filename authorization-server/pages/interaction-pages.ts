@@ -39,7 +39,7 @@ export type InteractionPagesOptions = {
   /** True for an https issuer: cookies get the prefix `__Host-` and the attribute Secure. */
   readonly secureCookies: boolean
   /** Newest first. */
-  readonly cookieKeys: readonly string[]
+  readonly cookieKeys: () => readonly string[]
   readonly limits?: InteractionLimits
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void

@@ -21,19 +21,41 @@ export function readClientSecrets(issuers: readonly IssuerEntry[]): ReadonlyMap<
 }
 
 /**
- * Reads a client secret and trims white space.
+ * Reads the client secret in the first line of a file.
  * @throws {ConfigError} C302 if the file cannot be read or is empty.
  */
 function readClientSecret(file: string, index: number): string {
-  const shownAs = displayPath(file)
-  const read = readTextFile(file, { shownAs, letter: 'C' })
-  const secret = 'problem' in read ? '' : read.text.trim()
-  if (secret !== '') return secret
-  const why = 'problem' in read ? read.problem.message : 'the file is empty'
-  throw new ConfigError([
-    diagnostic('C302', `the client secret of the gateway is not usable: ${why}`, wholeFile(shownAs), {
-      hint: `write the client_secret from the authorization server to the file in issuers[${index}].introspection.clientSecretFile`,
-    }),
+  const read = readTextFile(file, { shownAs: displayPath(file), letter: 'C' })
+  if ('problem' in read) throw unusableClientSecret(read.problem.message, { file, index })
+  return parseClientSecret(read.text, { file, index })
+}
+
+/**
+ * Returns the first line with text, without white space around it.
+ * @throws {ConfigError} C302 if the text has no such line.
+ */
+export function parseClientSecret(
+  text: string,
+  from: { readonly file: string; readonly index: number },
+): string {
+  const [secret] = text.trim().split('\n')
+  if (secret === undefined || secret === '') throw unusableClientSecret('the file is empty', from)
+  return secret.trim()
+}
+
+function unusableClientSecret(
+  why: string,
+  { file, index }: { readonly file: string; readonly index: number },
+): ConfigError {
+  return new ConfigError([
+    diagnostic(
+      'C302',
+      `the client secret of the gateway is not usable: ${why}`,
+      wholeFile(displayPath(file)),
+      {
+        hint: `write the client_secret from the authorization server to the file in issuers[${index}].introspection.clientSecretFile`,
+      },
+    ),
   ])
 }
 

@@ -118,6 +118,7 @@ export function toIssuerConfig(
             endpoint: introspection.endpoint,
             clientId: introspection.clientId,
             clientSecret: read.clientSecret ?? '',
+            clientSecretFile: introspection.clientSecretFile,
             timeoutMs: milliseconds(introspection.timeout ?? DEFAULTS.introspection.timeout),
             maxConcurrent: introspection.maxConcurrent ?? DEFAULTS.introspection.maxConcurrent,
             maxQueue: introspection.maxQueue ?? DEFAULTS.introspection.maxQueue,

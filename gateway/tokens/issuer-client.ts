@@ -4,6 +4,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
+import type { ClientSecret } from './client-secret.ts'
 import { createIntrospector, type Introspector, type SharedLevel } from './introspection/introspect.ts'
 import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
 import type { Issuer, StaleUse } from './issuer.ts'
@@ -26,6 +27,8 @@ export type IssuerClientOptions = {
   readonly dataDir: string | undefined
   readonly clock: Clock
   readonly random: () => number
+  /** The client secret, which follows its file. Undefined: the secret does not change. */
+  readonly followedSecret?: ClientSecret | undefined
   /** The cache that gateways share. Undefined: each gateway introspects for itself. */
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined
   /**
@@ -72,13 +75,17 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
   const { config, clock } = options
   const { issuer, jwt, introspection, staleIfErrorMs } = config
   const nowSeconds = (): number => clock.nowMs() / 1_000
-  const id = nameOf({ ...config, introspection: { ...introspection, clientSecret: undefined } })
+  const id = nameOf({
+    ...config,
+    introspection: { ...introspection, clientSecret: undefined, clientSecretFile: undefined },
+  })
   const opened = jwt === undefined ? undefined : openKeys(jwt, options)
   const introspector =
     introspection === undefined
       ? undefined
       : createIntrospector({
           ...introspection,
+          followedSecret: options.followedSecret,
           issuer,
           ca: config.ca,
           readSigned:

@@ -24,7 +24,10 @@ export type JwtConfig = {
 export type IntrospectionConfig = {
   readonly endpoint: string
   readonly clientId: string
+  /** The secret at the start. */
   readonly clientSecret: string
+  /** The file of the secret. Undefined: the secret does not change. */
+  readonly clientSecretFile?: string | undefined
   /** Deadline from the call to the last byte of the response, queueing included. */
   readonly timeoutMs: number
   /** Maximum number of concurrent requests to the issuer. */

@@ -1,3 +1,4 @@
+import type { SecretFiles } from '../../platform/config/secret-files.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { optionalCheck, type ReadinessCheck } from '../../platform/ops/ops-server.ts'
@@ -7,6 +8,7 @@ import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { TokenCache } from './cache/token-cache.ts'
 import { createTokenValidator, type TokenValidator } from './cache/token-validator.ts'
+import { type ClientSecret, followClientSecret } from './client-secret.ts'
 import { type IssuerClient, type IssuerClientOptions, openIssuerClient } from './issuer-client.ts'
 import type { Clock } from './jwt/issuer-keys.ts'
 import { createChannels, revocationChecks, sharedAgeMs, statusCapMs } from './revocation/open-revocations.ts'
@@ -41,6 +43,7 @@ export async function openTokens(
     readonly redis: SharedRedis | undefined
     /** The Redis with the revocations, which can differ from `redis`. undefined: without Redis. */
     readonly revocationRedis: SharedRedis | undefined
+    readonly secretFiles: Pick<SecretFiles, 'follow'>
     /** Monotonic clock. Milliseconds. */
     readonly tickMs: () => number
     readonly logger: Logger
@@ -49,7 +52,8 @@ export async function openTokens(
 ): Promise<Tokens> {
   const { metrics, redis, revocationRedis, tickMs } = parts
   const { tokenCache } = config
-  const channels = createChannels(config, parts)
+  const followedSecrets = followClientSecrets(config.issuers, parts.secretFiles)
+  const channels = createChannels(config, { ...parts, followedSecrets })
   const cache = new TokenCache({
     ...tokenCache,
     capMs: (issuer) => statusCapMs(tokenCache, channels, issuer),
@@ -60,7 +64,7 @@ export async function openTokens(
     maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(tokenCache, channels, { issuer, sinceClearMs }),
   })
   const { completeUntilMs } = channels
-  const issuers = await openIssuers(config, { ...parts, shared, completeUntilMs })
+  const issuers = await openIssuers(config, { ...parts, followedSecrets, shared, completeUntilMs })
   return {
     issuers,
     channels,
@@ -77,11 +81,26 @@ export async function openTokens(
   }
 }
 
+/** Returns the client secrets that follow a file, by issuer. */
+function followClientSecrets(
+  issuers: GatewayConfig['issuers'],
+  files: Pick<SecretFiles, 'follow'>,
+): ReadonlyMap<string, ClientSecret> {
+  return new Map(
+    issuers.flatMap(({ issuer, introspection }, index) => {
+      if (introspection?.clientSecretFile === undefined) return []
+      const { clientSecretFile: file, clientSecret: secret } = introspection
+      return [[issuer, followClientSecret({ file, index, secret, files })] as const]
+    }),
+  )
+}
+
 /** Opens all issuers in parallel, so that an unavailable issuer does not delay the others. */
 function openIssuers(
   { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
   parts: {
     readonly metrics: Metrics
+    readonly followedSecrets: ReadonlyMap<string, ClientSecret>
     readonly shared: IssuerClientOptions['shared']
     readonly completeUntilMs: IssuerClientOptions['completeUntilMs']
     readonly logger: Logger
@@ -97,6 +116,7 @@ function openIssuers(
         clock: CLOCK,
         random: Math.random,
         ...parts,
+        followedSecret: parts.followedSecrets.get(config.issuer),
         meter: parts.metrics.issuer(config.issuer),
       }),
     ),

@@ -20,7 +20,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
   const metrics = createMetrics({ version: '1.2.3', listeners: () => 0, logger })
   const revocations = await openRevocationStream({
     clientId: 'gateway',
-    clientSecret: 'the secret of the gateway',
+    clientSecrets: () => ['the secret of the gateway'],
     log: store.revocations,
     onEvent: () => undefined,
   })
@@ -32,8 +32,17 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
     logger,
     onEvent,
     revocations,
-    cookieSecrets: ['a key of the cookies of this test'],
-    integrations: [],
+    secrets: {
+      current: {
+        gatewaySecrets: ['the secret of the gateway'],
+        signingKeys: { keys: [] },
+        cookieSecrets: ['a key of the cookies of this test'],
+        integrations: [],
+      },
+      clientSecretHashes: () => undefined,
+      verifyClientSecret: () => undefined,
+      onChange: () => undefined,
+    },
   })
   t.teardown(async () => {
     await revocations.close()

@@ -12,8 +12,8 @@ export type SharedCacheOptions = {
   readonly shared: SharedRedis
   /** Identifies the issuer's configuration. */
   readonly id: string
-  /** A secret that only the gateways and the issuer have. */
-  readonly secret: string
+  /** Returns a secret that only the gateways and the issuer have. It may change. */
+  readonly secret: () => string
   /** Converts a response to a token status. Throws when the response is not valid. */
   readonly read: (response: unknown, claims: NamedClaims) => TokenStatus
   /** Returns whether Redis holds a revocation of the token. */
@@ -83,7 +83,17 @@ type Found = { readonly result: SharedLookupResult; readonly found?: SharedResul
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { shared, nowMs, tickMs, onResult, staleIfErrorMs } = options
-  const sealOf = createSeals({ purpose: 'verdict', id: options.id, secret: options.secret })
+  let seals = createSealsWith(options.secret())
+
+  function createSealsWith(secret: string) {
+    return { secret, of: createSeals({ purpose: 'verdict', id: options.id, secret }) }
+  }
+
+  function sealOf(token: string): Seal {
+    const secret = options.secret()
+    if (seals.secret !== secret) seals = createSealsWith(secret)
+    return seals.of(token)
+  }
 
   async function look(seal: Seal, maxAgeMs: number, names: ClaimNames): Promise<Found> {
     const key = PREFIX + seal.name

@@ -86,7 +86,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
           ...shared,
           shared: shared.redis,
           id: options.id,
-          secret: options.clientSecret,
+          secret: () => options.followedSecret?.current ?? options.clientSecret,
           maxTtlMs: Math.min(shared.maxTtlMs, ttlMs),
           staleIfErrorMs,
           maxAgeMs: (sinceClearMs) => shared.maxAgeMs(issuer, sinceClearMs),

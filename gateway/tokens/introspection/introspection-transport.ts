@@ -1,5 +1,6 @@
 import { errors, Pool } from 'undici'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
+import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
@@ -9,6 +10,8 @@ export type IntrospectionTransportOptions = {
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
+  /** The secret, which replaces `clientSecret` when its file changes. Undefined: the secret does not change. */
+  readonly followedSecret?: ClientSecret | undefined
   /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
   /** The only media type that the gateway accepts. */
@@ -44,18 +47,34 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     bodyTimeout: 0,
     connect: issuerTls(options.ca),
   })
-  const credentials = new URLSearchParams({
-    token_type_hint: 'access_token',
-    client_id: options.clientId,
-    client_secret: options.clientSecret,
-  }).toString()
+  const currentSecret = (): string => options.followedSecret?.current ?? options.clientSecret
+  let credentials = toCredentials(currentSecret())
+
+  function toCredentials(secret: string) {
+    const form = { token_type_hint: 'access_token', client_id: options.clientId, client_secret: secret }
+    return { secret, form: new URLSearchParams(form).toString() }
+  }
 
   async function sendOnce(token: string, signal: AbortSignal): Promise<string> {
+    const secret = currentSecret()
+    if (credentials.secret !== secret) credentials = toCredentials(secret)
+    const { form } = credentials
+    try {
+      return await sendForm(`token=${encodeURIComponent(token)}&${form}`, signal)
+    } catch (error) {
+      // The secret of the gateway may have changed a moment ago.
+      if (!isCredentialsError(error) || !(await options.followedSecret?.refresh(secret))) throw error
+    }
+    credentials = toCredentials(currentSecret())
+    return await sendForm(`token=${encodeURIComponent(token)}&${credentials.form}`, signal)
+  }
+
+  async function sendForm(form: string, signal: AbortSignal): Promise<string> {
     const { statusCode, headers, body } = await pool.request({
       method: 'POST',
       path: endpoint.pathname + endpoint.search,
       headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept],
-      body: `token=${encodeURIComponent(token)}&${credentials}`,
+      body: form,
       signal,
     })
     const text = await readLimited(body, RESPONSE_LIMIT_BYTES)
@@ -107,6 +126,10 @@ function statusError(status: number, text: string | undefined): IntrospectionErr
     )
   const message = `The issuer responded with status ${status}.`
   return new IntrospectionError('ERR_INTROSPECTION_STATUS', message, { status, oauthError })
+}
+
+function isCredentialsError(error: unknown): boolean {
+  return error instanceof IntrospectionError && error.code === 'ERR_INTROSPECTION_CREDENTIALS'
 }
 
 /**

@@ -6,6 +6,7 @@ import type { GatewayConfig } from '../../config/gateway-config.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { WebsocketSessions } from '../../upstreams/websocket/sessions.ts'
 import type { TokenValidator } from '../cache/token-validator.ts'
+import type { ClientSecret } from '../client-secret.ts'
 import {
   createRevocationChannels,
   type RevocationChannels,
@@ -34,7 +35,11 @@ export function createRevoke({ tokenValidator, sessions, metrics }: TokenState) 
 /** Creates the revocation channels of every configured issuer. */
 export function createChannels(
   config: Pick<GatewayConfig, 'issuers' | 'redis' | 'revocationRedis'>,
-  parts: { readonly logger: Logger; readonly failures: FailureLog },
+  parts: {
+    readonly followedSecrets: ReadonlyMap<string, ClientSecret>
+    readonly logger: Logger
+    readonly failures: FailureLog
+  },
 ): RevocationChannels {
   return createRevocationChannels({
     ...parts,
@@ -43,7 +48,7 @@ export function createChannels(
       stream:
         introspection === undefined || revocations === undefined
           ? undefined
-          : { ...introspection, url: revocations, ca },
+          : { ...introspection, followedSecret: parts.followedSecrets.get(issuer), url: revocations, ca },
     })),
     redis:
       config.revocationRedis === undefined

@@ -20,7 +20,9 @@ export type RevocationChannelsOptions = {
     /**
      * The issuer's own revocation stream. Undefined: the issuer has no stream, or the gateway does not use the stream.
      */
-    readonly stream: Pick<RevocationsOptions, 'url' | 'clientId' | 'clientSecret' | 'ca'> | undefined
+    readonly stream:
+      | Pick<RevocationsOptions, 'url' | 'clientId' | 'clientSecret' | 'followedSecret' | 'ca'>
+      | undefined
   }[]
   /** The Redis in which authorization servers publish revocations. */
   readonly redis: (RedisConnection & { readonly setting?: RedisSetting }) | undefined

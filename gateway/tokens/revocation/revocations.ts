@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
 import { type Revocation, readRevocation } from '../../../oauth/revocation.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
+import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { createEventStreamReader, type StreamEvent } from './revocation-stream.ts'
 
@@ -13,6 +14,8 @@ export type RevocationsOptions = {
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
+  /** The secret, which replaces `clientSecret` when its file changes. Undefined: the secret does not change. */
+  readonly followedSecret?: ClientSecret | undefined
   readonly onRevoked: (revocation: Revocation) => void
   /** Called for each possible revocation gap, including the time before the first connection. */
   readonly onGap: () => void
@@ -71,7 +74,6 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     connect: issuerTls(options.ca),
   })
   const closing = new AbortController()
-  const credentials = Buffer.from(`${options.clientId}:${options.clientSecret}`).toString('base64')
   let connected = false
   let lastEventAtMs = Number.NEGATIVE_INFINITY
   let lastId: string | undefined
@@ -79,8 +81,18 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   let isReplaying = false
   const start = Promise.withResolvers<void>()
 
-  async function listen(): Promise<void> {
-    const { statusCode, body } = await pool.request({
+  async function connect(): Promise<Dispatcher.ResponseData> {
+    const secret = options.followedSecret?.current ?? options.clientSecret
+    const response = await requestStream(secret)
+    // The secret of the gateway may have changed a moment ago.
+    if (response.statusCode !== 401 || !(await options.followedSecret?.refresh(secret))) return response
+    await response.body.dump()
+    return await requestStream(options.followedSecret?.current ?? secret)
+  }
+
+  function requestStream(secret: string): Promise<Dispatcher.ResponseData> {
+    const credentials = Buffer.from(`${options.clientId}:${secret}`).toString('base64')
+    return pool.request({
       method: 'GET',
       path: url.pathname + url.search,
       headers: [
@@ -92,6 +104,10 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       ],
       signal: closing.signal,
     })
+  }
+
+  async function listen(): Promise<void> {
+    const { statusCode, body } = await connect()
     if (statusCode !== 200) {
       await body.dump()
       throw new Error(`the issuer responded with status ${statusCode}`)

@@ -20,6 +20,7 @@ import {
   findLongParameter,
   invalidTarget,
 } from '../../../authorization-server/endpoints/request-parameters.ts'
+import { hashClientSecret } from '../../../authorization-server/engine/client-secret.ts'
 
 t.test('ENGINE_ENDPOINTS and USERINFO_ENDPOINT are the endpoints of the server', async (t) => {
   const form = { method: 'POST', body: 'form', cors: true } as const
@@ -160,12 +161,16 @@ t.test('findInvalidTarget() requires at most one known resource', async (t) => {
 })
 
 t.test('authenticateIntegration() requires the secret of the integration', async (t) => {
-  const authenticate = authenticateIntegration([
-    { clientId: 'mailer', clientSecret: 'secret-of-the-mailer' },
-    { clientId: 'public', clientSecret: undefined },
+  const hashes = new Map([
+    ['mailer', ['new-secret-of-the-mailer', 'secret-of-the-mailer'].map(hashClientSecret)],
+    ['gateway', [hashClientSecret('secret-of-the-mailer')]],
   ])
+  const authenticate = authenticateIntegration([{ clientId: 'mailer' }, { clientId: 'public' }], (id) =>
+    hashes.get(id),
+  )
   const ask = (form: Readonly<Record<string, string>>) => authenticate(new URLSearchParams(form))
   t.equal(ask({ client_id: 'mailer', client_secret: 'secret-of-the-mailer' }), 'mailer')
+  t.equal(ask({ client_id: 'mailer', client_secret: 'new-secret-of-the-mailer' }), 'mailer')
   for (const form of [
     {},
     { client_id: 'mailer' },
@@ -174,13 +179,14 @@ t.test('authenticateIntegration() requires the secret of the integration', async
     { client_id: 'public' },
     { client_id: 'public', client_secret: 'secret-of-the-mailer' },
     { client_id: 'other', client_secret: 'secret-of-the-mailer' },
+    { client_id: 'gateway', client_secret: 'secret-of-the-mailer' },
     { client_secret: 'secret-of-the-mailer' },
   ] as Readonly<Record<string, string>>[])
     t.equal(ask(form), undefined, JSON.stringify(form))
 })
 
 t.test('isGatewayClient() reads HTTP Basic strictly, with the scheme in any case', async (t) => {
-  const isGateway = isGatewayClient({ clientId: 'gateway', clientSecret: 'sécret:1' })
+  const isGateway = isGatewayClient({ clientId: 'gateway', clientSecrets: () => ['sécret:3', 'sécret:1'] })
   const encode = (text: string) => Buffer.from(text).toString('base64')
   const valid = encode('gateway:sécret:1')
   for (const header of [`Basic ${valid}`, `basic ${valid}`, `BASIC  ${valid}`])
@@ -199,7 +205,7 @@ t.test('isGatewayClient() reads HTTP Basic strictly, with the scheme in any case
     `Basic ${encode(':sécret:1')}`,
   ])
     t.equal(isGateway(header), false, header ?? 'none')
-  const empty = isGatewayClient({ clientId: '', clientSecret: '' })
+  const empty = isGatewayClient({ clientId: '', clientSecrets: () => [''] })
   t.equal(empty(undefined), false, 'an absent header does not match empty credentials')
 })
 

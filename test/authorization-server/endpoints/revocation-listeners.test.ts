@@ -51,7 +51,7 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   }
   const stream = await openRevocationStream({
     clientId: 'gateway',
-    clientSecret: SECRET,
+    clientSecrets: () => [SECRET],
     log,
     onEvent: (event) => void events.push(event),
   })
@@ -231,7 +231,7 @@ t.test('the heartbeat does not keep the process alive', async (t) => {
   const before = timers()
   const stream = await openRevocationStream({
     clientId: 'gateway',
-    clientSecret: SECRET,
+    clientSecrets: () => [SECRET],
     log: { lastId: async () => KNOWN, readAfter: async () => [], follow: async () => () => undefined },
     onEvent: () => undefined,
   })

@@ -26,7 +26,7 @@ const options: ProviderConfigurationOptions = {
   },
   accessTokens: { format: 'opaque', algorithm: 'ES256', resources: new Map() },
   signingKeys: { keys: [] },
-  cookieKeys: cookieKeys(['a key']),
+  cookieKeys: cookieKeys(() => ['a key']),
   nonceSecret: Buffer.alloc(32, 1),
   optionalState: false,
   gatewayClientId: 'gateway',

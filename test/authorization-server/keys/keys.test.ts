@@ -7,7 +7,7 @@ import { cookieKeys } from '../../../authorization-server/keys/cookie-keys.ts'
 import { createFileOnce } from '../../../authorization-server/keys/create-file-once.ts'
 import {
   loadCookieKeys,
-  loadGatewaySecret,
+  loadGatewaySecrets,
   loadSecrets,
 } from '../../../authorization-server/keys/load-secrets.ts'
 import {
@@ -170,42 +170,48 @@ t.test('loadCookieKeys() creates a key once', async (t) => {
 })
 
 t.test('cookieKeys() rejects a changed value or signature, and identifies the signing key', async (t) => {
-  const old = cookieKeys(['o'.repeat(32)])
-  const keys = cookieKeys(['n'.repeat(32), 'o'.repeat(32)])
+  const old = cookieKeys(() => ['o'.repeat(32)])
+  const keys = cookieKeys(() => ['n'.repeat(32), 'o'.repeat(32)])
   const signature = old.sign('session=1')
   t.notOk(keys.verify('session=2', signature))
   t.notOk(keys.verify('session=1', `${signature}x`))
   t.notOk(keys.verify('session=1', ''))
   t.equal(keys.index('session=1', signature), 1)
   t.equal(keys.index('session=1', keys.sign('session=1')), 0)
-  t.equal(cookieKeys(['x'.repeat(32)]).index('session=1', signature), -1)
-  t.throws(() => cookieKeys([]), new TypeError('cookieKeys() requires a key'))
-  t.equal(cookieKeys(['a key']).sign('data'), 'M9s8m6VLGY8y9BxYaffb5sJ3xLVZo5qqdrHfTvlZjfg', 'HMAC-SHA-256')
+  t.equal(cookieKeys(() => ['x'.repeat(32)]).index('session=1', signature), -1)
+  t.throws(() => cookieKeys(() => []), new TypeError('cookieKeys() requires a key'))
+  t.equal(
+    cookieKeys(() => ['a key']).sign('data'),
+    'M9s8m6VLGY8y9BxYaffb5sJ3xLVZo5qqdrHfTvlZjfg',
+    'HMAC-SHA-256',
+  )
   t.equal(keys.verify('session=1', signature), true, 'also by an older key')
 })
 
-t.test('loadGatewaySecret() requires the file outside development mode', async (t) => {
+t.test('loadGatewaySecrets() requires the file outside development mode', async (t) => {
   const dir = t.testdir({ short: 'x'.repeat(15), shortest: ` ${'x'.repeat(16)}\n` })
   const file = join(dir, 'gateway-client-secret')
-  await t.rejects(loadGatewaySecret({ file, development: false }), {
+  await t.rejects(loadGatewaySecrets({ file, development: false }), {
     code: 'ERR_SECRET_FILE',
     message: `Cannot read ${file} (gatewayClient.secretFile): ENOENT. Check that the file exists and that this user may read it.`,
   })
-  await t.rejects(loadGatewaySecret({ file: join(dir, 'short'), development: false }), {
+  await t.rejects(loadGatewaySecrets({ file: join(dir, 'short'), development: false }), {
     code: 'ERR_GATEWAY_SECRET',
     exitCode: 3,
-    message: `${dir}/short (gatewayClient.secretFile): the secret must be at least 16 characters long.`,
+    message: `${dir}/short (gatewayClient.secretFile): the file must contain one secret per line, newest first, each at least 16 characters long.`,
   })
-  t.equal(
-    await loadGatewaySecret({ file: join(dir, 'shortest'), development: false }),
-    'xxxxxxxxxxxxxxxx',
+  t.same(
+    await loadGatewaySecrets({ file: join(dir, 'shortest'), development: false }),
+    ['xxxxxxxxxxxxxxxx'],
     'spaces around the secret are ignored',
   )
-  const made = await loadGatewaySecret({ file, development: true })
+  const [made = ''] = await loadGatewaySecrets({ file, development: true })
   t.match(made, /^[\w-]{43}$/)
-  t.equal(await loadGatewaySecret({ file, development: false }), made)
+  t.same(await loadGatewaySecrets({ file, development: false }), [made])
   writeFileSync(file, `${made}\n`)
-  t.equal(await loadGatewaySecret({ file, development: false }), made, 'a trailing line break is ignored')
+  t.same(await loadGatewaySecrets({ file, development: false }), [made], 'a trailing line break is ignored')
+  writeFileSync(file, `${'n'.repeat(16)}\n\n${made}\n`)
+  t.same(await loadGatewaySecrets({ file, development: false }), ['n'.repeat(16), made], 'newest first')
 })
 
 t.test('the error names a folder without write permission', (t) =>
@@ -288,15 +294,15 @@ t.test('loadSecrets() returns exactly the secrets of the configuration', async (
   t.same(signingKeys, JSON.parse(readFileSync(join(dataDir, 'signing-keys.json'), 'utf8')))
   t.same(cookieSecrets, [readFileSync(join(dataDir, 'cookie-keys'), 'utf8').trim()])
   t.strictSame(secrets, {
-    gatewaySecret: 'the secret of the gateway',
+    gatewaySecrets: ['the secret of the gateway'],
     integrations: [
       {
         clientId: 'one',
         clientName: 'One',
         redirectUris: ['https://one.test/'],
-        clientSecret: 'of the app',
+        clientSecrets: ['of the app'],
       },
-      { clientId: 'two', clientName: 'Two', redirectUris: ['https://two.test/'], clientSecret: undefined },
+      { clientId: 'two', clientName: 'Two', redirectUris: ['https://two.test/'], clientSecrets: undefined },
     ],
   })
   const missing = join(dataDir, 'missing')
@@ -317,6 +323,6 @@ t.test('secrets that two servers generate are different', async (t) => {
   for (const folder of [one, other]) mkdirSync(folder)
   const cookieKeysOf = (dataDir: string) => loadCookieKeys({ cookieKeysFile: undefined, dataDir })
   t.notSame(await cookieKeysOf(one), await cookieKeysOf(other))
-  const secretOf = (folder: string) => loadGatewaySecret({ file: join(folder, 'secret'), development: true })
-  t.not(await secretOf(one), await secretOf(other))
+  const secretOf = (folder: string) => loadGatewaySecrets({ file: join(folder, 'secret'), development: true })
+  t.notSame(await secretOf(one), await secretOf(other))
 })

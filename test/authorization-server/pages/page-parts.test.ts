@@ -102,9 +102,9 @@ t.test('readRedirectTarget() returns host and port, and identifies apps on this 
 t.test('form tokens: accepts a token of an older key and rejects a token of an unknown key', async (t) => {
   const cookie = 'c'.repeat(43)
   const secureCookies = false
-  const token = createFormTokens({ cookieKeys: ['old'], secureCookies }).issue('uid', cookie)
-  const verify = (cookieKeys: readonly string[], uid = 'uid', value = token) =>
-    createFormTokens({ cookieKeys, secureCookies }).verify({
+  const token = createFormTokens({ cookieKeys: () => ['old'], secureCookies }).issue('uid', cookie)
+  const verify = (keys: readonly string[], uid = 'uid', value = token) =>
+    createFormTokens({ cookieKeys: () => keys, secureCookies }).verify({
       uid,
       cookieHeader: `a=b; scopegate-form=${cookie}; c=d`,
       token: value,
@@ -113,14 +113,14 @@ t.test('form tokens: accepts a token of an older key and rejects a token of an u
   t.equal(verify(['new']), false)
   t.equal(verify(['old'], 'other'), false)
   t.equal(verify(['old'], 'uid', `${token}A`), false)
-  t.throws(() => createFormTokens({ cookieKeys: [], secureCookies }), {
+  t.throws(() => createFormTokens({ cookieKeys: () => [], secureCookies }), {
     name: 'TypeError',
     message: 'at least one cookie key is required',
   })
 })
 
 t.test('form tokens: the first key signs interaction and cookie', async (t) => {
-  const tokens = createFormTokens({ cookieKeys: ['key', 'old'], secureCookies: false })
+  const tokens = createFormTokens({ cookieKeys: () => ['key', 'old'], secureCookies: false })
   t.equal(tokens.issue('uid', 'c'.repeat(43)), '9jqd1r1q4eEeaEyoeiHxF5AyrKxznJZyOXd_uvT9H8w')
 })
 
@@ -130,7 +130,7 @@ t.test('form tokens: readCookie() keeps a valid cookie and replaces any other', 
     [false, 'scopegate-form', 'Path=/oauth/interaction; HttpOnly; SameSite=Lax'],
     [true, '__Host-scopegate-form', 'Path=/; Secure; HttpOnly; SameSite=Lax'],
   ] as const) {
-    const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies })
+    const tokens = createFormTokens({ cookieKeys: () => ['key'], secureCookies })
     for (const header of [`${name}=${value}`, `a=b;${name}=${value}; c`, `x${name}=1; ${name}=${value}=more`])
       t.strictSame(tokens.readCookie(header), { value, setCookie: undefined }, header)
     for (const header of [
@@ -151,7 +151,7 @@ t.test('form tokens: readCookie() keeps a valid cookie and replaces any other', 
 })
 
 t.test('form tokens: verify() rejects an absent cookie, token, and another length', async (t) => {
-  const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })
+  const tokens = createFormTokens({ cookieKeys: () => ['key'], secureCookies: false })
   const cookie = 'c'.repeat(43)
   const valid = { uid: 'uid', cookieHeader: `scopegate-form=${cookie}`, token: tokens.issue('uid', cookie) }
   t.equal(tokens.verify(valid), true)
@@ -184,7 +184,7 @@ t.test('isSameOrigin() uses the headers of the browser, and accepts a request wi
 })
 
 t.test('form tokens: each browser gets its own cookie', async (t) => {
-  const tokens = createFormTokens({ cookieKeys: ['key'], secureCookies: false })
+  const tokens = createFormTokens({ cookieKeys: () => ['key'], secureCookies: false })
   const values = Array.from({ length: 10 }, () => tokens.readCookie(undefined).value)
   t.equal(new Set(values).size, values.length)
   for (const value of values) t.match(value, /^[\w-]{43}$/)

@@ -1,0 +1,108 @@
+import { join } from 'node:path'
+import type { SecretFiles } from '../../platform/config/secret-files.ts'
+import type { AuthorizationServerConfig } from '../config.ts'
+import { hashClientSecret, matchesAnySecret } from '../engine/client-secret.ts'
+import { parseClientSecrets, parseCookieKeys, parseGatewaySecrets, type Secrets } from './load-secrets.ts'
+
+/** The secrets of the server, which follow their files. */
+export type LiveSecrets = {
+  readonly current: Secrets
+  /** Returns the hashes of all accepted secrets of a configured client. Undefined: another client, or a public one. */
+  clientSecretHashes(clientId: string): readonly string[] | undefined
+  /**
+   * Compares a secret with all accepted secrets of a configured client, in constant time. If none matches, reads the
+   * file of the client now: the gateway may have read a new secret first.
+   * @returns undefined: not such a client, or a public one.
+   */
+  verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
+  /** Calls `listener` after each change. */
+  onChange(listener: () => void): void
+}
+
+/**
+ * Follows the files of all secrets.
+ * @param options.secrets the secrets at the start.
+ */
+export function followSecrets(
+  config: Pick<AuthorizationServerConfig, 'gatewayClient' | 'integrations' | 'cookieKeysFile' | 'dataDir'>,
+  options: {
+    readonly secrets: Secrets
+    readonly files: Pick<SecretFiles, 'follow'>
+  },
+): LiveSecrets {
+  const { files } = options
+  const listeners: (() => void)[] = []
+  let current = options.secrets
+  let hashes = hashSecrets(config, current)
+
+  function change<Name extends keyof Secrets>(name: Name, value: Secrets[Name]): boolean {
+    if (JSON.stringify(value) === JSON.stringify(current[name])) return false
+    current = { ...current, [name]: value }
+    hashes = hashSecrets(config, current)
+    for (const listener of listeners) listener()
+    return true
+  }
+  const followed = new Map<string, { check(): Promise<void> }>()
+
+  async function verify(clientId: string, presented: string): Promise<boolean> {
+    if (matchesAnySecret(presented, hashes.get(clientId) ?? [])) return true
+    await followed.get(clientId)?.check()
+    return matchesAnySecret(presented, hashes.get(clientId) ?? [])
+  }
+
+  const gateway = files.follow({
+    setting: 'gatewayClient.secretFile',
+    file: config.gatewayClient.secretFile,
+    apply(text) {
+      const secrets = parseGatewaySecrets(text, config.gatewayClient.secretFile)
+      return change('gatewaySecrets', secrets) ? { accepted: secrets.length } : undefined
+    },
+  })
+  followed.set(config.gatewayClient.id, gateway)
+  const cookieKeysFile = config.cookieKeysFile ?? join(config.dataDir, 'cookie-keys')
+  files.follow({
+    setting: 'cookieKeysFile',
+    file: cookieKeysFile,
+    apply(text) {
+      const keys = parseCookieKeys(text, cookieKeysFile)
+      return change('cookieSecrets', keys) ? { accepted: keys.length } : undefined
+    },
+  })
+  for (const [index, { clientId, clientSecretFile }] of config.integrations.entries()) {
+    if (clientSecretFile === undefined) continue
+    const setting = `integrations[${index}].clientSecretFile`
+    const follower = files.follow({
+      setting,
+      file: clientSecretFile,
+      apply(text) {
+        const clientSecrets = parseClientSecrets(text, clientSecretFile, setting)
+        const integrations = current.integrations.map((integration) =>
+          integration.clientId === clientId ? { ...integration, clientSecrets } : integration,
+        )
+        return change('integrations', integrations) ? { accepted: clientSecrets.length } : undefined
+      },
+    })
+    followed.set(clientId, follower)
+  }
+  return {
+    get current() {
+      return current
+    },
+    clientSecretHashes: (clientId) => hashes.get(clientId),
+    verifyClientSecret: (clientId, presented) =>
+      hashes.has(clientId) ? verify(clientId, presented) : undefined,
+    onChange: (listener) => void listeners.push(listener),
+  }
+}
+
+function hashSecrets(
+  config: Pick<AuthorizationServerConfig, 'gatewayClient'>,
+  { gatewaySecrets, integrations }: Secrets,
+): ReadonlyMap<string, readonly string[]> {
+  return new Map([
+    [config.gatewayClient.id, gatewaySecrets.map(hashClientSecret)],
+    ...integrations.flatMap(({ clientId, clientSecrets }) =>
+      clientSecrets === undefined ? [] : [[clientId, clientSecrets.map(hashClientSecret)] as const],
+    ),
+  ])
+}

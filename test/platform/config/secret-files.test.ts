@@ -1,0 +1,118 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import t, { type Test } from 'tap'
+import { openSecretFiles } from '../../../platform/config/secret-files.ts'
+import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
+import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
+
+/** Follows one file with a line of text. `bad` is not usable, and `C302` is not usable with a hint. */
+function setUp(t: Test, file: string) {
+  const registry = new Registry()
+  const logged: object[] = []
+  const log = (fields: object, message: string) => void logged.push({ ...fields, message })
+  const files = openSecretFiles({ registry, logger: { info: log, error: log } as never })
+  t.teardown(files.close)
+  const applied: string[] = []
+  let active = 'first'
+  const followed = files.follow({
+    setting: 'secretFile',
+    file,
+    apply(text) {
+      if (text === 'bad') throw new BootError('ERR_X', 'the secret is too short')
+      if (text === 'C302')
+        throw new ConfigError([
+          diagnostic('C302', 'the file is empty', wholeFile(file), { hint: 'write it' }),
+        ])
+      if (text === active) return undefined
+      active = text
+      applied.push(text)
+      return { accepted: 1 }
+    },
+  })
+  const usable = async () =>
+    /scopegate_secret_file_usable\{setting="secretFile"\} (\d)/.exec(await registry.metrics())?.[1]
+  return { files, followed, applied, logged, usable }
+}
+
+t.test('a changed file is applied once, with one log line', async (t) => {
+  const file = join(t.testdir({ secret: 'first' }), 'secret')
+  const { files, followed, applied, logged, usable } = setUp(t, file)
+  await files.check()
+  t.same(applied, [])
+  t.same(logged, [])
+  t.same(files.checks(), [])
+  writeFileSync(file, 'second')
+  await Promise.all([files.check(), followed.check()])
+  await files.check()
+  t.same(applied, ['second'])
+  t.strictSame(logged, [
+    {
+      event: 'secret_reloaded',
+      setting: 'secretFile',
+      file,
+      accepted: 1,
+      message: 'secret reloaded from its file',
+    },
+  ])
+  t.equal(await usable(), '1')
+})
+
+t.test('a file in a mounted volume is applied when the volume switches its link', async (t) => {
+  const folder = t.testdir()
+  for (const [version, text] of [
+    ['..1', 'first'],
+    ['..2', 'second'],
+  ] as const) {
+    mkdirSync(join(folder, version))
+    writeFileSync(join(folder, version, 'secret'), text)
+  }
+  symlinkSync('..1', join(folder, '..data'))
+  symlinkSync(join('..data', 'secret'), join(folder, 'secret'))
+  const { files, applied } = setUp(t, join(folder, 'secret'))
+  await files.check()
+  symlinkSync('..2', join(folder, '..data_tmp'))
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  await files.check()
+  t.same(applied, ['second'])
+})
+
+t.test('a file that is not usable keeps the secret and is reported once', async (t) => {
+  const file = join(t.testdir({ secret: 'bad' }), 'secret')
+  const { files, applied, logged, usable } = setUp(t, file)
+  const message = 'the new content of a secret file is not usable: the active secret stays'
+  const unusable = { event: 'secret_unusable', setting: 'secretFile', file, message }
+  await files.check()
+  await files.check()
+  t.strictSame(logged, [
+    {
+      ...unusable,
+      reason: 'the secret is too short',
+      remedy: 'correct the file in secretFile, or restore the earlier content',
+    },
+  ])
+  t.equal(await usable(), '0')
+  t.same(files.checks(), [
+    {
+      name: 'secret files',
+      ok: true,
+      degraded: true,
+      detail: `${file}: the secret is too short: the earlier secret stays`,
+    },
+  ])
+  writeFileSync(file, 'C302')
+  await files.check()
+  t.match(logged.at(-1), { reason: 'the file is empty', remedy: 'write it' })
+  rmSync(file)
+  await files.check()
+  t.match(logged.at(-1), {
+    reason: 'the file cannot be read (ENOENT)',
+    remedy: 'write a file that this user may read to the path in secretFile',
+  })
+  t.same(applied, [])
+  writeFileSync(file, 'second')
+  await files.check()
+  t.same(applied, ['second'])
+  t.equal(await usable(), '1')
+  t.same(files.checks(), [])
+})
