@@ -140,6 +140,11 @@ issuer-{{ . }}-client-secret
     items:
       - { key: {{ $.Values.gateway.assertion.existingSecretKey }}, path: assertion.pem }
 {{- end }}
+{{- range $name, $redis := dict "redis" .Values.redis "gateway-redis" .Values.gatewayRedis }}
+{{- with include "scopegate.redisSources" (dict "redis" $redis "name" $name) | fromYamlArray }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/*
@@ -160,7 +165,51 @@ With gateway.existingConfigMap, set authorizationServer.config.protectedResource
 {{- end }}
 
 {{- define "scopegate.usesRedis" -}}
-{{- if or .Values.redis.url .Values.redis.existingSecret }}true{{ end }}
+{{- if or .Values.redis.url .Values.redis.existingSecret .Values.redis.sentinel .Values.redis.cluster }}true{{ end }}
+{{- end }}
+
+{{/* Whether the gateways have a Redis of their own for volatile data. */}}
+{{- define "scopegate.usesGatewayRedis" -}}
+{{- if or .Values.gatewayRedis.url .Values.gatewayRedis.sentinel .Values.gatewayRedis.cluster }}true{{ end }}
+{{- end }}
+
+{{/*
+Settings of a connection to Redis without a secret address, as JSON.
+Takes (dict "redis" values "name" prefix of its files).
+*/}}
+{{- define "scopegate.redisSettings" -}}
+{{- $folder := printf "/etc/scopegate/secrets/%s" .name -}}
+{{- $settings := dict -}}
+{{- with .redis.sentinel }}{{ $_ := set $settings "sentinel" . }}{{ end -}}
+{{- with .redis.cluster }}{{ $_ := set $settings "cluster" . }}{{ end -}}
+{{- with .redis.username }}{{ $_ := set $settings "username" . }}{{ end -}}
+{{- if .redis.passwordSecret }}{{ $_ := set $settings "passwordFile" (printf "%s-password" $folder) }}{{ end -}}
+{{- $tls := dict -}}
+{{- if .redis.caSecret }}{{ $_ := set $tls "caFile" (printf "%s-ca.pem" $folder) }}{{ end -}}
+{{- if .redis.clientCertificateSecret -}}
+{{- $_ := set $tls "certFile" (printf "%s-client.crt" $folder) -}}
+{{- $_ := set $tls "keyFile" (printf "%s-client.key" $folder) -}}
+{{- end -}}
+{{- if $tls }}{{ $_ := set $settings "tls" $tls }}{{ end -}}
+{{- toJson $settings -}}
+{{- end }}
+
+{{/* The Secrets of a connection to Redis, as a list of projected sources. Takes the same as scopegate.redisSettings. */}}
+{{- define "scopegate.redisSources" -}}
+{{- $sources := list -}}
+{{- with .redis.passwordSecret -}}
+{{- $item := dict "key" $.redis.passwordSecretKey "path" (printf "%s-password" $.name) -}}
+{{- $sources = append $sources (dict "secret" (dict "name" . "items" (list $item))) -}}
+{{- end -}}
+{{- with .redis.caSecret -}}
+{{- $item := dict "key" $.redis.caSecretKey "path" (printf "%s-ca.pem" $.name) -}}
+{{- $sources = append $sources (dict "secret" (dict "name" . "items" (list $item))) -}}
+{{- end -}}
+{{- with .redis.clientCertificateSecret -}}
+{{- $items := list (dict "key" "tls.crt" "path" (printf "%s-client.crt" $.name)) (dict "key" "tls.key" "path" (printf "%s-client.key" $.name)) -}}
+{{- $sources = append $sources (dict "secret" (dict "name" . "items" $items)) -}}
+{{- end -}}
+{{- toYaml $sources -}}
 {{- end }}
 
 {{/* The store of the authorization server. With PostgreSQL, the gateways alone use Redis. */}}
@@ -205,16 +254,21 @@ With gateway.existingConfigMap, set authorizationServer.config.protectedResource
 {{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecretKey }}{{ else }}redis-url{{ end }}
 {{- end }}
 
-{{/* REDIS_URL as a list of environment variables; empty without Redis. */}}
+{{/*
+The address of Redis as a list of environment variables; empty without an address. Takes (dict "root" $ "name" variable).
+*/}}
 {{- define "scopegate.redisEnv" -}}
-{{- if include "scopegate.usesRedis" . -}}
-- name: REDIS_URL
+{{- $name := .name -}}
+{{- with .root -}}
+{{- if or .Values.redis.url .Values.redis.existingSecret -}}
+- name: {{ $name }}
   valueFrom:
     secretKeyRef:
       name: {{ include "scopegate.redisSecretName" . }}
       key: {{ include "scopegate.redisSecretKey" . }}
 {{- else -}}
 []
+{{- end }}
 {{- end }}
 {{- end }}
 

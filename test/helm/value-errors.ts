@@ -70,6 +70,10 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'gateway.tls.existingSecret is set, so clients use https, but gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https URL that clients use.',
   },
   {
+    set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
+    says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
     says: 'redis.url and redis.existingSecret are both set, but they exclude each other. Remove one of them.',
   },

@@ -613,6 +613,130 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'a Redis Cluster, and another Redis with Sentinel for the gateways',
+    values: {
+      redis: {
+        cluster: { addresses: ['redis-0:6379'] },
+        username: 'scopegate',
+        passwordSecret: 'own-password',
+        passwordSecretKey: 'secret',
+        caSecret: 'own-ca',
+        caSecretKey: 'authority',
+        clientCertificateSecret: 'own-client',
+      },
+      gatewayRedis: {
+        sentinel: { name: 'main', addresses: ['sentinel-0:26379'] },
+        username: 'volatile',
+        passwordSecret: 'own-volatile',
+        passwordSecretKey: 'volatile',
+        caSecret: 'own-volatile-ca',
+        caSecretKey: 'volatile-authority',
+        clientCertificateSecret: 'own-volatile-client',
+      },
+    },
+    checks: [
+      [
+        'redis.cluster, redis.username',
+        (c) => [
+          c.config('authorization-server')['store'],
+          c.config('authorization-server')['redis'],
+          c.config('gateway')['revocationRedis'],
+        ],
+        [
+          { type: 'redis' },
+          ...twice({
+            cluster: { addresses: ['redis-0:6379'] },
+            username: 'scopegate',
+            passwordFile: '/etc/scopegate/secrets/redis-password',
+            tls: {
+              caFile: '/etc/scopegate/secrets/redis-ca.pem',
+              certFile: '/etc/scopegate/secrets/redis-client.crt',
+              keyFile: '/etc/scopegate/secrets/redis-client.key',
+            },
+          }),
+        ],
+      ],
+      [
+        'gatewayRedis.sentinel, gatewayRedis.username',
+        (c) => c.config('gateway')['redis'],
+        {
+          sentinel: { name: 'main', addresses: ['sentinel-0:26379'] },
+          username: 'volatile',
+          passwordFile: '/etc/scopegate/secrets/gateway-redis-password',
+          tls: {
+            caFile: '/etc/scopegate/secrets/gateway-redis-ca.pem',
+            certFile: '/etc/scopegate/secrets/gateway-redis-client.crt',
+            keyFile: '/etc/scopegate/secrets/gateway-redis-client.key',
+          },
+        },
+      ],
+      [
+        'redis.passwordSecret, redis.passwordSecretKey, redis.caSecret, redis.caSecretKey, redis.clientCertificateSecret, gatewayRedis.passwordSecret, gatewayRedis.passwordSecretKey, gatewayRedis.caSecret, gatewayRedis.caSecretKey, gatewayRedis.clientCertificateSecret',
+        both((c, one) => projected(c, one)?.filter(([name]) => String(name).startsWith('own-'))),
+        [
+          [
+            ['own-volatile', { key: 'volatile', path: 'gateway-redis-password' }],
+            ['own-volatile-ca', { key: 'volatile-authority', path: 'gateway-redis-ca.pem' }],
+            [
+              'own-volatile-client',
+              { key: 'tls.crt', path: 'gateway-redis-client.crt' },
+              { key: 'tls.key', path: 'gateway-redis-client.key' },
+            ],
+            ['own-password', { key: 'secret', path: 'redis-password' }],
+            ['own-ca', { key: 'authority', path: 'redis-ca.pem' }],
+            [
+              'own-client',
+              { key: 'tls.crt', path: 'redis-client.crt' },
+              { key: 'tls.key', path: 'redis-client.key' },
+            ],
+          ],
+          [
+            ['own-password', { key: 'secret', path: 'redis-password' }],
+            ['own-ca', { key: 'authority', path: 'redis-ca.pem' }],
+            [
+              'own-client',
+              { key: 'tls.crt', path: 'redis-client.crt' },
+              { key: 'tls.key', path: 'redis-client.key' },
+            ],
+          ],
+        ],
+      ],
+    ],
+  },
+  {
+    name: 'Redis with an address, and another one for the gateways',
+    values: {
+      redis: { url: 'redis://redis:6379' },
+      gatewayRedis: { cluster: {}, sentinel: {}, url: 'redis://volatile:6379' },
+    },
+    checks: [
+      [
+        'gatewayRedis.url, gatewayRedis.cluster',
+        (c) => [
+          c.config('gateway')['redis'],
+          c.env('gateway', 'SCOPEGATE_REVOCATION_REDIS__URL'),
+          c.env('gateway', 'REDIS_URL'),
+        ],
+        [
+          { url: 'redis://volatile:6379' },
+          { secretKeyRef: { name: 'gw-scopegate-redis', key: 'redis-url' } },
+          undefined,
+        ],
+      ],
+    ],
+  },
+  {
+    name: 'Redis with Sentinel for both services',
+    values: { redis: { sentinel: { name: 'main', addresses: ['sentinel-0:26379'] } } },
+    checks: [
+      [
+        'redis.sentinel',
+        (c) => [c.config('authorization-server')['redis'], c.config('gateway')['redis']],
+        twice({ sentinel: { name: 'main', addresses: ['sentinel-0:26379'] } }),
+      ],
+    ],
+  },
+  {
     name: 'the defaults',
     values: {},
     checks: [
