@@ -69,12 +69,12 @@ export type Route = ApiRoute | AuthorizationServerRoute | DocumentRoute | Events
 /** The compiled form of one version of policies and configuration. Each request uses exactly one snapshot. */
 export type Snapshot = {
   readonly match: (method: string, path: string, request?: HeaderSource) => Match<Route>
-  /** Returns the routes of a canonical path by their methods, whatever headers they require. */
+  /** Returns the routes of a canonical path by method, including routes that require certain headers. */
   readonly routesAt: (path: string) => ReadonlyMap<string, readonly Route[]>
   readonly routes: readonly Route[]
   readonly hasWebsockets: boolean
   /** Hash of the policies from which this snapshot was compiled. */
   readonly policyHash: string
-  /** Policy header of a response, if the configuration exposes it: name, value; otherwise empty. */
+  /** Policy header of a response: name, value. Empty if the configuration does not enable this header. */
   readonly policyHeaders: readonly string[]
 }

@@ -110,7 +110,10 @@ export function createSnapshotFactory(
   }
 }
 
-/** Excludes the gateway's own documents and the authorization server from `/openapi.json`: they describe themselves. */
+/**
+ * Excludes the gateway's documents and the authorization server from `/openapi.json`, because they have separate
+ * descriptions.
+ */
 function policyOf(match: Match<Route>): Match<PolicyRoute> {
   if (match.kind !== 'route') return match
   return match.route.kind === 'api' ? { ...match, route: match.route.policy } : { kind: 'not_found' }

@@ -22,11 +22,11 @@ import type { CreateAssertion } from '../upstream-identity/assertions.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import type { Route, Snapshot } from './route.ts'
 
-/** Routes per step: some hundred microseconds of work. */
+/** Number of routes per step. A step takes some hundred microseconds. */
 const STEP_ROUTES = 32
 /** Policies cannot define this path, because it is below a reserved path. */
 const SECURITY_EVENTS_PATH = '/.well-known/scopegate/security-events'
-/** Issuers send bursts of events, and each event can cost a signature check. */
+/** Rate limit for events. Issuers send bursts of events, and each event can require a signature check. */
 const EVENTS_PER_ADDRESS = { requests: 600, perMs: 60_000, by: 'ip' } as const
 const POLICY_HEADER = 'x-scopegate-policy'
 
@@ -48,7 +48,7 @@ export type SnapshotOptions = {
     readonly authWalkthrough: GatewayDocument
     readonly assertionKeys: GatewayDocument
   }
-  /** Receives Security Event Tokens; undefined: no issuer may send any. */
+  /** Receives Security Event Tokens; undefined: no issuer may send Security Event Tokens. */
   readonly receiveEvent: ReceiveSecurityEvent | undefined
   readonly resources: Resources
   readonly resourceDocument: (resource: Resource) => GatewayDocument
@@ -60,8 +60,8 @@ export type SnapshotOptions = {
 }
 
 /**
- * Compiles policies and configuration into one route table. It computes everything that requests need from a route in
- * advance, in steps of a few routes each.
+ * Compiles policies and configuration into one route table. The function computes in advance all route data that
+ * requests need. Each step handles a few routes.
  * @throws {Error} when a route names an unknown upstream. `loadPolicies` reports this error earlier.
  */
 export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
@@ -188,7 +188,7 @@ function common(
   }
 }
 
-/** The first 12 characters, which are enough to distinguish policy versions. */
+/** Returns the first 12 characters of the hash, which are enough to distinguish policy versions. */
 function shortHash({ policyHash }: SnapshotOptions): string {
   return policyHash.slice(0, 12)
 }

@@ -3,12 +3,15 @@ import { TLSSocket } from 'node:tls'
 import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
 
-/** Up to this size, a copy of the body costs less than a second buffer in the write. Bytes. */
+/**
+ * Maximum size of a chunk that is sent as a string. Up to this size, the copy costs less than a second buffer in the
+ * write. Bytes.
+ */
 const TEXT_BYTES = 16 * 1024
 
 /**
- * Ends a response with its last chunk. As a Latin-1 string, the chunk has the same bytes, and Node sends the string in
- * one write with the head.
+ * Ends a response with its last chunk. A small chunk is sent as a Latin-1 string, which has the same bytes. Node sends
+ * a string and the head in one write.
  */
 export function endWith(response: ServerResponse, chunk: Buffer | string): void {
   if (typeof chunk === 'string') response.end(chunk, 'latin1')
@@ -36,7 +39,7 @@ export function relayInterim(response: ServerResponse, status: number, headers: 
   try {
     response.writeEarlyHints({ link: links })
   } catch {
-    // Node rejects an invalid link. The 103 response is optional, so the gateway drops this response.
+    // Node rejects an invalid link. The gateway then drops the 103 response, because this response is optional.
   }
 }
 

@@ -4,9 +4,9 @@ import { READ_SHARED } from './http1/read-into.ts'
 import { readAfterWriteError } from './read-after-write-error.ts'
 
 /**
- * Creates a connector for upstream connections: HTTP/1.1 only, certificates verified. A reset is reported as an error,
- * because a regular end would look like the end of a response.
- * @param options.timeoutMs limit for connection setup, including TLS.
+ * Creates a connector for upstream connections: HTTP/1.1 only, certificates verified. The connector reports a reset as
+ * an error. Otherwise a reset could look like the regular end of a response.
+ * @param options.timeoutMs time limit for connection setup, including TLS.
  * @param options.ca trusted CA certificates in PEM; `undefined`: the public CAs.
  * @param options.readsEarlyResponses whether a response is read after a failed write of the request.
  * @param options.reading `shared`: `readInto()` reads the sockets; `stream`: the sockets are regular streams.

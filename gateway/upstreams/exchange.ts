@@ -24,7 +24,7 @@ export class Exchange implements DispatchHandler {
   readonly #deadline: NodeJS.Timeout
   #body: RequestBody | undefined
   #target: Target | undefined
-  /** Set if the current attempt is the trial of its target. */
+  /** Set if the current attempt is the trial request of its target. */
   #trial: Trial | undefined
   #attempts = 0
   #attemptStartedMs = 0
@@ -44,7 +44,7 @@ export class Exchange implements DispatchHandler {
 
   start(): void {
     const { upstream, response } = this.#request
-    // A response emits `close` only once, so `on()` is enough. `once()` would cost a wrapper function and its removal.
+    // A response emits `close` only once, so `on()` is enough. `once()` would need an additional wrapper function.
     response.on('close', () => this.guard(this.#clientClosed))
     upstream.retryBudget.earn()
     const target = upstream.targets.choose()
@@ -94,8 +94,8 @@ export class Exchange implements DispatchHandler {
     response.writeHead(status, shape(status, headers) as string[])
     const length = headers['content-length']
     this.#remaining = length === undefined ? -1 : Number(length)
-    // Sends the headers before the first chunk, because the first chunk may come late. With `setImmediate`, a small
-    // response still needs only one write.
+    // Sends the headers before the first chunk, because the first chunk may come late. Because of `setImmediate`, a
+    // small response still needs only one write.
     if (this.#remaining !== -1) return
     setImmediate(flushHead, this)
     if (isEventStream(headers['content-type'])) this.#request.eventStreams.add(this)
@@ -202,7 +202,7 @@ export class Exchange implements DispatchHandler {
     this.#abandon(rejection)
   }
 
-  /** Rejects the request before the gateway has sent anything: the circuits of all targets are open. */
+  /** Rejects the request without an attempt, because the circuits of all targets are open. */
   #ejected(): void {
     this.result.failure = 'ejected'
     this.#request.upstream.meter.failed('ejected')
@@ -257,8 +257,8 @@ export class Exchange implements DispatchHandler {
   }
 
   /**
-   * Starts a stall timeout when the client first reads too slowly. If the client reads nothing until the timeout, the
-   * gateway resets the connection.
+   * Starts a stall timeout when the client reads too slowly for the first time. If the client reads nothing until the
+   * timeout, the gateway resets the connection.
    */
   #watchStall(): void {
     if (this.#stallWatched) return
@@ -297,8 +297,8 @@ export class Exchange implements DispatchHandler {
   }
 
   /**
-   * Begins an attempt. The target counts the request as soon as it is chosen. Otherwise two retries could both become
-   * its trial.
+   * Begins an attempt. The target counts the request as soon as the target is chosen. Otherwise two retries could both
+   * become the trial request of the target.
    */
   #enterTarget(target: Target): void {
     this.#target = target

@@ -16,7 +16,7 @@ export type ForwardRequest = {
   /** Source of the body; `undefined`: no body. */
   readonly body: IncomingMessage | undefined
   readonly bodyLimitBytes: number
-  /** Time to the first byte of the response. An upload that makes progress extends this time. Milliseconds. */
+  /** Time to the first byte of the response. Progress of an upload extends this time. Milliseconds. */
   readonly timeoutMs: number
   /** Longest stall inside the response, caused by the upstream or by a client that does not read. Milliseconds. */
   readonly idleTimeoutMs: number

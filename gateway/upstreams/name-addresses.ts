@@ -17,12 +17,12 @@ export type NameAddressesOptions = {
 
 /** Age at which addresses are resolved again. The system resolver reports no TTL. Milliseconds. */
 export const RESOLVE_EVERY_MS = 5_000
-/** If addresses are cached, the longest wait for the name service. Milliseconds. */
+/** Maximum wait for the name service while addresses are cached. Milliseconds. */
 const STALE_TIMEOUT_MS = 500
 
 /**
  * Cached addresses of one name. At most one lookup runs at a time. A name service that does not respond therefore
- * blocks only one thread of the process. After a failed lookup, the cached addresses stay.
+ * blocks only one thread of the process. After a failed lookup, the cached addresses stay in use.
  */
 export class NameAddresses {
   readonly #hostname: string

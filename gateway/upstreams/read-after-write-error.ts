@@ -10,8 +10,8 @@ type Done = (error?: Error | null) => void
  * connection while the gateway still sends the request body. The failed write must not destroy the connection before
  * the response has been read. RFC 9112 section 9.5.
  *
- * Node.js has no public option for this, so the function overrides private methods of the socket. It has an effect only
- * where `canReadAfterWriteError()` returns `true`.
+ * Node.js has no public option for this delay, so the function overrides private methods of the socket. It has an
+ * effect only where `canReadAfterWriteError()` returns `true`.
  */
 export function readAfterWriteError(socket: Socket): void {
   let given: Done | undefined
@@ -38,8 +38,8 @@ function failAfterLastRead(socket: Socket, error: NodeJS.ErrnoException, done: D
     done(error)
     return
   }
-  // The operating system reports a reset only once. The write has received this report, so the reader would see a
-  // regular end.
+  // The operating system reports a reset only once. The failed write has received this report, so a later read would
+  // return a regular end.
   const { push } = socket
   socket.push = (chunk, encoding) => {
     if (chunk !== null) return push.call(socket, chunk, encoding)
@@ -55,8 +55,8 @@ const TEST_LIMIT_MS = 5_000
 
 /**
  * Tests on a loopback connection whether `readAfterWriteError()` works in this version of Node.js: a peer responds and
- * resets the connection, a write fails, and only then the client reads. The client must receive the response, then the
- * error of the write, and no regular end.
+ * resets the connection, a write fails, and then the client reads. The client must receive the response, then the error
+ * of the write, and no regular end.
  * @param open opens the connection of the client.
  */
 export async function canReadAfterWriteError(

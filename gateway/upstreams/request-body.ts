@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 export type RequestBodyOptions = {
   readonly limitBytes: number
   readonly onOverflow: () => void
-  /** Called on every chunk within the limit. */
+  /** Called for every chunk within the limit. */
   readonly onProgress: () => void
 }
 

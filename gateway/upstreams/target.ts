@@ -28,8 +28,8 @@ export type TargetSettings = {
 }
 
 /**
- * Idle timeout of connections to an upstream that announces none. Shorter than 5 s, the keep-alive timeout of Node.
- * Milliseconds.
+ * Idle timeout of connections to an upstream that announces no timeout. The value is less than 5 s, the keep-alive
+ * timeout of Node. Milliseconds.
  */
 const IDLE_MS = 4_000
 /** Pause after a failed probe. Milliseconds. */
@@ -37,7 +37,7 @@ const PROBE_MS = 1_000
 
 export class Target {
   readonly origin: string
-  /** Requests whose responses are not complete. */
+  /** Number of requests whose responses are not complete. */
   outstanding = 0
   readonly #settings: TargetSettings
   readonly #circuit: CircuitBreaker

@@ -16,7 +16,7 @@ export type UpstreamFailureReason =
 export type UpstreamFailure = {
   readonly reason: UpstreamFailureReason
   readonly rejection: Rejection
-  /** Cause in `retries` of a policy; undefined: never retried. */
+  /** The cause in `retries` of a policy that allows a retry; undefined: the request is never retried. */
   readonly retryCause: RetryCause | undefined
 }
 
@@ -37,7 +37,7 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'ENETUNREACH':
     case 'EADDRNOTAVAIL':
       return { reason: 'connect', rejection: UNREACHABLE, retryCause: 'connect' }
-    // This machine has no free descriptor, port or buffer for another connection.
+    // These codes mean that this machine has no free descriptor, port or buffer for another connection.
     case 'EMFILE':
     case 'ENFILE':
     case 'ENOBUFS':

@@ -8,7 +8,7 @@ import { Target } from './target.ts'
 export type Upstream = {
   /** The name that policies refer to. */
   readonly name: string
-  /** Path prefix of every request; empty if the URLs have none. */
+  /** Path prefix of every request; empty if the URLs have no path. */
   readonly basePath: string
   readonly targets: TargetSet
   readonly retryBudget: RetryBudget
@@ -88,14 +88,14 @@ export function createUpstream(
   }
 }
 
-/** Requests that earn one retry. */
+/** Number of requests that add one retry to the budget. */
 const REQUESTS_PER_RETRY = 5
-/** Maximum number of saved retries, and also the initial number. */
+/** Maximum number of saved retries. This number is also the initial number. */
 const SAVED_RETRIES = 10
 
 /**
  * Limits retries, so that retries cannot overload an upstream. At most 20% of the requests are retried. Saved retries
- * are additional.
+ * come in addition to this share.
  */
 class RetryBudget {
   #balance = SAVED_RETRIES * REQUESTS_PER_RETRY

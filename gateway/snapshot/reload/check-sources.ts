@@ -37,7 +37,7 @@ export type CheckedPolicies = {
 export type InvalidPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
 
 /**
- * Validates all policies together. Without policy sources, or with `onInvalidPolicy: fail`, one error makes all of them
+ * Validates all policies together. Without policy sources, or with `onInvalidPolicy: fail`, one error makes all policies
  * invalid. Otherwise an error affects only its own source. Pure.
  */
 export function* checkSources(

@@ -30,7 +30,7 @@ export type ActivePolicies = {
 }
 
 export type PolicyHolder = {
-  /** Called once per request. */
+  /** Returns the active snapshot. Called once per request. */
   current(): Snapshot
   active(): ActivePolicies
   /**
@@ -43,7 +43,7 @@ export type PolicyHolder = {
 export type PolicyHolderOptions = {
   readonly check: (sources: PolicySources) => Steps<CheckedPolicies | InvalidPolicies>
   readonly compile: (policies: CheckedPolicies) => Steps<Snapshot>
-  /** Called after each change of the active policies, the first ones included. */
+  /** Called after each change of the active policies, and after the activation of the first policies. */
   readonly onApplied: (policies: CheckedPolicies) => void
 }
 

@@ -25,7 +25,7 @@ export type PolicyReloaderOptions = {
   readonly onStates?: (sources: PolicySources, states: readonly SourceState[]) => Promise<void>
   readonly meter: ReloadMeter
   readonly logger: Logger
-  /** How long to wait for a writer to finish. A partly written file is often invalid. Milliseconds. */
+  /** Time to wait until a writer has finished, because a partly written file is often invalid. Milliseconds. */
   readonly settleMs?: number
 }
 
@@ -37,8 +37,8 @@ export type AppliedEverywhere = {
 /** Reloads policies, one reload at a time. */
 export type PolicyReloader = {
   /**
-   * Reads the files that are on the disk after this call. All calls during a running reload share the next one. Never
-   * rejects.
+   * Reads the files that are on the disk after this call. All calls during a running reload share the next reload.
+   * Never rejects.
    */
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /** The active policies, which new workers start with. */
@@ -48,12 +48,15 @@ export type PolicyReloader = {
 }
 
 const SETTLE_MS = 200
-/** Maximum number of reads while the files keep changing. After this number of reads, the last version is used. */
+/**
+ * Maximum number of reads while the files keep changing. After this number of reads, the reloader uses the last
+ * version.
+ */
 const MAX_READS = 25
 
 /**
- * Creates the reloader. The active policies stay until valid ones replace them. Errors of invalid policies are logged
- * once.
+ * Creates the reloader. The active policies stay until valid policies replace them. Errors of invalid policies are
+ * logged once.
  */
 export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
@@ -81,7 +84,8 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       }
     }
     const { workers } = applied
-    // Replaced workers may have read the new policies themselves.
+    // New workers of a rolling restart may have read the new policies already. The outcome is then `unchanged`,
+    // although the active policies have changed.
     const outcome =
       applied.outcome.result === 'unchanged' && sources.hash !== previous
         ? { ...applied.outcome, result: 'applied' as const }
@@ -117,7 +121,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     return report
   }
 
-  /** Reads until two consecutive reads return the same content, so that writers have finished. */
+  /** Reads until two consecutive reads return the same content. Writers have then finished. */
   async function readSettled(): Promise<PolicySources> {
     let sources = await read()
     for (let reads = 0; reads < MAX_READS; reads++) {

@@ -22,14 +22,14 @@ export type PolicyLocations = {
   readonly policiesDir: string
   /** Absent or empty: `policiesDir` contains all policies. */
   readonly policySources?: readonly Pick<PolicySource, 'name' | 'folder'>[]
-  /** The scope catalogue; undefined: reloads do not read it. */
+  /** The scope catalogue; undefined: reloads do not read the scope catalogue. */
   readonly scopesFile: string | undefined
-  /** The presets; undefined: presets are not configured, or reloads do not read them. */
+  /** The presets; undefined: presets are not configured, or reloads do not read presets. */
   readonly presetsFile: string | undefined
 }
 
 /**
- * Maximum number of volume swaps during one read. After this number of swaps, the last read is used, even if its files
+ * Maximum number of volume swaps during one read. After this number of swaps, the last read is used, even if the files
  * are from different versions.
  */
 const MAX_SWAPS = 20
@@ -72,7 +72,7 @@ type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: 
 
 /**
  * Reads a folder and its nested folders. Each folder can be a Kubernetes volume, whose contents can change during the
- * read. So all files of a folder are read from the same version.
+ * read. All files of a folder are therefore read from the same version.
  */
 async function readVolume(dir: string, limits?: Limits): Promise<Volume> {
   return readPinned(dir, async ({ paths, folders }) => {
@@ -167,7 +167,7 @@ async function listFolder(dir: string, pinned: string | undefined): Promise<List
   }
 }
 
-/** Returns whether an entry lies beside the volume. Entries of the volume are links through `..data`. */
+/** Returns whether an entry does not belong to the volume. Entries of the volume are links through `..data`. */
 async function isBesideVolume(dir: string, name: string): Promise<boolean> {
   try {
     return !(await readlink(join(dir, name))).startsWith(`${DATA_LINK}/`)

@@ -20,11 +20,11 @@ export type ReloadReport = {
   readonly result: ApplyOutcome['result']
   /** Hash of the active policies. */
   readonly hash: string
-  /** Hash of the previous policies, if others replaced them. */
+  /** Hash of the previous policies, if the reload replaced the active policies. */
   readonly previousHash: string | undefined
   readonly routes: number
   readonly durationMs: number
-  /** Errors of invalid policies on the disk, or warnings about valid ones. */
+  /** Errors of invalid policies on the disk, or warnings about valid policies. */
   readonly diagnostics: readonly Diagnostic[]
   /** The state of each policy source. Empty without policy sources. */
   readonly sources: readonly SourceState[]
@@ -35,17 +35,17 @@ export type ReloadReport = {
 /** Facts about a reload that its report does not contain. */
 type Circumstances = {
   readonly trigger: ReloadTrigger
-  /** The same invalid policies were logged before. */
+  /** Whether the same invalid policies were logged before. */
   readonly known: boolean
   readonly invalidHash: string
-  /** The previous policies on the disk were invalid. */
+  /** Whether the previous policies on the disk were invalid. */
   readonly restored: boolean
 }
 
 /**
  * Logs the outcome of a reload:
  * - an audit line for new active policies
- * - the errors of invalid policies, with source excerpts once for each content
+ * - the errors of invalid policies; source excerpts only the first time for the same files
  * - nothing for a check of the disk that found no change
  */
 export function logReload(logger: Logger, report: ReloadReport, circumstances: Circumstances): void {

@@ -27,7 +27,7 @@ export type FolderWatchOptions = {
 
 /** Quiet time after a change, so that a writer can finish several files or several writes. Milliseconds. */
 const QUIET_MS = 200
-/** Maximum delay of a check in a folder that changes all the time. Milliseconds. */
+/** Maximum delay of a check while a folder changes continuously. Milliseconds. */
 const LONGEST_WAIT_MS = 2_000
 /** Interval of regular checks, because some file systems do not report changes. Milliseconds. */
 const CHECK_EVERY_MS = 30_000
@@ -38,8 +38,8 @@ type Watched = { readonly watcher: FSWatcher; readonly identity: string }
 
 /**
  * Watches folders. A watch on a single file would end when a writer replaces the file. If the system does not support
- * watches, the function uses only the regular checks, and logs this once. A deleted folder is watched again when the
- * folder returns.
+ * watches, the function relies on the regular checks, and logs one warning. A deleted folder is watched again when a
+ * folder with the same path exists.
  */
 export function watchFolders(options: FolderWatchOptions): FolderWatch {
   const { onChange, logger, quietMs = QUIET_MS, checkEveryMs = CHECK_EVERY_MS } = options
@@ -70,7 +70,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
     })
   }
 
-  /** Watches new folders, and folders that have replaced a watched one. */
+  /** Watches new folders, and folders that have replaced a watched folder. */
   async function updateWatches(): Promise<void> {
     const dirs = new Set(options.listDirs())
     for (const [dir, { watcher }] of watched)
@@ -98,7 +98,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
         logUnavailable(error)
       })
       watched.set(dir, { watcher, identity })
-      // Checks once more, because changes between the last check and this watch were not reported.
+      // Checks again, because the system did not report changes between the last check and the start of this watch.
       touched()
     } catch (error) {
       logUnavailable(error)
@@ -129,7 +129,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
   }
 }
 
-/** undefined: the folder does not exist. */
+/** Returns an identifier of the folder; undefined if the folder does not exist. */
 async function identityOf(dir: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(dir)

@@ -5,12 +5,15 @@ const CR = 13
 const LF = 10
 const SEMICOLON = 59
 const COLON = 58
-/** Maximum number of hexadecimal digits: up to 281 TB, which a number represents exactly. */
+/** Maximum number of hexadecimal digits of a chunk size. Sizes up to 281 TB are exact in a JavaScript number. */
 const MAX_SIZE_DIGITS = 12
 /** Longest chunk extension. Bytes. */
 const MAX_SIZE_LINE = 256
 const MAX_TRAILERS = 8 * 1024
-/** RFC 9112 section 7.1.1, without blanks. The decoder rejects control characters before it applies this expression. */
+/**
+ * Chunk extensions of RFC 9112 section 7.1.1, without blanks. The decoder rejects control characters before it applies
+ * this expression.
+ */
 const EXTENSIONS = /^(?:;[!#$%&'*+.^`|~\w-]+(?:=(?:[!#$%&'*+.^`|~\w-]+|"(?:[^"\\]|\\.)*"))?)+$/
 /** Fields that a parser could use for framing, although they are trailers. RFC 9110 section 6.5.1. */
 const NOT_IN_TRAILERS = new Set(['content-length', 'transfer-encoding', 'connection', 'proxy-connection'])
@@ -27,8 +30,8 @@ type State =
   | 'done'
 
 /**
- * Decodes a chunked body strictly. Sizes are hexadecimal digits only, and every line ends with CRLF. Extensions and
- * trailers are validated and dropped. Source: RFC 9112 section 7.1.
+ * Decodes a chunked body strictly. A size contains only hexadecimal digits, and every line ends with CRLF. Extensions
+ * and trailers are validated and dropped. Source: RFC 9112 section 7.1.
  */
 export class ChunkedDecoder {
   #state: State = 'size'
@@ -46,7 +49,8 @@ export class ChunkedDecoder {
   /**
    * Reads received bytes.
    * @param emit receives slices of the input. It returns `false` to pause.
-   * @returns the number of bytes read. Reading stops after the body, and after a slice that paused.
+   * @returns the number of bytes read. Reading stops at the end of the body, and after a slice for which `emit`
+   * returned `false`.
    * @throws {UpstreamError} ERR_UPSTREAM_PROTOCOL.
    */
   decode(input: Buffer, emit: (piece: Buffer) => boolean): number {

@@ -11,7 +11,7 @@ export type ConnectionPoolOptions = {
   readonly connect: buildConnector.connector
   /** Opens connections that are regular streams, for protocol upgrades. */
   readonly connectPlainly: buildConnector.connector
-  /** Idle timeout of a connection when the upstream does not announce one. Milliseconds. */
+  /** Idle timeout of a connection when the upstream does not announce a timeout. Milliseconds. */
   readonly idleMs: number
 }
 
@@ -40,7 +40,7 @@ export class ConnectionPool implements ConnectionOwner {
   #waiting: Dispatch[] = []
   /** Connections released in this iteration of the event loop. */
   #resting: Connection[] = []
-  /** Connections ready for reuse, the most recently used last. */
+  /** Connections that are ready for reuse. The most recently used connection is last. */
   #idle: Connection[] = []
   #roundEnds = false
   /** Number of idle checks so far. */

@@ -35,7 +35,7 @@ export class Connection {
   readonly socket: Duplex
   /** The connection expires when the number of idle checks of the pool reaches this value. */
   idleUntilLook = 0
-  /** Idle timeout that the upstream announced; undefined: none. Milliseconds. */
+  /** Idle timeout that the upstream announced; undefined: no announced timeout. Milliseconds. */
   keepAliveMs: number | undefined
   readonly #owner: ConnectionOwner
   #dispatch: Dispatch | undefined
@@ -282,7 +282,7 @@ export class Connection {
   }
 
   /**
-   * Closes the connection after an exception, which therefore affects only this exchange. The parser throws an
+   * Closes the connection after an exception. The exception therefore affects only this exchange. The parser throws an
    * `UpstreamError`. Every other exception comes from the handler.
    */
   #endAfterException(dispatch: Dispatch, error: unknown): void {
@@ -359,7 +359,10 @@ function onSilence(connection: Connection): void {
   connection.fellSilent()
 }
 
-/** Bytes; undefined: chunks or the end of the connection delimit the body. RFC 9112 section 6.3. */
+/**
+ * Returns the length of the body in bytes. Undefined: chunks or the end of the connection delimit the body. RFC 9112
+ * section 6.3.
+ */
 function bodyLength({ status, chunked, contentLength }: ResponseHead, method: string): number | undefined {
   if (method === 'HEAD' || status === 204 || status === 304) return 0
   return chunked ? undefined : contentLength

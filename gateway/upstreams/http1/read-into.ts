@@ -1,6 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net'
 
-/** Receives the bytes that a socket reads. They are valid during the call only. */
+/** Receives the bytes that a socket reads. The bytes are valid only during the call. */
 export type Receiver = { receive(bytes: Buffer): void }
 
 const READ_BYTES = 64 * 1024
@@ -14,7 +14,7 @@ type Reading = Socket & { [receiver]?: Receiver }
 
 /**
  * Option of `net.connect()` and `tls.connect()` that avoids a stream and a new buffer for each read. A socket with this
- * option emits no `data`. Its bytes go to the receiver that `readInto()` sets.
+ * option emits no `data`. The receiver from `readInto()` gets the bytes of the socket.
  */
 export const READ_SHARED: OnReadOpts = {
   buffer: () => SHARED,

@@ -4,7 +4,7 @@ import { UpstreamError } from './upstream-error.ts'
 export type RequestBodyWriterOptions = {
   readonly socket: Duplex
   readonly body: Readable
-  /** In bytes; `undefined`: chunked. */
+  /** Length of the body in bytes; `undefined`: chunked. */
   readonly contentLength: number | undefined
   readonly onFailure: (error: Error) => void
 }

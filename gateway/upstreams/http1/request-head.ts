@@ -6,7 +6,7 @@ export type RequestHead = {
   readonly path: string
   /** Value of the `Host` header. The port is included if it is not the default of the scheme. */
   readonly host: string
-  /** Name, value, name, value. A `content-length` among them is the length of the body. */
+  /** Name, value, name, value. A `content-length` in this list is the length of the body. */
   readonly headers: readonly string[]
   readonly hasBody: boolean
   readonly upgrade: boolean
@@ -26,7 +26,7 @@ const LENGTH = 'content-length'
 /**
  * Formats the head of a request. Rejects every input that could be parsed as more than one head.
  * Source: RFC 9112 sections 3, 5 and 6.
- * @returns the head, to be sent as Latin-1, and the length of the body; `undefined`: chunked.
+ * @returns the head, to be sent as Latin-1, and the length of the body. A length of `undefined` means chunked.
  * @throws {UpstreamError} ERR_UPSTREAM_UNFORWARDABLE.
  */
 export function formatRequestHead(request: RequestHead): { text: string; contentLength: number | undefined } {
@@ -58,7 +58,7 @@ export function formatRequestHead(request: RequestHead): { text: string; content
 }
 
 const knownNames = new Set<string>()
-/** Clients choose header names, so the cache is bounded. */
+/** Maximum number of cached header names. Clients choose header names, so the cache needs a limit. */
 const MAX_KNOWN_NAMES = 1_000
 
 /** Returns whether a name is valid and not a framing header. */

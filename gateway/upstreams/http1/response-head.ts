@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isValueCharacter, TOKEN_CHARACTERS } from './characters.ts'
 import { malformedResponse } from './upstream-error.ts'
 
-/** Status line and headers of a response, with its framing and the use of its connection. */
+/** Status line and headers of a response, the framing of the body, and the further use of the connection. */
 export type ResponseHead = {
   readonly status: number
   /** Keyed by lowercase name, without a prototype. A header that occurs more than once has a list of values. */
   readonly headers: IncomingHttpHeaders
-  /** In bytes; `undefined`: not announced. */
+  /** Announced length of the body in bytes; `undefined`: not announced. */
   readonly contentLength: number | undefined
   readonly chunked: boolean
   readonly keepsAlive: boolean
-  /** Idle timeout that the upstream announces; `undefined`: none. Milliseconds. */
+  /** Idle timeout that the upstream announces; `undefined`: no announced timeout. Milliseconds. */
   readonly keepAliveMs: number | undefined
 }
 
@@ -25,8 +25,8 @@ const DIGITS = /^\d{1,15}$/
 const LENGTH = 'content-length'
 
 /**
- * Parses the head of a response strictly. It rejects every form that two parsers could read differently: bare line
- * breaks, folded lines, a space before the colon, two lengths, or both a length and chunks.
+ * Parses the head of a response strictly. The function rejects every form that two parsers could read differently: bare
+ * line breaks, folded lines, a space before the colon, two lengths, or both a length and chunks.
  * Source: RFC 9112 sections 2.2, 4, 5 and 6.
  * @param text the head as Latin-1, starting with the status line.
  * @param end position after the line break of the last header.
@@ -64,7 +64,7 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
         break
       case 'transfer-encoding':
         if (coding !== undefined) throw malformedResponse('it has two Transfer-Encoding headers')
-        // Some parsers do not remove a tab, and do not recognize the coding then.
+        // Removes only spaces. Some parsers do not remove a tab, and then do not recognize the coding.
         coding = text.slice(valueFrom, at - 2).replace(/ +$/, '')
         break
       case 'connection':
@@ -76,7 +76,7 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
   }
   if (contentLength !== undefined) {
     if (!DIGITS.test(contentLength)) throw malformedResponse('its Content-Length is not a number')
-    // Some parsers read leading zeros as an octal number.
+    // Removes leading zeros, because some parsers read a number with leading zeros as octal.
     headers[LENGTH] = String(Number(contentLength))
   }
   if (coding !== undefined) {
@@ -86,7 +86,8 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
   }
   const status = Number(text.slice(9, 12))
   const length = contentLength === undefined ? undefined : Number(contentLength)
-  // RFC 9112 section 6.3: content after an interim response would be read as the final response.
+  // RFC 9112 section 6.3: an interim response has no content. The parser would read announced content as the final
+  // response.
   if (status < 200 && (coding !== undefined || (length ?? 0) > 0))
     throw malformedResponse('an interim response announces content')
   const keepsConnection = keepsAlive(connection, http10)
@@ -125,7 +126,7 @@ function add(headers: Record<string, string | string[]>, name: string, value: st
   else known.push(value)
 }
 
-/** RFC 9112 section 9.3. */
+/** Returns whether the connection stays open after the response. RFC 9112 section 9.3. */
 function keepsAlive(connection: string | undefined, http10: boolean): boolean {
   if (connection === undefined) return !http10
   const options = connection.toLowerCase()
@@ -134,7 +135,7 @@ function keepsAlive(connection: string | undefined, http10: boolean): boolean {
   return !named.includes('close') && (!http10 || named.includes('keep-alive'))
 }
 
-/** RFC 2068 section 19.7.1.1, which servers still follow. */
+/** Reads the `Keep-Alive` header as in RFC 2068 section 19.7.1.1, which servers still follow. */
 function keepAliveMs(keepAlive: string | readonly string[] | undefined): number | undefined {
   if (keepAlive === undefined) return undefined
   const seconds = /(?:^|[\s,])timeout\s*=\s*"?(\d{1,6})/i.exec(String(keepAlive))?.[1]

@@ -22,7 +22,7 @@ export class FrameScanner {
   #messageBytes = 0
   #inMessage = false
   #close: { readonly mask: Buffer | undefined; payload: Buffer } | undefined
-  /** Set when a frame must not be forwarded. The bytes after it are not scanned. */
+  /** Set when a frame must not be forwarded. The scanner does not scan the bytes after this frame. */
   fault: FrameFault | undefined
   /** Set after a complete Close frame. */
   closeCode: number | undefined
@@ -40,7 +40,7 @@ export class FrameScanner {
   /**
    * Scans the next bytes.
    * @param toBoundary stops at the end of the first frame that ends in these bytes.
-   * @returns how many of the bytes may be forwarded. An incomplete frame head at the end is not included. A faulty
+   * @returns the number of bytes that may be forwarded. An incomplete frame head at the end is not included. A faulty
    * frame and all bytes after it are not included.
    */
   scan(data: Buffer, toBoundary = false): number {
@@ -63,7 +63,7 @@ export class FrameScanner {
     return at
   }
 
-  /** @returns the length of the frame head; 0 if it is incomplete or not allowed. */
+  /** @returns the length of the frame head; 0 if the head is incomplete or not allowed. */
   #readHead(data: Buffer, at: number): number {
     if (data.length - at < 2) return 0
     const first = data[at] as number

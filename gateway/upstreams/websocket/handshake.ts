@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { UpstreamError } from '../http1/upstream-error.ts'
 
-/** RFC 6455 section 4.2.2. */
+/** Constant for `Sec-WebSocket-Accept`. RFC 6455 section 4.2.2. */
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
-/** 16 bytes in base64. RFC 6455 section 4.1. */
+/** A valid `Sec-WebSocket-Key`: 16 bytes in base64. RFC 6455 section 4.1. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/
 
 /**
@@ -36,7 +36,10 @@ export function acceptsWebsocket(headers: IncomingHttpHeaders, key: string): boo
   )
 }
 
-/** Creates the error for a 101 response that does not match the `Sec-WebSocket-Key` sent. RFC 6455 section 4.1. */
+/**
+ * Creates the error for a 101 response that does not match the `Sec-WebSocket-Key` of the request. RFC 6455 section
+ * 4.1.
+ */
 export function handshakeMismatch(): UpstreamError {
   return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the 101 response does not match the WebSocket handshake')
 }

@@ -24,7 +24,7 @@ export type WebsocketSessionOptions = {
 }
 
 /**
- * After the first Close frame, both sides have this long to close before the gateway destroys the connections.
+ * Maximum time between the first Close frame and the close by both sides. Then the gateway destroys the connections.
  * Milliseconds.
  */
 const CLOSE_TIMEOUT_MS = 3_000
@@ -33,7 +33,10 @@ const GOING_AWAY = 1001
 const PROTOCOL_ERROR = 1002
 const ABNORMAL = 1006
 const MESSAGE_TOO_BIG = 1009
-/** Not 1014 (bad gateway). Widely used clients do not recognize this code and treat the Close frame as invalid. */
+/**
+ * The gateway does not use 1014 (bad gateway). Widely used clients do not recognize 1014 and treat the Close frame as
+ * invalid.
+ */
 const UPSTREAM_GONE = 1011
 
 const NOTHING = Buffer.alloc(0)
@@ -87,7 +90,7 @@ export class WebsocketSession {
     }
   }
 
-  /** Closes both sides. Each side gets the code at the next frame boundary. */
+  /** Closes both sides. Each side gets a Close frame with the code at the next frame boundary. */
   close(code: number, reason: string): void {
     this.#code ??= code
     for (const way of this.#ways) {
@@ -109,7 +112,7 @@ export class WebsocketSession {
     way.held = bytes === data.length ? NOTHING : data.subarray(bytes)
     if (!way.done && bytes > 0) this.#write(way, bytes === data.length ? data : data.subarray(0, bytes))
     if (way.done) {
-      // This is the reply to the gateway's own Close frame, so this side can end.
+      // The Close frame is the reply to the gateway's own Close frame, so this side can end.
       if (scanner.closeCode !== undefined && this.#ways.every((one) => one.done)) way.source.end()
       return
     }
@@ -138,7 +141,7 @@ export class WebsocketSession {
   #sendClose(way: Way): void {
     way.done = true
     if (way.close !== undefined && way.sink.writable) way.sink.write(way.close)
-    // Further bytes of the source are read only to find its Close frame.
+    // The gateway reads further bytes of the source only to find the Close frame of the source.
     way.source.resume()
   }
 

@@ -31,7 +31,7 @@ export type WebsocketSessions = {
   revoke(isRevoked: (caller: Caller) => boolean): void
   /** Validates all tokens again after a revocation gap. */
   recheck(): void
-  /** Closes all current and later sessions with code 1001. Resolves when the last one is over. */
+  /** Closes all current and later sessions with code 1001. Resolves when the last session is over. */
   drain(): Promise<void>
   close(): void
 }
@@ -74,8 +74,8 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
         opened = open
         sessions.set(open, undefined)
         expireLater(open)
-        // A revocation may have arrived during the handshake of the upstream. At that time, there was no session to
-        // close.
+        // A revocation may have arrived during the handshake of the upstream. The session did not exist at that time,
+        // so the revocation could not close the session.
         rechecks.recheckNow(open)
         if (draining) open.session.close(GOING_AWAY, 'going away')
       },

@@ -7,13 +7,13 @@ import type { WebsocketSession } from './session.ts'
 /** An open session and the token that it depends on. */
 export type OpenSession = {
   readonly session: WebsocketSession
-  /** `undefined`: anonymous. The session of an anonymous caller depends on no token. */
+  /** `undefined`: the caller is anonymous, so the session does not depend on a token. */
   readonly identity:
     | {
         readonly token: string
         /** Issuers whose tokens the route accepts. */
         readonly issuers: readonly string[]
-        /** Claims to select from the token; default: none. */
+        /** Claims to select from the token. Default: no claims. */
         readonly claims?: ClaimSelection
         readonly caller: Caller
         /** Returns whether the caller still has access. The claims may differ after a recheck. */
@@ -36,12 +36,15 @@ export type TokenRechecksOptions = {
 export type TokenRechecks = {
   add(open: OpenSession): void
   recheckNow(open: OpenSession): void
-  /** Returns whether the last validation had no current result. Such a validation must be repeated. */
+  /** Returns whether the last validation had no current result and must be repeated. */
   isInDoubt(open: OpenSession): boolean
   remove(open: OpenSession): void
 }
 
-/** Maximum number of concurrent validations from the queue. Requests must not wait behind thousands of sessions. */
+/**
+ * Maximum number of concurrent rechecks. A limit is necessary, so that requests do not wait for the rechecks of
+ * thousands of sessions.
+ */
 const MAX_CONCURRENT = 16
 
 /** Close codes of RFC 6455 section 7.4.1. */
