@@ -18,8 +18,8 @@ export type Gateway = {
   /** Reloads the policies. Invalid policies change nothing. Never rejects. */
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /**
-   * Shuts down gracefully: not ready first, then no new connections after the drain delay, then the requests in flight
-   * finish, then everything closes.
+   * Shuts down gracefully. The readiness check fails first. After the drain delay, the gateway accepts no new
+   * connections. The requests in flight finish, and then the gateway closes all resources.
    */
   close(options?: ShutdownOptions): Promise<void>
 }

@@ -58,12 +58,12 @@ const ACCEPT_FAILED = {
 } as const
 /**
  * Maximum time that the start waits for the OpenAPI descriptions of the upstreams. A description that arrives later is
- * added when it arrives. Milliseconds.
+ * added at that time. Milliseconds.
  */
 const FIRST_DESCRIPTION_MS = 1_000
 
 /**
- * Opens everything that requests need, in the order of the dependencies, and listens on the public port.
+ * Opens all resources that requests need, in the order of their dependencies, and listens on the public port.
  * @throws {BootError} for invalid policies, or an address that is not available.
  */
 export async function createGatewayRuntime(options: GatewayOptions): Promise<GatewayRuntime> {
@@ -339,7 +339,7 @@ async function listen(server: ReturnType<typeof createServer>, config: GatewayCo
   const { host, port } = config.listen
   try {
     const url = await server.listen({ host, port })
-    // Fastify returns an `http:` URL because it does not know about TLS.
+    // Fastify returns an `http:` URL because Fastify does not know about TLS.
     return config.tls === undefined ? url : url.replace(/^http:/, 'https:')
   } catch (error) {
     throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })

@@ -6,8 +6,9 @@ type Aggregated = Parameters<typeof AggregatorRegistry.aggregate>[0]
 
 /**
  * Merge rules for series whose default rule in prom-client is misleading. By default, prom-client sums limits and omits
- * the start time. It also averages percentiles, and the idle supervisor lowers the average. With these rules, each
- * series shows the worst process. The minimum of the start times is the start of the supervisor, the oldest process.
+ * the start time. By default, prom-client also averages percentiles, and the idle supervisor lowers the average. With
+ * these rules, each series shows the worst process. The minimum of the start times is the start time of the supervisor,
+ * the oldest process.
  */
 const RULES: Readonly<Record<string, 'min' | 'max'>> = {
   process_open_fds: 'max',
@@ -33,7 +34,10 @@ export function addMetrics(parts: readonly MetricsJson[]): Registry {
   return AggregatorRegistry.aggregate(ruled as unknown as Aggregated)
 }
 
-/** Returns the series that remain after their process has exited, because a counter never decreases. */
+/**
+ * Returns the counters and histograms of processes. Their values stay in the totals after a process has exited, because
+ * their values must never decrease.
+ */
 export async function selectCounts(parts: readonly MetricsJson[]): Promise<MetricsJson> {
   const all = await metricsOf(addMetrics(parts))
   return all.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram')
@@ -46,7 +50,8 @@ export async function metricsOf(registry: Registry): Promise<MetricsJson> {
 
 /**
  * Merges the checks of several workers by name, in the order of the first worker. A check that fails or is degraded in
- * some workers is only degraded here: the number of ready workers decides whether the gateway is ready.
+ * some workers is only degraded in the result, because the number of ready workers decides whether the gateway is
+ * ready.
  */
 export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {
   const names = new Set(workers.flatMap((checks) => checks.map(({ name }) => name)))

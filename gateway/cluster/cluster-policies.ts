@@ -14,7 +14,10 @@ import { startReloading } from '../snapshot/reload/watch-folders.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
-/** The policies of all workers. The supervisor reads them once; each worker validates and activates them. */
+/**
+ * The policies of all workers. The supervisor reads the policies once. Each worker validates and activates the
+ * policies.
+ */
 export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active'> & {
   /** Updates a worker that has started to serve. The policies may have changed during the start of the worker. */
   workerStarted(worker: WorkerProcess): void
@@ -25,7 +28,7 @@ export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active
   close(): void
 }
 
-/** Opens the policies with the state that the first worker reported. */
+/** Starts to manage the policies, with the state that the first worker reported. */
 export function openClusterPolicies(options: {
   readonly sources: PolicySources
   readonly versions: SourceVersions

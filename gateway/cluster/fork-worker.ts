@@ -17,11 +17,11 @@ export type WorkerProcess = {
   /** Resolves with the public address, or with undefined when the worker exits before it serves requests. */
   readonly ready: Promise<string | undefined>
   readonly ended: Promise<WorkerEnd>
-  /** The last reported metrics. They remain part of the totals after the worker has exited. */
+  /** The last reported metrics. These metrics remain part of the totals after the worker has exited. */
   readonly lastMetrics: MetricsJson
   /** The last reported policies; undefined before the worker is ready. */
   readonly policies: WorkerPolicies | undefined
-  /** Requests readiness and metrics. Like every request, returns undefined if the worker does not reply in time. */
+  /** Requests readiness and metrics. Returns undefined if the worker does not reply in time. */
   requestState(): Promise<WorkerState | undefined>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /** Returns the worker's policies, in the format of `GET /policies`. */
@@ -36,7 +36,10 @@ export type WorkerEnd = { readonly code: number | undefined; readonly signal: st
 type WorkerReply = Extract<WorkerMessage, { readonly requestId: number }>
 
 const REPLY_TIMEOUT_MS = 1_000
-/** A busy worker needs some time to check thousands of routes between its requests. */
+/**
+ * Maximum wait for a worker to apply policies. A busy worker needs some time to check thousands of routes between its
+ * requests.
+ */
 const APPLY_TIMEOUT_MS = 10_000
 
 /** Starts a worker: another process of this program, which shares the listening port `port`. */
@@ -60,7 +63,7 @@ export function forkWorker(
 
   const ended = new Promise<WorkerEnd>((resolve) => {
     forked.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }))
-    forked.on('error', () => undefined) // a message could not be sent; the exit is handled above
+    forked.on('error', () => undefined) // a failed send of a message; the exit is handled above
   })
   const ready = new Promise<string | undefined>((resolve) => {
     forked.on('message', (message: WorkerMessage) => {
@@ -145,9 +148,10 @@ type ClusterMessage = {
 type Handle = { close(): void }
 
 /**
- * Closes a connection whose transfer to a worker failed because the worker exited. node:cluster keeps its handle open
- * until the worker acknowledges the transfer. Without this function, the client would wait forever. The messages are
- * undocumented internals of node:cluster. If they change, this function does nothing.
+ * Closes a connection whose transfer to a worker failed because the worker exited. node:cluster keeps the handle of the
+ * connection open until the worker acknowledges the transfer. Without this function, the client would wait forever. The
+ * messages are undocumented internals of node:cluster. If the messages change in a version of Node, this function does
+ * nothing.
  */
 function closeLostConnections(worker: ChildProcess): void {
   const inTransit = new Map<number, Handle>()

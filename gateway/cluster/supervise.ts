@@ -27,8 +27,9 @@ export type SupervisedGateway = Gateway & {
 
 /**
  * Runs several workers that share the public port. This process accepts connections and hands each one to the next
- * worker, so an exiting worker loses no connection. It also serves the management port for all workers.
- * @returns the gateway; or the exit of the first worker, if it failed to start and has logged the reason.
+ * worker, so an exiting worker loses no connection. This process also serves the management port for all workers.
+ * @returns the gateway. If the first worker fails to start, returns the exit of this worker, which has logged the
+ * reason.
  * @throws {BootError} when the management address is not available.
  */
 export async function supervise(options: GatewayOptions): Promise<SupervisedGateway | WorkerEnd> {
@@ -46,7 +47,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const pool = new WorkerPool({
     workers: config.workers,
     fork(onReplace, reason) {
-      // A restarted worker gets the active policies of the others, even if the files on the disk have changed.
+      // A restarted worker gets the active policies of the other workers, even if the files on the disk have changed.
       const shared = reason === 'roll' ? undefined : (policies?.active ?? sources)
       const worker = forkWorker(
         port,
@@ -144,7 +145,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   }
 }
 
-/** Chooses a free port once for port 0. Otherwise workers could get another port after all of them have restarted. */
+/** Chooses a free port once for port 0. Otherwise the port could change after a restart of all workers. */
 async function choosePort({ host, port }: GatewayOptions['config']['listen']): Promise<number> {
   if (port !== 0) return port
   const server = createServer()

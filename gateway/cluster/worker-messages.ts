@@ -22,7 +22,7 @@ export type WorkerPolicies = {
 
 /** Content of the first message to a worker. */
 export type WorkerInit = {
-  /** PEM of the key that all workers sign assertions with; undefined: the key file contains it. */
+  /** PEM of the key that all workers sign assertions with; undefined: the key file contains the key. */
   readonly assertionKey: string | undefined
   /** Active policies of the other workers; undefined: the worker reads the policies of its own configuration. */
   readonly policies: PolicySources | undefined
@@ -36,7 +36,10 @@ export type SupervisorMessage =
   | { readonly kind: 'describe'; readonly requestId: number }
   | { readonly kind: 'request_state'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
-  /** Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has given them back. */
+  /**
+   * Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has returned them to the
+   * supervisor.
+   */
   | { readonly kind: 'leave' }
 
 export type WorkerMessage =

@@ -10,7 +10,7 @@ type WorkerPoolOptions = {
     reason: StartReason,
   ) => WorkerProcess
   readonly logger: Logger
-  /** When a worker was asked to stop and still runs after this time, it is killed. Milliseconds. */
+  /** Maximum time for a worker to stop. A worker that still runs after this time is killed. Milliseconds. */
   readonly graceMs: number
   readonly onStarted: (reason: StartReason) => void
   readonly onExit: (metrics: MetricsJson) => void
@@ -19,7 +19,10 @@ type WorkerPoolOptions = {
 /** Reason for the start of a worker: initial start, crash, rolling restart, or a request of its predecessor. */
 type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
-/** A worker that has served for this time counts as stable: after a crash it is restarted immediately. Milliseconds. */
+/**
+ * A worker that has served requests for this time counts as stable. After a crash, a stable worker is restarted
+ * immediately. Milliseconds.
+ */
 const STABLE_AFTER_MS = 2_000
 /** After this many consecutive crashes, a restarted worker is used only when it is stable. */
 const UNSTABLE_FAILURES = 3
@@ -56,7 +59,8 @@ export class WorkerPool {
 
   /**
    * Starts the first worker, and the others after the first one serves requests.
-   * @returns the public address; or the exit of the first worker, if it failed to start and has logged the reason.
+   * @returns the public address. If the first worker fails to start, returns the exit of this worker, which has logged
+   * the reason.
    */
   async start(): Promise<string | WorkerEnd> {
     const [first, ...others] = this.#slots
@@ -81,7 +85,7 @@ export class WorkerPool {
     return this.#running
   }
 
-  /** The workers that accept requests, without restarted ones that are not stable yet. */
+  /** The workers that accept requests, without restarted workers that are not stable yet. */
   get serving(): readonly WorkerProcess[] {
     const nowMs = performance.now()
     return this.#slots.flatMap(({ worker, readySinceMs, failures }) => {

@@ -37,7 +37,7 @@ export type GatewayConfig = {
   readonly trustedProxies: readonly string[]
   /** The only header from which the gateway reads the client address. Trusted proxies set this header. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
-  /** The header in which trusted proxies send the client certificate; `undefined`: none. */
+  /** The header in which trusted proxies send the client certificate; `undefined`: no header is read. */
   readonly clientCertificateHeader: CertificateHeader | undefined
   /** Number of processes that serve requests. 1: this process only. */
   readonly workers: number
@@ -48,14 +48,14 @@ export type GatewayConfig = {
   readonly policySources: readonly PolicySource[]
   /** Effect of a policy source that is not valid: only on its own routes, or on the start or reload as a whole. */
   readonly onInvalidPolicy: 'keep' | 'fail'
-  /** `watch`: changed policies are reloaded automatically; `manual`: on request. */
+  /** `watch`: the gateway reloads changed policies automatically. `manual`: the gateway reloads policies on request. */
   readonly policyReload: 'watch' | 'manual'
   /** The scope catalogue at start. A reload of the policies may replace it. */
   readonly catalogue: ScopeCatalogue
-  /** Reloaded with the policies; `undefined`: `catalogue` never changes. */
+  /** The file is reloaded with the policies; `undefined`: `catalogue` never changes. */
   readonly scopesFile: string | undefined
   readonly presets: Presets
-  /** Reloaded with the policies; `undefined`: `presets` never change. */
+  /** The file is reloaded with the policies; `undefined`: `presets` never change. */
   readonly presetsFile: string | undefined
   readonly upstreams: readonly UpstreamSettings[]
   /** At least one, with unique issuer URLs. */
@@ -73,7 +73,7 @@ export type GatewayConfig = {
   }
   /** Settings of `upstreamAuth: assertion`, which sends the caller's identity to upstreams. */
   readonly assertion: {
-    /** Private keys in PEM; `undefined`: generated, and valid in this process only. */
+    /** File with private keys in PEM; `undefined`: the gateway generates a key at start and does not store this key. */
     readonly keyFile: string | undefined
     readonly ttlSeconds: number
   }
@@ -90,24 +90,24 @@ export type GatewayConfig = {
   /** Secret for the nonces of DPoP proofs; `undefined`: proofs need no nonce. */
   readonly dpop: { readonly nonceSecret: string | undefined }
   readonly limits: {
-    /** Default; routes may override it. */
+    /** Default limit for request bodies. Routes may override this limit. */
     readonly bodyBytes: number
     readonly headersBytes: number
     readonly targetBytes: number
     readonly tokenBytes: number
-    /** Concurrent client connections, all workers together. */
+    /** Maximum number of concurrent client connections of all workers together. */
     readonly connections: number
   }
   /** Thresholds at which the gateway closes connections and rejects requests. */
   readonly overload: OverloadLimits
-  /** State shared among processes; `undefined`: each process has its own. */
+  /** The Redis for state that processes share; `undefined`: each process has separate state. */
   readonly redis: RedisConnection | undefined
   /** The Redis in which authorization servers publish revocations; `undefined`: `redis`. */
   readonly revocationRedis: RedisConnection | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
   /** Settings for troubleshooting. */
   readonly debug: {
-    /** Adds a header to every response that names its policy version. */
+    /** Adds a header with the policy version to every response. */
     readonly policyHeader: boolean
   }
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }

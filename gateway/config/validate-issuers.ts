@@ -120,7 +120,8 @@ function findUnsafeKeys({ issuer, jwt, introspection }: IssuerEntry, baseUrl: st
       ],
     ]
   if (isProtectedAddress(uri ?? issuer)) return []
-  // The gateway trusts the introspection results of this server, so an attacker between the two gains nothing more.
+  // The gateway trusts the introspection results of this server, so an attacker between gateway and server gains
+  // nothing more from the keys.
   if (uri !== undefined && introspection !== undefined && isSameOrigin(uri, introspection.endpoint)) return []
   return [
     [
@@ -182,7 +183,10 @@ function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
   return problems
 }
 
-/** A stream without data for this long counts as down, so a shorter delay would be exceeded while it works. */
+/**
+ * Minimum of `maxRevocationDelay`. A stream counts as down only after this time without data. A working stream could
+ * therefore exceed a shorter delay. Milliseconds.
+ */
 const MIN_DELAY_MS = 15_000
 
 function findInvalidDelay({ jwt, revocations }: IssuerEntry, file: GatewayFile): readonly Problem[] {

@@ -15,8 +15,8 @@ import { findUnusableResources, findUnusedAliases } from './validate-resources.t
 type ReadFile<T> = { readonly value: T; readonly file: string; readonly locationOf?: LocationOf }
 
 /**
- * Reports errors in files that match their schemas. It needs no other input: no secrets, no certificates, no network. A
- * file that could not be read is skipped.
+ * Reports errors in files that match their schemas. The function needs no other input, such as secrets, certificates or
+ * the network. A file that could not be read is skipped.
  */
 export function validateConfig(
   gateway: ReadFile<GatewayFile> | undefined,
@@ -88,8 +88,8 @@ function findUnknownUpstream(
 }
 
 /**
- * Reports C307 unless an upstream has exactly one of `url` and `urls`. Reports C308 if its URLs have different paths,
- * because the path is the common prefix of every request.
+ * Reports C307 unless an upstream has exactly one of `url` and `urls`. Reports C308 if the URLs of an upstream have
+ * different paths, because the path is the common prefix of every request.
  */
 function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams).flatMap(([name, upstream]) => {

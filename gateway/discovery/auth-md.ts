@@ -23,8 +23,8 @@ export type AuthWalkthroughOptions = {
 }
 
 /**
- * Creates `/auth.md`: the steps to a first call, with commands that run unchanged (POSIX shell, curl, openssl). It is
- * generated from the configuration, so it always matches this gateway.
+ * Creates `/auth.md`: the steps to a first call, with commands that run unchanged (POSIX shell, curl, openssl). The
+ * document is generated from the configuration, so the steps always match this gateway.
  */
 export function authWalkthroughDocument(options: AuthWalkthroughOptions): Representation {
   return representation('text/markdown; charset=utf-8', authWalkthrough(options))
@@ -33,7 +33,7 @@ export function authWalkthroughDocument(options: AuthWalkthroughOptions): Repres
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
   const { baseUrl, name, bundledAuthorizationServer } = options
   const { root, ofTemplate } = options.resources
-  // The token in these steps is for the API itself.
+  // The token in these steps is for the root resource, so the example must be a route of this resource.
   const example = exampleRoute(options.routes.filter(({ path }) => ofTemplate(path)[0] === root))
   const scope = ['openid', ...exampleScopes(example)].join(' ')
   const call = `${baseUrl}${example?.path ?? '/'}`
@@ -229,8 +229,8 @@ curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_
 }
 
 /**
- * Returns the table row for status 429, if it can occur. Its sources are registration at the bundled server, routes
- * with a rate limit, and WebSocket routes, whose sessions are limited.
+ * Returns the table row for status 429, if it can occur. Registration at the bundled server, routes with a rate limit,
+ * and WebSocket routes can cause this status. The sessions of WebSocket routes are limited.
  */
 function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
   const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)
@@ -239,20 +239,23 @@ function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptio
   return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait for the seconds in \`Retry-After\` |`
 }
 
-/** RFC 8414 section 3.1: the well-known part is inserted between host and path of the issuer. */
+/**
+ * Returns the metadata URL of an issuer. The well-known part is between host and path of the issuer. RFC 8414 section
+ * 3.1.
+ */
 function metadataUrl(issuer: string): string {
   const { origin, pathname } = new URL(issuer)
   return `${origin}${ENDPOINTS.authorizationServerMetadata}${pathname === '/' ? '' : pathname}`
 }
 
-/** OpenID Connect Discovery 1.0 section 4. */
+/** Returns the OpenID Connect metadata URL of an issuer. OpenID Connect Discovery 1.0 section 4. */
 function openidConfigurationUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}${ENDPOINTS.openidConfiguration}`
 }
 
 /**
- * Chooses a GET route without parameters, so that the example works for every reader. It prefers a route with scopes
- * that also allows anonymous access.
+ * Chooses a GET route without parameters, so that the example works for every reader. Prefers a route that has scopes
+ * and also allows anonymous access.
  */
 function exampleRoute(routes: readonly PolicyRoute[]): PolicyRoute | undefined {
   const plain = routes.filter((route) => route.methods.includes('GET') && !/[{*]/.test(route.path))

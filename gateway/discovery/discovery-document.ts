@@ -11,7 +11,7 @@ export type Representation = {
 /** Returns the representation to send. `accept` is the `Accept` header of the request. */
 export type GatewayDocument = (accept: string | undefined) => Representation
 
-/** Creates a document lazily, on its first request. It never changes afterwards. */
+/** Creates a document on the first request for this document. The document never changes afterwards. */
 export function createLazily(write: () => Representation): GatewayDocument {
   let written: Representation | undefined
   return () => {
@@ -26,7 +26,10 @@ export function createLazily(write: () => Representation): GatewayDocument {
  */
 const SHARED_HEADERS = ['cache-control', 'public, max-age=300', 'x-content-type-options', 'nosniff']
 
-/** Prepares a representation with its headers once, so that a request only sends it. */
+/**
+ * Prepares a representation with its headers once, so that the gateway only sends the prepared representation on a
+ * request.
+ */
 export function representation(
   contentType: string,
   body: string,

@@ -9,8 +9,8 @@ const OWN_SECTIONS = ['securitySchemes']
 const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
 
 /**
- * Merges the components of one upstream's document into the components of the other upstreams. A component whose name
- * is taken gets the name of the upstream as a prefix. References are updated.
+ * Merges the components of one upstream's document into the components of the other upstreams. If the name of a
+ * component is already in use, the component gets the name of the upstream as a prefix. References are updated.
  * @returns the document with its references rewritten.
  */
 export function mergeComponents(

@@ -8,7 +8,7 @@ import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi
 export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
 
 export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
-  /** Upstreams. The gateway fetches the OpenAPI document of each one that has an `openapiPath`. */
+  /** Upstreams. The gateway fetches the OpenAPI document of each upstream with an `openapiPath`. */
   readonly upstreams: readonly Upstream[]
   readonly failures: FailureLog
 }
@@ -16,8 +16,8 @@ export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof Des
 /** Caches the OpenAPI documents of upstreams, and builds `/openapi.json` from them. */
 export type OpenapiDocuments = {
   /**
-   * Returns the document for a set of policies. It is built on request, and again after the document of an upstream
-   * changed.
+   * Returns the document for a set of policies. The document is built on request, and built again after the document of
+   * an upstream has changed.
    */
   of(policies: DescribedPolicies): GatewayDocument
   /**
@@ -27,7 +27,7 @@ export type OpenapiDocuments = {
   close(): void
 }
 
-/** Milliseconds. */
+/** Deadline for the fetch of one document. Milliseconds. */
 const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
 /** Time until the next refresh: short after a failure, long otherwise. Milliseconds. */
@@ -36,7 +36,7 @@ const REFRESH_MS = 300_000
 
 /**
  * Creates the source of `/openapi.json`. The document is built from policies alone until the upstreams have responded.
- * It is refreshed in the background.
+ * The source fetches the documents of the upstreams again in the background.
  */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
   const describedUpstreams = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)

@@ -18,7 +18,7 @@ export type OpenapiOptions = {
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]
-  /** Finds the route that matches a request. It ignores the gateway's own documents and the authorization server. */
+  /** Finds the route that matches a request. Ignores the gateway's own documents and the authorization server. */
   readonly match: (method: string, path: string) => Match<PolicyRoute> | UnavailableMatch
   /** Documents of upstreams. An operation without such a document is described from its policy alone. */
   readonly sources: readonly OpenapiSource[]
@@ -31,7 +31,7 @@ export type OpenapiOptions = {
 
 /** The operations of a path item. OpenAPI 3.1 section 4.8.9. */
 const OPERATION_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
-/** A path segment that no policy contains as a literal. It stands for the value of a parameter. */
+/** A path segment that no policy contains as a literal. This segment represents the value of a parameter. */
 const ANY_SEGMENT = '0-any-0'
 
 /**
@@ -73,7 +73,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     }
   }
 
-  /** Returns the routes to an operation of an upstream, each with the path that clients use: one per mount. */
+  /** Returns the routes to an operation of an upstream: one route per mount, with the path that clients use. */
   function findServed(method: string, path: string, upstream: string) {
     return mountsOf(upstream, options.routes).flatMap((mount) => {
       const publicPath = `${mount}${path}`
@@ -249,7 +249,7 @@ function ownComponents(
   }
 }
 
-/** OpenAPI 3.1 section 4.8.29. */
+/** Returns the OAuth flow of the bundled authorization server. OpenAPI 3.1 section 4.8.29. */
 function authorizationCodeFlow({ baseUrl, catalogue }: OpenapiOptions): JsonObject {
   return {
     authorizationUrl: `${baseUrl}${ENDPOINTS.authorization}`,

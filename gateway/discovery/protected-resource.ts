@@ -13,7 +13,7 @@ export type ProtectedResourceOptions = {
   readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
 }
 
-/** Source: RFC 9728 section 2. */
+/** Creates the metadata of a protected resource. Source: RFC 9728 section 2. */
 export function protectedResourceDocument(options: ProtectedResourceOptions): Representation {
   const { resource, seesCertificates } = options
   const scopes = resource.baselineScopes ?? readScopes(options)
@@ -25,7 +25,7 @@ export function protectedResourceDocument(options: ProtectedResourceOptions): Re
 
 /**
  * Returns the read scopes that routes of the resource need, in the order of the catalogue. Many clients request every
- * scope of the metadata, so write scopes are left to challenges (docs/decisions/0023).
+ * scope of the metadata, so the metadata omits write scopes, which clients get from challenges (docs/decisions/0023).
  */
 function readScopes({ resource, resources, catalogue, routes }: ProtectedResourceOptions): readonly string[] {
   const needed = new Set(

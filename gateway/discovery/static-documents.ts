@@ -88,7 +88,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** RFC 9727 section 2. */
+/** Path of the API catalog. RFC 9727 section 2. */
 export const API_CATALOG_PATH = '/.well-known/api-catalog'
 
 /** Media type of a linkset that lists APIs. RFC 9727 section 4.2. */

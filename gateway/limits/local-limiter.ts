@@ -2,19 +2,22 @@ import { LRUCache } from 'lru-cache'
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 
 /**
- * State of one key. `fullAtMs` is the time at which the full allowance is restored. Milliseconds of the monotonic
+ * State of one key. `fullAtMs` is the time at which the full allowance is restored, in milliseconds of the monotonic
  * clock.
  */
 type Account = { fullAtMs: number }
 
-/** Fraction of an interval by which a request may come early. A rounding error must not cause a rejection. */
+/**
+ * Fraction of an interval by which a request may come early. This tolerance prevents a rejection because of a rounding
+ * error.
+ */
 const SLACK = 0.01
 
 /**
  * Rate limiter of this process. It uses the generic cell rate algorithm (GCRA). The full allowance is `per`. Each
  * request uses one interval of the allowance, and elapsed time restores the allowance evenly. The limiter stores one
- * number for each key, and at most `maxEntries` keys. It evicts the least recently used key, which then starts with the
- * full allowance.
+ * number for each key, and at most `maxEntries` keys. The limiter evicts the least recently used key. The next request
+ * of an evicted key starts with the full allowance.
  */
 export class LocalLimiter {
   readonly #maxEntries: number

@@ -9,7 +9,10 @@ export type RateLimiter = {
   readonly size: number
 }
 
-/** Limit of local keys, about 40 MiB. The least recently used key is evicted and starts with the full allowance. */
+/**
+ * Maximum number of local keys, which take about 40 MiB. The least recently used key is evicted. The next request of an
+ * evicted key starts with the full allowance.
+ */
 const MAX_ENTRIES = 100_000
 /**
  * Creates the rate limiter. `take()` returns its result synchronously without Redis, and while Redis is unavailable.

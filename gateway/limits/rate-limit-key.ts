@@ -4,10 +4,10 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
 /**
- * Returns the key that a request is counted under. Without a subject the client is counted, and without a client the IP
- * address. A caller therefore cannot escape a limit by omitting the token. Subjects and client IDs are unique only
- * together with their issuer. IPv6 addresses are counted by /64 prefix, because the holder of one address controls the
- * whole prefix.
+ * Returns the key that a request is counted under. The key names the subject. Without a subject, the key names the
+ * client, and without a client, the IP address. A caller therefore cannot escape a limit by omitting the token.
+ * Subjects and client IDs are unique only together with their issuer. IPv6 addresses are counted by /64 prefix, because
+ * the holder of one address controls the whole prefix.
  */
 export function rateLimitKey(
   limit: Pick<RateLimit, 'by' | 'keyPrefix'>,
@@ -24,7 +24,7 @@ export function rateLimitKey(
   return `${keyPrefix}a:${ipPrefix(clientAddress)}`
 }
 
-/** Longer names are hashed, because the limiter keeps many keys. */
+/** Maximum length of a name in a key. Longer names are hashed, because the limiter stores many keys. */
 const MAX_NAME_LENGTH = 100
 
 function shortened(name: string): string {

@@ -20,14 +20,14 @@ export type SharedLimiterOptions = {
 export type SharedLimiter = {
   /**
    * Returns a result synchronously if the local state already denies the request, or if Redis is unavailable. Otherwise
-   * it takes one round trip. Never rejects.
+   * the function needs one round trip to Redis. Never rejects.
    */
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
 }
 
 /**
- * Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose their length. They have
- * no hash tag: a Redis Cluster spreads them over its slots.
+ * Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose their length. The keys
+ * have no hash tag, so a Redis Cluster spreads the keys over its slots.
  */
 const KEY_PREFIX = 'scopegate:rate:'
 const KEY_HASH_CHARACTERS = 27 // 162 bits
@@ -51,7 +51,7 @@ return {1, math.ceil(used), 0}
 `
 
 /**
- * A Redis client with the script as a command. ioredis sends the hash of the script. When Redis lost the script,
+ * A Redis client with the script as a command. ioredis sends the hash of the script. If Redis no longer has the script,
  * ioredis sends the text.
  */
 type LimiterRedis = RedisClient & {
@@ -60,9 +60,9 @@ type LimiterRedis = RedisClient & {
 
 /**
  * Creates a limiter that counts requests in Redis, together with other processes. While Redis is unavailable, slow or
- * failing, this process counts locally. A caller then gets at most the full limit from each process. Results from Redis
- * are kept locally. Local counting continues from these results. This process denies a denied caller until the wait of
- * the caller is over.
+ * failing, this process counts locally. A caller then gets at most the full limit from each process. This process
+ * stores results from Redis, and local counting continues from these results. After a denial by Redis, this process
+ * denies the caller itself until the end of the wait time.
  */
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
   const { shared, local, tickMs, onFallback } = options

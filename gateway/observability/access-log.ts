@@ -20,7 +20,7 @@ export type AccessEntry = {
   readonly clientAddress: string
   readonly userAgent: string | undefined
   readonly decision: Decision | undefined
-  /** The decision that audit-only mode did not apply. */
+  /** The denial that audit-only mode did not apply. */
   readonly would: Decision | undefined
   readonly caller: Caller | undefined
   readonly scopesMissing: readonly string[]
@@ -33,7 +33,7 @@ export type AccessEntry = {
   readonly session:
     | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
     | undefined
-  /** Why there was no response, or only a partial one. */
+  /** The reason why the client got no response, or only a partial response. */
   readonly errorType: string | undefined
   /** Error code of the issuer or of the connection to the upstream. */
   readonly errorCode: string | undefined
@@ -45,7 +45,8 @@ export type AccessLogOptions = {
   readonly write: (lines: string) => void
   readonly service: string
   /**
-   * `plain` logs the subject. `hashed` logs a hash of the subject: a reader can only find lines of the same subject.
+   * `plain` logs the subject. `hashed` logs a hash of the subject: a reader can only see which lines have the same
+   * subject.
    */
   readonly subject: 'plain' | 'hashed'
 }
@@ -59,9 +60,9 @@ export type AccessLog = {
 
 /** Longest time that a line is buffered. Fewer and larger writes save time on a busy gateway. Milliseconds. */
 const FLUSH_AFTER_MS = 50
-/** Buffer size that triggers a write. Each write passes through another thread. */
+/** Buffer size that triggers a write. Few writes are better, because each write passes through another thread. */
 const FLUSH_AT_CHARACTERS = 64 * 1024
-/** Length of the truncated SHA-256 in base64url. It is enough to distinguish subjects. */
+/** Length of the truncated SHA-256 in base64url. This length is enough to distinguish subjects. */
 const SUBJECT_HASH_CHARACTERS = 16
 
 /** Creates an access log with one JSON line per request. Parts of a line are computed once per route and per caller. */

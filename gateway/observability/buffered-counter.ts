@@ -26,7 +26,10 @@ export class BufferedCounter<T extends string> {
     })
   }
 
-  /** Returns the series with these labels. Call it once per series. The series appears after its first increment. */
+  /**
+   * Returns the series with these labels. Call this method once per series. The series appears after its first
+   * increment.
+   */
   child(labels: Record<T, string>): CounterChild {
     const key = JSON.stringify(labels)
     const child = this.#children.get(key)?.child ?? new CounterBuffer()

@@ -5,7 +5,7 @@ export type HistogramChild = { observe(value: number): void }
 export type BufferedHistogramConfig = {
   readonly name: string
   readonly help: string
-  /** Upper bounds in ascending order, without the infinite one. */
+  /** Upper bounds in ascending order, without the infinite bound. */
   readonly buckets: readonly number[]
   readonly registers: readonly Registry[]
 }
@@ -36,7 +36,10 @@ export class BufferedHistogram<T extends string> {
     for (const registry of config.registers) registry.registerMetric(this as unknown as Metric)
   }
 
-  /** Returns the series with these labels. Call it once per series. The series appears after its first observation. */
+  /**
+   * Returns the series with these labels. Call this method once per series. The series appears after its first
+   * observation.
+   */
   child(labels: Readonly<Record<T, string>>): HistogramChild {
     const key = JSON.stringify(labels)
     const child = this.#children.get(key)?.child ?? new HistogramBuffer(this.#bounds)

@@ -1,7 +1,8 @@
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 
 /**
- * Decision on a request, as logs and metrics show it. Both values are metric labels, so each has a fixed set of values.
+ * Decision on a request, as logs and metrics show it. Both members are metric labels, so each member has a fixed set of
+ * values.
  */
 export type Decision = {
   readonly decision: 'allow' | 'deny' | 'challenge'
@@ -51,7 +52,7 @@ export function decisionOf(rejection: Rejection): Decision | undefined {
 }
 
 const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
-/** A challenge, because the client is expected to retry with the nonce of the response. */
+/** The decision is `challenge`, because the client is expected to retry with the nonce of the response. */
 const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
 const DENIED = {
   anonymous: { decision: 'deny', reason: 'anonymous' },

@@ -2,8 +2,8 @@
 export const HTTP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /**
- * Returns the class of a status, such as `2xx`. Metrics use the class as a label where one series per status would be
- * too many.
+ * Returns the class of a status, such as `2xx`. Metrics use the class as a label, because one series per status would
+ * create too many series.
  */
 export function codeClass(status: number): string {
   return `${Math.floor(status / 100)}xx`

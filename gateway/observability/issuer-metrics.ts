@@ -99,7 +99,7 @@ export function createIssuerMeters(
   const staleUsed = memoize((issuer: string) => staleUses.child({ issuer }))
   new Gauge({
     name: 'scopegate_token_stale_active',
-    aggregator: 'max', // 1 while one worker uses an earlier token status
+    aggregator: 'max', // 1 while at least one worker uses an earlier token status
     help: '1 while tokens of the issuer are accepted by an earlier check because the issuer does not respond.',
     labelNames: ['issuer'],
     registers,

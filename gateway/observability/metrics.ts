@@ -24,7 +24,7 @@ export type Metrics = RevocationMeter & {
   upstream(name: string): UpstreamMeter
   readonly tokens: TokenMeter
   issuer(name: string): IssuerMeter
-  /** Counts a rate limit decision without Redis, although Redis is configured. */
+  /** Counts a rate limit decision that this process made without Redis, although Redis is configured. */
   rateLimitFallback(reason: FallbackReason): void
   /** Counts a DPoP proof whose replay check was local only, although Redis is configured. */
   readonly proofAlone: () => void
@@ -57,7 +57,9 @@ const NO_SOURCES: MetricsSources = {
   sessions: { size: 0 },
 }
 
-/** Creates the metrics of a gateway. Some sources of values exist only later: pass them to `register()`. */
+/**
+ * Creates the metrics of a gateway. Some sources of values do not exist yet. Pass these sources to `register()` later.
+ */
 export function createMetrics({
   version,
   logger,

@@ -34,7 +34,7 @@ export function createRequestIds(nowMs: () => number): () => string {
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,128}$/
 
-/** Returns the request ID from a trusted proxy; `undefined` if it is missing or unsuitable for a log line. */
+/** Returns the request ID from a trusted proxy; `undefined` if the ID is missing or unsuitable for a log line. */
 export function readRequestId(request: IncomingMessage): string | undefined {
   const value = request.headers['x-request-id']
   return typeof value === 'string' && REQUEST_ID.test(value) ? value : undefined

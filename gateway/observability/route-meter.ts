@@ -9,7 +9,7 @@ import { memoize } from './memoize.ts'
 export type RouteMeter = {
   finished(method: string, status: number, seconds: number): void
   decided(decision: Decision): void
-  /** Counts a decision that audit-only mode did not apply. */
+  /** Counts a denial that audit-only mode did not apply. */
   reported(decision: Decision): void
   rateLimited(outcome: 'allowed' | 'limited'): void
   sessionEnded(code: number): void
@@ -18,7 +18,7 @@ export type RouteMeter = {
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 export type RouteMeters = {
-  /** Returns the meter of a route. A second meter of the same name continues the counts of the first. */
+  /** Returns the meter of a route. A second meter for the same route continues the counts of the first meter. */
   of(route: string): RouteMeter
   remove(route: string): void
 }
@@ -102,7 +102,10 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   }
 }
 
-/** Returns the label of a close code. Applications choose the codes from 3000 on. The labels must be a fixed set. */
+/**
+ * Returns the label of a close code. Applications choose the codes from 3000 on. These codes share two labels, because
+ * the set of labels must be fixed.
+ */
 function closeCodeLabel(code: number): string {
   return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'
 }

@@ -59,7 +59,7 @@ export function createUpstreamMeters(
   ofEach(
     'scopegate_upstream_up',
     {
-      aggregator: 'min', // 0 while one worker sends it no requests
+      aggregator: 'min', // 0 while at least one worker sends the upstream no requests
       help: '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
     },
     (state) => (state === 'open' ? 0 : 1),

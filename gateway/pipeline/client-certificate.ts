@@ -22,7 +22,7 @@ export type CertificateReaderOptions = {
   readonly nowMs: () => number
 }
 
-/** Returns the SHA-256 thumbprint of the client certificate of a request; undefined without a valid one. */
+/** Returns the SHA-256 thumbprint of the client certificate of a request; undefined without a valid certificate. */
 export type CertificateReader = (request: IncomingMessage) => string | undefined
 
 /**

@@ -13,7 +13,7 @@ const EXPOSED_HEADERS = [
 ].join(', ')
 
 /**
- * Every origin may call the API, because the page must hold the token: cookies never authorize a request. So the
+ * Every origin may call the API, because only a page with a token has access. Cookies never authorize a request, so the
  * gateway never sends `Access-Control-Allow-Credentials`.
  */
 export const CORS_HEADERS: readonly string[] = Object.freeze([
@@ -24,7 +24,7 @@ export const CORS_HEADERS: readonly string[] = Object.freeze([
 ])
 
 const NO_HEADERS: readonly string[] = Object.freeze([])
-/** Keeps a cache from reusing the response for one origin on a page of another origin. */
+/** Prevents a cache from reusing a response to one origin for another origin. */
 const VARY_ORIGIN: readonly string[] = Object.freeze(['vary', 'Origin'])
 
 /** Returns the CORS headers of a response to any request except a preflight: name, value, name, value. */
@@ -52,7 +52,7 @@ const PREFLIGHT_VARY: readonly string[] = Object.freeze([
   'vary',
   'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
 ])
-/** How long a browser caches the preflight response. Seconds. */
+/** Time for which a browser may cache the preflight response. Seconds. */
 const PREFLIGHT_MAX_AGE = '600'
 
 /** Returns the headers of a response to a preflight: name, value, name, value. */

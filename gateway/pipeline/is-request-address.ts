@@ -6,7 +6,7 @@ import { canonicalTarget, type TargetRules } from '../../policy-engine/match/can
  * URL; the `Host` header is ignored. The path of the address must equal the canonical path of the request. Query and
  * fragment are ignored.
  * Source: RFC 9449 section 4.3, step 9, with the normalization of RFC 3986 sections 6.2.2 and 6.2.3.
- * @param path canonical.
+ * @param path canonical path of the request.
  */
 export function isRequestAddress(address: string, path: string, rules: TargetRules): boolean {
   const read = readProofAddress(address)

@@ -70,7 +70,7 @@ export function documentReply(
   return { status: 304, headers: [...kept, ...always], body: undefined }
 }
 
-/** RFC 9110 section 13.1.2: weak comparison. */
+/** Returns whether `If-None-Match` names an ETag, by weak comparison. RFC 9110 section 13.1.2. */
 function namesEtag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((one) => {
     const tag = one.trim()

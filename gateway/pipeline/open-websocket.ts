@@ -49,7 +49,8 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
   const { response, caller, token, resource, services } = context
   const { upgraded, slot, headers, socket } = opening
   if (!isAccepted(context, route, opening)) return
-  // First: after an exception here, the listeners still release the slot and write the access log.
+  // This call comes before the removal of the listeners. After an exception in this call, the listeners still release
+  // the slot and write the access log.
   const head = formatSwitch(shapeResponse(context, 101, headers))
   response.off('close', slot.release)
   response.removeAllListeners('close')
@@ -76,7 +77,10 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
   slot.opened({ session, identity })
 }
 
-/** Validates the upstream's handshake. Destroys the upstream connection and rejects the request if it is not valid. */
+/**
+ * Validates the upstream's handshake. Destroys the upstream connection and rejects the request if the handshake is not
+ * valid.
+ */
 function isAccepted(
   context: ForwardableContext,
   { upstream }: ApiRoute,
@@ -97,7 +101,7 @@ function isAccepted(
   return false
 }
 
-/** RFC 9110 section 15.2.2: a 101 response has no body, so `content-length` is dropped. */
+/** RFC 9110 section 15.2.2: a 101 response has no body, so the gateway drops `content-length`. */
 function formatSwitch(headers: readonly string[]): string {
   let head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\n'
   for (let at = 0; at + 1 < headers.length; at += 2)

@@ -21,7 +21,7 @@ export type PipelineOptions = {
   readonly rateLimiter: Pick<RateLimiter, 'take'>
   /** The public base URL, without a trailing slash. */
   readonly baseUrl: string
-  /** The resource of requests without a more specific one. */
+  /** The resource of requests to paths without a more specific resource. */
   readonly rootResource: Resource
   readonly limits: { readonly targetBytes: number; readonly tokenBytes: number }
   readonly tokenMeter: TokenMeter

@@ -20,14 +20,16 @@ import { validateToken } from './stages/validate-token.ts'
 import { verifyPossession } from './stages/verify-possession.ts'
 
 export type Pipeline = {
-  /** Handles a request. `upgraded` is its connection if it asks for a WebSocket. Never throws. */
+  /**
+   * Handles a request. `upgraded` is the connection of the request if the request asks for a WebSocket. Never throws.
+   */
   handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void
   readonly inFlight: number
-  /** Ends event streams, which would otherwise stay open. Their clients reconnect to another process. */
+  /** Ends event streams, which would otherwise stay open. The clients of the streams reconnect to another process. */
   endStreams(): void
 }
 
-/** The response to the client, which ends the request; undefined: the next stage runs. */
+/** The response to the client. A response ends the pipeline; undefined: the next stage runs. */
 type StageResult = Rejection | LocalReply | undefined
 type Stage = (context: RequestContext) => StageResult | Promise<StageResult>
 
@@ -53,8 +55,8 @@ const STAGES = [
 ] as readonly Stage[]
 
 /**
- * Runs the stages until one returns a response. Synchronous until a stage returns a promise, so a request with a cached
- * token needs no promise.
+ * Runs the stages until one stage returns a response. The function is synchronous until a stage returns a promise, so a
+ * request with a cached token needs no promise.
  */
 function run(context: RequestContext, first: number): void {
   for (let index = first; index < STAGES.length; index += 1) {

@@ -42,18 +42,18 @@ export type RequestContext = {
   credential: 'bearer' | 'dpop'
   /** Proof of possession: DPoP key or client certificate. */
   possessionProof: PossessionProof
-  /** Names the active policies in the response, if the configuration exposes them: name, value. */
+  /** The policy header of the response, if the configuration enables this header: name, value. */
   policyHeaders: readonly string[]
   /** The DPoP nonce for the client's next proof: name, value. */
   nonceHeaders: readonly string[]
   canonical: CanonicalRequest | undefined
   route: Route | undefined
-  /** The resource that the token must be meant for: the root resource until the route is known. */
+  /** The resource that the audience of the token must include: the root resource until the route is known. */
   resource: Resource
   params: Readonly<Record<string, string>>
   caller: Caller | undefined
   decision: Decision | undefined
-  /** State of the caller's rate limit, on a route that has one. */
+  /** State of the caller's rate limit, on a route with a rate limit. */
   rate: RateLimitState | undefined
   /** Rate limit headers of the response: name, value, name, value. */
   rateHeaders: readonly string[]
@@ -87,7 +87,7 @@ export type ShapedContext = ForwardableContext & {
   readonly upstreamHeaders: string[]
 }
 
-/** Everything that the stages share: the options, and values that the pipeline creates from them once. */
+/** Everything that the stages share: the options, and values that the pipeline creates once from the options. */
 export type PipelineServices = PipelineOptions & {
   readonly responder: Responder
   readonly tracker: RequestTracker
@@ -104,20 +104,20 @@ export type PipelineServices = PipelineOptions & {
 export type Responder = {
   readonly respond: (context: RequestContext, result: LocalReply | Rejection) => void
   readonly reject: (context: RequestContext, rejection: Rejection) => void
-  /** Handles an exception: only this request fails. The reason is in the log, never in the response. */
+  /** Handles an exception, so that only this request fails. The log contains the reason, but the response does not. */
   readonly fail500: (context: RequestContext, error: unknown) => void
   /** Handles an exception in a request without a context, and therefore without a request ID. */
   readonly fail500Early: (response: ServerResponse, error: unknown) => void
   /**
    * Returns whether the connection closes after the upstream's response, which is about to be sent. If the connection
-   * closes, the gateway reads no further request from it. RFC 9112 section 9.6.
+   * closes, the gateway reads no further request from this connection. RFC 9112 section 9.6.
    */
   readonly shouldClose: (context: RequestContext) => boolean
   /** Returns whether the request follows the final response of its connection. The gateway ignores such a request. */
   readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
 }
 
-/** Counts and logs each request exactly once, when it is finished. */
+/** Counts and logs each request exactly once, when the request is finished. */
 export type RequestTracker = {
   readonly inFlight: number
   /** Counts the request as in flight until its response is closed. */

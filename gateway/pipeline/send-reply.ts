@@ -10,11 +10,11 @@ export type LocalReply = {
   readonly body: string | undefined
 }
 
-/** The gateway drains an unread body up to this announced length and keeps the connection open. */
+/** Maximum announced length of an unread body that the gateway drains to keep the connection open. */
 const DRAIN_LIMIT_BYTES = 64 * 1024
 /**
- * The gateway drains this much of a larger body before it closes the connection. Otherwise a reset could discard the
- * response.
+ * Maximum number of bytes that the gateway drains from a larger body before the connection closes. Otherwise a reset
+ * could discard the response.
  */
 const LINGER_BYTES = 1024 * 1024
 const LINGER_MS = 2_000
@@ -27,14 +27,17 @@ export function isLingering(response: ServerResponse): boolean {
   return lingering.has(response)
 }
 
-/** Returns whether the last request on a connection has its response while the rest of its body is drained. */
+/**
+ * Returns whether the last request on a connection already has a response, while the gateway still drains the request
+ * body.
+ */
 export function isDrainingBody(socket: Socket): boolean {
   return drainingBodies.has(socket)
 }
 
 /**
  * Sends a local reply to a request whose body may be unread. The gateway never parses the rest of the body as the next
- * request: it drains a small body. After the response to a large or withheld body it closes the connection.
+ * request. The gateway drains a small body. After the response to a large or withheld body it closes the connection.
  * @returns whether the connection closes.
  */
 export function sendReply(
@@ -63,15 +66,15 @@ export function sendReply(
 }
 
 /**
- * Sends the 100 response if the client waits for it. HTTP/1.0 has no interim responses. The gateway does not forward the
- * `Expect` header.
+ * Sends the 100 response if the client waits for this response. HTTP/1.0 has no interim responses. The gateway does not
+ * forward the `Expect` header.
  * Source: RFC 9110 section 10.1.1.
  */
 export function sendContinue({ httpVersion, headers }: IncomingMessage, response: ServerResponse): void {
   if (httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
-/** `withheld`: the client waits for a 100 response and did not get one. RFC 9110 section 10.1.1. */
+/** `withheld`: the client waits for a 100 response that the gateway did not send. RFC 9110 section 10.1.1. */
 function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'withheld' {
   if (request.complete) return 'none'
   const { headers } = request
@@ -83,8 +86,9 @@ function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'wit
 }
 
 /**
- * Ends a response that is complete before the request body, and then closes the connection. The gateway drains the body
- * for a limited time first: closing a connection with unread bytes sends a reset, which can discard the response.
+ * Ends a response that is complete before the request body, and then closes the connection. Before the close, the
+ * gateway drains the body for a limited time. Closing a connection with unread bytes sends a reset, which can discard
+ * the response.
  */
 export function endBeforeBody(request: IncomingMessage, response: ServerResponse): void {
   lingering.add(response)

@@ -22,8 +22,8 @@ const SWITCHING_PROTOCOLS = 101
 
 /**
  * Builds the headers of the response to the client from the headers of the upstream. Repeated headers such as
- * `Set-Cookie` stay repeated. The gateway replaces the CORS and rate limit headers of the upstream where it sends its
- * own, and appends its own headers last. A 101 response gets no CORS headers.
+ * `Set-Cookie` stay repeated. If the gateway sends CORS or rate limit headers, these headers replace the same headers
+ * of the upstream. The gateway appends its own headers last. A 101 response gets no CORS headers.
  * Reads `route`, `requestId`, `rate`, `rateHeaders`, `policyHeaders` and `nonceHeaders`. Sets nothing.
  * @returns name, value, name, value.
  */
@@ -44,7 +44,7 @@ export function shapeResponse(
   )
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || nominated.has(name) || isOwnHeader(name)) continue
-    // RFC 9110 section 8.6: a 204 response has no content, so a client could wait for the announced bytes.
+    // RFC 9110 section 8.6: a 204 response has no content, but a client could wait for the announced bytes.
     if (name === 'content-length' && status === 204) continue
     if (ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (ownsCors && name.startsWith(CORS_PREFIX)) continue

@@ -12,8 +12,8 @@ const FOR = /^for *= *(?:"([^"\\]*)"|([^" \\][^"\\]*)?)$/i
 
 /**
  * Returns the client address of a request that came through trusted proxies. Proxies append their peer, so the list is
- * read from the right. Each trusted address vouches for the entry to its left; the first untrusted address is the
- * client. At an unreadable entry the search stops: the last readable address is the client.
+ * read from the right. A trusted address confirms the entry to its left. The first untrusted address is the client. If
+ * an entry is unreadable, the address to the right of this entry is the client.
  * Source: RFC 7239 sections 4, 5.2 and 6.
  * @param peer the normalized address of the connection. The caller must check that the peer is trusted.
  */
@@ -36,8 +36,8 @@ export function clientAddress(
 }
 
 /**
- * Reads `for=192.0.2.43;proto=http` or `for="[2001:db8::17]:4711"`; returns '' unless the element has exactly one
- * `for`.
+ * Reads `for=192.0.2.43;proto=http` or `for="[2001:db8::17]:4711"`; returns '' if the number of `for` parameters is not
+ * one.
  */
 function readFor(element: string): string {
   const found = element.split(';').flatMap((pair) => {

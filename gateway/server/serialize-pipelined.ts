@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /**
- * Maximum number of pipelined requests that wait on a connection. If a connection has more, the gateway responds to the
- * waiting requests and then closes the connection.
+ * Maximum number of pipelined requests that wait on a connection. If a connection has more waiting requests, the
+ * gateway responds to the requests that already wait, and then closes the connection.
  */
 const MAX_WAITING = 100
 
@@ -13,9 +13,9 @@ const waiting = new WeakMap<Socket, ServerResponse[]>()
 const stopped = new WeakSet<Socket>()
 
 /**
- * Starts a request after all earlier requests on its connection have a response: of two writes, the second must not
- * overtake the first. If the client or the gateway closes the connection first, the request never starts, because its
- * response could not be delivered.
+ * Starts a request after all earlier requests on its connection have a response. Otherwise a later write request could
+ * overtake an earlier one. If the client or the gateway closes the connection first, the request never starts, because
+ * its response could not be delivered.
  * Source: RFC 9112 sections 9.3.2 and 9.6.
  */
 export function serializePipelined(
@@ -24,8 +24,8 @@ export function serializePipelined(
   start: (request: IncomingMessage, response: ServerResponse) => void,
 ): void {
   const { socket } = request
-  // Node continues to parse after the final response of a connection. Such requests get a socket that is already
-  // closed.
+  // Node continues to parse after the final response of a connection. Requests after the final response get a socket
+  // that is already closed.
   const startOnOpen = (): void => {
     if (socket.writable) start(request, response)
   }
@@ -58,7 +58,10 @@ export function lastCompleteWaiting(socket: Socket): ServerResponse | undefined 
   return waiting.get(socket)?.findLast(({ req }) => req.complete)
 }
 
-/** Stops reading permanently. Node resumes a socket itself after a complete request and after a response. */
+/**
+ * Stops reading permanently. A pause would not be enough, because Node resumes a socket after a complete request and
+ * after a response.
+ */
 function stopReading(socket: Socket): void {
   socket.on('resume', () => socket.pause())
   socket.pause()

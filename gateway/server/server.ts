@@ -19,10 +19,13 @@ export type ServerOptions = {
   readonly handle: (request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection) => void
   readonly hasWebsockets: () => boolean
   readonly newRequestId: () => string
-  /** The server closes further connections without reading from them. */
+  /** Maximum number of connections. The server closes further connections without reading from them. */
   readonly connectionsLimit: number
   readonly onConnectionRejected: () => void
-  /** Called for input that got a response without becoming a request, because it was invalid, too slow or too large. */
+  /**
+   * Called after a response to input that is not a complete request, because the input was invalid, too slow or too
+   * large.
+   */
   readonly onUnparsed: (unparsed: UnparsedRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
@@ -30,15 +33,16 @@ export type ServerOptions = {
   readonly onAcceptError: (error: Error) => void
 }
 
-/** Limit for receiving a request head. Slower clients are broken or attack the gateway. Milliseconds. */
+/** Limit for receiving a request head. A slower client is broken or attacks the gateway. Milliseconds. */
 const HEAD_TIMEOUT_MS = 10_000
 /**
- * Limit for receiving head and body together. Long uploads need a connection that is fast enough for this limit.
+ * Limit for receiving head and body together. A large upload needs a connection that is fast enough for this limit.
  * Milliseconds.
  */
 const REQUEST_TIMEOUT_MS = 60_000
 /**
- * Longer than the usual 60 s of load balancers, so that a load balancer closes an idle connection first. Milliseconds.
+ * Idle timeout of a connection. It is longer than the usual 60 s of load balancers, so that a load balancer closes an
+ * idle connection first. Milliseconds.
  */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500
@@ -72,7 +76,7 @@ function createHttpServer(options: ServerOptions): Server {
     insecureHTTPParser: false,
     requireHostHeader: false, // stage 1 checks it and responds with a body
     noDelay: true,
-    // Offers of any other protocol are ignored.
+    // Ignores requests to switch to any other protocol.
     shouldUpgradeCallback: (request) => options.hasWebsockets() && isWebsocketHandshake(request),
   }
   const server =
@@ -88,7 +92,8 @@ function createHttpServer(options: ServerOptions): Server {
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     serializePipelined(request, response, options.handle)
   server.on('request', serve)
-  // The pipeline sends the 100 response when it forwards the request, or a final response instead.
+  // The pipeline sends the 100 response when the pipeline forwards the request. Otherwise the pipeline sends only a
+  // final response.
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   server.on('upgrade', (request, socket, head) => {
@@ -170,12 +175,13 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     return
   }
   if (current?.headersSent === true) {
-    // A response has started, so no second one can follow. A complete response is delivered; a partial one is cut off.
+    // A response has started, so no second response can follow. The client still gets a complete response. A partial
+    // response ends with the connection.
     if (current.writableEnded || isLingering(current)) endConnection(socket)
     else socket.destroy()
     return
   }
-  // The invalid input is the rest of a request body that already has its response.
+  // The invalid input is the rest of the body of a request that already has a response.
   if (isDrainingBody(socket)) {
     endConnection(socket)
     return

@@ -40,7 +40,7 @@ export async function shutdown(
     signal: left.signal,
   }).then(
     () => {
-      // Event streams and WebSockets would otherwise stay open. Their clients reconnect to another process.
+      // Event streams and WebSockets would otherwise stay open. The clients reconnect to another process.
       endStreams()
       return sessions.drain()
     },
@@ -67,7 +67,8 @@ export async function shutdown(
 const CLOSING_HANDSHAKE_MS = 4_000
 
 /**
- * Returns how long event streams and WebSockets stay open: most of the grace period, because many end by themselves.
+ * Returns the time for which event streams and WebSockets stay open. It is most of the grace period, because many of
+ * them end by themselves.
  */
 function streamGraceMs(graceMs: number): number {
   return Math.max(graceMs - CLOSING_HANDSHAKE_MS, graceMs / 2)

@@ -6,7 +6,10 @@ import { http } from '../../platform/net/http.ts'
 export type UpgradedConnection = {
   /** Whether the client sent data before the response, which RFC 6455 section 4.1 forbids. */
   readonly early: boolean
-  /** Returns the connection for other use. The response object is then unusable and nothing was sent on it. */
+  /**
+   * Detaches the connection from the response object, which is unusable afterwards, and returns the connection. Nothing
+   * was sent on the connection.
+   */
   take(): Duplex
 }
 
@@ -14,8 +17,8 @@ export type UpgradedConnection = {
 const CLOSE_TIMEOUT_MS = 2_000
 
 /**
- * Creates a response object for an upgrade request, which Node delivers as a bare socket. So the gateway can respond as
- * to any other request until it accepts the upgrade. Such a response closes the connection.
+ * Creates a response object for an upgrade request, which Node delivers as a bare socket. Until the gateway accepts the
+ * upgrade, the gateway can therefore respond as to any other request. A response closes the connection.
  */
 export function acceptUpgrade(
   request: IncomingMessage,
@@ -38,7 +41,7 @@ export function acceptUpgrade(
     const deadline = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS)
     socket.once('close', () => clearTimeout(deadline))
   }
-  // Without reading, the gateway would not notice that the client disconnects.
+  // If the gateway did not read, the gateway would not notice that the client disconnects.
   socket.on('data', onData).on('drain', onDrain)
   socket.on('error', () => undefined)
   socket.once('end', () => {

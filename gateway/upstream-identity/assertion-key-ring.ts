@@ -4,7 +4,7 @@ export type AssertionKeyRing = {
   signingKey(nowMs: number): AssertionKey
   /** Returns the keys to publish. The function returns the same array until the set of keys changes. */
   publishedKeys(nowMs: number): readonly AssertionKey[]
-  /** Replaces the keys. The first key becomes the signing key once it has been published for `leadMs`. */
+  /** Replaces the keys. The first key becomes the signing key after it has been published for `leadMs`. */
   replace(keys: readonly AssertionKey[], nowMs: number): void
 }
 
@@ -12,7 +12,7 @@ type Published = { readonly key: AssertionKey; readonly sinceMs: number; leavesA
 
 /**
  * Creates a key ring that rotates assertion keys. A new key is published first and signs after `leadMs`. A replaced key
- * stays published until its last assertion has expired. Callers pass the time in.
+ * stays published until its last assertion has expired. Callers pass in the time.
  */
 export function createAssertionKeyRing(options: {
   readonly keys: readonly AssertionKey[]
@@ -64,8 +64,8 @@ export function createAssertionKeyRing(options: {
         if (kept.has(kid)) continue
         const lastUseMs = kid === signing.kid ? fromMs : nowMs
         one.leavesAtMs = Math.min(one.leavesAtMs, lastUseMs + assertionLifeMs)
-        // The replaced key signs until its successor may sign. This time replaces a removal time from an earlier
-        // rotation.
+        // The replaced key signs until its successor may sign, so its removal time must be later. An earlier rotation
+        // may have set an earlier removal time.
         if (kid === signing.kid) one.leavesAtMs = lastUseMs + assertionLifeMs
       }
     },

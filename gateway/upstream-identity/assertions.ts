@@ -9,8 +9,8 @@ export type CreateAssertion = (caller: Caller, nowMs: number) => string
 const ASSERTION_TYPE = 'scopegate-assertion+jwt'
 
 /**
- * Minimum remaining lifetime of a reused assertion. With less, the assertion could expire before a slow upstream
- * validates it. Seconds.
+ * Minimum remaining lifetime of a reused assertion. With less remaining time, the assertion could expire before a slow
+ * upstream validates the assertion. Seconds.
  */
 const RENEW_BEFORE_SECONDS = 15
 /** Size of each of the two integers of an ES256 signature. RFC 7518 section 3.4. */
@@ -29,7 +29,7 @@ type Minted = { readonly text: string; readonly goodUntilSeconds: number }
 export function createAssertions(options: {
   /** The public URL of the gateway. */
   readonly issuer: string
-  /** At most 60. */
+  /** Lifetime of an assertion. At most 60. */
   readonly ttlSeconds: number
   readonly ring: Pick<AssertionKeyRing, 'signingKey'>
 }): (upstream: string) => CreateAssertion {
@@ -39,7 +39,7 @@ export function createAssertions(options: {
   function mint(caller: Caller, upstream: string, nowMs: number): Minted {
     const { privateKey, alg, kid } = ring.signingKey(nowMs)
     const issuedAt = Math.floor(nowMs / 1_000)
-    // The assertion never outlives the token.
+    // The assertion expires no later than the token.
     const endsWithToken = caller.expiresAtSeconds <= issuedAt + ttlSeconds
     const expiresAt = endsWithToken ? caller.expiresAtSeconds : issuedAt + ttlSeconds
     const claims = {
@@ -88,7 +88,7 @@ function encode(part: object): string {
 /**
  * Converts an ECDSA signature of OpenSSL from DER to the JWS form. DER is a sequence of two integers. The JWS form is
  * two concatenated integers of fixed size. OpenSSL could create the JWS form with `dsaEncoding: 'ieee-p1363'` of
- * node:crypto. But that conversion takes longer than the signature.
+ * node:crypto. But the conversion in node:crypto takes longer than the signature.
  * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 section 8.3.
  * @param der signature created by this process, with less than 128 bytes after its head: P-256 or P-384.
  * @param size size of each integer in bytes, given by the curve.

@@ -9,7 +9,7 @@ type HeapUse = {
 }
 
 const MEBIBYTE = 1_024 * 1_024
-/** Default share of the young generation in the heap limit that V8 reports. Bytes. */
+/** Default size of the young generation, which is part of the heap limit that V8 reports. Bytes. */
 const YOUNG_BYTES = 192 * MEBIBYTE
 /** Above this ratio, the share of garbage must be measured. */
 const MEASURE_ABOVE = 0.7
@@ -37,7 +37,7 @@ export function watchHeap(tickMs: () => number): HeapUse {
     ratio() {
       const bytes = oldBytes()
       if (bytes <= MEASURE_ABOVE * limitBytes) return Math.min(bytes, liveBytes) / limitBytes
-      // The heap is full again within a second after a collection, so a second collection would not help.
+      // If the heap is full again within a second after a collection, a second collection would not help.
       if (tickMs() - measuredAtMs < MEASURE_EVERY_MS) return bytes / limitBytes
       collectGarbage()
       measure()
@@ -70,8 +70,8 @@ let collect: (() => void) | undefined
 
 /**
  * Forces a full garbage collection, which takes tens of milliseconds. A process that rejects requests produces too
- * little garbage to trigger one in V8. Without a forced collection, the process would not notice that memory is
- * available again.
+ * little garbage to trigger a collection in V8. Without a forced collection, the process would not notice that memory
+ * is available again.
  */
 export function collectGarbage(): void {
   if (collect === undefined) {

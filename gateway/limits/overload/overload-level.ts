@@ -10,7 +10,9 @@ export type Pressure = {
 export type OverloadReason = keyof Pressure
 
 export type OverloadLimit = {
-  /** The gateway closes connections after each response, so that clients connect elsewhere. */
+  /**
+   * Threshold at which the gateway closes each connection after a response, so that clients connect to another gateway.
+   */
   readonly close: number
   readonly refuse: number
 }
@@ -19,7 +21,7 @@ export type OverloadLimits = Readonly<Record<OverloadReason, OverloadLimit>>
 
 export type OverloadLevel = {
   readonly level: 'normal' | 'closing' | 'refusing'
-  /** The load that exceeds its threshold most; `undefined` at level `normal`. */
+  /** The kind of load that exceeds its threshold most; `undefined` at level `normal`. */
   readonly reason: OverloadReason | undefined
   /** Consecutive readings that would allow the next lower level. */
   readonly calmReadings: number
@@ -30,15 +32,16 @@ export const NORMAL: OverloadLevel = { level: 'normal', reason: undefined, calmR
 const LEVELS = ['normal', 'closing', 'refusing'] as const
 const REASONS: readonly OverloadReason[] = ['heap', 'memory', 'loop']
 /**
- * Number of calm readings before the level falls: 2 s. The load returns as soon as the gateway accepts requests again.
+ * Number of calm readings (2 s) before the level falls. The delay is necessary, because the load returns when the
+ * gateway accepts requests again.
  */
 const CALM_READINGS = 20
 /** A level ends only when the load falls below this part of the threshold (hysteresis). */
 const LEAVE_AT = 0.9
 
 /**
- * Returns the level after a reading. The level rises directly to the measured level. It falls by one level after two
- * calm seconds.
+ * Returns the level after a reading. The level rises directly to the measured level. The level falls by one step after
+ * two calm seconds.
  */
 export function nextOverloadLevel(
   now: OverloadLevel,
@@ -58,7 +61,7 @@ export function nextOverloadLevel(
   return { level: 'closing', reason: now.reason, calmReadings: 0 }
 }
 
-/** Returns the highest level that a reading reaches, and the load that exceeds its threshold most. */
+/** Returns the highest level that a reading reaches, and the kind of load that exceeds its threshold most. */
 function highestLevel(
   pressure: Pressure,
   limits: OverloadLimits,

@@ -17,7 +17,7 @@ type OverloadMonitorOptions = {
   readonly logger: Logger
 }
 
-/** The heap of a small process can fill within one second. */
+/** Interval between two readings. It is short, because the heap of a small process can fill within one second. */
 const READ_EVERY_MS = 100
 /** Readings between two forced garbage collections (2 s) while container memory is low. */
 const COLLECT_EVERY_READINGS = 20
@@ -70,7 +70,9 @@ export class OverloadMonitor {
     return longest
   }
 
-  /** Readiness check that fails while the event loop is slow, so that a load balancer sends requests elsewhere. */
+  /**
+   * Readiness check that fails while the event loop is slow, so that a load balancer sends requests to another gateway.
+   */
   check(): ReadinessCheck {
     const ok = this.#lagging < LAGGING_READINGS
     const ms = Math.round(this.#reading.longestDelayMs)

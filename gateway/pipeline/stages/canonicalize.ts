@@ -3,8 +3,8 @@ import { canonicalRequest } from '../../../policy-engine/match/canonical-request
 import type { RequestContext } from '../request-context.ts'
 
 /**
- * Validates the request target and the headers, and reduces them to one canonical form. The gateway decides on the same
- * path and headers that it forwards to the upstream.
+ * Validates the request target and the headers, and converts both to one canonical form. The gateway decides on the
+ * same path and headers that it forwards to the upstream.
  * Reads `request`. Sets `canonical`.
  * @returns the rejection `request_malformed` (400) or `target_too_long` (414).
  */

@@ -9,7 +9,7 @@ import { rateLimitKey } from '../../limits/rate-limit-key.ts'
 import type { MatchedContext } from '../request-context.ts'
 
 /**
- * Rejects a body whose announced length exceeds the limit, before the gateway reads any of it. Builds the upstream path.
+ * Rejects a body whose announced length exceeds the limit, before the gateway reads the body. Builds the upstream path.
  * Counts the request on a route with a rate limit.
  * Reads `method`, `canonical`, `params`, `route`, `caller` and `clientAddress`. Sets `upstreamPath`, `rate` and
  * `rateHeaders`. Resets `decision` for a caller above the rate limit.
@@ -27,7 +27,7 @@ export function enforceLimits(
   if (rateLimit === undefined) return undefined
   const state = services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress))
   return state instanceof Promise
-    ? // After a promise, the client may have closed the connection. Then the request does not count in the metric.
+    ? // The client may have closed the connection before the promise resolves. The metric does not count such a request.
       state.then((known) =>
         context.response.destroyed ? undefined : applyRateLimit(context, rateLimit, known),
       )

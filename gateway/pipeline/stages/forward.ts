@@ -7,11 +7,11 @@ import { endBeforeBody, sendContinue } from '../send-reply.ts'
 import { shapeResponse } from '../shape-response.ts'
 
 /**
- * Forwards the request to its upstream. Opens a WebSocket if client and route ask for one.
+ * Forwards the request to its upstream. Opens a WebSocket if the client asks for a WebSocket and the route allows it.
  * Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose fields change
  * until the response is complete.
- * @returns the rejection of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503). The
- * upstream reports its rejections later, to the responder.
+ * @returns the rejection of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503).
+ * Rejections because of the upstream go later to the responder.
  */
 export function forward(context: ShapedContext): Rejection | undefined {
   const { request, response, route, canonical, upgraded, services } = context

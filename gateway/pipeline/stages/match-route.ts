@@ -7,8 +7,8 @@ import type { LocalReply } from '../send-reply.ts'
 const POLICY_UNAVAILABLE: Rejection = Object.freeze({ rejected: 'policy_unavailable' })
 
 /**
- * Matches the one route of the canonical path. Replies to OPTIONS, to preflights and to requests for documents of the
- * gateway. The request uses one snapshot of the policies.
+ * Finds the route that matches the canonical path and the request. Replies to OPTIONS, to preflights and to requests
+ * for documents of the gateway. The request uses one snapshot of the policies.
  * Reads `method`, `canonical` and `request`. Sets `policyHeaders`, `route` and `params`.
  * @returns the local reply, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
  * `policy_unavailable` (503).

@@ -5,7 +5,7 @@ import type { EventOutcome } from '../../tokens/revocation/event-receiver.ts'
 import type { MatchedContext, RequestContext } from '../request-context.ts'
 import { type LocalReply, sendContinue } from '../send-reply.ts'
 
-/** A slow connection still transfers an 8 KiB token in this time. */
+/** Deadline for the body. Even a slow connection transfers an 8 KiB token in this time. Milliseconds. */
 const BODY_TIMEOUT_MS = 5_000
 const RETRY_AFTER_SECONDS = '5'
 
@@ -58,7 +58,7 @@ function toReply(
 /**
  * Reads the body of a request, with a limit on its size and a deadline. Beyond a limit, the rest of the body is
  * drained. The connection stays open, and the caller decides when to close it.
- * @returns the bytes as Latin-1; `too_large`; `too_slow`, also when the connection closes early.
+ * @returns the bytes as Latin-1; `too_large`; `too_slow`, which includes a connection that closes early.
  */
 function readBody(
   request: IncomingMessage,

@@ -5,8 +5,8 @@ import type { RequestContext } from '../request-context.ts'
 const OVERLOADED: Rejection = { rejected: 'overloaded', retryAfterSeconds: 4 }
 
 /**
- * Rejects requests during overload. One request at a time passes. Otherwise the gateway could reject every request
- * forever.
+ * Rejects requests during overload. The stage always lets one request at a time pass. Otherwise the gateway could
+ * reject every request forever.
  * Reads only `services`. Sets nothing.
  * @returns the rejection `overloaded` (503).
  */

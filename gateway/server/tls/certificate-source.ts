@@ -12,7 +12,7 @@ export type CertificateSource = {
   readonly current: ServerCertificate
   /** Calls `listener` with each certificate that replaces the current one. */
   onChange(listener: (certificate: ServerCertificate) => void): void
-  /** Checks the files now. A timer calls it regularly. */
+  /** Checks the files now. A timer also calls this function regularly. */
   check(): Promise<void>
   close(): void
 }
@@ -59,7 +59,7 @@ export function openCertificateSource(options: {
     logger.info({ event: 'tls_certificate', ...logFields(parsed) }, 'TLS certificate reloaded')
   }
 
-  /** Logs a problem once, not again at each check that finds the same problem. */
+  /** Logs a problem once. Later checks that find the same problem log nothing. */
   function logProblem({
     file,
     fault,

@@ -8,19 +8,19 @@ export type TlsOptions = {
   readonly certificate: CertificateSource
   readonly minVersion: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>
   /**
-   * Whether to request client certificates; a client without one is accepted too. `ca` (PEM) holds the authorities that
-   * client certificates are verified against.
+   * Set if the server requests client certificates. The server also accepts a client without a certificate. `ca` (PEM)
+   * holds the authorities that client certificates are verified against.
    */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
   readonly onHandshakeFailure: (failure: HandshakeFailure) => void
 }
 
-/** A slower client occupies a connection for too long. Milliseconds. */
+/** Limit for the TLS handshake. A slower client would occupy a connection for too long. Milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
 /**
- * How long a client may resume a session without a new exchange of certificates. Node's default, in seconds. Ticket
- * keys are random, stay in this process and expire with the active certificate. In TLS 1.3 a resumed session has its
- * own key exchange, so a leaked ticket key does not decrypt earlier traffic.
+ * Time for which a client may resume a session without a new exchange of certificates: Node's default, in seconds.
+ * Ticket keys are random, stay in this process and expire with the active certificate. In TLS 1.3 a resumed session has
+ * its own key exchange, so a leaked ticket key does not decrypt earlier traffic.
  */
 const SESSION_SECONDS = 300
 /** Only cipher suites with forward secrecy and authenticated encryption: Mozilla's intermediate profile. */
@@ -37,9 +37,9 @@ const CIPHERS = [
 ].join(':')
 
 /**
- * Creates an HTTP/1.1 server over TLS. A new certificate applies to new handshakes; open connections keep the old one.
- * HTTP/2 is not offered. Timeouts and the connection limit are the same as for plain HTTP; the limit counts a
- * connection before its handshake.
+ * Creates an HTTP/1.1 server over TLS. A new certificate applies to new handshakes; open connections keep the old
+ * certificate. HTTP/2 is not offered. Timeouts and the connection limit are the same as for plain HTTP; the connection
+ * limit also counts a connection whose handshake is not complete.
  */
 export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
   const context = (certificate: ServerCertificate): SecureContextOptions => ({
@@ -57,12 +57,13 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     sessionTimeout: SESSION_SECONDS,
-    // Client certificates are verified when a token requires one: most requests do not.
+    // The gateway verifies a client certificate only when a token requires a certificate. Most requests need no
+    // certificate.
     requestCert: tls.clientCertificates !== undefined,
     rejectUnauthorized: false,
   })
   tls.certificate.onChange((certificate) => server.setSecureContext(context(certificate)))
-  // Node treats these errors as invalid requests and would send a response, which no client can read before the
+  // Node would treat these errors as invalid requests and send a response. No client can read a response before the
   // handshake.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (error, socket) => {
@@ -72,7 +73,7 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
   return server
 }
 
-/** Reasons for a failed TLS handshake: a metric label, so the set of values is fixed. */
+/** Reason for a failed TLS handshake. The reason is a metric label, so the set of values is fixed. */
 export type HandshakeFailure =
   | 'timeout'
   | 'aborted'
