@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import { openSecretFiles } from '../platform/config/secret-files.ts'
+import { openSecretFiles, type SecretFiles } from '../platform/config/secret-files.ts'
 import { ConfigError } from '../platform/diagnostics/boot-error.ts'
 import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { createFailureLog, type FailureLog } from '../platform/logging/failure-log.ts'
@@ -177,6 +177,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       tickMs,
     },
     tls,
+    secretFiles,
     logger,
     failures,
   })
@@ -269,6 +270,7 @@ function openRequestPath(
     readonly redis: SharedRedis | undefined
     readonly policies: PolicyHolder
     readonly tls: TlsOptions | undefined
+    readonly secretFiles: SecretFiles
     readonly logger: Logger
     readonly failures: FailureLog
   },
@@ -287,7 +289,8 @@ function openRequestPath(
   })
   const proofs = openProofs({
     shared: redis,
-    nonceSecret: config.dpop.nonceSecret,
+    dpop: config.dpop,
+    secretFiles: parts.secretFiles,
     onAlone: metrics.proofAlone,
     logger,
     failures,

@@ -88,7 +88,12 @@ export type GatewayConfig = {
     readonly negativeTtlMs: number
   }
   /** Secret for the nonces of DPoP proofs; `undefined`: proofs need no nonce. */
-  readonly dpop: { readonly nonceSecret: string | undefined }
+  readonly dpop: {
+    /** Newest first. Undefined: proofs need no nonce. */
+    readonly nonceSecrets: readonly string[] | undefined
+    /** The file of the secrets. Undefined: the secrets do not change. */
+    readonly nonceSecretFile?: string | undefined
+  }
   readonly limits: {
     /** Default limit for request bodies. Routes may override this limit. */
     readonly bodyBytes: number

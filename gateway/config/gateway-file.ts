@@ -178,7 +178,9 @@ export const GatewayFile = Type.Object(
             }),
           ),
           nonceSecretFile: Type.Optional(
-            FilePath('file with the secret for nonces, the same for every replica'),
+            FilePath(
+              'file with the secrets for nonces, one per line, newest first; the same for every replica',
+            ),
           ),
         },
         { description: 'tokens that are bound to a client key: DPoP (RFC 9449)' },

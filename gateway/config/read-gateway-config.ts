@@ -10,7 +10,7 @@ import { readAuthorities } from '../server/tls/read-authorities.ts'
 import { readAssertionKeys } from '../upstream-identity/assertion-key.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import { readGatewayFile, UPSTREAMS_SECTION } from './read-gateway-file.ts'
-import { readClientSecrets, readNonceSecret } from './read-secrets.ts'
+import { readClientSecrets, readNonceSecrets } from './read-secrets.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
 import { validateConfig } from './validate.ts'
@@ -47,7 +47,7 @@ export function readGatewayConfig(options: {
     }),
   )
   const clientSecrets = attempt(() => readClientSecrets(value.issuers))
-  const nonceSecret = attempt(() => readNonceSecret(value.dpop))
+  const nonceSecrets = attempt(() => readNonceSecrets(value.dpop))
   const authorities = new Map<string, string>()
   const addCa = (caFile: string | undefined, setting: string): void => {
     const ca = caFile === undefined ? undefined : attempt(() => readAuthorities(caFile, setting))
@@ -77,7 +77,7 @@ export function readGatewayConfig(options: {
       upstreams: upstreams.value,
       authorities,
       clientSecrets,
-      nonceSecret,
+      nonceSecrets,
     }),
     warnings: [...gateway.warnings, ...upstreams.warnings],
   }

@@ -63,20 +63,26 @@ function unusableClientSecret(
 const MIN_LENGTH = 32
 
 /**
- * Reads the secret for DPoP nonces and trims white space. Every worker and replica needs the same secret, so the
+ * Reads the secrets for DPoP nonces: one per line, newest first, without white space around them. Every worker and replica needs the same secret, so the
  * gateway does not generate one.
  * @returns `undefined` if nonces are not required.
  * @throws {ConfigError} C350 if the secret is missing or too short.
  */
-export function readNonceSecret(dpop: GatewayFile['dpop']): string | undefined {
+export function readNonceSecrets(dpop: GatewayFile['dpop']): readonly string[] | undefined {
   if (dpop?.nonce !== 'required') return undefined
   if (dpop.nonceSecretFile === undefined) throw fail('config/gateway.yaml', 'dpop.nonceSecretFile is missing')
   const shownAs = displayPath(dpop.nonceSecretFile)
   const read = readTextFile(dpop.nonceSecretFile, { shownAs, letter: 'C' })
   if ('problem' in read) throw fail(shownAs, read.problem.message)
-  const secret = read.text.trim()
-  if (secret.length < MIN_LENGTH) throw fail(shownAs, `it must have at least ${MIN_LENGTH} characters`)
-  return secret
+  return parseNonceSecrets(read.text, dpop.nonceSecretFile)
+}
+
+/** @throws {ConfigError} C350 if there is no secret, or if one is too short. */
+export function parseNonceSecrets(text: string, file: string): readonly string[] {
+  const secrets = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+  if (secrets.length === 0 || secrets.some((secret) => secret.length < MIN_LENGTH))
+    throw fail(displayPath(file), `each line must have at least ${MIN_LENGTH} characters`)
+  return secrets
 }
 
 function fail(shownAs: string, why: string): ConfigError {

@@ -22,7 +22,7 @@ export function toGatewayConfig(
     /** Content of each `caFile`, by path. */
     readonly authorities: ReadonlyMap<string, string>
     readonly clientSecrets: ReadonlyMap<string, string>
-    readonly nonceSecret: string | undefined
+    readonly nonceSecrets: readonly string[] | undefined
   },
 ): GatewayConfig {
   const tokenCache = { ...DEFAULTS.tokenCache, ...file.tokenCache }
@@ -71,7 +71,7 @@ export function toGatewayConfig(
       ttlWithoutPushMs: milliseconds(tokenCache.ttlWithoutPush),
       negativeTtlMs: milliseconds(tokenCache.negativeTtl),
     },
-    dpop: { nonceSecret: read.nonceSecret },
+    dpop: { nonceSecrets: read.nonceSecrets, nonceSecretFile: file.dpop?.nonceSecretFile },
     limits: toLimits(file.limits),
     overload: toOverloadLimits(file.overload),
     redis: file.redis,

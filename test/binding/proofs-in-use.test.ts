@@ -106,7 +106,9 @@ t.test(
     // The middle of a minute: no minute boundary falls between a nonce and its proof.
     const now = Math.floor(Date.now() / 60_000) * 60 + 30
     t.intercept(Date, 'now', { value: () => now * 1_000 })
-    const under = await startBound(t, { change: (config) => ({ ...config, dpop: { nonceSecret: SECRET } }) })
+    const under = await startBound(t, {
+      change: (config) => ({ ...config, dpop: { nonceSecrets: [SECRET] } }),
+    })
     const nonces = createNonces(SECRET)
     const bad = {
       none: undefined,

@@ -22,7 +22,7 @@ async function startBoth(t: Test) {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...beforeAuthorizationServer(config, { base, port, serverUrl, gatewaySecret: server.gatewaySecret }),
-      dpop: { nonceSecret: SECRET },
+      dpop: { nonceSecrets: [SECRET] },
     }),
   })
   return { base, server, under, serverUrl }

@@ -8,6 +8,8 @@ export type Nonces = {
    * nonce in the next request.
    */
   ageOf(nonce: unknown, nowSeconds: number): 'current' | 'previous' | undefined
+  /** Replaces the secrets. */
+  replace(secrets: readonly string[]): void
 }
 
 /**
@@ -18,18 +20,19 @@ const PERIOD_SECONDS = 60
 /**
  * Creates nonces without storage: each nonce is an HMAC of the number of its period. Processes with the same secret
  * create the same nonces.
- * @param secret at least 32 bytes.
+ * @param secrets newest first, each at least 32 bytes. The first one creates nonces, and every secret accepts them.
  */
-export function createNonces(secret: string): Nonces {
+export function createNonces(...secrets: readonly string[]): Nonces {
+  let [newest = '', ...older] = secrets
   let made: { readonly period: number; readonly nonce: string } | undefined
 
-  function ofPeriod(period: number): string {
+  function ofPeriod(period: number, secret: string): string {
     return createHmac('sha256', secret).update(`scopegate dpop ${period}`).digest('base64url')
   }
 
   function current(nowSeconds: number): string {
     const period = Math.floor(nowSeconds / PERIOD_SECONDS)
-    if (made?.period !== period) made = { period, nonce: ofPeriod(period) }
+    if (made?.period !== period) made = { period, nonce: ofPeriod(period, newest) }
     return made.nonce
   }
 
@@ -39,8 +42,15 @@ export function createNonces(secret: string): Nonces {
       // The comparison need not take constant time, because a nonce is public. Every client receives the nonce on
       // request.
       if (nonce === current(nowSeconds)) return 'current'
-      const previous = ofPeriod(Math.floor(nowSeconds / PERIOD_SECONDS) - 1)
-      return nonce === previous ? 'previous' : undefined
+      const period = Math.floor(nowSeconds / PERIOD_SECONDS)
+      if (nonce === ofPeriod(period - 1, newest)) return 'previous'
+      return older.some((secret) => [period, period - 1].some((at) => nonce === ofPeriod(at, secret)))
+        ? 'previous'
+        : undefined
+    },
+    replace(changed) {
+      ;[newest = '', ...older] = changed
+      made = undefined
     },
   }
 }

@@ -1,9 +1,12 @@
 import { hash } from 'node:crypto'
 import { type CheckedProof, checkProof, type ProofRequest } from '../../../oauth/dpop/check-proof.ts'
+import type { SecretFiles } from '../../../platform/config/secret-files.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { SharedRedis } from '../../../platform/redis/shared-redis.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
+import type { GatewayConfig } from '../../config/gateway-config.ts'
+import { parseNonceSecrets } from '../../config/read-secrets.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { createSharedUsedProofs } from './shared-used-proofs.ts'
 import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
@@ -69,16 +72,39 @@ export type Proofs = VerifyProofOptions & { readonly used: UsedProofs }
 /** Opens the store of used proofs: in this process or, with Redis, shared by all gateways. */
 export function openProofs(options: {
   readonly shared: SharedRedis | undefined
-  /** Undefined: proofs need no nonce. */
-  readonly nonceSecret: string | undefined
+  readonly dpop: GatewayConfig['dpop']
+  readonly secretFiles: Pick<SecretFiles, 'follow'>
   /** Called for each proof that only this process records, although Redis is configured. */
   readonly onAlone: () => void
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly failures: FailureLog
 }): Proofs {
-  const { shared, nonceSecret } = options
+  const { shared, dpop } = options
   return {
     used: shared === undefined ? createUsedProofs() : createSharedUsedProofs({ ...options, shared }),
-    nonces: nonceSecret === undefined ? undefined : createNonces(nonceSecret),
+    nonces: dpop.nonceSecrets === undefined ? undefined : openNonces(dpop.nonceSecrets, options),
   }
+}
+
+/** Creates nonces whose secrets follow their file. */
+function openNonces(
+  initial: readonly string[],
+  options: { readonly dpop: GatewayConfig['dpop']; readonly secretFiles: Pick<SecretFiles, 'follow'> },
+): Nonces {
+  const nonces = createNonces(...initial)
+  const file = options.dpop.nonceSecretFile
+  if (file === undefined) return nonces
+  let active = initial.join('\n')
+  options.secretFiles.follow({
+    setting: 'dpop.nonceSecretFile',
+    file,
+    apply(text) {
+      const secrets = parseNonceSecrets(text, file)
+      if (secrets.join('\n') === active) return undefined
+      active = secrets.join('\n')
+      nonces.replace(secrets)
+      return { accepted: secrets.length }
+    },
+  })
+  return nonces
 }
