@@ -24,7 +24,10 @@ export async function openSimulationPolicies(
     const set = await openOrReport(findFolders(given, terminal), given, terminal)
     return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
   }
-  const other = ['config', 'policies'].find((name) => given.has(name))
+  // `routes` selects the routes of a source of a running gateway.
+  const other = ['config', 'policies', ...(verb === 'routes' ? [] : ['source'])].find((name) =>
+    given.has(name),
+  )
   if (other !== undefined) throw usageError(verb, `use either --url or --${other}`)
   return fetchLivePolicies(url)
 }

@@ -102,7 +102,7 @@ t.test('routes and explain show the source of a route', async (t) => {
   })
 })
 
-t.test('diff compares the sources of a revision with those of the working folder', async (t) => {
+t.test('diff compares the sources of a revision with the sources of the working folder', async (t) => {
   const dir = aFolder(t, VALID)
   const git = (...args: readonly string[]) =>
     execFileSync(

@@ -12,6 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { fetchLivePolicies } from '../../cli/live-policies.ts'
+import { simulate } from '../../cli/simulate/simulate.ts'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
 import type { PolicySource } from '../../policy-engine/load/source-permissions.ts'
 import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
@@ -137,7 +139,7 @@ t.test('a source without a valid version responds 503 for its prefixes only', as
   t.equal((await send(`${under.gateway.url}/api/billing/7`, { method: 'DELETE' })).status, 503)
   t.equal(await statusOf(under, '/api/billing-admin'), 404)
   t.equal(await statusOf(under, '/api/courses/7'), 200)
-  t.equal(under.upstream.requests.length, 1)
+  t.equal(under.upstream.requests.length, 1, 'only the request for the other source')
   t.match(JSON.parse(await textOf(under, '/policies')), {
     sources: [
       { name: 'courses', owner: 'team-courses', state: 'valid', version: /^\w{64}$/ },
@@ -145,6 +147,20 @@ t.test('a source without a valid version responds 503 for its prefixes only', as
     ],
     unavailable: [{ source: 'billing', prefix: '/api/billing', excludedPrefixes: [] }],
   })
+  const live = await fetchLivePolicies(under.gateway.managementUrl)
+  for (const [method, path] of [
+    ['GET', '/api/billing'],
+    ['OPTIONS', '/api/billing/7'],
+    ['TRACE', '/api/billing/7'],
+    ['GET', '/api/billing-admin'],
+    ['GET', '/api/courses/7'],
+    ['POST', '/api/courses/7'],
+  ] as const) {
+    const request = { method, target: path, headers: [], claims: undefined, isCompleted: false }
+    const predicted = simulate(request, live, Date.now() / 1_000).response?.status ?? 200
+    const bytes = await under.raw(`${method} ${path} HTTP/1.1\r\nhost: api.test\r\nconnection: close\r\n\r\n`)
+    t.match(bytes, new RegExp(`^HTTP/1.1 ${predicted} `), `${method} ${path}: the simulation agrees`)
+  }
   folders.write('billing', BILLING)
   t.match(await under.gateway.reload('signal'), { result: 'applied' })
   t.equal(await statusOf(under, '/api/billing/7'), 200)

@@ -25,8 +25,8 @@ export type Change = {
   /** Path template of the affected requests. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Status of requests without a route, before or now: 404 or 405. */
-  readonly statuses: readonly (404 | 405)[]
+  /** Status of requests without a route, before or now: 404, 405, or 503 without valid policies of the source. */
+  readonly statuses: readonly (404 | 405 | 503)[]
   /** `widened`: a denied request is now allowed. `narrowed`: an allowed request is now denied. */
   readonly widened: boolean
   readonly narrowed: boolean
@@ -45,7 +45,7 @@ type Group = {
   -readonly [key in keyof Omit<Change, 'methods' | 'statuses' | 'details' | 'partly'>]: Change[key]
 } & {
   readonly methods: Set<string>
-  readonly statuses: Set<404 | 405>
+  readonly statuses: Set<404 | 405 | 503>
   readonly details: Map<string, Detail>
   readonly outcomes: Set<string>
 }
@@ -121,7 +121,7 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
   function compareFound(before: Found, after: Found, request: RepresentativeRequest) {
     if (before.kind !== 'route' || after.kind !== 'route') {
       const missing = before.kind !== 'route' ? before : after
-      const status = missing.kind === 'method_not_allowed' ? (405 as const) : (404 as const)
+      const status = STATUSES[missing.kind === 'route' ? 'not_found' : missing.kind]
       return { status, details: [], gains: false, loses: false }
     }
     const difference = compareRoutes(before, after, request, (path) => {
@@ -137,6 +137,8 @@ export function comparePolicies(old: DiffSide, now: DiffSide): PolicyDiff {
     return details.length === 0 ? undefined : { ...difference, details, status: undefined }
   }
 }
+
+const STATUSES = { not_found: 404, method_not_allowed: 405, unavailable: 503 } as const
 
 type Found = ReturnType<CompiledPolicies['match']>
 
