@@ -13,7 +13,7 @@ export type GatewayOptions = {
   readonly assertionKey?: string | undefined
   /** Initial policies. Default: read them from the disk. */
   readonly policies?: PolicySources | undefined
-  /** Last valid versions of the policy sources, for a worker that reads the policies itself. */
+  /** Last valid versions of the policy sources, for a worker that reads the policies from the disk. */
   readonly validVersions?: ValidVersions | undefined
   /** Resolves the addresses of upstreams. Default: the resolver of the system. */
   readonly resolve?: ResolveName | undefined

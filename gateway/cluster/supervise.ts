@@ -26,8 +26,8 @@ export type SupervisedGateway = Gateway & {
 }
 
 /**
- * Runs several workers that share the public port. This process accepts connections and hands each one to the next
- * worker, so an exiting worker loses no connection. This process also serves the management port for all workers.
+ * Runs several workers that share the public port. This process accepts connections and hands each connection to the
+ * next worker, so an exiting worker loses no connection. This process also serves the management port for all workers.
  * @returns the gateway. If the first worker fails to start, returns the exit of this worker, which has logged the
  * reason.
  * @throws {BootError} when the management address is not available.

@@ -26,7 +26,7 @@ export type WorkerInit = {
   readonly assertionKey: string | undefined
   /** Active policies of the other workers; undefined: the worker reads the policies of its own configuration. */
   readonly policies: PolicySources | undefined
-  /** Last valid versions of the policy sources, for a worker that reads the policies itself. */
+  /** Last valid versions of the policy sources, for a worker that reads the policies from the disk. */
   readonly validVersions: ValidVersions
 }
 

@@ -58,7 +58,7 @@ export class WorkerPool {
   }
 
   /**
-   * Starts the first worker, and the others after the first one serves requests.
+   * Starts the first worker. Starts the other workers when the first worker serves requests.
    * @returns the public address. If the first worker fails to start, returns the exit of this worker, which has logged
    * the reason.
    */

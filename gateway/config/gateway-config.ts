@@ -42,11 +42,14 @@ export type GatewayConfig = {
   /** Number of processes that serve requests. 1: this process only. */
   readonly workers: number
   readonly drain: DrainConfig
-  /** The folder of all policies. Empty with `policySources`. */
+  /** The folder of all policies. An empty string if `policySources` is set. */
   readonly policiesDir: string
   /** Folders with owners and permissions. Empty: `policiesDir` contains all policies. */
   readonly policySources: readonly PolicySource[]
-  /** Effect of a policy source that is not valid: only on its own routes, or on the start or reload as a whole. */
+  /**
+   * Effect of an invalid policy source. `keep`: only the routes of this source are affected. `fail`: the start or the
+   * reload fails.
+   */
   readonly onInvalidPolicy: 'keep' | 'fail'
   /** `watch`: the gateway reloads changed policies automatically. `manual`: the gateway reloads policies on request. */
   readonly policyReload: 'watch' | 'manual'

@@ -5,7 +5,7 @@ import { GatewayFile } from './gateway-file.ts'
 /** Section of the environment variables that override config/upstreams.yaml. */
 export const UPSTREAMS_SECTION = 'UPSTREAMS'
 
-/** The folder of the policies without `policies` and `policySources`, relative to the file. */
+/** The default folder of the policies, relative to the file. Used if neither `policies` nor `policySources` is set. */
 const DEFAULT_POLICIES = '../policies'
 
 /** Values of keys that config/gateway.yaml may omit. Paths are relative to the file. */

@@ -31,8 +31,8 @@ function readClientSecret(file: string, index: number): string {
 }
 
 /**
- * Returns the first line with text, without white space around it.
- * @throws {ConfigError} C302 if the text has no such line.
+ * Returns the first line that is not blank, without leading and trailing white space.
+ * @throws {ConfigError} C302 if all lines are blank.
  */
 export function parseClientSecret(
   text: string,

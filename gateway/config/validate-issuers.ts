@@ -208,7 +208,7 @@ function findInvalidDelay({ jwt, revocations }: IssuerEntry, file: GatewayFile):
 
 /**
  * Reports C346 for security events that cannot be verified, do not match the subjects of the tokens, or reach only one
- * of several workers.
+ * worker although there are several workers.
  */
 export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   return file.issuers.flatMap(({ jwt, securityEvents }, index) => {

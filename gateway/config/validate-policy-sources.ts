@@ -7,10 +7,10 @@ import type { PolicySource } from '../../policy-engine/load/source-permissions.t
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
-/** Names of built-in routes begin with these words. */
+/** Names that policy sources must not use, because the names of built-in routes begin with these words. */
 const RESERVED_NAMES: readonly string[] = ['scopegate', 'authorization-server']
 
-/** Converts validated entries. */
+/** Converts validated entries of `policySources`. */
 export function toPolicySources(file: GatewayFile): readonly PolicySource[] {
   return (file.policySources ?? []).map(({ name, folder, owner, permissions }) =>
     Object.freeze({
@@ -30,9 +30,9 @@ export function toPolicySources(file: GatewayFile): readonly PolicySource[] {
 /**
  * Reports problems of `policySources`:
  * - C360: settings that exclude each other
- * - C361: a path prefix that is not valid or reserved by Scopegate
- * - C362: a path prefix of two sources
- * - C363: a name or folder of two sources, a folder inside another one, or a reserved name
+ * - C361: a path prefix that is invalid, or that Scopegate reserves
+ * - C362: a path prefix that two sources share
+ * - C363: a name or folder that two sources share, a folder inside the folder of another source, or a reserved name
  * - C364: an unknown upstream
  */
 export function findUnusableSources(
@@ -105,7 +105,7 @@ export function findUnusableSources(
         )
         continue
       }
-      // Some upstreams ignore case, so prefixes that differ only in case are the same.
+      // Some upstreams ignore case, so prefixes that differ only in case count as equal.
       const key = prefix.toLowerCase()
       const other = prefixes.get(key)
       if (other === undefined) prefixes.set(key, { source: name, prefix })
@@ -135,7 +135,7 @@ export function findUnusableSources(
   return found
 }
 
-/** `parseMount()` describes a mount. */
+/** Adapts a message of `parseMount()`, which mentions a mount, to a path prefix. */
 function explain(problem: string): string {
   return problem.replace('a mount must', 'it must')
 }

@@ -36,7 +36,7 @@ const ANY_SEGMENT = '0-any-0'
 
 /**
  * Builds `/openapi.json` from the operations that upstreams describe and the access rules of the policies. The policies
- * take precedence: operations without a route are omitted, and routes without a description get a short one.
+ * take precedence: operations without a route are omitted, and routes without a description get a short description.
  * Source: OpenAPI 3.1. Pure.
  */
 export function buildOpenapi(options: OpenapiOptions): JsonObject {

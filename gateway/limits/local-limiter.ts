@@ -14,10 +14,10 @@ type Account = { fullAtMs: number }
 const SLACK = 0.01
 
 /**
- * Rate limiter of this process. It uses the generic cell rate algorithm (GCRA). The full allowance is `per`. Each
- * request uses one interval of the allowance, and elapsed time restores the allowance evenly. The limiter stores one
- * number for each key, and at most `maxEntries` keys. The limiter evicts the least recently used key. The next request
- * of an evicted key starts with the full allowance.
+ * Rate limiter of this process. The limiter uses the generic cell rate algorithm (GCRA). The full allowance is `per`.
+ * Each request uses one interval of the allowance, and elapsed time restores the allowance evenly. The limiter stores
+ * one number for each key, and at most `maxEntries` keys. The limiter evicts the least recently used key. The next
+ * request of an evicted key starts with the full allowance.
  */
 export class LocalLimiter {
   readonly #maxEntries: number

@@ -3,7 +3,7 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { abbreviateAudience } from './abbreviate-audience.ts'
 import type { Decision } from './decision.ts'
 
-/** Data of one access log line. It excludes query, token and cookies. */
+/** Data of one access log line, without query, token and cookies. */
 export type AccessEntry = {
   readonly timeMs: number
   readonly requestId: string

@@ -188,7 +188,7 @@ export function createRevocationMeter(
 ): RevocationMeter {
   new Gauge({
     name: 'scopegate_revocation_channel_up',
-    aggregator: 'min', // 0 while the channel is down in one worker
+    aggregator: 'min', // 0 while the channel is down in at least one worker
     help: '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
     labelNames: ['issuer'],
     registers,

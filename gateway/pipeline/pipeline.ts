@@ -34,11 +34,11 @@ type StageResult = Rejection | LocalReply | undefined
 type Stage = (context: RequestContext) => StageResult | Promise<StageResult>
 
 /**
- * The life of a request. Each stage is one file, which states the fields of the context that the stage reads and sets.
- * The parameter type of a stage requires the fields that earlier stages have set. Only the order of this list
- * guarantees that these fields are set, so the list has one type assertion. A stage returns immediately for a kind of
- * route to which the stage does not apply. `policy-engine/decide/decide.ts` calls the same functions in the same order
- * for the command line.
+ * The stages of a request, in order. Each stage is one file, which states the fields of the context that the stage
+ * reads and sets. The parameter type of a stage requires the fields that earlier stages have set. Only the order of
+ * this list guarantees that these fields are set, so the list has one type assertion. A stage returns immediately for a
+ * kind of route to which the stage does not apply. `policy-engine/decide/decide.ts` calls the same functions in the
+ * same order for the command line.
  */
 const STAGES = [
   canonicalize,

@@ -27,7 +27,7 @@ export function createResponder(
     send(context, rejectionReply(context, rejection), isSuspicious(rejection))
   }
 
-  /** Counts and logs an exception. A failure here must not prevent the response. */
+  /** Counts and logs an exception. A failure in this function must not prevent the response. */
   function reportFailure(requestId: string, error: unknown): void {
     try {
       options.onBroken()

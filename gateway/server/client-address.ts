@@ -1,7 +1,10 @@
 import { BlockList, isIP } from 'node:net'
 import { parseCidr } from '../../platform/diagnostics/schema/value-formats.ts'
 
-/** The one header that the gateway reads from trusted proxies. A client could set any other header. */
+/**
+ * The only header from which the gateway reads client addresses. Trusted proxies set this header. A client could set
+ * any other header.
+ */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 
 const IPV4_WITH_PORT = /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/
@@ -36,8 +39,8 @@ export function clientAddress(
 }
 
 /**
- * Reads `for=192.0.2.43;proto=http` or `for="[2001:db8::17]:4711"`; returns '' if the number of `for` parameters is not
- * one.
+ * Reads `for=192.0.2.43;proto=http` or `for="[2001:db8::17]:4711"`; returns '' unless there is exactly one `for`
+ * parameter.
  */
 function readFor(element: string): string {
   const found = element.split(';').flatMap((pair) => {

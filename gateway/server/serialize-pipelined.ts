@@ -14,8 +14,8 @@ const stopped = new WeakSet<Socket>()
 
 /**
  * Starts a request after all earlier requests on its connection have a response. Otherwise a later write request could
- * overtake an earlier one. If the client or the gateway closes the connection first, the request never starts, because
- * its response could not be delivered.
+ * overtake an earlier write request. If the client or the gateway closes the connection first, the request never
+ * starts, because its response could not be delivered.
  * Source: RFC 9112 sections 9.3.2 and 9.6.
  */
 export function serializePipelined(
@@ -53,7 +53,10 @@ export function serializePipelined(
   })
 }
 
-/** Returns the last waiting response of a connection whose request was received completely; undefined without one. */
+/**
+ * Returns the last waiting response of a connection whose request was received completely; undefined if there is no
+ * such response.
+ */
 export function lastCompleteWaiting(socket: Socket): ServerResponse | undefined {
   return waiting.get(socket)?.findLast(({ req }) => req.complete)
 }

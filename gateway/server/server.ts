@@ -41,8 +41,8 @@ const HEAD_TIMEOUT_MS = 10_000
  */
 const REQUEST_TIMEOUT_MS = 60_000
 /**
- * Idle timeout of a connection. It is longer than the usual 60 s of load balancers, so that a load balancer closes an
- * idle connection first. Milliseconds.
+ * Idle timeout of a connection. The timeout is longer than the usual 60 s of load balancers, so that a load balancer
+ * closes an idle connection first. Milliseconds.
  */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500

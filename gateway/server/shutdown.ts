@@ -67,8 +67,8 @@ export async function shutdown(
 const CLOSING_HANDSHAKE_MS = 4_000
 
 /**
- * Returns the time for which event streams and WebSockets stay open. It is most of the grace period, because many of
- * them end by themselves.
+ * Returns the time for which event streams and WebSockets stay open. This time is most of the grace period, because
+ * many streams and WebSockets end by themselves.
  */
 function streamGraceMs(graceMs: number): number {
   return Math.max(graceMs - CLOSING_HANDSHAKE_MS, graceMs / 2)

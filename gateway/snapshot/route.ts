@@ -31,13 +31,13 @@ export type ApiRoute = Common &
     readonly forwardsCredentials: boolean
     /** Whether a GET request may open a WebSocket. */
     readonly websocket: boolean
-    /** Signs an assertion about the caller, if the policy requires one. */
+    /** Signs an assertion about the caller, if the policy requires an assertion. */
     readonly assert: CreateAssertion | undefined
   }
 
 /**
- * A route of the bundled authorization server. It skips the token stages, because that server validates its own
- * credentials.
+ * A route of the bundled authorization server. Requests to this route skip the token stages, because the authorization
+ * server validates its own credentials.
  */
 export type AuthorizationServerRoute = Common & {
   readonly kind: 'authorization_server'
@@ -51,7 +51,7 @@ export type AuthorizationServerRoute = Common & {
 
 export type DocumentRoute = Common & { readonly kind: 'document'; readonly document: GatewayDocument }
 
-/** The paths of a policy source without valid policies. The response is 503. */
+/** The paths of a policy source without valid policies. The response to requests for these paths is 503. */
 export type UnavailableSourceRoute = Common &
   UnavailableRoute & { readonly kind: 'unavailable'; readonly source: string }
 

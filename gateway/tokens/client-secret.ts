@@ -1,23 +1,23 @@
 import type { SecretFiles } from '../../platform/config/secret-files.ts'
 import { parseClientSecret } from '../config/read-secrets.ts'
 
-/** The client secret of the gateway at an issuer, which follows its file. */
+/** The client secret of the gateway at an issuer. The secret changes when its file changes. */
 export type ClientSecret = {
   readonly current: string
   /**
    * Reads the file now. Call this after the issuer has rejected the secret.
    * @param rejected the secret that the issuer rejected.
-   * @returns whether the current secret is another one.
+   * @returns whether the current secret differs from `rejected`.
    */
   refresh(rejected: string): Promise<boolean>
 }
 
-/** Follows the file of a client secret. Its first line is the secret. */
+/** Watches the file of a client secret. The first line of the file is the secret. */
 export function followClientSecret(options: {
   readonly file: string
   /** Position of the issuer in `issuers`. */
   readonly index: number
-  /** The secret at the start. */
+  /** The secret at the start of the process. */
   readonly secret: string
   readonly files: Pick<SecretFiles, 'follow'>
 }): ClientSecret {

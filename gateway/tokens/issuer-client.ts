@@ -27,7 +27,7 @@ export type IssuerClientOptions = {
   readonly dataDir: string | undefined
   readonly clock: Clock
   readonly random: () => number
-  /** The client secret, which follows its file. Undefined: the secret does not change. */
+  /** The client secret from a file, which changes when the file changes. Undefined: the secret does not change. */
   readonly followedSecret?: ClientSecret | undefined
   /** The cache that gateways share. Undefined: each gateway introspects for itself. */
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined

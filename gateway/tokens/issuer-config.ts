@@ -24,7 +24,7 @@ export type JwtConfig = {
 export type IntrospectionConfig = {
   readonly endpoint: string
   readonly clientId: string
-  /** The secret at the start. */
+  /** The secret at the start of the process. */
   readonly clientSecret: string
   /** The file of the secret. Undefined: the secret does not change. */
   readonly clientSecretFile?: string | undefined

@@ -81,7 +81,7 @@ export async function openTokens(
   }
 }
 
-/** Returns the client secrets that follow a file, by issuer. */
+/** Returns the client secrets that change when their files change, by issuer. */
 function followClientSecrets(
   issuers: GatewayConfig['issuers'],
   files: Pick<SecretFiles, 'follow'>,

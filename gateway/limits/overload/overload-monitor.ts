@@ -17,7 +17,9 @@ type OverloadMonitorOptions = {
   readonly logger: Logger
 }
 
-/** Interval between two readings. It is short, because the heap of a small process can fill within one second. */
+/**
+ * Interval between two readings. The interval is short, because the heap of a small process can fill within one second.
+ */
 const READ_EVERY_MS = 100
 /** Readings between two forced garbage collections (2 s) while container memory is low. */
 const COLLECT_EVERY_READINGS = 20

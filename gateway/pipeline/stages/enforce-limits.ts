@@ -27,7 +27,7 @@ export function enforceLimits(
   if (rateLimit === undefined) return undefined
   const state = services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress))
   return state instanceof Promise
-    ? // The client may have closed the connection before the promise resolves. The metric does not count such a request.
+    ? // The client may have closed the connection before the promise resolves. The metric excludes this request.
       state.then((known) =>
         context.response.destroyed ? undefined : applyRateLimit(context, rateLimit, known),
       )

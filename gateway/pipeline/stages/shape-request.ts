@@ -12,7 +12,7 @@ export function shapeRequest(context: ForwardableContext): undefined {
   const { headers } = context.canonical
   const api = route.kind === 'api' ? route : undefined
   const edit = api?.requestHeaders
-  // Edits a copy: the conditions of a WebSocket session read the original headers again later.
+  // Edits a copy: the conditions of a WebSocket session need the original headers for later checks.
   const shaped = edit === undefined ? headers.endToEnd : editHeaders(headers.endToEnd, edit)
   if (api === undefined || api.forwardsCredentials) {
     if (headers.authorization !== undefined) shaped.push('authorization', headers.authorization)

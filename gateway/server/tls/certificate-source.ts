@@ -10,7 +10,7 @@ import { parseCertificate, type ServerCertificate } from './parse-certificate.ts
 
 export type CertificateSource = {
   readonly current: ServerCertificate
-  /** Calls `listener` with each certificate that replaces the current one. */
+  /** Calls `listener` with each certificate that replaces the current certificate. */
   onChange(listener: (certificate: ServerCertificate) => void): void
   /** Checks the files now. A timer also calls this function regularly. */
   check(): Promise<void>

@@ -8,7 +8,7 @@ import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 /**
  * Reads the CA certificates for connections to an upstream or an issuer, in PEM.
  * @param setting the setting that names the file, for the error message.
- * @throws {ConfigError} C322 when the file contains no certificate, or an unreadable one.
+ * @throws {ConfigError} C322 when the file contains no certificate, or an unreadable certificate.
  */
 export function readAuthorities(file: string, setting: string): string {
   const shownAs = displayPath(file)

@@ -37,8 +37,8 @@ export type CheckedPolicies = {
 export type InvalidPolicies = { readonly hash: string; readonly problems: readonly Diagnostic[] }
 
 /**
- * Validates all policies together. Without policy sources, or with `onInvalidPolicy: fail`, one error makes all policies
- * invalid. Otherwise an error affects only its own source. Pure.
+ * Validates all policies together. Without policy sources, or with `onInvalidPolicy: fail`, one error makes all
+ * policies invalid. Otherwise an error affects only the source that contains the error. Pure.
  */
 export function* checkSources(
   sources: PolicySources,
@@ -77,7 +77,7 @@ export function* checkSources(
           unavailable: [],
         }
       : yield* loadPolicySourcesSliced(sources.sources, config.policySources, options)
-  // The errors of a source do not affect the other sources, unless the configuration says so.
+  // With `onInvalidPolicy: keep`, the errors of a source do not affect the other sources.
   const isTolerated = sources.sources !== undefined && config.onInvalidPolicy === 'keep'
   found.push(...policies.diagnostics.filter(({ severity }) => !isTolerated || severity !== 'error'))
   if (catalogue !== undefined)

@@ -43,7 +43,7 @@ export type PolicyReloader = {
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /** The active policies, which new workers start with. */
   readonly active: PolicySources
-  /** Checks for `/readyz?verbose`. They never make the gateway not ready. */
+  /** Checks for `/readyz?verbose`. These checks never make the gateway not ready. */
   checks(): readonly ReadinessCheck[]
 }
 

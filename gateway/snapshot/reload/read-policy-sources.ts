@@ -55,7 +55,7 @@ export async function readPolicySources(locations: PolicyLocations): Promise<Pol
 
 const NO_FILES: PolicyFolder = { folder: { names: [] }, files: [] }
 
-/** Reads one source after another, because the limits of a source bound the memory of one read. */
+/** Reads one source after another. The limits of one source then also limit the memory of the reads. */
 async function readSources(
   sources: readonly Pick<PolicySource, 'name' | 'folder'>[],
 ): Promise<readonly SourceFiles[]> {

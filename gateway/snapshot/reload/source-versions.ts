@@ -18,26 +18,32 @@ import { hashOfFolder } from './read-policy-sources.ts'
 /** The last valid version of each policy source, by name. Plain data that processes can send to each other. */
 export type ValidVersions = readonly { readonly name: string; readonly version: PolicyFolder }[]
 
-/** Keeps the last valid version of each policy source, in memory and in `dataDir`. */
+/** Store of the last valid version of each policy source, in memory and in `dataDir`. */
 export type SourceVersions = {
   /** Adds the last valid versions to the files on the disk. Never rejects. */
   attach(sources: PolicySources): Promise<PolicySources>
-  /** Keeps the versions of all sources whose files on the disk are valid. Never rejects. */
+  /** Stores the versions of all sources whose files on the disk are valid. Never rejects. */
   keep(sources: PolicySources, states: readonly SourceState[]): Promise<void>
   /** The versions that a new worker starts with. */
   readonly all: ValidVersions
 }
 
 const FORMAT = 1
-/** Maximum size of a file: JSON needs at most 6 bytes for a character of UTF-16, and the names of files. Bytes. */
+/**
+ * Maximum size of a file with a version. JSON needs at most 6 bytes for a UTF-16 character. The names of the files need
+ * additional space. Bytes.
+ */
 const MAX_BYTES = SOURCE_LIMITS.characters * 6 + SOURCE_LIMITS.files * 1_024
-/** Write permission of group and others. Another user with write permission could insert policies. */
+/**
+ * Mode bits for the write permission of the group and of other users. Another user with write permission could insert
+ * policies.
+ */
 const OTHERS_MAY_WRITE = 0o022
 
 /**
  * Opens the versions. A version from `dataDir` passes all checks of policies again before the gateway uses it.
  * @param options.dataDir undefined: the versions do not survive a restart.
- * @param options.known versions of another process. They replace the versions in `dataDir`.
+ * @param options.known versions of another process. These versions replace the versions in `dataDir`.
  */
 export function openSourceVersions({
   dataDir,
@@ -87,10 +93,10 @@ export function openSourceVersions({
       const changed = (read.sources ?? []).filter(({ name, current }) => {
         const earlier = versions.get(name)
         if (!valid.has(name)) return false
-        // The write is repeated after each check of the files until it succeeds.
+        // After a failed write, the store tries again at each check of the files until a write succeeds.
         return unsaved.has(name) || earlier === undefined || hashOfFolder(earlier) !== hashOfFolder(current)
       })
-      // A reload can follow before the versions are on the disk.
+      // Memory is updated before the disk, because another reload can begin before the write to the disk is complete.
       for (const { name, current } of changed) versions.set(name, current)
       for (const { name, current } of changed) await store(name, current)
     },
@@ -105,7 +111,7 @@ function fileOf(dataDir: string, name: string): string {
   return join(dataDir, `policy-source-${name}.json`)
 }
 
-/** Writes atomically. Only the owner has access. */
+/** Writes a file atomically. Only the owner has access to the file. */
 async function writeVersion(file: string, name: string, { files }: PolicyFolder): Promise<void> {
   makeFolder(dirname(file))
   const draft = `${file}.${randomUUID()}`

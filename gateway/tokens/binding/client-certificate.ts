@@ -42,7 +42,7 @@ export type CertificateHeader = {
 
 /**
  * Reads the client certificate from the header of a trusted proxy.
- * @returns undefined unless the request has exactly one such header with one valid certificate.
+ * @returns undefined unless the request contains this header exactly once, with one valid certificate.
  */
 export function readCertificateHeader(
   values: readonly string[],

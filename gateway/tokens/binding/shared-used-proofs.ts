@@ -21,7 +21,7 @@ const KEY_PREFIX = 'scopegate:dpop:'
  */
 const CLOCKS_DIFFER_MS = 60_000
 /**
- * Maximum wait for Redis. Other uses of Redis wait only 75 ms, because without Redis they are only less accurate.
+ * Maximum wait for Redis. Other uses of Redis wait only 75 ms, because these uses are only less accurate without Redis.
  * Without Redis, proofs are protected against replays only within one process, so this wait is longer. A retry would
  * not help, because Redis processes the commands of a connection in order. Milliseconds.
  */
@@ -34,9 +34,9 @@ const NOT_STORED = {
 
 /**
  * Creates a store that records used proofs in Redis, for all gateways, and in this process. While Redis is unavailable,
- * each process accepts a proof that it has not seen itself. Without a connection, Redis counts as unavailable. If a
- * response is late, Redis counts as unavailable until that response arrives. After an error reply from Redis, only this
- * process records the proof. The next proof goes to Redis again.
+ * each process accepts a proof that this process has not yet seen. Without a connection, Redis counts as unavailable.
+ * If a response is late, Redis counts as unavailable until that response arrives. After an error reply from Redis, only
+ * this process records the proof. The next proof goes to Redis again.
  */
 export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedProofs {
   const { shared, onAlone, logger, failures, timeoutMs = REDIS_TIMEOUT_MS } = options

@@ -12,7 +12,7 @@ export type SharedCacheOptions = {
   readonly shared: SharedRedis
   /** Identifies the issuer's configuration. */
   readonly id: string
-  /** Returns a secret that only the gateways and the issuer have. It may change. */
+  /** Returns a secret that only the gateways and the issuer have. The secret may change. */
   readonly secret: () => string
   /** Converts a response to a token status. Throws when the response is not valid. */
   readonly read: (response: unknown, claims: NamedClaims) => TokenStatus

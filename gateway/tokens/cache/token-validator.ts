@@ -112,8 +112,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   function startOver(): void {
     starts += 1
     startedOverAtMs = tickMs()
-    // Calls after this one start a new lookup. Calls that already wait still get the result of the lookup that they
-    // wait for.
+    // Later calls start a new lookup. Calls that already wait still get the result of the earlier lookup.
     flights.clear()
   }
 
@@ -221,8 +220,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       }
       const kind = tokenKind(token)
       options.observe.miss(kind)
-      // Two calls share a lookup only if both read the same claims. The claims differ only just after a reload of the
-      // policies.
+      // Two calls share a lookup only if both read the same claims. The claims can differ only for a short time after a
+      // reload of the policies.
       const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
       const earlier = findStale(key, names)
       if (earlier !== undefined && tickMs() < earlier.retryAtMs) return useStale(earlier.status)

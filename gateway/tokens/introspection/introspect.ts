@@ -55,7 +55,7 @@ export type IntrospectionOptions = IntrospectionClientOptions & {
 export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason' | 'close'> & {
   /**
    * Returns the issuer's result, or a recent result from another gateway. If the issuer cannot respond, returns the
-   * earlier status. An earlier status of this process takes precedence over one from another gateway.
+   * earlier status. An earlier status of this process takes precedence over a status from another gateway.
    * @param sinceClearMs time since the last revocation gap. Default: there was no gap.
    * @param names claims that policies use. Default: none.
    * @param earlier the earlier status of the token. Default: none.

@@ -73,8 +73,8 @@ const REQUESTS_REJECTED = {
 const CREDENTIALS_REJECTED = 'the issuer rejects the client credentials of the gateway'
 
 /**
- * Creates a client that introspects tokens within a deadline and with limited concurrency. It rejects calls while the
- * queue is full or the circuit of the issuer is open.
+ * Creates a client that introspects tokens within a deadline and with limited concurrency. The client rejects calls
+ * while the queue is full or the circuit of the issuer is open.
  * Source: RFC 7662 section 2, RFC 9701 for signed responses.
  */
 export function createIntrospectionClient(options: IntrospectionClientOptions): IntrospectionClient {

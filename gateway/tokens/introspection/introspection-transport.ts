@@ -10,7 +10,9 @@ export type IntrospectionTransportOptions = {
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string
-  /** The secret, which replaces `clientSecret` when its file changes. Undefined: the secret does not change. */
+  /**
+   * The secret from a file, which replaces `clientSecret` when the file changes. Undefined: the secret does not change.
+   */
   readonly followedSecret?: ClientSecret | undefined
   /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
@@ -22,7 +24,8 @@ export type IntrospectionTransportOptions = {
 
 export type IntrospectionTransport = {
   /**
-   * Returns the body of the issuer's response. Cost: one HTTP request, or two if the connection fails.
+   * Returns the body of the issuer's response. Cost: one HTTP request, or more if the connection fails or the secret
+   * has changed.
    * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE. If the
    * signal aborts, throws the reason of the signal.
    */
@@ -62,7 +65,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     try {
       return await sendForm(`token=${encodeURIComponent(token)}&${form}`, signal)
     } catch (error) {
-      // The secret of the gateway may have changed a moment ago.
+      // The file of the secret may have changed just before the request.
       if (!isCredentialsError(error) || !(await options.followedSecret?.refresh(secret))) throw error
     }
     credentials = toCredentials(currentSecret())

@@ -11,7 +11,7 @@ export type IssuerKeysMeter = {
   dropped(reason: DropReason): void
 }
 
-/** Time and timers. Tests control both. */
+/** Clocks and timers, which tests replace. */
 export type Clock = {
   /** Monotonic. Milliseconds. */
   tickMs(): number

@@ -18,5 +18,8 @@ export type JwtRules = {
   readonly clockToleranceSeconds: number
 }
 
-/** Required `typ`. `at+jwt`: RFC 9068. `JWT`: for issuers without that profile. `any`: `typ` may also be missing. */
+/**
+ * Required `typ`. `at+jwt`: RFC 9068. `JWT`: for issuers without the profile of RFC 9068. `any`: `typ` may also be
+ * missing.
+ */
 export type TokenTypeRule = 'at+jwt' | 'JWT' | 'any'

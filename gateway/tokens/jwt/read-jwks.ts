@@ -8,7 +8,7 @@ import { isRecord } from '../../../platform/diagnostics/record.ts'
  */
 export type DropReason = 'not_a_key' | KeyFault | 'duplicate_kid' | 'too_many'
 
-/** The usable keys of an issuer's key set, and the dropped ones. */
+/** The usable keys of an issuer's key set, and the dropped keys. */
 export type KeySet = {
   readonly keys: readonly VerificationKey[]
   readonly dropped: readonly DroppedKey[]

@@ -14,7 +14,9 @@ export type RevocationsOptions = {
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
-  /** The secret, which replaces `clientSecret` when its file changes. Undefined: the secret does not change. */
+  /**
+   * The secret from a file, which replaces `clientSecret` when the file changes. Undefined: the secret does not change.
+   */
   readonly followedSecret?: ClientSecret | undefined
   readonly onRevoked: (revocation: Revocation) => void
   /** Called for each possible revocation gap, including the time before the first connection. */
@@ -84,7 +86,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   async function connect(): Promise<Dispatcher.ResponseData> {
     const secret = options.followedSecret?.current ?? options.clientSecret
     const response = await requestStream(secret)
-    // The secret of the gateway may have changed a moment ago.
+    // The file of the secret may have changed just before the request.
     if (response.statusCode !== 401 || !(await options.followedSecret?.refresh(secret))) return response
     await response.body.dump()
     return await requestStream(options.followedSecret?.current ?? secret)
