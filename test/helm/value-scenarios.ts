@@ -566,7 +566,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'PostgreSQL for the authorization server, Redis for the gateways',
     values: {
       replicaCount: 2,
-      redis: { url: 'redis://redis:6379' },
+      redis: { url: 'redis://redis:6379', username: 'limits', passwordSecret: 'redis-password' },
       postgres: {
         url: 'postgres://grants@db:5432/grants',
         existingSecret: 'own-password',
@@ -578,6 +578,14 @@ export const SCENARIOS: readonly Scenario[] = [
       authorizationServer: { signingKeys: { existingSecret: 'signing' } },
     },
     checks: [
+      [
+        'postgres.url',
+        (c) => [
+          c.config('authorization-server')['redis'],
+          projected(c, 'authorization-server')?.filter(([name]) => name === 'redis-password'),
+        ],
+        [undefined, []],
+      ],
       [
         'postgres.url, postgres.pool',
         (c) => [c.config('authorization-server')['store'], c.config('authorization-server')['postgres']],
@@ -733,6 +741,17 @@ export const SCENARIOS: readonly Scenario[] = [
         'redis.sentinel',
         (c) => [c.config('authorization-server')['redis'], c.config('gateway')['redis']],
         twice({ sentinel: { name: 'main', addresses: ['sentinel-0:26379'] } }),
+      ],
+    ],
+  },
+  {
+    name: 'PostgreSQL without a password and a private CA',
+    values: { postgres: { url: 'postgres://grants@db/grants' } },
+    checks: [
+      [
+        'postgres.url',
+        (c) => c.config('authorization-server')['postgres'],
+        { url: 'postgres://grants@db/grants' },
       ],
     ],
   },
