@@ -34,7 +34,8 @@ export function policyEndpoints(policies: {
 const NO_WORKER = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }
 
 /**
- * Returns the response to `POST /reload`: 200 when the policies on the disk are now active, 422 when they are invalid.
+ * Returns the response to `POST /reload`: 200 when the policies on the disk are now active, 422 when the policies on
+ * the disk are invalid.
  */
 function reloadResponse(report: ReloadReport): ManagementResponse {
   return {

@@ -30,7 +30,7 @@ export type WorkerProcess = {
   kill(): void
 }
 
-/** How a worker ended: its exit code, or the signal that killed it. */
+/** The end of a worker: its exit code, or the signal that killed the worker. */
 export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
 
 type WorkerReply = Extract<WorkerMessage, { readonly requestId: number }>

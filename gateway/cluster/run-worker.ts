@@ -23,7 +23,7 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     if (stopping) return
     stopping = true
     await serving.close({ how })
-    // Connections in transit to this process go back to the supervisor, which hands them to another worker.
+    // Connections in transit to this process go back to the supervisor, which hands the connections to another worker.
     const leave = awaitMessage('leave')
     sendMessage({ kind: 'leaving' })
     await leave

@@ -11,7 +11,7 @@ import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
 
 export type TlsConfig = {
-  /** Certificate chain in PEM, leaf first; reloaded when it changes. */
+  /** Certificate chain in PEM, leaf first. The gateway reloads the file when the file changes. */
   readonly certFile: string
   readonly keyFile: string
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
@@ -53,7 +53,7 @@ export type GatewayConfig = {
   readonly onInvalidPolicy: 'keep' | 'fail'
   /** `watch`: the gateway reloads changed policies automatically. `manual`: the gateway reloads policies on request. */
   readonly policyReload: 'watch' | 'manual'
-  /** The scope catalogue at start. A reload of the policies may replace it. */
+  /** The scope catalogue at start. A reload of the policies may replace the catalogue. */
   readonly catalogue: ScopeCatalogue
   /** The file is reloaded with the policies; `undefined`: `catalogue` never changes. */
   readonly scopesFile: string | undefined
@@ -92,7 +92,7 @@ export type GatewayConfig = {
   }
   /** Secret for the nonces of DPoP proofs; `undefined`: proofs need no nonce. */
   readonly dpop: {
-    /** Newest first. Undefined: proofs need no nonce. */
+    /** The secrets for DPoP nonces, newest first. Undefined: proofs need no nonce. */
     readonly nonceSecrets: readonly string[] | undefined
     /** The file of the secrets. Undefined: the secrets do not change. */
     readonly nonceSecretFile?: string | undefined

@@ -63,8 +63,8 @@ function unusableClientSecret(
 const MIN_LENGTH = 32
 
 /**
- * Reads the secrets for DPoP nonces: one per line, newest first, without white space around them. Every worker and replica needs the same secret, so the
- * gateway does not generate one.
+ * Reads the secrets for DPoP nonces: one per line, newest first, without leading and trailing white space. Every worker
+ * and replica needs the same secrets, so the gateway does not generate secrets.
  * @returns `undefined` if nonces are not required.
  * @throws {ConfigError} C350 if the secret is missing or too short.
  */
@@ -77,7 +77,7 @@ export function readNonceSecrets(dpop: GatewayFile['dpop']): readonly string[] |
   return parseNonceSecrets(read.text, dpop.nonceSecretFile)
 }
 
-/** @throws {ConfigError} C350 if there is no secret, or if one is too short. */
+/** @throws {ConfigError} C350 if there is no secret, or if a secret is too short. */
 export function parseNonceSecrets(text: string, file: string): readonly string[] {
   const secrets = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
   if (secrets.length === 0 || secrets.some((secret) => secret.length < MIN_LENGTH))

@@ -55,7 +55,7 @@ export class LocalLimiter {
     return account === undefined ? undefined : denial(limit, account.fullAtMs - nowMs)
   }
 
-  /** Merges a state that was counted elsewhere, so that local counting continues from it. */
+  /** Merges a state that another limiter counted, so that local counting continues from this state. */
   merge(key: string, resetMs: number, nowMs: number): void {
     const fullAtMs = nowMs + resetMs
     const account = this.#accounts.get(key)

@@ -51,7 +51,7 @@ export type AccessLogOptions = {
   readonly subject: 'plain' | 'hashed'
 }
 
-/** Buffers entries of completed requests and writes them shortly afterwards. */
+/** Buffers entries of completed requests and writes the entries shortly afterwards. */
 export type AccessLog = {
   add(entry: AccessEntry): void
   /** Writes the buffered lines. */
@@ -128,7 +128,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
   }
 }
 
-/** Returns the constant log fields of a route. Call it once per route. */
+/** Returns the constant log fields of a route. Call this function once per route. */
 export function accessLogFields(fields: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(fields)
     .map(([name, value]) => field(name, value))
@@ -139,7 +139,10 @@ function field(name: string, value: string | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
 }
 
-/** Escapes DEL and the C1 control characters. `JSON.stringify` leaves them unchanged, and terminals interpret them. */
+/**
+ * Escapes DEL and the C1 control characters. `JSON.stringify` does not escape these characters, and terminals interpret
+ * them.
+ */
 function harmless(json: string): string {
   return CONTROL.test(json) ? json.replace(CONTROLS, toEscape) : json
 }

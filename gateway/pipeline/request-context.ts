@@ -96,7 +96,7 @@ export type PipelineServices = PipelineOptions & {
   readonly certificateOf: CertificateReader
   /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, and `via`: name, value, name, value. */
   readonly fixedHeaders: readonly string[]
-  /** Open event streams, so that a drain can end them. */
+  /** Open event streams, so that a drain can end the streams. */
   readonly eventStreams: Set<EndableResponse>
 }
 

@@ -37,7 +37,8 @@ export function isDrainingBody(socket: Socket): boolean {
 
 /**
  * Sends a local reply to a request whose body may be unread. The gateway never parses the rest of the body as the next
- * request. The gateway drains a small body. After the response to a large or withheld body it closes the connection.
+ * request. The gateway drains a small body. If the body is large or withheld, the gateway closes the connection after
+ * the response.
  * @returns whether the connection closes.
  */
 export function sendReply(

@@ -59,7 +59,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
   return Fastify({
     logger: false,
     schemaController: NO_SCHEMA_COMPILERS,
-    forceCloseConnections: false, // platform/net/graceful-close.ts closes them
+    forceCloseConnections: false, // platform/net/graceful-close.ts closes the connections
     serverFactory: () => createHttpServer(options),
     clientErrorHandler: (error, socket) => respondToClientError(error, socket, options),
   })
@@ -74,7 +74,7 @@ function createHttpServer(options: ServerOptions): Server {
     headersTimeout: HEAD_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     insecureHTTPParser: false,
-    requireHostHeader: false, // stage 1 checks it and responds with a body
+    requireHostHeader: false, // stage 1 checks the Host header and responds with a body
     noDelay: true,
     // Ignores requests to switch to any other protocol.
     shouldUpgradeCallback: (request) => options.hasWebsockets() && isWebsocketHandshake(request),

@@ -24,7 +24,7 @@ import type { Route, Snapshot } from './route.ts'
 
 /** Number of routes per step. A step takes some hundred microseconds. */
 const STEP_ROUTES = 32
-/** Policies cannot define this path, because it is below a reserved path. */
+/** Policies cannot define this path, because the path is below a reserved path. */
 const SECURITY_EVENTS_PATH = '/.well-known/scopegate/security-events'
 /** Rate limit for events. Issuers send bursts of events, and each event can require a signature check. */
 const EVENTS_PER_ADDRESS = { requests: 600, perMs: 60_000, by: 'ip' } as const

@@ -204,7 +204,7 @@ function openKeys(jwt: JwtConfig, options: IssuerClientOptions) {
   const { dataDir, clock } = options
   const algorithms = new Set(jwt.algorithms)
   const fetcher = createDocumentFetcher({ ca })
-  // A local key file is available at every start, so it needs no cached copy.
+  // A local key file is available at every start, so the file needs no cached copy.
   const isCopied = dataDir !== undefined && jwt.keys.by !== 'file'
   const keys = createIssuerKeys({
     ...options,

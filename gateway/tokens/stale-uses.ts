@@ -25,7 +25,7 @@ export type StaleUses = {
  */
 const QUIET_MS = 10_000
 
-/** Creates the record of one issuer. It logs one line when the uses begin, and one line when they end. */
+/** Creates the record of one issuer. The record logs one line when the uses begin, and one line when the uses end. */
 export function createStaleUses({ issuer, tickMs, after, onUsed, logger }: StaleUsesOptions): StaleUses {
   let uses = 0
   let beganAtMs = 0

@@ -10,8 +10,8 @@ type Done = (error?: Error | null) => void
  * connection while the gateway still sends the request body. The failed write must not destroy the connection before
  * the response has been read. RFC 9112 section 9.5.
  *
- * Node.js has no public option for this delay, so the function overrides private methods of the socket. It has an
- * effect only where `canReadAfterWriteError()` returns `true`.
+ * Node.js has no public option for this delay, so the function overrides private methods of the socket. The function
+ * has an effect only where `canReadAfterWriteError()` returns `true`.
  */
 export function readAfterWriteError(socket: Socket): void {
   let given: Done | undefined

@@ -23,7 +23,7 @@ export type TargetSettings = {
   readonly readsEarlyResponses: boolean
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** Called when the target is ejected, and when it responds again. */
+  /** Called when the target is ejected, and when the target responds again. */
   readonly onEjected: (isEjected: boolean) => void
 }
 

@@ -13,9 +13,14 @@ export type Upstream = {
   readonly targets: TargetSet
   readonly retryBudget: RetryBudget
   readonly meter: UpstreamMeter
-  /** Default for the time from the request to the first byte of the response. Routes may override it. Milliseconds. */
+  /**
+   * Default for the time from the request to the first byte of the response. Routes may override this default.
+   * Milliseconds.
+   */
   readonly timeoutMs: number
-  /** Default for the longest stall inside a response, on either side. Routes may override it. Milliseconds. */
+  /**
+   * Default for the longest stall inside a response, on either side. Routes may override this default. Milliseconds.
+   */
   readonly idleTimeoutMs: number
   readonly openapiPath: string | undefined
   close(): Promise<void>

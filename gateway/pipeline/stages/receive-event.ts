@@ -57,7 +57,7 @@ function toReply(
 
 /**
  * Reads the body of a request, with a limit on its size and a deadline. Beyond a limit, the rest of the body is
- * drained. The connection stays open, and the caller decides when to close it.
+ * drained. The connection stays open, and the caller decides when to close the connection.
  * @returns the bytes as Latin-1; `too_large`; `too_slow`, which includes a connection that closes early.
  */
 function readBody(

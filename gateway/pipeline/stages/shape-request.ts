@@ -3,7 +3,7 @@ import type { ForwardableContext } from '../request-context.ts'
 
 /**
  * Builds the headers of the upstream request. `clean-headers.ts` has removed the headers that clients must not set. The
- * gateway appends its own headers last, so that no nominated or repeated header can remove them.
+ * gateway appends its own headers last, so that no nominated or repeated header can remove the gateway's headers.
  * Reads `canonical`, `route`, `caller`, `requestId` and `clientAddress`. Sets `upstreamHeaders`, which reuses and
  * extends the list `canonical.headers.endToEnd` unless the policy edits these headers.
  */

@@ -21,9 +21,9 @@ export type CertificateSource = {
 const CHECK_EVERY_MS = 5_000
 
 /**
- * Opens a certificate and reloads it when the content of its files changes, regardless of how the files are written.
- * Invalid content changes nothing: the active certificate stays and the log states the reason. The active certificate
- * also stays while only one of the two files has been replaced.
+ * Opens a certificate and reloads the certificate when the content of its files changes, regardless of how the files
+ * are written. Invalid content changes nothing: the active certificate stays and the log states the reason. The active
+ * certificate also stays while only one of the two files has been replaced.
  * @throws {ConfigError} C320 when the first certificate is not usable.
  */
 export function openCertificateSource(options: {
@@ -128,7 +128,7 @@ type CertificateFiles = { readonly certFile: string; readonly keyFile: string }
 
 /**
  * Reads a certificate and its key.
- * @throws {ConfigError} C320 when they are not usable. The message never contains key material.
+ * @throws {ConfigError} C320 when certificate or key are not usable. The message never contains key material.
  */
 export function readCertificate(files: CertificateFiles, nowMs: number): ServerCertificate {
   const read = (name: 'certFile' | 'keyFile'): string => {

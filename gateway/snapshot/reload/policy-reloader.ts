@@ -76,7 +76,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     else if (isAutomatic && sources.hash === previous) applied = { outcome: unchanged() }
     else applied = await apply(sources)
     if (applied.outcome.result === 'broken' && !isAutomatic && !known) {
-      // Reads again before it reports errors, because the files may be partly written.
+      // Reads the files again before a report of errors, because the files may be partly written.
       const again = await readSettled()
       if (again.hash !== sources.hash) {
         sources = again

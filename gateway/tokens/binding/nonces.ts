@@ -18,9 +18,10 @@ export type Nonces = {
 const PERIOD_SECONDS = 60
 
 /**
- * Creates nonces without storage: each nonce is an HMAC of the number of its period. Processes with the same secret
+ * Creates nonces without storage: each nonce is an HMAC of the number of its period. Processes with the same secrets
  * create the same nonces.
- * @param secrets newest first, each at least 32 bytes. The first one creates nonces, and every secret accepts them.
+ * @param secrets newest first, each at least 32 bytes. The first secret creates nonces. Nonces of every secret are
+ * accepted.
  */
 export function createNonces(...secrets: readonly string[]): Nonces {
   let [newest = '', ...older] = secrets

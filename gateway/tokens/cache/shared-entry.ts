@@ -4,7 +4,10 @@ import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../../../policy-engin
 
 /** An entry of the shared cache: the claims as the issuer returned them, and their age. */
 export type SharedEntry = {
-  /** Time of the request to the issuer, on the wall clock of the gateway that sent it. Milliseconds since the epoch. */
+  /**
+   * Time of the request to the issuer, on the wall clock of the gateway that sent the request. Milliseconds since the
+   * epoch.
+   */
   readonly askedAtMs: number
   /** Maximum time for which the entry may be used after `askedAtMs`. Milliseconds. */
   readonly lifetimeMs: number

@@ -83,7 +83,9 @@ export class TokenCache {
     })
   }
 
-  /** The number of active and inactive entries. Expired entries count until a lookup or an eviction removes them. */
+  /**
+   * The number of active and inactive entries. An expired entry counts until a lookup or an eviction removes the entry.
+   */
   get size(): number {
     return this.#active.size + this.#inactive.size
   }

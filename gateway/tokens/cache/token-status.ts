@@ -14,7 +14,7 @@ export type ActiveStatus = {
   readonly isStale?: true
 }
 
-/** A token status, and how long it may be cached. */
+/** A token status, and the time for which the status may be cached. */
 export type IntrospectionResult = {
   readonly status: TokenStatus
   /** Time since the request to the issuer. Another gateway may have sent the request. Milliseconds. */
@@ -33,7 +33,7 @@ export type IntrospectionResult = {
 
 /** The earlier active status of a token whose check is in progress. */
 export type EarlierStatus = {
-  /** Returns the status if it is from this issuer and may be used while the issuer cannot respond. */
+  /** Returns the status if the status is from this issuer and may be used while the issuer cannot respond. */
   find(issuer: string): ActiveStatus | undefined
   /** Records that the issuer responded. */
   responded(issuer: string): void

@@ -116,7 +116,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
   }
 }
 
-/** Error codes that concern the client, not the token. RFC 6749 section 5.2 permits them with status 400. */
+/** Error codes that concern the client, not the token. RFC 6749 section 5.2 permits these codes with status 400. */
 const CLIENT_ERRORS: ReadonlySet<unknown> = new Set(['invalid_client', 'unauthorized_client'])
 
 function statusError(status: number, text: string | undefined): IntrospectionError {

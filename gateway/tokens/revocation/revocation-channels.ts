@@ -79,14 +79,14 @@ const SILENCE_MS = 3_000
 /** Maximum time that the start of the gateway waits for earlier revocations. Milliseconds. */
 const START_WAIT_MS = 2_000
 const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a revocation' }
-/** Maximum number of revocations that are queued for Redis while it is unavailable. */
+/** Maximum number of revocations that are queued for Redis while Redis is unavailable. */
 const MAX_RELAYS = 10_000
 
 /**
  * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both streams may
  * deliver the same revocation, which does no harm.
  * An issuer is connected while one of its channels is open. The Redis channel counts only for issuers that state in
- * Redis that they publish there. Gateways write revocations of other issuers to the stream in Redis.
+ * Redis that they publish revocations there. Gateways write revocations of other issuers to the stream in Redis.
  */
 export function createRevocationChannels(options: RevocationChannelsOptions): RevocationChannels {
   const { issuers, logger, tickMs, nowSeconds } = options
@@ -119,7 +119,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
           revocation?.issuer === undefined ? [] : [revocation],
         )
         if (revocations.length > 0) onRevoked(revocations, undefined)
-        // An unreadable entry is a revocation of unknown tokens, so it counts as a gap.
+        // An unreadable entry is a revocation of unknown tokens, so the entry counts as a gap.
         if (revocations.length < entries.length) onGap()
       },
       onGap,

@@ -144,7 +144,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     } else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
-      // An unreadable event is a revocation of unknown tokens, so it counts as a gap.
+      // An unreadable event is a revocation of unknown tokens, so the event counts as a gap.
       else reportGap()
     }
     // After an interrupted replay, the next connection needs a complete replay.

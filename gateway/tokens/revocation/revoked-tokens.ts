@@ -19,8 +19,8 @@ export type RevokedTokens = {
 }
 
 /**
- * A revocation entry, with times in seconds since the epoch. It expires at `untilSeconds`. The entry of a subject
- * revokes tokens issued up to `atSeconds`.
+ * A revocation entry, with times in seconds since the epoch. The entry expires at `untilSeconds`. The entry of a
+ * subject revokes tokens issued up to `atSeconds`.
  */
 type RevocationEntry = {
   readonly issuer: string

@@ -48,7 +48,7 @@ export class ChunkedDecoder {
 
   /**
    * Reads received bytes.
-   * @param emit receives slices of the input. It returns `false` to pause.
+   * @param emit receives slices of the input. The function returns `false` to pause.
    * @returns the number of bytes read. Reading stops at the end of the body, and after a slice for which `emit`
    * returned `false`.
    * @throws {UpstreamError} ERR_UPSTREAM_PROTOCOL.

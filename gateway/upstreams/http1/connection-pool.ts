@@ -20,8 +20,8 @@ export type ConnectionPoolOptions = {
  */
 const IDLE_CHECK_MS = 500
 /**
- * The gateway closes a connection this long before the upstream would close it. A request sent at the moment of the
- * close would be lost. Milliseconds.
+ * Time between the close of an idle connection by the gateway and the announced close by the upstream. A request sent
+ * at the moment of the upstream's close would be lost. Milliseconds.
  */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 const MAX_IDLE_MS = 600_000
@@ -29,8 +29,8 @@ const MAX_IDLE_MS = 600_000
 /**
  * The connections to one origin. There is one connection per concurrent request, and idle connections are reused.
  * A request is written after the poll phase of the event loop, when all received bytes have been read. After a
- * response, a connection is reused only after one such phase. Unsolicited bytes are therefore detected before they can
- * be read as a response (GHSA-35p6-xmwp-9g52).
+ * response, a connection is reused only after a poll phase. Unsolicited bytes are therefore detected before they can be
+ * read as a response (GHSA-35p6-xmwp-9g52).
  */
 export class ConnectionPool implements ConnectionOwner {
   readonly #options: ConnectionPoolOptions

@@ -21,7 +21,7 @@ export type OutgoingRequest = {
 export type DispatchHandler = {
   /** Called for the final response and for each interim response. */
   onResponseStart(controller: DispatchController, status: number, headers: IncomingHttpHeaders): void
-  /** Part of the body; the handler may keep it. */
+  /** Part of the body; the handler may keep the chunk. */
   onResponseData(controller: DispatchController, chunk: Buffer): void
   /** The complete body of a small response, as Latin-1. This is the last call. */
   onResponseText(text: string): void

@@ -4,7 +4,7 @@ export type RequestHead = {
   readonly method: string
   /** Path and query. */
   readonly path: string
-  /** Value of the `Host` header. The port is included if it is not the default of the scheme. */
+  /** Value of the `Host` header. The port is included if the port is not the default of the scheme. */
   readonly host: string
   /** Name, value, name, value. A `content-length` in this list is the length of the body. */
   readonly headers: readonly string[]
