@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { startCluster } from '../fixtures/redis-cluster.ts'
+import { registerClient } from '../fixtures/register-client.ts'
+import { startServer } from '../fixtures/start-authorization-server.ts'
+import { until } from '../fixtures/until.ts'
+
+const folder = t.testdir()
+const cluster = await startCluster(join(folder, 'cluster'), {
+  replicas: false,
+  args: ['--cluster-require-full-coverage', 'no'],
+})
+t.teardown(() => cluster.stop())
+
+t.test(
+  'with the documented permissions, a server on a Redis Cluster issues and revokes tokens',
+  async (t) => {
+    for (const { redis } of cluster.nodes)
+      await redis.call(
+        ...['ACL', 'SETUSER', 'scopegate', 'on', '>s3cret', '~{scopegate*', '~scopegate:*', '&scopegate:*'],
+        ...['+@all', '-@admin', '-@dangerous', '+info', '+cluster|slots', '+cluster|info'],
+      )
+    const passwordFile = join(folder, 'password')
+    writeFileSync(passwordFile, 's3cret\n')
+    const server = await startServer(t, {
+      store: { type: 'redis' },
+      redis: { cluster: { addresses: cluster.addresses }, username: 'scopegate', passwordFile },
+    })
+    const client = await registerClient(server)
+    const tokens = await client.obtainTokens({
+      browser: openBrowser(server.baseUrl),
+      scope: 'openid courses:read',
+    })
+    const refreshed = await client.refresh(tokens.refreshToken)
+    t.equal(refreshed.status, 200)
+    t.equal((await client.revoke(client.readTokens(refreshed).accessToken)).status, 200)
+    t.equal((await client.refresh(client.readTokens(refreshed).refreshToken)).status, 400)
+  },
+)
+
+t.test('while a shard is unavailable, requests that need it get 503, and others work', async (t) => {
+  const server = await startServer(t, {
+    store: { type: 'redis' },
+    redis: { cluster: { addresses: cluster.addresses } },
+  })
+  const client = await registerClient(server)
+  const browser = openBrowser(server.baseUrl)
+  const grants: { refreshToken: string }[] = []
+  for (let index = 0; index < 12; index++)
+    grants.push(await client.obtainTokens({ browser, scope: 'openid courses:read' }))
+  await cluster.nodes[2]?.kill()
+  const statuses = new Set<number>()
+  await until('a grant of the lost shard and one of another shard', async () => {
+    for (const grant of grants) {
+      const answer = await client.refresh(grant.refreshToken)
+      statuses.add(answer.status)
+      if (answer.status === 503) t.ok(answer.headers.get('retry-after'))
+    }
+    return statuses.has(503) && statuses.has(200)
+  })
+  t.strictSame(statuses.difference(new Set([200, 503])), new Set())
+})
