@@ -35,8 +35,8 @@ export function addMetrics(parts: readonly MetricsJson[]): Registry {
 }
 
 /**
- * Returns the counters and histograms of processes. Their values stay in the totals after a process has exited, because
- * their values must never decrease.
+ * Returns the counters and histograms of processes. Totals still include these values after a process has exited,
+ * because totals must never decrease.
  */
 export async function selectCounts(parts: readonly MetricsJson[]): Promise<MetricsJson> {
   const all = await metricsOf(addMetrics(parts))

@@ -140,7 +140,7 @@ export class WorkerPool {
     return true
   }
 
-  /** Assigns a ready worker to the slot. From now on, its exit is a crash. */
+  /** Assigns a ready worker to the slot. After this call, an exit of the worker counts as a crash. */
   #adopt(slot: Slot, worker: WorkerProcess): void {
     slot.readySinceMs = performance.now()
     worker.ended.then((end) => {

@@ -44,7 +44,7 @@ export type GatewayConfig = {
   readonly drain: DrainConfig
   /** The folder of all policies. An empty string if `policySources` is set. */
   readonly policiesDir: string
-  /** Folders with owners and permissions. Empty: `policiesDir` contains all policies. */
+  /** Policy sources: folders with owners and permissions. Empty: `policiesDir` contains all policies. */
   readonly policySources: readonly PolicySource[]
   /**
    * Effect of an invalid policy source. `keep`: only the routes of this source are affected. `fail`: the start or the

@@ -152,7 +152,10 @@ function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic
   ]
 }
 
-/** Reports C310 if `close` is above `refuse`: closing connections is the milder measure and must come first. */
+/**
+ * Reports C310 if `close` is above `refuse`: closing connections affects clients less than rejecting requests, and must
+ * come first.
+ */
 function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { heap, memory, loop } = toOverloadLimits(file.overload)
   return Object.entries({ heap, memory, loopDelay: loop }).flatMap(([name, { close, refuse }]) =>

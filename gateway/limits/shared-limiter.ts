@@ -7,7 +7,7 @@ import { allowance, type LocalLimiter } from './local-limiter.ts'
 /** Reason why Redis did not decide. The reason is a metric label, so the set of values is fixed. */
 export type FallbackReason = UnavailableReason | 'failed'
 
-/** Options for `createSharedLimiter()`. `local` counts while Redis is unavailable. */
+/** Options for `createSharedLimiter()`. `local` counts requests while Redis is unavailable. */
 export type SharedLimiterOptions = {
   readonly shared: SharedRedis
   readonly local: LocalLimiter

@@ -13,7 +13,7 @@ import type { CertificateReaderOptions } from './client-certificate.ts'
 
 /** Options for `createPipeline()`: I/O, clocks and rules that all requests share. */
 export type PipelineOptions = {
-  /** Called once per request, so that each request uses one snapshot. */
+  /** Returns the active snapshot. Called once per request, so that each request uses one snapshot. */
   readonly snapshot: () => Snapshot
   readonly tokenValidator: TokenValidator
   readonly proofs: VerifyProofOptions

@@ -3,7 +3,10 @@ import { decisionOf } from '../observability/decision.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, RequestTracker } from './request-context.ts'
 
-/** Status in logs and metrics for a client that closed the connection before the response. Never sent. */
+/**
+ * Status in logs and metrics for a client that closed the connection before the response. The gateway never sends this
+ * status.
+ */
 const CLIENT_CLOSED_STATUS = 499
 const NO_SCOPES: readonly string[] = []
 

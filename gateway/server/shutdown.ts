@@ -8,7 +8,7 @@ export type ShutdownOptions = {
   /**
    * - `graceful`: accept connections during the drain delay, until load balancers have noticed the shutdown.
    * - `handoff`: another worker listens on the same port, so stop accepting immediately. Close an open connection
-   *   after it was idle for the drain delay, so that its client can use it once more.
+   *   after the connection was idle for the drain delay, so that the client can use the connection once more.
    * - `immediate`: shut down without a delay.
    */
   readonly how: 'graceful' | 'handoff' | 'immediate'

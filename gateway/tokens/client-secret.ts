@@ -1,7 +1,7 @@
 import type { SecretFiles } from '../../platform/config/secret-files.ts'
 import { parseClientSecret } from '../config/read-secrets.ts'
 
-/** The client secret of the gateway at an issuer. The secret changes when its file changes. */
+/** The client secret of the gateway at an issuer. The secret changes when the file of the secret changes. */
 export type ClientSecret = {
   readonly current: string
   /**

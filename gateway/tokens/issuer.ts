@@ -14,8 +14,8 @@ export type Issuer = {
   /** The issuer identifier, exactly as in tokens and metadata. */
   readonly issuer: string
   /**
-   * Identifies the issuer's configuration in cache keys. Results of another configuration therefore do not apply.
-   * Contains no line breaks.
+   * Identifies the issuer's configuration in cache keys. A change of the configuration changes this ID, so cached
+   * results of the earlier configuration are not used. Contains no line breaks.
    */
   readonly id: string
   /**

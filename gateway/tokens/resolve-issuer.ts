@@ -14,9 +14,9 @@ type Inquiry = readonly [sinceClearMs: number, names: ClaimNames, earlier: Earli
 /** How to validate a token. With `known`, the status is already known. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly status: TokenStatus }
-  /** By its signature. */
+  /** Validation by signature. */
   | { readonly kind: 'jwt'; validate(...how: Inquiry): Promise<IntrospectionResult> }
-  /** By introspection: an opaque token, or a JWT of an issuer without JWT verification. */
+  /** Validation by introspection: an opaque token, or a JWT of an issuer without JWT verification. */
   | { readonly kind: 'opaque'; validate(...how: Inquiry): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }

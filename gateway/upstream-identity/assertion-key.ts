@@ -9,7 +9,7 @@ export type AssertionKey = {
   readonly kid: string
   readonly alg: 'ES256' | 'EdDSA'
   readonly privateKey: KeyObject
-  /** RFC 7517 section 4; public members only. */
+  /** The key as a JWK, with public members only. RFC 7517 section 4. */
   readonly publicJwk: Readonly<Record<string, string>>
 }
 

@@ -54,9 +54,9 @@ const RESPONSE = 'response'
 const TEST_LIMIT_MS = 5_000
 
 /**
- * Tests on a loopback connection whether `readAfterWriteError()` works in this version of Node.js: a peer responds and
+ * Tests on a loopback connection whether `readAfterWriteError()` works in this version of Node.js. A peer responds and
  * resets the connection, a write fails, and then the client reads. The client must receive the response, then the error
- * of the write, and no regular end.
+ * of the write, but no regular end.
  * @param open opens the connection of the client.
  */
 export async function canReadAfterWriteError(

@@ -30,7 +30,7 @@ export type SharedLevel = {
   readonly redis: SharedRedis
   /** Returns whether Redis holds a revocation of the token. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
-  /** `tokenCache.maxTtl`. Milliseconds. */
+  /** The setting `tokenCache.maxTtl`. Milliseconds. */
   readonly maxTtlMs: number
   /**
    * Returns the maximum age of a usable entry in the shared cache. The age depends on whether revocations of the issuer

@@ -6,7 +6,7 @@ import { IntrospectionError } from './introspection-error.ts'
 import { readLimited } from './read-limited.ts'
 
 export type IntrospectionTransportOptions = {
-  /** From the configuration. The URL never depends on a token or a request. */
+  /** The URL from the configuration. The URL never depends on a token or a request. */
   readonly endpoint: string
   readonly clientId: string
   readonly clientSecret: string

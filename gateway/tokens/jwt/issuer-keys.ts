@@ -13,9 +13,9 @@ export type IssuerKeysMeter = {
 
 /** Clocks and timers, which tests replace. */
 export type Clock = {
-  /** Monotonic. Milliseconds. */
+  /** Time on a monotonic clock. Milliseconds. */
   tickMs(): number
-  /** Milliseconds since the epoch. */
+  /** Time on the wall clock. Milliseconds since the epoch. */
   nowMs(): number
   /** Calls `call` once after the delay. The returned function cancels the call. */
   after(delayMs: number, call: () => void): () => void
@@ -44,7 +44,8 @@ export type IssuerKeys = {
   /** Whether keys were ever available, from the issuer or from the file cache. */
   readonly ready: boolean
   /**
-   * Time of the last successful fetch, possibly by an earlier process. Milliseconds since the epoch. Undefined: never.
+   * Time of the last successful fetch, possibly by an earlier process. Time on the wall clock. Milliseconds since the
+   * epoch. Undefined: never.
    */
   readonly confirmedAtMs: number | undefined
   readonly size: number

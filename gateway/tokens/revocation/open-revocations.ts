@@ -94,8 +94,8 @@ const NOT_ARRIVING = 'not connected: revoked tokens are accepted until their cac
 const SHARE_FOR_CACHE = 0.9
 
 /**
- * Returns how long the token status of an issuer may be cached. The time is shorter while its revocation stream is
- * down. Milliseconds.
+ * Returns how long the token status of an issuer may be cached. The time is shorter while the revocation stream of the
+ * issuer is down. Milliseconds.
  */
 export function statusCapMs(
   { maxTtlMs, ttlWithoutPushMs }: GatewayConfig['tokenCache'],

@@ -83,8 +83,8 @@ const NOT_RELAYED = { event: 'revocation_not_relayed', message: 'Redis rejects a
 const MAX_RELAYS = 10_000
 
 /**
- * Creates the channels: the revocation stream of each issuer that has one, and the stream in Redis. Both streams may
- * deliver the same revocation, which does no harm.
+ * Creates the channels: the revocation stream of each issuer with such a stream, and the stream in Redis. Both streams
+ * may deliver the same revocation, which does no harm.
  * An issuer is connected while one of its channels is open. The Redis channel counts only for issuers that state in
  * Redis that they publish revocations there. Gateways write revocations of other issuers to the stream in Redis.
  */
