@@ -88,7 +88,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         detail: `${ready} of ${config.workers} ready`,
       },
       { name: 'accepting', ok: !draining },
-      // The supervisor accepts connections, so a stopping worker does not affect this check.
+      // The supervisor accepts connections, so a stopping worker does not affect the check `accepting`.
       ...mergeChecks(states.map((checks) => checks.filter(({ name }) => name !== 'accepting'))),
     ]
   }

@@ -153,8 +153,8 @@ function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic
 }
 
 /**
- * Reports C310 if `close` is above `refuse`: closing connections affects clients less than rejecting requests, and must
- * come first.
+ * Reports C310 if `close` is above `refuse`: the gateway must first close connections, which affects clients less than
+ * rejected requests.
  */
 function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { heap, memory, loop } = toOverloadLimits(file.overload)

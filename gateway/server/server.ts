@@ -192,7 +192,7 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     resourceMetadata: '',
     tokenEndpoint: undefined,
   })
-  // If the body of a request is invalid, the request itself is logged when its response is closed.
+  // If the body of a request is invalid, the access log already covers the request when its response is closed.
   if (current === undefined || current === null)
     options.onUnparsed({
       requestId,

@@ -39,9 +39,9 @@ export async function openTokens(
   config: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir' | 'redis' | 'revocationRedis' | 'tokenCache'>,
   parts: {
     readonly metrics: Metrics
-    /** undefined: without Redis. */
+    /** Undefined if no Redis is configured. */
     readonly redis: SharedRedis | undefined
-    /** The Redis with the revocations, which can differ from `redis`. undefined: without Redis. */
+    /** The Redis with the revocations, which can differ from `redis`. Undefined if no Redis is configured. */
     readonly revocationRedis: SharedRedis | undefined
     readonly secretFiles: Pick<SecretFiles, 'follow'>
     /** Monotonic clock. Milliseconds. */

@@ -29,7 +29,7 @@ type Minted = { readonly text: string; readonly goodUntilSeconds: number }
 export function createAssertions(options: {
   /** The public URL of the gateway. */
   readonly issuer: string
-  /** Lifetime of an assertion. At most 60. */
+  /** Lifetime of an assertion. At most 60. Seconds. */
   readonly ttlSeconds: number
   readonly ring: Pick<AssertionKeyRing, 'signingKey'>
 }): (upstream: string) => CreateAssertion {

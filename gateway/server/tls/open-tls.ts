@@ -6,7 +6,8 @@ import { type CertificateSource, openCertificateSource } from './certificate-sou
 import type { TlsOptions } from './tls-server.ts'
 
 /**
- * Opens the options of a TLS listener: the certificate, which follows its files until `close()`, and its metrics.
+ * Opens the options of a TLS listener: the certificate and its metrics. The certificate is reloaded when its files
+ * change, until `close()`.
  * @throws {ConfigError} C320 when the certificate is not usable.
  */
 export function openTls(options: {

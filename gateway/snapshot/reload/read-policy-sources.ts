@@ -55,7 +55,9 @@ export async function readPolicySources(locations: PolicyLocations): Promise<Pol
 
 const NO_FILES: PolicyFolder = { folder: { names: [] }, files: [] }
 
-/** Reads one source after another. The limits of one source then also limit the memory of the reads. */
+/**
+ * Reads one source after another. The limits of one source therefore also limit the memory that reads need at one time.
+ */
 async function readSources(
   sources: readonly Pick<PolicySource, 'name' | 'folder'>[],
 ): Promise<readonly SourceFiles[]> {

@@ -24,8 +24,8 @@ const NO_RESPONSE: ReadonlySet<IntrospectionErrorCode> = new Set([
 
 /**
  * Returns whether an introspection failed because the issuer cannot respond. A response that rejects the token or the
- * gateway is not an outage, and neither is an invalid response. While the circuit is open, the result depends on the
- * last failure.
+ * gateway is not an outage. An invalid response is also not an outage. While the circuit is open, the result depends on
+ * the last failure.
  */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof IntrospectionError)) return false

@@ -2,7 +2,7 @@ import type { FetchDocument } from './fetch-document.ts'
 import { isProtectedAddress } from './is-protected-address.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 
-/** Metadata has a few KiB. Larger documents are rejected. */
+/** Maximum size of metadata. Typical metadata has a few KiB. Larger documents are rejected. */
 const METADATA_LIMIT_BYTES = 256 * 1024
 
 /**

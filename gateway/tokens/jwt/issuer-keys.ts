@@ -44,8 +44,8 @@ export type IssuerKeys = {
   /** Whether keys were ever available, from the issuer or from the file cache. */
   readonly ready: boolean
   /**
-   * Time of the last successful fetch, possibly by an earlier process. Time on the wall clock. Milliseconds since the
-   * epoch. Undefined: never.
+   * Time of the last successful fetch, possibly by an earlier process. Milliseconds since the epoch. Undefined: no
+   * fetch has succeeded.
    */
   readonly confirmedAtMs: number | undefined
   readonly size: number
@@ -242,7 +242,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       // checks for the next fetch, which another waiting caller may have started.
       if (key !== undefined || isOwn) return found()
     }
-    // While the issuer is unavailable, the background retries are frequent enough.
+    // While the issuer is unavailable, the background retries are frequent enough, so an unknown `kid` causes no fetch.
     if (failures > 0 || clock.tickMs() < coolUntilTick) return found()
     coolUntilTick = clock.tickMs() + options.cooldownMs
     await refresh()

@@ -63,7 +63,7 @@ const LAST_RETRY_MS = 10_000
 /**
  * Subscribes to the revocation stream of an issuer. A revoked token is then rejected before its cached status expires.
  * Reconnects without limit, with exponential backoff and jitter, and sends the ID of the last event. If the issuer does
- * not resume after that event, there is a revocation gap.
+ * not resume after the last event, there is a revocation gap.
  * Source: HTML Living Standard, section 9.2.
  */
 export function subscribeToRevocations(options: RevocationsOptions): RevocationsSubscription {
