@@ -13,12 +13,14 @@ import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-d
 import type { AuthorizationServerConfig } from './config.ts'
 import { errorPage } from './endpoints/error-page.ts'
 import { openRevocationStream } from './endpoints/revocation-stream.ts'
-import { createEngine, type Engine } from './engine/engine.ts'
+import { createEngine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
+import { type BuiltEngine, createReplaceableEngine } from './engine/replaceable-engine.ts'
 import { createHttpServer } from './http-server.ts'
 import { cookieKeys } from './keys/cookie-keys.ts'
 import { followSecrets, type LiveSecrets } from './keys/live-secrets.ts'
 import { loadSecrets } from './keys/load-secrets.ts'
+import { activeKeys } from './keys/signing-keys.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { auditAccount, observeEngine, observeStreams } from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
@@ -82,7 +84,13 @@ export async function startAuthorizationServer(options: {
     secrets.onChange(revocations.recheck)
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
     const onEvent = observeEngine({ logger, metrics })
-    const engine = buildEngine({ config, secrets, store, accounts, onEvent })
+    const engine = createReplaceableEngine({
+      build: () => buildEngine({ config, secrets, store, accounts, onEvent }),
+      nowSeconds,
+    })
+    secrets.onChange((changed) => {
+      if (changed === 'signingKeys' || changed === 'cookieSecrets') engine.replace()
+    })
     const app = createHttpServer({
       config,
       engine,
@@ -157,16 +165,17 @@ type Parts = {
   readonly onEvent: (event: EngineEvent) => void
 }
 
-function buildEngine(parts: Parts & { readonly store: Store }): Engine {
+function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
   const { config, accounts } = parts
   const secrets = parts.secrets.current
-  return createEngine({
+  const { keys, changesAtSeconds } = activeKeys(secrets.signingKeys, nowSeconds())
+  const engine = createEngine({
     issuer: config.issuer,
     catalogue: config.catalogue,
     resources: config.resources,
     lifetimes: { ...config.lifetimes, interactionSeconds: INTERACTION_SECONDS },
     accessTokens: config.accessTokens,
-    signingKeys: { keys: secrets.signingKeys.keys.map((key) => ({ ...key })) },
+    signingKeys: { keys: [...keys] },
     cookieKeys: cookieKeys(() => parts.secrets.current.cookieSecrets),
     nonceSecret: Buffer.from(
       hkdfSync('sha256', secrets.cookieSecrets[0] ?? '', '', 'scopegate dpop nonces', 32),
@@ -188,6 +197,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): Engine {
     onEvent: parts.onEvent,
     nowSeconds,
   })
+  return { engine, replaceAtSeconds: changesAtSeconds }
 }
 
 async function listen(app: FastifyInstance, config: AuthorizationServerConfig): Promise<string> {

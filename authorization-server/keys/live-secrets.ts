@@ -3,6 +3,7 @@ import type { SecretFiles } from '../../platform/config/secret-files.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import { hashClientSecret, matchesAnySecret } from '../engine/client-secret.ts'
 import { parseClientSecrets, parseCookieKeys, parseGatewaySecrets, type Secrets } from './load-secrets.ts'
+import { parseSigningKeys } from './signing-keys.ts'
 
 /** The secrets of the server, which follow their files. */
 export type LiveSecrets = {
@@ -15,8 +16,8 @@ export type LiveSecrets = {
    * @returns undefined: not such a client, or a public one.
    */
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
-  /** Calls `listener` after each change. */
-  onChange(listener: () => void): void
+  /** Calls `listener` after each change. If the listener throws, the earlier secrets stay. */
+  onChange(listener: (changed: keyof Secrets) => void): void
 }
 
 /**
@@ -24,22 +25,32 @@ export type LiveSecrets = {
  * @param options.secrets the secrets at the start.
  */
 export function followSecrets(
-  config: Pick<AuthorizationServerConfig, 'gatewayClient' | 'integrations' | 'cookieKeysFile' | 'dataDir'>,
+  config: Pick<
+    AuthorizationServerConfig,
+    'gatewayClient' | 'integrations' | 'cookieKeysFile' | 'signingKeysFile' | 'accessTokens' | 'dataDir'
+  >,
   options: {
     readonly secrets: Secrets
     readonly files: Pick<SecretFiles, 'follow'>
   },
 ): LiveSecrets {
   const { files } = options
-  const listeners: (() => void)[] = []
+  const listeners: ((changed: keyof Secrets) => void)[] = []
   let current = options.secrets
   let hashes = hashSecrets(config, current)
 
   function change<Name extends keyof Secrets>(name: Name, value: Secrets[Name]): boolean {
     if (JSON.stringify(value) === JSON.stringify(current[name])) return false
+    const earlier = current
     current = { ...current, [name]: value }
     hashes = hashSecrets(config, current)
-    for (const listener of listeners) listener()
+    try {
+      for (const listener of listeners) listener(name)
+    } catch (error) {
+      current = earlier
+      hashes = hashSecrets(config, current)
+      throw error
+    }
     return true
   }
   const followed = new Map<string, { check(): Promise<void> }>()
@@ -66,6 +77,15 @@ export function followSecrets(
     apply(text) {
       const keys = parseCookieKeys(text, cookieKeysFile)
       return change('cookieSecrets', keys) ? { accepted: keys.length } : undefined
+    },
+  })
+  const signingKeysFile = config.signingKeysFile ?? join(config.dataDir, 'signing-keys.json')
+  files.follow({
+    setting: 'signingKeysFile',
+    file: signingKeysFile,
+    apply(text) {
+      const keys = parseSigningKeys(text, signingKeysFile, config.accessTokens.algorithm)
+      return change('signingKeys', keys) ? { keys: keys.keys.length } : undefined
     },
   })
   for (const [index, { clientId, clientSecretFile }] of config.integrations.entries()) {

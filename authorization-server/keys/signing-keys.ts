@@ -6,9 +6,15 @@ import { isRecord } from '../../platform/diagnostics/record.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 
 /** A private signing key. Source: RFC 7517 section 4. */
-export type SigningKey = JsonWebKey & { readonly kty: string; readonly kid?: string; readonly alg?: string }
+export type SigningKey = JsonWebKey & {
+  readonly kty: string
+  readonly kid?: string
+  readonly alg?: string
+  /** When the key begins to sign, in seconds since the epoch. Before that, the key is only published. */
+  readonly notBefore?: number
+}
 
-/** Private JWK Set. The first key signs unless a client uses another algorithm. */
+/** Private JWK Set. The first key of a type signs, unless a key with `notBefore` replaces it. */
 export type SigningKeys = { readonly keys: readonly SigningKey[] }
 
 const generate = promisify(generateKeyPair)
@@ -77,6 +83,8 @@ export function parseSigningKeys(
   const signingKeys = keys.map((key: unknown, index) => {
     if (!isRecord(key) || typeof key['kty'] !== 'string') throw invalidFile(`keys[${index}] is not a key`)
     if (typeof key['d'] !== 'string') throw invalidFile(`keys[${index}] has no private part`)
+    if (key['notBefore'] !== undefined && !Number.isSafeInteger(key['notBefore']))
+      throw invalidFile(`keys[${index}].notBefore is not a whole number of seconds since 1970`)
     return key as unknown as SigningKey
   })
   if (!signingKeys.some((key) => key.kty === 'EC' && key.crv === 'P-256'))
@@ -85,6 +93,26 @@ export function parseSigningKeys(
   if (algorithm === 'EdDSA' && !signingKeys.some((key) => key.crv === 'Ed25519'))
     throw invalidFile('an Ed25519 key for accessTokens.algorithm is missing')
   return { keys: signingKeys }
+}
+
+/**
+ * Returns the keys in the order in which the engine selects them, without `notBefore`. Among the keys that may sign now,
+ * the latest `notBefore` comes first. Keys for later follow, and are only published.
+ * @returns the keys, and the next time at which the order changes.
+ */
+export function activeKeys(
+  { keys }: SigningKeys,
+  nowSeconds: number,
+): { readonly keys: readonly SigningKey[]; readonly changesAtSeconds: number | undefined } {
+  const startOf = (key: SigningKey): number => key.notBefore ?? Number.NEGATIVE_INFINITY
+  const later = keys.filter((key) => startOf(key) > nowSeconds).toSorted((a, b) => startOf(a) - startOf(b))
+  const active = keys
+    .filter((key) => startOf(key) <= nowSeconds)
+    .toSorted((a, b) => (startOf(a) === startOf(b) ? 0 : startOf(b) - startOf(a)))
+  return {
+    keys: [...active, ...later].map(({ notBefore, ...key }) => key),
+    changesAtSeconds: later[0]?.notBefore,
+  }
 }
 
 function jwk(key: JsonWebKey): SigningKey {

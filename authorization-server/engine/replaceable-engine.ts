@@ -1,0 +1,48 @@
+import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import type { Engine } from './engine.ts'
+
+/** An engine, and the time from which another engine must replace it. Undefined: no such time. */
+export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
+
+/**
+ * Creates an engine that can be replaced while requests are open. An open request ends with the engine that it began
+ * with. The engine has fixed keys, so a change of keys needs a new engine over the same store.
+ * @param options.build builds an engine with the current keys. Takes about a millisecond.
+ */
+export function createReplaceableEngine(options: {
+  readonly build: () => BuiltEngine
+  readonly nowSeconds: () => number
+}): Engine & { replace(): void } {
+  let built = options.build()
+
+  /** Compares the clock at each use, so that all replicas change at the same time, to the second. */
+  function current(): Engine {
+    const { replaceAtSeconds } = built
+    if (replaceAtSeconds !== undefined && options.nowSeconds() >= replaceAtSeconds) built = options.build()
+    return built.engine
+  }
+
+  return {
+    handle: (...request) => current().handle(...request),
+    interactions: {
+      read: (...request) => current().interactions.read(...request),
+      signedIn: (...request) => current().interactions.signedIn(...request),
+      consented: (...request) => current().interactions.consented(...request),
+      denied: (...request) => current().interactions.denied(...request),
+    },
+    findGrantedResources: (...query) => current().findGrantedResources(...query),
+    findTokenOwner: (accessToken) => current().findTokenOwner(accessToken),
+    verifyProof: (...proof) => current().verifyProof(...proof),
+    /** @throws {BootError} ERR_SIGNING_KEYS. The earlier engine stays. */
+    replace() {
+      try {
+        built = options.build()
+      } catch (cause) {
+        throw new BootError('ERR_SIGNING_KEYS', 'the server cannot use a key of the set', {
+          cause,
+          exitCode: 3,
+        })
+      }
+    },
+  }
+}
