@@ -157,6 +157,7 @@ t.test('every default is in the table of times and limits', async (t) => {
     ...keysOf('websockets', websockets),
     ...keysOf('tokenCache', tokenCache),
     'drain.grace': drain.grace,
+    'issuers[].staleIfError': DEFAULTS.staleIfError,
     ...keysOf('introspection', DEFAULTS.introspection),
     connectTimeout: DEFAULTS.connectTimeout,
     timeout: DEFAULTS.upstreamTimeout,
