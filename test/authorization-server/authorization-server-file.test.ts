@@ -63,7 +63,7 @@ signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}:
 cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without it, the server generates a key in dataDir
 gatewayClient: the client for introspection and the revocation stream
 gatewayClient.id {"type":"string","minLength":1,"maxLength":100}: the gateway's client_id
-gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret
+gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret: accepted secrets, one per line, newest first
 development? {"type":"boolean"}: true: alice/alice and bob/bob can sign in. Never in production
 drain?: graceful shutdown
 drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time to accept new connections after readiness fails; 0s without a load balancer
@@ -102,7 +102,7 @@ integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client
 integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: name of the client; the consent page marks the client as verified
 integrations?[].redirectUris {"minItems":1}: redirect URIs of the client
 integrations?[].redirectUris[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed redirect URI
-integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the client_secret; without this setting, the client is public
+integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the accepted secrets, one per line; without it, the client is public
 log?: the log on standard output
 log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
 `
