@@ -74,6 +74,13 @@ lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x
 lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from their last use
 lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from the consent
 lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: sign-in sessions
+accessTokens?: format of access tokens; with jwt, gateways verify them without this server
+accessTokens?.format? {"enum":["opaque","jwt"]}: opaque or jwt
+accessTokens?.algorithm? {"enum":["ES256","EdDSA"]}: signature algorithm of JWTs: ES256 or EdDSA
+accessTokens?.resources? {"maxItems":1000}: formats of single resources
+accessTokens?.resources?[]: the format for one resource
+accessTokens?.resources?[].path {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or /
+accessTokens?.resources?[].format {"enum":["opaque","jwt"]}: opaque or jwt
 refreshTokens?: use of refresh tokens
 refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: time in which a repeated refresh gets the same response; 0s: a repeat ends the grant
 registration?: dynamic client registration
