@@ -117,7 +117,8 @@ export function openPostgresRevocations(options: {
       }
       await client?.end().catch(() => undefined)
       if (failures < 2) continue // the first failure may concern the connection alone
-      if (failures === 2 && !closing.signal.aborted) for (const listener of listeners) listener.lost()
+      // At each failure: a gateway can connect again through the pool, and would wait for revocations without a problem.
+      if (!closing.signal.aborted) for (const listener of listeners) listener.lost()
       await pause(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined)
     }
   }
