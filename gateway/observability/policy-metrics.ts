@@ -29,7 +29,7 @@ export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPo
   })
   const valid = new Gauge({
     name: 'scopegate_policy_source_valid',
-    aggregator,
+    aggregator: 'min', // after a crash, one worker can lack a version that the others have
     help: '1 while the files of the policy source are active, 0 while they are invalid.',
     labelNames: ['source'],
     registers,

@@ -62,7 +62,8 @@ t.test('while a shard is unavailable, requests that need it get 503, and others 
     for (const refresh of grants) {
       const answer = await refresh()
       statuses.add(answer.status)
-      if (answer.status === 503 && answer.headers.get('retry-after') === null) throw new Error('no Retry-After')
+      if (answer.status === 503 && answer.headers.get('retry-after') === null)
+        throw new Error('no Retry-After')
     }
     return statuses.has(503) && statuses.has(200)
   })

@@ -41,7 +41,8 @@ t.test('every code of policies has a broken file', async (t) => {
   const codes = readErrorPages().map(({ code }) => code)
   t.same(
     codes.filter((code) => code.startsWith('P') && !found.has(code)),
-    [],
+    // These codes concern a policy source: test/policy-engine/load/source-permissions.test.ts
+    ['P007', 'P401', 'P402', 'P403', 'P404', 'P405'],
   )
 })
 

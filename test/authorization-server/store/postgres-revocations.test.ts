@@ -115,26 +115,29 @@ t.test('a follower that loses its connection reconnects and receives each entry 
   t.same(follower.received, [], 'neither a gap nor a loss')
 })
 
-t.test('a follower reports the loss at each attempt, and continues after the restart without a gap', async (t) => {
-  const own = await startPostgres()
-  t.teardown(() => own.remove())
-  const follower = await follow(t, own)
-  await own.stop()
-  // A gateway may have connected again since the first report.
-  t.same([...new Set(await next(follower, 3))], ['lost'])
-  await own.start()
-  await until('a write', async () =>
-    revoke(follower.store, 'after').then(
-      () => true,
-      () => false,
-    ),
-  )
-  await until('the entry', async () => follower.received.includes(hashId('after')))
-  t.same(
-    follower.received.filter((one) => one !== 'lost'),
-    [hashId('after')],
-  )
-})
+t.test(
+  'a follower reports the loss at each attempt, and continues after the restart without a gap',
+  async (t) => {
+    const own = await startPostgres()
+    t.teardown(() => own.remove())
+    const follower = await follow(t, own)
+    await own.stop()
+    // A gateway may have connected again since the first report.
+    t.same([...new Set(await next(follower, 3))], ['lost'])
+    await own.start()
+    await until('a write', async () =>
+      revoke(follower.store, 'after').then(
+        () => true,
+        () => false,
+      ),
+    )
+    await until('the entry', async () => follower.received.includes(hashId('after')))
+    t.same(
+      follower.received.filter((one) => one !== 'lost'),
+      [hashId('after')],
+    )
+  },
+)
 
 t.test('a reader gets no entries after an unreadable, deleted or unknown entry', async (t) => {
   const follower = await follow(t)

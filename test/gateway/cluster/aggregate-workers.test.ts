@@ -57,7 +57,8 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
     rateLimiter: { size: count },
     sessions: { size: count },
   })
-  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources: [] })
+  const sources = [{ name: 's', state: isConnected ? 'valid' : 'kept' }] as const
+  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources })
   createReloadMeter(metrics.registry).reloaded(isConnected ? 'success' : 'failure')
   createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
   return metrics.registry
@@ -93,6 +94,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_policy_info: 1,
   scopegate_policy_reload_success: 0,
   scopegate_policy_routes: 1,
+  scopegate_policy_source_valid: 0,
   scopegate_rate_limit_entries: 8,
   scopegate_revocation_channel_up: 0,
   scopegate_tls_certificate_expiry_seconds: 3,
