@@ -2,8 +2,8 @@ import type { Server } from 'node:net'
 import { BenchError } from './bench-error.ts'
 
 /**
- * Listens on a free port of the loopback interface and tells the benchmark that started this process.
- * This process ends on a signal, or when the benchmark has ended.
+ * Listens on a free port of the loopback interface. Reports the address to the benchmark that started this process.
+ * The process ends when its connection to the benchmark closes.
  */
 export function announceListening(server: Server): void {
   server.listen(0, '127.0.0.1', () => {

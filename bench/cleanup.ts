@@ -1,15 +1,20 @@
 /** Processes and servers that a benchmark must end. */
 export type Cleanup = {
-  /** Registers a function that ends a process or server. After the start of `run()`, the function runs immediately. */
+  /**
+   * Registers a function that ends a process or server. If `run()` has already started, the function runs immediately.
+   */
   add(end: () => Promise<void> | void): void
   /**
    * Ends everything, newest first. Continues after a failure, and rejects at the end.
-   * A second call waits for the first.
+   * A second call waits for the first call.
    */
   run(): Promise<void>
 }
 
-/** Creates an empty list, so that no process continues to run after a benchmark that failed or was interrupted. */
+/**
+ * Creates an empty list. A benchmark runs the list at its end, so that no process continues to run after a failure or
+ * an interruption.
+ */
 export function createCleanup(): Cleanup {
   const ends: (() => Promise<void> | void)[] = []
   let running: Promise<void> | undefined

@@ -1,6 +1,6 @@
 import { cpus, release, type } from 'node:os'
 
-/** The conditions of a figure, without data that identifies the machine. */
+/** The conditions of a measurement, without data that identifies the machine. */
 export type Machine = {
   readonly cpu: string
   readonly cores: number

@@ -3,6 +3,6 @@ export type Figure = {
   readonly name: string
   readonly unit: string
   readonly found: readonly number[]
-  /** Maximum target of the median. Undefined without a target. Shown, never enforced. */
+  /** Maximum for the median. Undefined without a target. The target is shown, but not enforced. */
   readonly goal: number | undefined
 }

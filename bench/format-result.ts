@@ -5,11 +5,13 @@ import type { RowResult } from './row.ts'
 import { cpuPerRequest } from './sample.ts'
 import { type Summary, summarise } from './summarise.ts'
 
-const OTHERS_TOLERATED = 0.02 // of the server's processor, over a round
+const OTHERS_TOLERATED = 0.02 // share of the time of the server's processor
 
 /**
- * The table of a row for a terminal: CPU time per request of every subject, the ratios taken round by round, their
- * median against the target, and other figures.
+ * Formats the table of a row for a terminal. The table contains:
+ * - the CPU time per request of every subject
+ * - the ratio of two subjects in each round, and the median ratio with its target
+ * - other figures
  */
 export function formatResult(result: RowResult): string {
   const width = Math.max(...result.measured.map(({ name }) => name.length), ...result.ratios.map(ratioWidth))
@@ -48,8 +50,8 @@ export function pairUp(measured: readonly Measured[], of: string, to: string): n
 }
 
 /**
- * The ratio of the smallest CPU time per request of two subjects.
- * Other programs only ever add to a figure, so minima are the figures that they disturb least.
+ * Returns the ratio of the smallest CPU times per request of two subjects.
+ * Other programs can only increase a CPU time. The smallest value is therefore the least distorted.
  */
 export function ratioOfMinima(measured: readonly Measured[], of: string, to: string): number | undefined {
   const minimumOf = (name: string): number | undefined => {
@@ -67,7 +69,10 @@ function formatMeasured({ name, samples }: Measured, width: number): string {
   return `  ${name.padEnd(width)}  ${perRequest}   ${rate.toFixed(0).padStart(10)}   ${(busy * 100).toFixed(0).padStart(7)} %`
 }
 
-/** Other programs on the server's processor displace its caches, and so distort the figures. */
+/**
+ * Returns a warning if other programs used the server's processor. Other programs displace the server's data from the
+ * processor caches, which distorts the figures.
+ */
 function warnOfOthers(measured: readonly Measured[]): string[] {
   const shares = measured.flatMap(({ samples }) =>
     samples.map(({ othersMicros = 0, elapsedMs }) => othersMicros / (elapsedMs * 1000)),

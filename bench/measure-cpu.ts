@@ -4,8 +4,9 @@ import { BenchError } from './bench-error.ts'
 const MICROS_PER_TICK = 10_000 // /proc counts in USER_HZ, which is 100 on every architecture that Node.js runs on
 
 /**
- * Returns the user and system CPU time of a server since its start, in microseconds.
- * Includes all threads of its process, and its child processes, such as workers, also after their end.
+ * Returns the user and system CPU time of a server since its start. Microseconds.
+ * The result includes all threads of the process. It also includes child processes such as workers, even after their
+ * end.
  * @throws {BenchError} ERR_BENCH_SUBJECT when the process has ended.
  */
 export function measureCpuMicros(pid: number): number {

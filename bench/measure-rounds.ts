@@ -7,8 +7,9 @@ import type { Subject } from './subject.ts'
 export type Measured = { readonly name: string; readonly samples: readonly Sample[] }
 
 /**
- * Warms every subject up, then measures them alternately (A B C, A B C, …), so that other load affects all of them
- * equally. Takes subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
+ * Warms up every subject, then measures the subjects alternately (A B C, A B C, …). Other load on the machine therefore
+ * affects all subjects equally.
+ * Duration: subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
  * @throws {BenchError} the errors of measureRound(): one wrong response ends the benchmark.
  */
 export async function measureRounds(options: {

@@ -5,7 +5,8 @@ import { findProgram } from './find-program.ts'
 
 /**
  * Pins this process to the processors that the server under test does not use.
- * @returns the split of the processors. Undefined, without pinning, when there is one processor or no `taskset`.
+ * @returns the processors of the server and of the other processes. With one processor or without `taskset`, pins
+ * nothing and returns undefined.
  */
 export function pinCores(): Cores | undefined {
   const taskset = findProgram('taskset')

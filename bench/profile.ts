@@ -1,5 +1,6 @@
-// Where the gateway's CPU time goes under the load of the first row, or with a JWT that is new each time:
-// node bench/profile.ts [--first-use] [--keep FILE.cpuprofile]
+// Shows which parts of the gateway use its CPU time.
+// The load is the load of the first row. With --first-use, each request has a new JWT.
+// Usage: node bench/profile.ts [--first-use] [--keep FILE.cpuprofile]
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -51,7 +52,7 @@ await runProgram(async ({ cleanup, folder }) => {
   process.stdout.write(`${formatProfile(readSelfTimes(profile, from, to), sample.requests)}\n`)
 })
 
-/** V8 profiles use the same clock. */
+/** Returns the time of the monotonic clock, which V8 profiles also use. Microseconds. */
 function monotonicMicros(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }

@@ -3,13 +3,13 @@ import type { Cleanup } from './cleanup.ts'
 import type { Figure } from './figure.ts'
 import type { Measured } from './measure-rounds.ts'
 
-/** The tools of a row for its measurement. */
+/** The resources of a row for its measurement. */
 export type Bench = {
   /** Undefined when the server under test cannot have its own processor. */
   readonly cores: Cores | undefined
-  /** An empty folder for this row, removed at the end. */
+  /** An empty folder for this row, removed after the row. */
   readonly folder: string
-  /** Ends all processes of the row, also when it fails or is interrupted. */
+  /** Ends all processes of the row, also when the row fails or is interrupted. */
   readonly cleanup: Cleanup
   readonly rounds: number
   readonly roundSeconds: number
@@ -18,11 +18,11 @@ export type Bench = {
   readonly printProgress: (text: string) => void
 }
 
-/** A comparison within one run. */
+/** A comparison of two subjects of one run. */
 export type Ratio = {
   readonly of: string
   readonly to: string
-  /** Maximum target. Undefined without a target. Shown beside the figure, never enforced. */
+  /** Maximum for the ratio. Undefined without a target. The target is shown beside the figure, but not enforced. */
   readonly goal: number | undefined
 }
 

@@ -8,8 +8,8 @@ const EXIT_USAGE = 2
 const EXIT_INTERRUPTED = 130 // exit code of a shell after Ctrl+C
 
 /**
- * Runs the main function of a program of bench/ and ends its processes, also when it fails or is interrupted.
- * `folder` is empty and removed afterwards. Sets the process's exit code.
+ * Runs the main function of a program of bench/. Ends its processes, also when the function fails or is interrupted.
+ * `folder` is empty, and is removed afterwards. Sets the exit code of this process.
  */
 export async function runProgram(
   main: (own: { readonly cleanup: Cleanup; readonly folder: string }) => Promise<void>,
@@ -28,7 +28,7 @@ export async function runProgram(
     cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
     await main({ cleanup, folder })
   } catch (error) {
-    // After the processes of the program have ended, a failure is not an error of the program.
+    // An interruption ends the processes of the program. A failure that follows is not an error of the program.
     if (!interrupted) process.exitCode = report(error)
   } finally {
     await cleanup.run()

@@ -63,7 +63,7 @@ export function startProcess(options: StartOptions): BenchProcess {
 
 /**
  * Waits for the first message of a Node.js program, which means that the program is ready.
- * Call it right after the start.
+ * Call this function immediately after the start of the program.
  * @throws {BenchError} ERR_BENCH_START when the program ends first, or sends no message within three minutes.
  */
 export function whenReady(started: BenchProcess): Promise<Readonly<Record<string, unknown>>> {

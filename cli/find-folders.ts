@@ -38,7 +38,8 @@ function findUnnamed(env: Terminal['env'], folder: string): string {
 }
 
 /**
- * Prints a notice when the verb reads only the shipped policies, because `check` in the wrong folder checks nothing.
+ * Prints a notice when the verb reads only the policies of this package. Without the notice, a user in a wrong folder
+ * would not see that `check` ignores the policies of the user.
  */
 export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, folder }: Terminal): void {
   const root = findPackageRoot()

@@ -105,7 +105,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
-  // Invalid resources cause consequential errors, which are not reported.
+  // If the resources are invalid, the errors that result from them are not reported.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const references = {
@@ -117,8 +117,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   }
   const { policies, sources, dirs } = await loadFrom(options, gateway?.value, references)
   const folders = [options.configDir, ...dirs.flatMap(findPolicyFolders)]
-  // If the presets cannot be read, every preset name is unknown. Such an error is a consequence, not a separate
-  // mistake.
+  // If the presets cannot be read, every preset name is unknown. The errors about unknown preset names (P206) are then
+  // not reported.
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
   found.push(...policies.diagnostics.filter(({ code }) => knowsPresets || code !== 'P206'))
   const gatewayFile = displayPath(config('gateway.yaml'))
@@ -166,7 +166,7 @@ async function loadFrom(
 
 /**
  * Returns the policy sources to read. A folder in `policiesDir` that belongs to a source selects this source, so that
- * its permissions apply.
+ * the permissions of the source apply.
  * @returns undefined for a folder that belongs to no source.
  * @throws {BootError} when gateway.yaml does not define the named source.
  */
@@ -278,7 +278,7 @@ export function authorizationServersOf(
 /**
  * Opens the policies for a verb that needs valid policies. Prints errors like `check`: on standard error, or with
  * `--json` on standard output.
- * @returns undefined when there are errors, and the verb exits with code 3.
+ * @returns undefined when there are errors. The verb then exits with code 3.
  */
 export async function openOrReport(
   folders: Folders,

@@ -54,7 +54,7 @@ function wrongValue(
   if (isThere && option.repeated !== true) return `--${name} must not be repeated`
   if (value === undefined) return token.value === undefined ? undefined : `--${name} takes no value`
   if (token.value === undefined) return `--${name} takes a value: --${name} ${value}`
-  // A value that looks like an option means that the value is missing. `-` is standard input.
+  // An argument that looks like an option is not a value, so the value is missing. `-` stands for standard input.
   if (token.inlineValue !== true && /^-./.test(token.value))
     return `--${name} takes a value, and "${token.value}" looks like an option; if it is the value, write --${name}=${token.value}`
   if (choices !== undefined && !choices.includes(token.value)) {

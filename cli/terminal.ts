@@ -8,7 +8,7 @@ export type Terminal = {
   /** True when standard input is a terminal. */
   readonly isInputTyped: boolean
   readonly env: Readonly<Record<string, string | undefined>>
-  /** The working folder, absolute. Paths in arguments are relative to it. */
+  /** The working folder, absolute. Paths in arguments are relative to this folder. */
   readonly folder: string
   /** True when `out` supports colors. */
   readonly colour: boolean

@@ -1,7 +1,7 @@
 import type { Terminal } from './terminal.ts'
 
 export type VerbOption = {
-  /** Without the dashes. */
+  /** Name of the option, without the dashes. */
   readonly name: string
   /** Placeholder of the value, e.g. `DIR` or `FILE`. Undefined for a flag. */
   readonly value?: string

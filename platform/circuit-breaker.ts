@@ -1,4 +1,5 @@
 /**
+ * State of a circuit:
  * - `closed`: requests pass
  * - `open`: requests are rejected
  * - `half_open`: a trial request tests whether the target has recovered, and the other requests are rejected
@@ -93,7 +94,7 @@ export class CircuitBreaker {
 
   /**
    * Records a failure of a request that began at `startedMs`.
-   * @returns whether the circuit opened, also after a failed trial.
+   * @returns true when this failure opened the circuit. A failed trial also opens the circuit.
    */
   failed(startedMs: number, nowMs: number): boolean {
     if (this.#lastSuccessMs >= startedMs || this.#state === 'open') return false
@@ -126,7 +127,7 @@ export class CircuitBreaker {
     this.#trial = undefined
   }
 
-  /** A slow trial does not block the other requests until its end: a later request replaces the trial. */
+  /** Returns whether a request may become the trial. A slow trial blocks other requests only for LONGEST_TRIAL_MS. */
   #mayTry(nowMs: number): boolean {
     return this.#trial === undefined || nowMs - this.#trial.startedMs >= LONGEST_TRIAL_MS
   }

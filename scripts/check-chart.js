@@ -12,7 +12,7 @@ import { installPromtool } from './install-promtool.js'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const FOLDER = join('test', 'helm')
 const PINNED = join(ROOT, 'node_modules', '.bin', 'node')
-/** Runtime for the checks, which are TypeScript: an older Node.js cannot run them. */
+/** Runtime for the checks. The checks are TypeScript, which an older Node.js cannot run. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
 const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL: installPromtool() }

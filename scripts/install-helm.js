@@ -1,4 +1,5 @@
-// Builds the pinned helm from source as a Go module. Later runs reuse it. Prints the path on standard output.
+// Builds the pinned helm from source as a Go module. Later runs reuse the executable. Prints its path on standard
+// output.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const HELM_VERSION = 'v3.22.0'
 
 /**
- * Installs helm. Ends the process with one line of advice when this fails.
+ * Installs helm. Ends the process with one line of advice when the installation fails.
  * @returns the path of the helm executable.
  */
 export function installHelm() {

@@ -1,7 +1,7 @@
 // Runs tests with tap. Prints one line per file, the complete report of a failed file, and the totals.
-// Finally searches all captured logs for all credentials of the tests, which counts as one more assertion.
-// Usage: node scripts/run-tests.js [--sum FILE] [--OPTION=VALUE ...] [FILE ...]. Default files: those in .taprc. FILE can
-// be a folder or a pattern. --sum writes {"passed", "failed"} as JSON. tap receives the other options.
+// Finally searches all captured logs for all credentials of the tests. This search counts as one more assertion.
+// Usage: node scripts/run-tests.js [--sum FILE] [--OPTION=VALUE ...] [FILE ...]. Default files: those in .taprc. FILE
+// can be a folder or a pattern. --sum writes {"passed", "failed"} as JSON. tap receives the other options.
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -17,7 +17,7 @@ const args = process.argv.slice(2)
 const sumAt = args.indexOf('--sum')
 const sumFile = sumAt === -1 ? undefined : args.splice(sumAt, 2)[1]
 
-// tap ignores folders, and ignores an argument without a file if another argument has one.
+// tap ignores folders. tap also ignores an argument that matches no file if another argument matches a file.
 const options = args.filter((arg) => arg.startsWith('-'))
 const testFiles = args.filter((arg) => !arg.startsWith('-')).map((arg) => [arg, findFiles(arg)])
 const unknown = testFiles.filter(([, found]) => found.length === 0)
@@ -37,8 +37,8 @@ const started = Date.now()
 const isWholeSuite = testFiles.length === 0
 // Only this run and this user can access the folder; see test/fixtures/capture.ts.
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
-// Each test file runs in its own process and starts further processes. All these processes share the compile cache,
-// also with later runs.
+// Each test file runs in its own process and starts further processes. All these processes, and the processes of later
+// runs, share one compile cache.
 const compiled = join(ROOT, 'node_modules', '.cache', 'compiled')
 process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
 const tap = spawn(

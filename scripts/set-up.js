@@ -1,6 +1,7 @@
 // Sets up a checkout: installs the dependencies (with the pinned Node.js) and, with --tests, the system packages for
 // the tests.
-// It is plain JavaScript without dependencies, so that it runs on Node.js 20 or later before anything is installed.
+// This script is plain JavaScript without dependencies, so that it runs on Node.js 20 or later before anything is
+// installed.
 import { spawnSync } from 'node:child_process'
 import {
   accessSync,
@@ -70,7 +71,7 @@ function readLock(file) {
  * Installs the dependencies under a lock.
  * Without a lock, `npm ci` of two concurrent commands (e.g. `npm start` and `npm test`) would delete files of the other
  * command. With the lock, the second command waits.
- * @returns true when this process installed them; false when another process installed them or gave up.
+ * @returns true when this process installed the dependencies; false when another process installed them or gave up.
  */
 function installAlone() {
   try {

@@ -11,7 +11,7 @@ const REGEXP = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y
 
 /**
  * Splits TypeScript source into nested groups. Ignores comments, and the content of templates and regular expressions.
- * TypeScript 7 has no parser API for programs.
+ * This function replaces a parser, because TypeScript 7 has no parser API for programs.
  */
 export function parseSource(source: string): readonly SourceNode[] {
   const root: SourceNode[] = []

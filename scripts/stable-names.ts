@@ -142,7 +142,7 @@ function unionsOf(file: string, name: string): readonly string[] {
   })
 }
 
-/** Codes that the server sends itself. The engine adds codes of RFC 6749, 7009, 9126 and 9449. */
+/** Returns the error codes that the server sends itself. The engine adds codes of RFC 6749, 7009, 9126 and 9449. */
 function authorizationServerErrors(): readonly string[] {
   return sourcesBelow('authorization-server').flatMap(({ text }) => [
     ...matches(text, /\berror: '([a-z_]+)'/g),

@@ -1,4 +1,5 @@
-// A load generator in a separate process. It receives a job over IPC and returns the counts. One job at a time.
+// A load generator in a separate process. It receives a job over IPC and returns the counts. Only one job runs at a
+// time.
 import { connect, type Socket } from 'node:net'
 import type { LoadResult, Target } from './load.ts'
 import { readResponse } from './read-response.ts'
@@ -53,7 +54,7 @@ function measure(job: Job): Promise<LoadResult> {
         received = ''
         if (!ending) socket.write(nextRequest())
       })
-      socket.on('error', () => undefined) // 'close' follows
+      socket.on('error', () => undefined) // the event 'close' follows
       socket.on('close', () => {
         sockets.delete(socket)
         if (ending) return

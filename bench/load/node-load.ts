@@ -4,9 +4,12 @@ import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
-const GRACE_MS = 10_000 // time after the end of the round in which the generator must report its counts
+const GRACE_MS = 10_000 // time limit for the counts of the generator, after the end of the round
 
-/** The load generator for a machine without wrk. The process runs for the whole benchmark, so that its code is warm. */
+/**
+ * Starts the load generator for a machine without wrk. One process runs for the whole benchmark, so that its code is
+ * warm.
+ */
 export async function startNodeLoad(options: {
   readonly cores: string | undefined
   readonly cleanup: Cleanup

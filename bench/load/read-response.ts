@@ -2,8 +2,8 @@ const STATUS_OK = 'HTTP/1.1 200 '
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Classifies the Latin-1 bytes that a connection received since its last request: complete (right or wrong), or
- * incomplete. A response without `content-length` is wrong, because the upstream always sends `content-length`.
+ * Classifies the bytes that a connection received after its last request, as Latin-1 text. The response is incomplete,
+ * right or wrong. A response without `content-length` is wrong, because the upstream always sends `content-length`.
  * Source: RFC 9112 section 6.
  */
 export function readResponse(

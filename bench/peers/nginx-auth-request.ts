@@ -8,7 +8,7 @@ import { startNginx } from './start-nginx.ts'
 
 /**
  * Starts nginx, which calls a Node.js server for each request with `auth_request`. That server allows every request.
- * The CPU time of both processes counts.
+ * The measured CPU time is the total of both processes.
  * @returns undefined when nginx is not installed, or has no `auth_request`.
  * @throws {BenchError} ERR_BENCH_START when a server does not start, or nginx does not call the Node.js server.
  */

@@ -3,7 +3,8 @@ import type { PeerOptions } from './peer-options.ts'
 import { startNginx } from './start-nginx.ts'
 
 /**
- * Starts nginx as a plain proxy with keep-alive connections to the upstream. No authorization, no log.
+ * Starts nginx as a plain proxy with keep-alive connections to the upstream. nginx authorizes no requests and writes no
+ * log.
  * @returns undefined when nginx is not installed.
  */
 export async function startNginxProxy(options: PeerOptions): Promise<Subject | undefined> {

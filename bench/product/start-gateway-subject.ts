@@ -9,7 +9,7 @@ const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requ
 
 /**
  * Starts the gateway as a subject, with an access token for one route.
- * A check confirms that the gateway did all its work.
+ * After each load, a check confirms that the gateway did all its work.
  * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
  */
 export async function startGatewaySubject(

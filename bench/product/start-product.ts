@@ -58,7 +58,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       PORT: String(port),
       SCOPEGATE_BASE_URL: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
-      SCOPEGATE_DRAIN__DELAY: '0s', // no drain delay: there are no load balancers
+      SCOPEGATE_DRAIN__DELAY: '0s', // no drain delay, because the benchmark has no load balancer
       SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,

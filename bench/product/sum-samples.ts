@@ -1,4 +1,4 @@
-/** Adds up every sample of a counter in a scrape, whatever its labels. Source: Prometheus text exposition format 0.0.4. */
+/** Adds up all samples of a counter in a scrape, with any labels. Source: Prometheus text exposition format 0.0.4. */
 export function sumSamples(scrape: string, counter: string): number {
   let sum = 0
   for (const line of scrape.split('\n')) {

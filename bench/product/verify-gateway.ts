@@ -4,13 +4,13 @@ import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 import { sumSamples } from './sum-samples.ts'
 
-/** The end of a round may interrupt its last requests. */
+/** Required share of an expected count. The end of a round can interrupt its last requests. */
 const NEARLY_ALL = 0.99
-/** Maximum time that a slow machine needs to write the lines of the access log. */
+/** Maximum time until a slow machine has written the lines of the access log. */
 const LOG_LIMIT_MS = 3_000
 const LOG_POLL_MS = 50
 const REQUESTS = 'scopegate_http_requests_total'
-/** Cache hits and new validations of tokens. */
+/** The metrics that count requests by token: `known` for cache hits, `new` for cache misses. */
 const COUNTER_OF = {
   known: 'scopegate_token_cache_hits_total',
   new: 'scopegate_token_cache_misses_total',
@@ -19,10 +19,10 @@ const LINE_BREAK = 0x0a
 
 /**
  * Creates the check that a gateway did all its work.
- * Each answered request needs a line of the access log, a count in the metrics, and a cache hit or a token validation.
+ * For each response, the check expects a line of the access log, a count in the metrics, and a cache hit or miss.
  * The check empties the log, so that a long benchmark does not fill the disk.
- * @returns a function that takes the number of requests since its last call, and the kind of their tokens. It throws
- * ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway has ended.
+ * @returns the check. Its parameters are the number of requests since the last check, and the kind of their tokens. The
+ * check throws ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway has ended.
  */
 export function verifyGateway(
   product: Pick<Product, 'logFile' | 'managementUrl'>,

@@ -4,8 +4,8 @@ const FUNCTIONS_SHOWN = 40
 const WIDTH = 45
 
 /**
- * Formats two tables for a terminal: self time by part of the program, and by function.
- * Each has shares and microseconds per request.
+ * Formats two tables for a terminal: self time by part of the program, and self time by function.
+ * Each table shows shares, and microseconds per request.
  */
 export function formatProfile(times: readonly SelfTime[], requests: number): string {
   const total = times.reduce((sum, { micros }) => sum + micros, 0)

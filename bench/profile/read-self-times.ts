@@ -4,7 +4,7 @@ export type CpuProfile = {
     readonly id: number
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number }
   }[]
-  /** Time of the monotonic clock. Microseconds. */
+  /** Start of the profile by the monotonic clock. Microseconds. */
   readonly startTime: number
   readonly samples: readonly number[]
   /** Time between a sample and the previous sample. Microseconds. */
@@ -15,8 +15,9 @@ export type CpuProfile = {
 export type SelfTime = { readonly function: string; readonly location: string; readonly micros: number }
 
 /**
- * Adds up the samples between two times of the monotonic clock. Microseconds.
- * @returns the functions, longest time first. Includes V8 internals such as `(garbage collector)`, excludes idle time.
+ * Adds up the samples between two times of the monotonic clock. All times are in microseconds.
+ * @returns the functions, longest time first. The result includes V8 internals such as `(garbage collector)`, but not
+ * idle time.
  */
 export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros: number): SelfTime[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]))

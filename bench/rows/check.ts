@@ -21,7 +21,7 @@ export const check: Row = {
       { name: `${ROUTES} routes and as many tests`, args: [many] },
       { name: `${ROUTES} routes, without tests`, args: [many, '--no-tests'] },
     ]
-    // The compile cache of Node.js is filled by the first run, as for users.
+    // The first run fills the compile cache of Node.js. Users also run the command with a filled cache.
     await runOnce(bench, [])
     const figures = []
     for (const { name, args } of cases) {

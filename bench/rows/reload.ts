@@ -76,7 +76,7 @@ export const reload: Row = {
 
 type Reload = { readonly tookMs: number; readonly pauseMs: number; readonly cpuMs: number }
 
-/** The histogram includes its own interval of one millisecond. */
+/** Measures one reload. The histogram includes its own interval of one millisecond, which this function subtracts. */
 async function reloadOnce(gateway: Gateway): Promise<Reload> {
   const loop = monitorEventLoopDelay({ resolution: 1 })
   loop.enable()

@@ -4,16 +4,18 @@ import type { Row } from '../row.ts'
 const FEW = 10
 const MANY = 10_000
 const MATCHES = 500_000
-/** Does not divide any number of routes in this row, so that every route is requested, in mixed order. */
+/**
+ * Step from one requested route to the next. The number of routes is never a multiple of the step. The load therefore
+ * requests every route, in mixed order.
+ */
 const STRIDE = 7_919
 const GOAL = 1.2
 
 /**
- * The time to find the route of a path, among few routes and among many.
- * Requests for the same few routes show the cost of the unused routes.
- * Requests for all routes exceed every processor cache.
- * A Map with as many keys shows the processor's share of the latter: no other lookup among many keys needs fewer memory
- * accesses.
+ * The time to find the route of a path, with few routes and with many routes.
+ * Requests for few of many routes show the cost of the unused routes.
+ * Requests for all of many routes need more memory than the processor caches hold. A Map with the same number of keys
+ * shows the part of this cost that the processor causes. No other lookup among many keys needs fewer memory accesses.
  */
 export const routeMatch: Row = {
   name: 'route-match',
@@ -55,7 +57,9 @@ export const routeMatch: Row = {
 
 type Measure = () => number
 
-/** @returns a function that measures a match among `routes` routes, of which `asked` are requested. */
+/**
+ * @returns a function that measures a match in a table with `routes` routes. The load requests `asked` of these routes.
+ */
 function tableOf(routes: number, asked: number): Measure {
   const names = namesOf(routes)
   const table = buildRouteTable(names.map((name) => ({ methods: ['GET'], path: `${name}/{id}` })))

@@ -25,7 +25,7 @@ export const start: Row = {
     mkdirSync(folder, { recursive: true })
     writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
     const own = { secretFile, upstream: upstream.url, cache: join(folder, 'cache') }
-    // The compile cache of Node.js is filled by the first run, as for users.
+    // The first run fills the compile cache of Node.js. Users also start the gateway with a filled cache.
     const firstMs = await startOnce(bench, own)
     const found: number[] = []
     for (let round = 1; round <= rounds; round++) {

@@ -8,17 +8,18 @@ import { startPeer } from '../start-peer.ts'
 import type { Subject } from '../subject.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
-/** 1.8 times the throughput from twice the processors is 2 / 1.8 of the CPU time for each request. */
+/** Target of the ratio. If two processors give 1.8 times the throughput, a request takes 2 / 1.8 of the CPU time. */
 const GOAL = 1.11
 
 const FLOOR = 'floor, one process'
 const FLOOR_TWICE = 'floor, two processes'
 
 /**
- * The cost of a request with two workers, compared with one. When load and upstream need their own processor, throughput on a
- * machine with two shows nothing about workers. CPU time for each request shows the cost of sharing the work. The loss of the
- * runtime's floor with two processes is the machine's part: they share a processor and its caches, and each wakes for half as
- * many connections.
+ * The cost of a request with two workers, compared with one worker.
+ * On a machine with two processors, throughput shows nothing about workers, because load and upstream need their own
+ * processor. CPU time per request shows the cost of sharing the work.
+ * The floor of the runtime with two processes shows the part of this cost that the machine causes. The two processes
+ * share a processor and its caches, and each process wakes up for half as many connections.
  */
 export const twoWorkers: Row = {
   name: 'two-workers',

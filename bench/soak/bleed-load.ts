@@ -30,7 +30,8 @@ export type BleedCounts = {
 const EXAMPLES = 10
 const MOST_AT_ONCE = 3
 /**
- * Share of clients that disconnect: a third while sending, a third after some received bytes, a third after some time.
+ * Share of clients that disconnect. Of these clients, a third disconnects while sending, a third after some received
+ * bytes, and a third after some time.
  */
 const SHARE_LEFT = 0.25
 const LONGEST_PATIENCE_MS = 25

@@ -1,5 +1,6 @@
-// npm run soak:bleed [-- --requests N]: requests with a nonce, on keep-alive connections that clients close at
-// any byte. Limit: no response or part of a response belongs to another request.
+// npm run soak:bleed [-- --requests N]: requests with a nonce, on keep-alive connections that clients close at any
+// byte.
+// Limit: no client receives a byte of the response to another request.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

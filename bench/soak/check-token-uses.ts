@@ -19,7 +19,10 @@ export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: numb
   return uses.filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
 }
 
-/** Returns whether a request was wrongly allowed or denied. Undefined when both outcomes are right. */
+/**
+ * Returns whether the outcome of a request was right. Undefined shortly before and after a revocation, because both
+ * outcomes are then right.
+ */
 export function checkUse(
   { stream, token, status, atMs }: TokenUse,
   { bad, revokedAtMs }: TokenRules,
@@ -51,8 +54,9 @@ export function measuredUses(
 }
 
 /**
- * The increase of the 99th percentile of each stream by a fault: gateways with the fault minus a gateway without the
- * fault. Both run at the same time, so that other load affects both.
+ * Returns the increase of the 99th percentile of each stream by a fault. The increase is the difference between the
+ * gateways with the fault and a gateway without the fault. All gateways run at the same time, so that other load
+ * affects all of them.
  */
 export function measuredAdded(
   phase: string,

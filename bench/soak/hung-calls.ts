@@ -74,12 +74,12 @@ async function probeFor(gateway: SoakGateway, forMs: number): Promise<ProbeResul
   return probe.stop()
 }
 
-/** A response that has not arrived by then never arrives. The counts report it. */
+/** Waits until the condition is true, at most LIMIT_MS. The counts then show the missing responses. */
 async function until(hasCome: () => boolean): Promise<void> {
   for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += POLL_INTERVAL_MS) await wait(POLL_INTERVAL_MS)
 }
 
-/** Milliseconds until the response. Status 0 without a response. */
+/** Sends a request. @returns the status, and the milliseconds until the end of the response. Status 0: no response. */
 function ask(url: string, agent: Agent): Promise<{ status: number; ms: number }> {
   const startedMs = performance.now()
   return new Promise((resolve) => {

@@ -17,10 +17,10 @@ export type KnownTokenLoad = {
   stop(): Promise<void>
 }
 
-/** Of ten requests, one has a revoked token. */
+/** One of ten requests has a revoked token. */
 const REVOKED_EVERY = 10
 
-/** Sends requests at a fixed rate, without waiting for responses. Each gateway gets each token in turn. */
+/** Sends requests at a fixed rate, without waiting for responses. Alternates between the gateways. */
 export function startKnownTokenLoad(options: {
   readonly gateways: readonly ClusterGateway[]
   /** Tokens that each gateway has accepted. */

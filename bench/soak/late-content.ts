@@ -13,7 +13,7 @@ await runSoak(async ({ folder, cleanup }) => {
     folder,
     cleanup,
     upstream: await startLateContentUpstream(cleanup),
-    upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses are failures
+    upstreamSettings: { ejection: { failures: 1_000 } }, // no ejection: the interim responses count as failures
   })
   return measureLateContent({ url: gateway.url, calls, concurrency: 16 })
 })

@@ -14,8 +14,8 @@ export type LateContentOptions = {
 type Response = { readonly status: number; readonly nonce: string; readonly text: string }
 
 /**
- * Requests responses with late content, each followed by a correct one, and counts the responses that contain a byte of
- * another response.
+ * Requests responses with late content, and one correct response after each of them. Counts the responses that contain
+ * a byte of another response.
  */
 export async function measureLateContent(options: LateContentOptions): Promise<readonly Measurement[]> {
   const { url, calls, concurrency } = options
@@ -48,7 +48,7 @@ export async function measureLateContent(options: LateContentOptions): Promise<r
   ]
 }
 
-/** Status 0: the connection ended without a response. */
+/** Sends a request. Status 0: the connection ended without a response. */
 function send(url: string, agent: Agent, nonce: string, kind: LateContent | undefined): Promise<Response> {
   const query = new URLSearchParams(kind === undefined ? { n: nonce } : { n: nonce, kind })
   const method = kind === undefined ? 'GET' : LATE_CONTENT[kind].method

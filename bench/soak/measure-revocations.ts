@@ -16,8 +16,9 @@ const PASSED = 201
 const DENIED = 401
 const GIVE_UP_MS = 60_000
 /**
- * Interval between two checks of a gateway, in milliseconds. One token: as often as it responds.
- * Many tokens together: rarely, so that the checks do not slow the gateways down.
+ * Interval between two checks of a gateway, in milliseconds. A single token is checked as often as the gateway
+ * responds.
+ * Many tokens are checked less often, so that the checks do not slow the gateways down.
  */
 const LOOK_AT_ONE_MS = 1
 const LOOK_AT_MANY_MS = 20
@@ -33,10 +34,10 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 
 /**
  * Revokes tokens in `rounds` rounds of `concurrency` tokens.
- * Measures the time from the response until every gateway denies them.
- * @param before runs in each round when the gateways have cached the tokens, before the revocation.
- * `after`: runs when every token is denied.
- * @param until 'denied': waits for 401. 'not passed': also accepts 503 (token status unavailable).
+ * Measures the time from the response to the revocation until every gateway denies the token.
+ * @param before runs in each round after the gateways have cached the tokens, and before the revocation.
+ * `after`: runs in each round when every token is denied.
+ * @param until `denied`: waits for 401. `not passed`: also accepts 503 (token status unavailable).
  */
 export async function measureRevocations(
   cluster: RevocationCluster,
@@ -71,7 +72,7 @@ export async function measureRevocations(
   return { timesMs, answers, tokens }
 }
 
-/** Returns the number of responses of gateways that accepted one of these tokens. */
+/** Returns how often a gateway accepted one of these tokens. */
 export async function countPassed(cluster: RevocationCluster, tokens: readonly string[]): Promise<number> {
   let passed = 0
   for (const token of tokens)

@@ -28,7 +28,7 @@ export function nonceRequest(serial: number, host: string): NonceRequest {
     `x-nonce: ${nonce}`,
     `x-bytes: ${body.length}`,
   ]
-  if (hasBody && Math.random() < 0.1) head.push('expect: 100-continue') // and does not wait for it
+  if (hasBody && Math.random() < 0.1) head.push('expect: 100-continue') // the client does not wait for status 100
   let text: string
   if (!hasBody) text = [...head, '', ''].join('\r\n')
   else if (Math.random() < 0.5) text = [...head, `content-length: ${body.length}`, '', body].join('\r\n')

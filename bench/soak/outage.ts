@@ -1,5 +1,5 @@
 // npm run soak:outage: two gateways, two authorization servers, one durable Redis, 100 requests per second with known
-// and revoked tokens. Redis restarts and freezes, and both authorization servers are away for two minutes.
+// and revoked tokens. Redis restarts and freezes. Both authorization servers are unavailable for two minutes.
 // Limits: no failed request with a known token, and no accepted revoked token.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,10 @@ const PER_SECOND = 100
 const RESTART_MS = 2_000
 const FREEZE_MS = 5_000
 const SERVERS_AWAY_MS = 120_000
-/** Longer than the cache time without revocations. After it, each token was checked again. */
+/**
+ * Measured time after a fault. This time is longer than the cache time without revocations, so the gateways check each
+ * token again.
+ */
 const RECOVERY_MS = 10_000
 const GATEWAY_SETTINGS = {
   SCOPEGATE_ISSUERS__0__STALE_IF_ERROR: '150s',
@@ -52,7 +55,7 @@ await runSoak(async ({ folder, cleanup }) => {
   }
   const load = startKnownTokenLoad({ ...cluster, known, revoked, perSecond: PER_SECOND })
 
-  /** Returns the outcomes during a fault and for ten seconds after its end. */
+  /** Returns the outcomes during a fault and in the ten seconds after the fault. */
   async function measure(what: string, fault: () => Promise<void>): Promise<readonly Measurement[]> {
     load.takeOutcomes()
     await fault()

@@ -9,15 +9,15 @@ export type PostsOnceOptions = {
   readonly upstream: CountingUpstream
   readonly calls: number
   readonly concurrency: number
-  /** Called before each call, e.g. to break something else. */
+  /** Called before each call, for example to cause another fault. */
   readonly beforeCall?: () => void
 }
 
 const BODY = JSON.stringify({ amount: 1 })
 
 /**
- * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST
- * twice. It must have executed every POST with status 201.
+ * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST twice. It
+ * must have executed each POST whose response has status 201.
  */
 export async function measurePostsOnce(options: PostsOnceOptions): Promise<readonly Measurement[]> {
   const { url, upstream, calls, concurrency, beforeCall } = options

@@ -73,7 +73,7 @@ export function startTrafficGateway(options: {
   })
 }
 
-/** Creates the tokens of every kind. `uses`: number of tokens of each kind that is new for every request. */
+/** Creates the tokens of every kind. `uses`: number of tokens, for each kind that uses a new token in every request. */
 export function makeStreams(
   { opaque, jwts }: RedisTrafficIssuers,
   gateways: readonly SoakGateway[],
@@ -96,7 +96,7 @@ export function makeStreams(
   ]
 }
 
-/** Expired, for another audience, revoked, forged, unknown, and without the scope. */
+/** Returns invalid tokens: expired, for another audience, revoked, forged, unknown, and without the scope. */
 function badTokens({ opaque, jwts }: RedisTrafficIssuers): readonly string[] {
   const anHourAgo = Math.floor(Date.now() / 1_000) - 3_600
   const claims = { aud: BASE_URL, scope: SCOPE }

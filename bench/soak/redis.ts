@@ -33,7 +33,7 @@ const FLAP_MS = 2_000
 const REVOKED_IN_A_PHASE = 5
 /** Maximum number of single-use tokens in the longest run. */
 const NEW_TOKENS = 15_000
-/** F6 and F7 of the fault list: maximum added delay of nearly every request. F8 has no limit. */
+/** Maximum added delay at the 99th percentile for the faults F6 and F7 (docs/faults.md). The fault F8 has no limit. */
 const ADDED_MS = 5
 const ADDED_AT_FIRST_MS = 100
 const AT_FIRST_MS = 1_000
@@ -96,7 +96,7 @@ await runSoak(async ({ folder, cleanup }) => {
   const revokedAtMs = new Map<string, number>()
   const phases: Phase[] = []
 
-  /** Waits while the state of Redis does not change. Revokes some tokens in the middle. */
+  /** Runs one phase until `lasting` resolves. Revokes some tokens during the phase. */
   async function phase(name: string, lasting: () => Promise<unknown>): Promise<void> {
     const before = ways.map(({ connections }) => connections)
     const fromMs = Date.now()

@@ -14,7 +14,7 @@ const PARALLEL = 200
 const APART_MS = [0, 30, 150, 1_000]
 const SHARED_ROUNDS = 20
 const KILLS = 20
-/** Kills at different moments of a round. */
+/** Each kill occurs this much later in its round than the previous kill. Milliseconds. */
 const KILL_STEP_MS = 15
 
 async function measureStore(

@@ -1,6 +1,7 @@
-// npm run soak:reload: 100 policies that change and 200 that are broken, under load, against two workers and against one
-// process. Prints each number beside its limit. Exit code 1: a limit is exceeded. The next command in package.json swaps a
-// ConfigMap 1,000 times and measures the memory that 1,000 reloads leak.
+// npm run soak:reload: 100 changes of the policies and 200 invalid policies, under load, with two workers and with one
+// process. Prints each number beside its limit. Exit code 1: a limit is exceeded.
+// The script in package.json then runs tests. They swap a ConfigMap 1,000 times, and measure the memory that 1,000
+// reloads leak.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'

@@ -28,7 +28,10 @@ export type ClusterService = {
 
 /** A gateway of a cluster. */
 export type ClusterGateway = ClusterService & {
-  /** Status for the token: 201 of the upstream, 401 for a revoked token, 503 when its status is unavailable. */
+  /**
+   * Returns the status of a request with the token: 201 from the upstream, 401 for a revoked token, 503 when the token
+   * status is unavailable.
+   */
   statusOf(token: string): Promise<number>
 }
 
@@ -81,7 +84,7 @@ const POLICY = {
 
 /**
  * Starts the cluster and registers a client.
- * @throws {BenchError} ERR_BENCH_START when a process does not come up.
+ * @throws {BenchError} ERR_BENCH_START when a process does not start.
  */
 export async function startRevocationCluster(options: RevocationClusterOptions): Promise<RevocationCluster> {
   const { url: upstream } = await startCountingUpstream(options.cleanup)

@@ -31,7 +31,7 @@ export async function measureSlowReaders(
   const reading = setInterval(() => {
     for (const socket of sockets) socket.resume()
   }, READ_EVERY_MS)
-  // On a busy machine, it takes time until all clients have started. The measured time starts after that.
+  // On a busy machine, it takes time until all clients have started. The measured time begins after their start.
   for (let ms = 0; begun.size < options.readers && ms < MAX_BEGIN_MS; ms += BEGIN_CHECK_MS)
     await wait(BEGIN_CHECK_MS)
   await wait(options.seconds * 1_000)

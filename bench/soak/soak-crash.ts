@@ -6,7 +6,7 @@ import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { childrenOf, whenServing } from './roll-workers.ts'
 import { startLoadedGateway } from './start-loaded-gateway.ts'
 
-/** The loss from the end of one worker. */
+/** The loss that the end of one worker causes. */
 export type Kill = {
   /** Connections of the worker, plus one that it has not accepted yet. Each has at most one request in flight. */
   readonly connections: number
@@ -72,7 +72,7 @@ function countConnections(pid: number, port: number): number {
     .filter((fields) => fields[1]?.endsWith(local) === true && inodes.has(fields[9] ?? '')).length
 }
 
-/** A descriptor may be closed before this function reads it. */
+/** Returns the target of a symbolic link. Empty when the descriptor is already closed. */
 function readLink(path: string): string {
   try {
     return readlinkSync(path)

@@ -66,20 +66,23 @@ export async function startRefreshCluster(options: {
 /** The result of parallel uses of refresh tokens. */
 export type ParallelRefreshes = {
   readonly responses: number
-  /** Responses with another status than 200, after repeats. */
+  /** Requests whose final response does not have status 200. */
   readonly rejected: number
-  /** Responses with status 503, each repeated by its client: on a busy machine Redis may respond too late. */
+  /**
+   * Repeated requests. A client repeats a request after status 503, because on a busy machine Redis may respond too
+   * late.
+   */
   readonly repeated: number
   /** Rounds in which two responses with status 200 differ. */
   readonly different: number
-  /** Rounds after which the successor cannot be refreshed. */
+  /** Rounds after which the new refresh token does not work. */
   readonly ended: number
   /** Duration of each request. Milliseconds. */
   readonly timesMs: readonly number[]
 }
 
 /**
- * Sends concurrent refreshes with one refresh token to both servers, then refreshes with its successor.
+ * Uses one refresh token in concurrent requests to both servers. Then uses the successor of this refresh token.
  * Each round has a new grant.
  * @param options.duringRound runs while the requests of a round are open.
  */
@@ -117,8 +120,8 @@ export async function refreshInParallel(
 }
 
 /**
- * Refreshes as a client does: after 503 it repeats the request.
- * @returns undefined when the connection failed: the server may have been killed.
+ * Refreshes like a client, which repeats the request after status 503.
+ * @returns undefined when the connection failed, for example because the server was killed.
  */
 async function refreshAt(
   { clients }: RefreshCluster,
@@ -163,7 +166,7 @@ export async function shareTokenFile(
   return signedOut
 }
 
-/** Kills the second server while requests are open; the next round needs it again. */
+/** Kills the second server while requests are open, and restarts the server for the next round. */
 export async function killDuringRound({ servers }: RefreshCluster, afterMs: number): Promise<void> {
   const victim = servers[1]
   if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'the cluster has one server')

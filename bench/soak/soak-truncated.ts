@@ -11,7 +11,7 @@ export type TruncationCounts = {
   truncated: number
   /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
-  /** Truncated responses that the client detected by a 502, and by a broken connection. */
+  /** Truncated responses that the client detected. `rejected`: status 502. `broken`: the connection broke. */
   readonly reported: { rejected: number; broken: number }
   /** Complete responses, and the number of them that arrived incomplete. */
   whole: number
@@ -25,8 +25,8 @@ const LARGEST_BYTES = 40_000
 const WHOLE: readonly Cut[] = ['whole by length', 'whole by chunks']
 
 /**
- * Requests responses through a gateway that the upstream truncates in every way, as an HTTP/1.1 client and as an
- * HTTP/1.0 client. A complete response follows each truncated one.
+ * Requests responses through a gateway, as an HTTP/1.1 client and as an HTTP/1.0 client. The upstream truncates the
+ * responses in every way of CUTS. A complete response follows each truncated response.
  */
 export async function soakTruncated(options: {
   readonly folder: string
@@ -68,7 +68,7 @@ export function noTruncations(): TruncationCounts {
   }
 }
 
-/** Whether the client judged every response correctly. */
+/** Returns whether the clients detected every truncated response and received every complete response. */
 export function isTruncationWithinLimits({ takenForWhole, notWhole, others }: TruncationCounts): boolean {
   return takenForWhole.size === 0 && notWhole === 0 && others.size === 0
 }
@@ -112,7 +112,7 @@ function take(url: string, cut: Cut): Promise<Taken> {
     socket.on('error', () => undefined)
     socket.on('close', (hadError) => {
       const answer = reader.peek('GET')
-      // Without a length, the end of the connection is the end of the body, unless it is a reset.
+      // Without a length, the end of the connection ends the body. A reset, however, means that the body is incomplete.
       const whole = answer?.state === 'whole' || (answer?.state === 'until_close' && ended && !hadError)
       resolve({ status: answer?.status ?? 0, bytes: answer?.body.length ?? 0, asked, whole })
     })

@@ -5,9 +5,9 @@ import type { Cleanup } from '../cleanup.ts'
 /** An upstream that receives requests and never responds. */
 export type HangingUpstream = {
   readonly url: string
-  /** Requests received without a response until now. */
+  /** Number of requests that were received and got no response. */
   readonly taken: number
-  /** Open connections of these requests. */
+  /** Number of open connections of these requests. */
   readonly openConnections: number
 }
 

@@ -19,8 +19,9 @@ export type LateContent = keyof typeof LATE_CONTENT
 const LONGEST_DELAY_MS = 6
 
 /**
- * Starts an upstream for `?n=<nonce>&kind=<LateContent>`. It sends the head of that kind and, some milliseconds later, the
- * content, which is itself a complete response. Without `kind` it sends one correct response. Every response names its nonce.
+ * Starts an upstream for `?n=<nonce>&kind=<LateContent>`. Every response contains the nonce of its request. With
+ * `kind`, the upstream sends a head of that kind and, some milliseconds later, the content. The content is itself a
+ * complete response. Without `kind`, the upstream sends one correct response.
  */
 export async function startLateContentUpstream(cleanup: Cleanup): Promise<string> {
   const sockets = new Set<Socket>()

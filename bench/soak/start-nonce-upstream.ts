@@ -21,8 +21,8 @@ const MOST_PIECES = 4
 const LONGEST_WAIT_MS = 20
 
 /**
- * Starts an upstream that answers `?n=<nonce>&bytes=<size>&framing=length|chunked` with the nonce in a header and,
- * repeated, as the body. It responds after a short time, sometimes in pieces.
+ * Starts an upstream that answers `?n=<nonce>&bytes=<size>&framing=length|chunked`. A header of the response contains
+ * the nonce, and the body repeats the nonce. The upstream responds after a short time, sometimes in pieces.
  */
 export async function startNonceUpstream(cleanup: Cleanup): Promise<NonceUpstream> {
   const problems: string[] = []

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 import { randomBelow } from './random.ts'
 
-/** Ways to truncate a response. `whole` ones are complete. */
+/** Ways to end a response. A response with `whole: true` is complete. */
 export const CUTS = {
   'whole by length': { whole: true, framing: 'length', stop: 'none' },
   'whole by chunks': { whole: true, framing: 'chunked', stop: 'none' },

@@ -1,5 +1,5 @@
-// The thread behind startTokenTraffic(): sends a request at each tick until it is stopped, also while earlier requests wait for
-// responses. The streams repeat cyclically, and so do the tokens of each.
+// The thread behind startTokenTraffic(): sends requests at a fixed rate until `stop()`, without waiting for responses.
+// The requests use the streams cyclically. Each stream uses its tokens cyclically.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -8,7 +8,7 @@ export type TokenStream = {
   readonly tokens: readonly string[]
 }
 
-/** The requests and their total number. Streams alternate. */
+/** The streams, which alternate, and the total number of requests per second. */
 export type TokenTrafficOptions = { readonly streams: readonly TokenStream[]; readonly perSecond: number }
 
 /** One request and its outcome. Status 0: no complete response. Milliseconds, `atMs` since the epoch. */

@@ -1,5 +1,5 @@
 // npm run soak:truncated [-- --answers N]: responses that the upstream truncates.
-// Limit: no client accepts one as complete.
+// Limit: no client accepts a truncated response as complete.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -79,7 +79,10 @@ function count(counts: Map<string, number>, what: string): void {
   counts.set(what, (counts.get(what) ?? 0) + 1)
 }
 
-/** Responses that contradict the policy version that they name. `parityOf` knows the versions that were active. */
+/**
+ * Returns the responses that contradict the policy version that they name. `parityOf` contains the versions that were
+ * active.
+ */
 export function findWrongResponses(
   load: VersionsLoad,
   parityOf: ReadonlyMap<string, 0 | 1>,

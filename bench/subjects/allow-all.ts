@@ -1,4 +1,4 @@
-// The smallest authorization server that nginx can ask with auth_request: it allows every request without a check.
+// The smallest authorization server that nginx can call with auth_request. It allows every request without a check.
 import { createServer } from 'node:http'
 import { announceListening } from '../announce-listening.ts'
 

@@ -1,4 +1,5 @@
-// The floor of the runtime: a TCP relay on node:net. It parses nothing, so a request costs two reads and two writes.
+// The floor of the runtime: a TCP relay on node:net. The relay parses nothing, so a request costs two reads and two
+// writes.
 import { connect, createServer } from 'node:net'
 import { announceListening } from '../announce-listening.ts'
 
@@ -12,7 +13,7 @@ const server = createServer({ noDelay: true }, (client) => {
     [client, upstream],
     [upstream, client],
   ] as const) {
-    one.on('error', () => undefined) // 'close' follows
+    one.on('error', () => undefined) // the event 'close' follows
     one.on('close', () => other.destroy())
   }
 })

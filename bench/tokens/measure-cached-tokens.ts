@@ -15,8 +15,8 @@ const NAMES = [ISSUER]
 const DAY_SECONDS = 86_400
 
 /**
- * Fills the token cache of the gateway with opaque tokens of the bundled authorization server, in this process.
- * Measures the heap.
+ * Measures the heap of this process while it fills a token cache of the gateway. The tokens are opaque, and the
+ * introspection results have the format of the bundled authorization server.
  */
 export async function measureCachedTokens(tokens: number): Promise<CachedTokenSize> {
   const cache = new TokenCache({
@@ -43,14 +43,14 @@ export async function measureCachedTokens(tokens: number): Promise<CachedTokenSi
 
 /** Heap size after a full garbage collection, in bytes. */
 function readLiveHeap(): number {
-  collectGarbage() // completes a running collection, which keeps objects that died after its start
+  collectGarbage() // completes a collection in progress, which does not free objects that died after its start
   collectGarbage()
   return process.memoryUsage().heapUsed
 }
 
 /**
- * Returns introspection results like the bundled authorization server: separate claims in separate strings for each
- * token.
+ * Returns an issuer whose introspection results have the format of the bundled authorization server. Each token has its
+ * own claims in its own strings.
  */
 function anIssuer(): Issuer {
   const scopes = createScopeSets()

@@ -16,9 +16,10 @@ const LIMIT_MS = 30_000
 const POLL_INTERVAL_MS = 10
 
 /**
- * Starts a gateway with an issuer that counts. The returned function sends a new opaque token in concurrent requests. It returns
- * the number of introspection requests. The issuer delays its responses until every request is waiting.
- * @throws {BenchError} by the promise, ERR_BENCH_ANSWERS when a request was not let pass.
+ * Starts a gateway, and an issuer that counts introspection requests. The returned function sends a new opaque token in
+ * concurrent requests, and returns the number of introspection requests. The issuer responds only when every request is
+ * waiting.
+ * @throws {BenchError} by rejection of the returned function: ERR_BENCH_ANSWERS when the gateway rejected a request.
  */
 export async function startHerd(options: {
   readonly folder: string

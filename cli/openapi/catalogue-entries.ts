@@ -11,8 +11,8 @@ const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
 const READING = ['GET', 'HEAD', 'OPTIONS']
 
 /**
- * Returns entries for the scopes of operations that the catalogue does not have. The description is from the contract.
- * A scope has the sensitivity `read` when all its operations are GET, HEAD or OPTIONS.
+ * Returns catalogue entries for scopes that operations require but the catalogue does not contain. The description is
+ * from the contract. A scope has the sensitivity `read` when all its operations are GET, HEAD or OPTIONS.
  * @param rename returns the catalogue name of a scope of the contract.
  */
 export function catalogueEntries(

@@ -17,7 +17,7 @@ export type ParsedJson = {
   }[]
 }
 
-const MAX_DEPTH = 500 // far above any API description; the call stack can hold several thousand
+const MAX_DEPTH = 500 // deeper than any API description; the call stack can hold several thousand levels
 const LITERALS: readonly (readonly [string, unknown])[] = [
   ['true', true],
   ['false', false],

@@ -44,7 +44,10 @@ function fromJson(text: string, shownAs: string): YamlDocument {
   }
 }
 
-/** Works as for YAML: falls back to the nearest existing ancestor, and returns only the key of an object or list. */
+/**
+ * Returns the range of a key or a value, like `findRange()` for YAML. For a missing value, returns the range of the
+ * nearest existing ancestor. For an object or a list, returns only the range of its key.
+ */
 function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | 'value'): YamlRange {
   let node = value
   let found: readonly [number, number, number, number] = [0, 1, 0, 1]

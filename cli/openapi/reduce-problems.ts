@@ -27,7 +27,7 @@ export function dropUnsupported(
     const found = diagnostics.find(({ code }) => CODES.includes(code))
     return found === undefined || skip(operation, found.code)
   })
-  // Every valid operation makes one claim, in the same order.
+  // `claims` contains one claim for each valid operation, in the same order.
   const { claims } = checkDocument(toContractPolicy(document, valid, head), options)
   const conflicts = new Map(
     findConflicts(claims)

@@ -11,8 +11,9 @@ import type { SimulationPolicies } from './simulate.ts'
 
 /**
  * Opens the policies that `--url`, `--config` and `--policies` name.
- * @returns undefined when the policies are not valid. The problems are then printed already, and the exit code is 3.
- * @throws {BootError} when a running gateway does not return its policies, or when two sources are given.
+ * @returns undefined when the policies are not valid. This function has then printed the problems. The exit code is 3.
+ * @throws {BootError} when a running gateway does not return its policies, or when `--url` is combined with another of
+ * these options.
  */
 export async function openSimulationPolicies(
   verb: string,
@@ -24,7 +25,7 @@ export async function openSimulationPolicies(
     const set = await openOrReport(findFolders(given, terminal), given, terminal)
     return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
   }
-  // `routes` selects the routes of a source of a running gateway.
+  // Only `routes` accepts `--source` with `--url`.
   const other = ['config', 'policies', ...(verb === 'routes' ? [] : ['source'])].find((name) =>
     given.has(name),
   )

@@ -49,7 +49,7 @@ async function readJwt(terminal: Terminal): Promise<Claims> {
     const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
     if (isRecord(claims)) return claims as Claims
   } catch {
-    // The error follows below.
+    // The code below reports the error.
   }
   throw usageError('explain', 'the payload of the JWT on standard input must be a JSON object')
 }

@@ -36,8 +36,8 @@ function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: num
 }
 
 /**
- * If the decision is wrong, returns only this difference, because a wrong decision causes the other differences.
- * Otherwise returns all differences.
+ * Compares the expected results of a test with the simulation. If the decision is wrong, returns only the difference of
+ * the decision, because a wrong decision causes the other differences. Otherwise returns all differences.
  */
 function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[] {
   const { expect } = test

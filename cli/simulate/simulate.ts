@@ -53,7 +53,9 @@ export type SimulationPolicies = {
   readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
 }
 
-/** Node's parser rejects all other methods. The server rejects CONNECT. */
+/**
+ * Methods that a simulated request can have. Node's parser rejects all other methods, and the server rejects CONNECT.
+ */
 const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
 /** A placeholder for the token. The claims are known, so the simulation validates no token. */
 const SOME_TOKEN = 'Bearer token'

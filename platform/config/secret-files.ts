@@ -20,9 +20,9 @@ export type FollowedSecret = {
 
 /** All files with secrets that a process follows. */
 export type SecretFiles = {
-  /** Follows a file. The result reads this file now. Concurrent calls share one read. */
+  /** Follows a file. `check()` of the result reads the file immediately. Concurrent calls share one read. */
   follow(secret: FollowedSecret): { check(): Promise<void> }
-  /** Reads all files now. A timer calls it regularly. */
+  /** Reads all files immediately. A timer also calls this function regularly. */
   check(): Promise<void>
   /** Returns a degraded readiness check while a file is not usable, and no check otherwise. */
   checks(): readonly ReadinessCheck[]
@@ -33,8 +33,8 @@ export type SecretFiles = {
 const CHECK_EVERY_MS = 5_000
 
 /**
- * Creates the followers of secret files. They read the files regularly and compare the content, so the way in which a
- * file is written does not matter. Kubernetes, for example, changes the target of a symbolic link.
+ * Creates the followers of secret files. The followers read the files regularly and compare the content. They therefore
+ * also find a change of a symbolic link, which Kubernetes uses.
  * Content that is not usable changes nothing: the active secret stays, and one log line states the reason.
  */
 export function openSecretFiles(options: {
@@ -49,7 +49,7 @@ export function openSecretFiles(options: {
     help: 'Whether the last content of a file with a secret is in use: 1; or not usable, so that the earlier secret stays: 0.',
     labelNames: ['setting'],
     registers: [options.registry],
-    aggregator: 'min', // a worker whose file is not usable
+    aggregator: 'min', // 0 if the file is not usable in one of the workers
   })
 
   async function checkNow({ setting, file, apply }: FollowedSecret): Promise<void> {
@@ -98,7 +98,9 @@ export function openSecretFiles(options: {
   }
 }
 
-/** Calls `check` every five seconds, and never again before the last call has ended. A file system may hang. */
+/**
+ * Calls `check` every five seconds. Skips a call while the previous call is running, because a file system can hang.
+ */
 export function repeat(check: () => Promise<void>): { close(): void } {
   let isChecking = false
   const timer = setInterval(async () => {

@@ -5,7 +5,7 @@ import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
 type Problems = {
   readonly found: Diagnostic[]
   /**
-   * Runs `read` and records its diagnostics, so that one invalid file does not hide problems in the next.
+   * Runs `read` and records its diagnostics, so that one invalid file does not hide problems in the next file.
    * @returns undefined when `read` throws a ConfigError.
    */
   attempt<T>(read: () => T): T | undefined
@@ -28,10 +28,10 @@ export function collectProblems(): Problems {
   }
 }
 
-/** Maximum number of diagnostics per code and file. In a hostile file, each line could cause one. */
+/** Maximum number of diagnostics per code and file. In a hostile file, each line could cause a diagnostic. */
 export const MAX_PER_CODE = 50
 
-/** Keeps the first diagnostics of each code and file, and reports the number of the others. */
+/** Keeps the first diagnostics of each code and file, and reports the number of the omitted diagnostics. */
 export function capPerCode(diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   if (diagnostics.length <= MAX_PER_CODE) return diagnostics
   return [...Map.groupBy(diagnostics, ({ code, location }) => `${code} ${location.file}`).values()].flatMap(

@@ -90,7 +90,7 @@ function maskUserInfo(text: string): string {
   return text.replace(/(?<=\/\/)[^\s/@]+(?=@)/g, (secret) => '*'.repeat(secret.length))
 }
 
-/** Returns the number of terminal columns. A wide character takes two. */
+/** Returns the number of terminal columns. A wide character takes two columns. */
 function displayWidth(text: string): number {
   let width = 0
   for (const character of text)

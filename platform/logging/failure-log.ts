@@ -78,7 +78,7 @@ export function createFailureLog(
   }
 }
 
-/** Returns true for an error of the language, which has no code. Such an error is logged with its stack. */
+/** Returns true for an error of JavaScript itself, which has no code. The log contains the stack of such an error. */
 function isDefect(error: unknown): boolean {
   return [TypeError, RangeError, ReferenceError, SyntaxError].some(
     (type) => error instanceof type && !('code' in error),

@@ -90,7 +90,7 @@ export class LogSink {
     })
   }
 
-  /** Removes and returns the lines that no write is processing. For use when the process exits. */
+  /** Removes and returns the lines that are not part of a write in progress. For use when the process exits. */
   takeRest(): string {
     const rest = this.#queue.map(({ text }) => text).join('')
     this.#queue = []
@@ -156,7 +156,7 @@ export class LogSink {
       this.#waiting = undefined
       this.#send(part)
     }, this.#waitMs)
-    // A reader that has stopped must not keep the process alive.
+    // A reader that does not read must not keep this process alive.
     if (this.#waitMs === LONGEST_WAIT_MS) this.#waiting.unref()
   }
 

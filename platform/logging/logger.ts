@@ -30,7 +30,7 @@ export function createLogger(
   )
 }
 
-/** Returns a function that writes whole lines, in order with the logger's own lines. */
+/** Returns a function that writes whole lines. These lines and the logger's own lines keep their order. */
 export function writeLines(logger: Logger): (lines: string) => void {
   const stream = streamOf(logger)
   return (lines) => void stream.write(lines)
@@ -81,7 +81,7 @@ export function describeFailure(error: unknown): LoggedError {
   return shown
 }
 
-/** Selects the logged members of an error. Libraries attach others, such as bytes from a peer. */
+/** Selects the logged members of an error. Libraries attach other members, such as bytes from a peer. */
 function describeError(error: Error | LoggedError): LoggedError {
   if (described.has(error)) return error as LoggedError
   const serialized: Readonly<Record<string, unknown>> = { ...stdSerializers.err(error as Error) }

@@ -27,11 +27,11 @@ export type FinishOptions = {
 /** Interval between two checks of the open connections during shutdown. Milliseconds. */
 const POLL_INTERVAL_MS = 25
 /**
- * Limit on the time that counts between two checks. While a machine is suspended, clients cannot send data, so that
- * time must not count as idle time. Milliseconds.
+ * Maximum idle time that counts between two checks. While a machine is suspended, clients cannot send data. The time of
+ * the suspension must therefore not count as idle time. Milliseconds.
  */
 const MAX_POLL_MS = 50
-/** Longer than sent data takes to arrive. Milliseconds. */
+/** Minimum idle time before a connection is closed. This time is longer than data takes to arrive. Milliseconds. */
 const QUIET_MS = 200
 /** Minimum idle time before a connection in a TLS handshake is closed: longer than one round trip. Milliseconds. */
 const HANDSHAKE_QUIET_MS = 2_000
@@ -100,7 +100,7 @@ export function gracefulClose(server: Server): GracefulClose {
 
 type SocketPredicate = (socket: Socket) => boolean
 
-/** A client cannot send a request before the handshake is complete. */
+/** A connection in a TLS handshake is never busy, because a client sends requests only after the handshake. */
 const isNeverBusy: SocketPredicate = () => false
 
 /** Elapsed time since the last check, and the time without data after which a connection is closed. */

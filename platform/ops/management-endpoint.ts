@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /** An endpoint on the management port for one service only. */
 export type ManagementEndpoint = {
-  /** POST changes state. Web pages cannot call it. */
+  /** A POST endpoint changes state, so web pages cannot call it. */
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly respond: () => ManagementResponse | Promise<ManagementResponse>
@@ -16,14 +16,14 @@ export type ManagementResponse = {
   readonly type?: string
 }
 
-/** Small, because the endpoints ignore the body. Bytes. */
+/** Maximum size of a request body. The limit is small, because the endpoints ignore the body. Bytes. */
 export const BODY_LIMIT_BYTES = 1_024
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /**
- * Mounts the endpoints. A request with a method other than that of the endpoint gets 405. A POST from a web page gets
- * 403. Small bodies are ignored.
+ * Mounts the endpoints. A request with a wrong method gets 405. A POST from a web page gets 403. The content of a small
+ * request body is ignored.
  */
 export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
   app.removeAllContentTypeParsers()

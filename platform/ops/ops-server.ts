@@ -7,8 +7,8 @@ import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './man
 import { createOwnHost } from './own-host.ts'
 
 /**
- * One check of `/readyz`. `ok: false` makes the service not ready. `degraded: true` leaves it ready, and `?verbose`
- * marks the check with `[!]`.
+ * One check of `/readyz`. With `ok: false`, the service is not ready. With `degraded: true`, the service stays ready,
+ * and `?verbose` marks the check with `[!]`.
  */
 export type ReadinessCheck = {
   readonly name: string
@@ -29,7 +29,7 @@ export function optionalCheck(name: string, problem: string | undefined): Readin
 export type OpsServerOptions = {
   readonly host: string
   readonly port: number
-  /** Accepted host names, besides its addresses and `localhost`. */
+  /** Accepted host names, in addition to the addresses of the server and `localhost`. */
   readonly names?: readonly string[] | undefined
   readonly service: string
   readonly version: string

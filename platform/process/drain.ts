@@ -13,7 +13,7 @@ export type ShutdownReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
  */
 export type ShutdownMode = 'graceful' | 'immediate'
 
-/** A service manager sends SIGTERM and has load balancers in front. An interactive process has none. */
+/** A service manager sends SIGTERM and has load balancers in front. An interactive process has no load balancers. */
 export function shutdownMode(reason: ShutdownReason): ShutdownMode {
   return reason === 'SIGTERM' ? 'graceful' : 'immediate'
 }

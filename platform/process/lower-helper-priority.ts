@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 
-/** Nice value of V8's helper threads. With 10, the kernel gives a thread about a tenth of the share of a normal one. */
+/**
+ * Nice value of V8's helper threads. With 10, a thread gets about a tenth of the processor share of a normal thread.
+ */
 const HELPER_NICE = 10
 
 /**

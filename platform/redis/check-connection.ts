@@ -116,7 +116,7 @@ function readOrFault(file: string, name: string): string | ConnectionFault {
   }
 }
 
-/** Returns the first line of a file with a password. */
+/** Returns the first line of the text of a password file. */
 export function firstLine(text: string): string {
   return /^[^\r\n]*/.exec(text)?.[0] ?? ''
 }

@@ -12,18 +12,21 @@ import { parseAddress } from './redis-connection.ts'
 import { openRedisCredentials, useCredentials } from './redis-credentials.ts'
 import { explainFailure, isTemporary, nameConnection } from './redis-failure.ts'
 
-/** Reads the slots also without a failure, for replicas that were added. Milliseconds. */
+/** Interval at which the client reads the slots without a failure, to find added replicas. Milliseconds. */
 const REFRESH_MS = 10_000
-/** Least time between two reads of the slots after failures, and between two connections to one node. Milliseconds. */
+/**
+ * Minimum time between two reads of the slots after failures, and between two connections to one node. Milliseconds.
+ */
 const RETRY_MS = 500
 
 /**
  * Connects to a Redis Cluster. All commands, including reads, go to the primaries.
- * `MOVED`, `ASK`, `TRYAGAIN` and `CLUSTERDOWN` mean that the node did not run the command: the client sends it again,
- * until the command times out. After a lost connection the outcome is unknown: the command fails. After each failure
- * the client reads the slots again, at most twice a second, and so finds the new primary after a failover.
- * @throws {BootError} ERR_REDIS_FILE, ERR_REDIS_REFUSED, ERR_REDIS_TLS, ERR_REDIS_NO_CLUSTER, and
- * ERR_REDIS_UNREACHABLE or ERR_REDIS_CLUSTER_DOWN unless `mayBeAway`. The messages contain no secret.
+ * `MOVED`, `ASK`, `TRYAGAIN` and `CLUSTERDOWN` mean that the node did not run the command. The client then repeats the
+ * command until the command times out. After a lost connection, the outcome of a command is unknown, so the command
+ * fails. After each failure, the client reads the slots again, at most twice a second. After a failover, the client
+ * thus finds the new primary.
+ * @throws {BootError} ERR_REDIS_FILE, ERR_REDIS_REFUSED, ERR_REDIS_TLS, ERR_REDIS_NO_CLUSTER, and ERR_REDIS_UNREACHABLE
+ * or ERR_REDIS_CLUSTER_DOWN unless `mayBeAway`. The messages contain no secret.
  */
 export async function connectCluster(options: ConnectOptions): Promise<Cluster> {
   const { setting = 'redis', mayBeAway = false, logger, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
@@ -33,12 +36,12 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
   let refreshedAtMs = Number.NEGATIVE_INFINITY
   /** Times at which nodes were lost. */
   const lostAtMs = new Map<string, number>()
-  /** Lost primaries in the log. */
+  /** Lost primaries that the log already reports. */
   const logged = new Set<string>()
   let isStarted = false
 
   class PromptCluster extends Client {
-    /** Fails at once without a connection, and limits the time of a command over all its redirections. */
+    /** Rejects a command immediately without a connection. The timeout of a command includes all its redirections. */
     override sendCommand(...args: Parameters<Cluster['sendCommand']>): unknown {
       const [command] = args
       if (this.status !== 'ready' && command.name !== 'cluster') {
@@ -56,7 +59,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
     enableOfflineQueue: false,
     enableReadyCheck: false,
     scaleReads: 'master',
-    // Keeps names, which certificates contain.
+    // Keeps host names unresolved, because certificates contain names.
     dnsLookup: (address, callback) => callback(null, address),
     clusterRetryStrategy: () => (mayBeAway || isStarted ? RECONNECT_FAILOVER_MS : null),
     retryDelayOnFailover: 0,
@@ -83,7 +86,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
     useCredentials(node, credentials)
     const { host, port } = node.options
     const redis = `${host}:${port}`
-    // Commands that a node redirects to a lost primary must not open a connection each.
+    // Without this check, each command that a node redirects to a lost primary would open a connection.
     if (isStarted && performance.now() - (lostAtMs.get(redis) ?? -RETRY_MS) < RETRY_MS)
       return node.disconnect()
     node.on('close', () => {
@@ -99,7 +102,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
       logged.clear()
       logger?.info({ event: 'redis_back', redis }, 'redis connection is back')
     })
-    // Connects before the first command, because commands fail during a handshake. The command that found the node comes
+    // Connects early, because commands fail during a handshake. `setImmediate` lets the command that found the node run
     // first. A replica is connected when it becomes a primary.
     setImmediate(() => {
       if (node.status === 'wait' && !node.options.readOnly) node.connect().catch(() => undefined)
@@ -136,7 +139,10 @@ function firstConnection(cluster: Cluster): Promise<void> {
   })
 }
 
-/** Waits for a node. A node that cannot be reached fails its commands later. */
+/**
+ * Waits until a node is ready or its connection fails, at most CONNECT_TIMEOUT_MS. If the node cannot be reached, its
+ * commands fail later.
+ */
 function whenReady(node: Redis): Promise<void> {
   if (node.status === 'ready') return Promise.resolve()
   return new Promise((resolve) => {

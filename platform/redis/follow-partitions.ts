@@ -8,16 +8,17 @@ import { REVOCATION_CHANNEL } from './revocation-keys.ts'
 /** The last read entry of a stream. Undefined: the stream was not read yet, or a gap is possible. */
 type Position = { readonly stream: string; runId: string | undefined; id: string | undefined }
 
-/** Reads every stream at least once in this time, also without a message. Milliseconds. */
+/** Maximum time between two reads of a stream, also without a message. Milliseconds. */
 const POLL_MS = 1_000
 const COMMAND_TIMEOUT_MS = 2_500
 const MAX_BATCH = 1_000
 
 /**
- * Reads the revocation streams of a Redis Cluster until it is closed. A message on the channel names a stream with a
- * new entry. A message can get lost, so the follower also reads all streams once a second.
- * A gap is possible when another server process serves a stream, or when the last entry is gone. The function then calls
- * `onGap` and starts that stream again. While a shard is unavailable, the entries of the other shards arrive.
+ * Reads the revocation streams of a Redis Cluster until the follower is closed. A message on the channel names a stream
+ * with a new entry. A message can get lost, so the follower also reads all streams once a second.
+ * A gap is possible when another server process serves a stream, or when the last read entry no longer exists. The
+ * function then calls `onGap` and starts that stream again. While a shard is unavailable, the entries of the other
+ * shards still arrive.
  * @throws {BootError} like connectCluster with `mayBeAway`.
  */
 export async function followPartitions(options: FollowOptions): Promise<RedisFollower> {
@@ -40,7 +41,7 @@ export async function followPartitions(options: FollowOptions): Promise<RedisFol
     wake()
   })
 
-  /** Delivers the next entries of the given streams. @returns the streams that have more. */
+  /** Delivers the next entries of the given streams. @returns the streams that have more entries. */
   async function readNext(from: readonly Position[]): Promise<readonly Position[]> {
     const pages = await Promise.allSettled(
       from.map(({ stream, id }) => read(stream, id ?? STREAM_START, MAX_BATCH)),
@@ -52,7 +53,7 @@ export async function followPartitions(options: FollowOptions): Promise<RedisFol
       const page = pages[at]
       if (page?.status !== 'fulfilled') {
         failure ??= page
-        // Without the id of the process, another process may respond after the failure.
+        // If the id of the server process is unknown, a change of the process during the failure cannot be detected.
         if (position.runId === undefined) position.id = undefined
         continue
       }
@@ -86,7 +87,7 @@ export async function followPartitions(options: FollowOptions): Promise<RedisFol
     for (let behind = from; behind.length > 0; ) behind = await readNext(behind)
   }
 
-  /** Without permission for the channel, the follower only polls. */
+  /** Subscribes to the channel. Without permission for the channel, the follower only polls. */
   async function subscribe(): Promise<void> {
     if (isSubscribed) return
     isSubscribed = true
@@ -127,7 +128,8 @@ export async function followPartitions(options: FollowOptions): Promise<RedisFol
   }
 
   const follower = createFollower({ redis: cluster, follow, onLost: options.onLost })
-  // A revocation after the start of the follower is later than its first position.
+  // Waits for the first read, so that every revocation after the start of the follower is later than the first
+  // position.
   await started.promise
   return follower
 }

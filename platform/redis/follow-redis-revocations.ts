@@ -11,16 +11,16 @@ import {
 } from './read-redis-revocations.ts'
 import { connectRedis } from './redis.ts'
 
-/** Longest time that Redis blocks before it responds, which shows that the connection is alive. Milliseconds. */
+/** Maximum time that Redis blocks before it responds. The response shows that the connection is alive. Milliseconds. */
 const WAIT_MS = 1_000
 /** A command without a response fails after this time. Milliseconds. */
 const COMMAND_TIMEOUT_MS = 2_500
 const MAX_BATCH = 1_000
 
 /**
- * Reads the revocation stream on its own connection until it is closed. After an interruption, it continues at the last
- * entry. If that entry is gone, or another server process responds, a gap is possible. In both cases, the function
- * calls `onGap` and starts again.
+ * Reads the revocation stream on a separate connection until the follower is closed. After an interruption, the
+ * follower continues at the last read entry. A gap is possible if that entry no longer exists, or if another server
+ * process responds. The follower then calls `onGap` and starts again.
  * @throws {BootError} like openRedis with `mayBeAway`.
  */
 export async function followRedisRevocations(options: FollowOptions): Promise<RedisFollower> {

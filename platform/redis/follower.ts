@@ -15,16 +15,16 @@ export type FollowOptions = Omit<ConnectOptions, 'commandTimeoutMs' | 'mayBeAway
   readonly onLost?: (reason: string) => void
 }
 
-/** {@link close} resolves when its connection is closed. */
+/** {@link close} resolves when the connection of the follower is closed. */
 export type RedisFollower = { close(): Promise<void> }
 
-/** At most one attempt per second. Milliseconds. */
+/** Pause after a failure, before the next attempt. Milliseconds. */
 const RETRY_MS = 1_000
 
 /** Runs `follow` again after each failure, until the follower is closed. */
 export function createFollower(options: {
   readonly redis: Pick<RedisClient, 'disconnect'>
-  /** Reads entries until it fails. `signal` aborts when the follower is closed. */
+  /** Reads entries until a failure. `signal` aborts when the follower is closed. */
   readonly follow: (signal: AbortSignal) => Promise<never>
   readonly onLost: ((reason: string) => void) | undefined
 }): RedisFollower {

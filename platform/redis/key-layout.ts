@@ -19,7 +19,10 @@ export const ONE_SLOT: KeyLayout = { tags: [ROOT_TAG], tagOf: () => ROOT_TAG }
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-/** Partitions of a cluster. The slots of `{scopegate:00}` to `{scopegate:63}` are even over 3 to 12 shards. */
+/**
+ * Partitions of a cluster. The slots of the tags `{scopegate:00}` to `{scopegate:63}` are evenly distributed over 3 to
+ * 12 shards.
+ */
 const PARTITION_TAGS = Array.from(BASE64URL, (_, at) => `{scopegate:${String(at).padStart(2, '0')}}`)
 
 /** The layout of a Redis Cluster: a partition for each first character of a name. */

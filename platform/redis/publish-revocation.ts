@@ -23,10 +23,11 @@ const MIN_LIFETIME_SECONDS = 86_400
 const MARGIN_SECONDS = 300
 
 /**
- * Lua: adds a revocation to the stream and sets a mark for the revoked name, which expires after `seconds`. Deletes
- * entries by age, and above a maximum number. Uses the clock of Redis, because the clocks of replicas can differ. `at`
- * is the time of the revocation in seconds. Default: now. In a Redis Cluster, a message wakes the followers, which
- * cannot wait for several streams. Without permission for the channel, followers find the entry within a second.
+ * Lua: adds a revocation to the stream and sets a mark for the revoked name. The mark expires after `seconds`. Deletes
+ * old entries, and the oldest entries above a maximum number. Uses the clock of Redis, because the clocks of replicas
+ * can differ. `at` is the time of the revocation in seconds. Default: now. In a Redis Cluster, a message wakes the
+ * followers, because a follower cannot wait for several streams. Without permission for the channel, followers find the
+ * entry within a second.
  */
 export const PUBLISH = `
 local function publish(stream, mark, entry, seconds, at)

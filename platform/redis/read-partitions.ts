@@ -57,7 +57,7 @@ export function createStreamReader(cluster: Cluster): ReadStream {
 export type StreamPosition = { readonly runId: string | undefined; readonly id: string }
 
 /**
- * Returns a name for the server processes of all streams. Another name means that acknowledged writes may be lost.
+ * Returns a name for the server processes of all streams. If the name changes, acknowledged writes may be lost.
  * @returns undefined when the process of a stream is unknown.
  */
 export function nameServers(runIds: readonly (string | undefined)[]): string | undefined {

@@ -28,7 +28,7 @@ export async function readEntriesAfter(
   return toEntries(await redis.xrange(REVOCATION_STREAM, `(${id}`, '+', 'COUNT', count))
 }
 
-/** Returns the entries after `id`. Waits at most `waitMs` milliseconds for the first one. */
+/** Returns the entries after `id`. Waits at most `waitMs` milliseconds for the first entry. */
 export async function awaitEntriesAfter(
   redis: RedisClient,
   id: string,

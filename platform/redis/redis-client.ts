@@ -16,8 +16,8 @@ export type ConnectOptions = RedisConnection & {
 }
 
 export const CONNECT_TIMEOUT_MS = 2_000
-export const COMMAND_TIMEOUT_MS = 1_000 // a stuck Redis must not hold requests
-export const HANDSHAKE_TIMEOUT_MS = 1_000 // a starting process is busy, and commandTimeoutMs can be too short
+export const COMMAND_TIMEOUT_MS = 1_000 // requests must not wait longer for a Redis that hangs
+export const HANDSHAKE_TIMEOUT_MS = 1_000 // commandTimeoutMs can be too short for a starting process, which is busy
 export const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
 /** After a failover, a client has its new primary within this time and one handshake. */
 export const RECONNECT_FAILOVER_MS = 500

@@ -16,8 +16,8 @@ export type RedisCredentials = {
 }
 
 /**
- * Reads the files of a connection at each access. If a file cannot be read then, the last content applies: a reader can
- * see a file while another program replaces it.
+ * Reads the files of a connection at each access. If a file cannot be read, the last content applies, because another
+ * program may be replacing the file.
  * @throws {BootError} ERR_REDIS_FILE when a file cannot be used at start.
  */
 export function openRedisCredentials(connection: RedisConnection, setting: RedisSetting): RedisCredentials {
@@ -50,7 +50,7 @@ export function openRedisCredentials(connection: RedisConnection, setting: Redis
   return credentials
 }
 
-/** Makes a client use the current credentials at each of its connections. */
+/** Makes a client use the current credentials for each new connection. */
 export function useCredentials(redis: Redis, credentials: RedisCredentials): void {
   Object.defineProperties(redis.options, Object.getOwnPropertyDescriptors(credentials))
 }
@@ -61,7 +61,7 @@ function openFile(file: string): () => string {
     try {
       last = readFileSync(file, 'utf8')
     } catch {
-      // The last content stays.
+      // The last content stays in use.
     }
     return last
   }

@@ -121,7 +121,7 @@ function tlsMessage({ where, setting }: ConnectionName, reason: string): string 
   return `${failed} Set ${setting}.tls.caFile to the CA of the certificate.`
 }
 
-/** ioredis keeps the code of a refused Sentinel connection only in the text. */
+/** Returns the code of a failure. ioredis reports the code of a refused Sentinel connection only in the message. */
 function codeOf(cause: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined
 }

@@ -17,7 +17,7 @@ import { type ConnectionName, explainFailure, isTemporary, nameConnection } from
 const RECONNECT_MS = 1_000
 const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections: together one attempt per second
 
-/** Shortest time between two reconnections because of a replica. Each reconnection starts after `LEAVE_REPLICA_MS`. */
+/** Minimum time between two reconnections that leave a replica. Each reconnection starts after `LEAVE_REPLICA_MS`. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
 const LEAVE_REPLICA_MS = 50
 
@@ -34,8 +34,8 @@ export function openRedis(options: ConnectOptions): Promise<RedisClient> {
 
 /**
  * Connects to one Redis. Without a connection, commands fail immediately instead of queueing. The client reconnects
- * automatically and does not resend pending commands. If the server has become a replica (`READONLY`), the client
- * reconnects. Its address, or Sentinel, leads to the new primary after a failover.
+ * automatically and does not resend pending commands. The client also reconnects if the server has become a replica
+ * (`READONLY`). After a failover, the address of the server or a Sentinel leads to the new primary.
  * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_FILE, ERR_REDIS_REFUSED, ERR_REDIS_TLS, ERR_REDIS_SENTINEL,
  * ERR_REDIS_CLUSTER_NODE, and ERR_REDIS_UNREACHABLE unless `mayBeAway`. The messages contain no secret.
  */
@@ -75,7 +75,7 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
     lastError = error
   }
   redis.on('error', keepError)
-  // The error that follows says only that no Sentinel was usable.
+  // The error of a Sentinel contains the cause. The error that follows says only that no Sentinel was usable.
   let sentinelError: unknown
   redis.on('sentinelError', (error: unknown) => {
     sentinelError = error
@@ -100,7 +100,10 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
   return redis
 }
 
-/** @throws {ReplyError} `MOVED` when the server is a node of a Redis Cluster that does not serve the keys. */
+/**
+ * Checks that the server serves the keys.
+ * @throws {ReplyError} `MOVED` when the server is a node of a Redis Cluster that does not serve the keys.
+ */
 async function findOwnSlot(redis: Redis): Promise<void> {
   try {
     await redis.exists(PROBE_KEY)
@@ -151,7 +154,7 @@ function reconnectFromNowOn(
     away = false
     logger?.info({ event: 'redis_back', redis: where }, 'redis connection is back')
   })
-  // Without any Sentinel, the client does not retry its first connection.
+  // If no Sentinel was usable, the client does not retry its first connection.
   if (redis.status === 'end') redis.connect().catch(() => undefined)
 }
 

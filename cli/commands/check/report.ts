@@ -49,7 +49,10 @@ export function count(all: readonly Diagnostic[], severity: Diagnostic['severity
   return all.filter((one) => one.severity === severity).length
 }
 
-/** A failed test is a separate kind of error, because the gateway would start. */
+/**
+ * Returns true for a failed test. Such an error is a separate kind, because it does not prevent the start of the
+ * gateway.
+ */
 export function isTestFailure({ code }: Diagnostic): boolean {
   return code.startsWith('T')
 }

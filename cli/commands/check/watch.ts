@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
 
-const SETTLE_MS = 100 // editors write a file in several steps
+const SETTLE_MS = 100 // wait before a run, because editors write a file in several steps
 
 /**
  * Calls `run` immediately, and again whenever a file in a watched folder changes, until `end` aborts. A change during a
@@ -58,7 +58,10 @@ function settle(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
 }
 
-/** Ignores a folder that cannot be watched. The code that reads the folder reports the problem. */
+/**
+ * Watches a folder. Returns undefined for a folder that cannot be watched, because the code that reads the folder
+ * reports the problem.
+ */
 function watchFolder(folder: string, onChange: (name: string) => void): FSWatcher | undefined {
   try {
     return watch(folder, (_, name) => {

@@ -24,7 +24,7 @@ const OFFSET = 1010
 /**
  * Chooses the gateway's management port for `scopegate dev`: the configured port, else the gateway's port plus 1010,
  * else a free port.
- * @returns the port, and in `taken` the predictable port when another program listens on it.
+ * @returns the port. `taken` is the gateway's port plus 1010 if another program listens on that port.
  */
 export async function chooseManagementPort(
   gatewayPort: number,

@@ -152,7 +152,10 @@ function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise
   })
 }
 
-/** Returns false for a configuration that is not valid. The gateway reports its problems. */
+/**
+ * Returns whether the configuration has policy sources. Returns false for an invalid configuration, because the gateway
+ * reports its problems.
+ */
 function hasPolicySources(configDir: string): boolean {
   const read = collectProblems().attempt(() => readGatewayFile({ configDir, env: process.env }))
   return read?.value.policySources !== undefined

@@ -10,9 +10,9 @@ const VARIABLE_PREFIX = /^environment variable /
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Finds, for each service, the variables of the environment that only the other service uses. Both services share one
- * environment here. Each service would report the variables of the other service as mistakes. For an unreadable
- * configuration, the result is empty, because the service reports the problems of its configuration.
+ * Finds, for each service, the variables of the environment that only the other service uses. In `scopegate dev`, both
+ * services share one environment. Each service would report the variables of the other service as mistakes. For an
+ * unreadable configuration, the result is empty, because the service reports the problems of its configuration.
  */
 export function findForeignVariables(options: {
   readonly configDir: string

@@ -16,7 +16,7 @@ export function formatLogLine(service: string, line: string): string | undefined
   const error = entry['err']
   const detail = isRecord(error) && typeof error['message'] === 'string' ? `: ${error['message']}` : ''
   const label = entry['level'] === 'warn' ? styleText('yellow', 'warning') : styleText('red', 'error')
-  // Problems in edited policies, with carets.
+  // `diagnostics` contains the problems in edited policies, with their source lines.
   const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''
   return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
 }

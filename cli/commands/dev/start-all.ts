@@ -5,12 +5,12 @@ import type { Child, ChildAddresses } from './start-child.ts'
 
 /** The addresses of the three programs. */
 export type StartedServices = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>> & {
-  /** The predictable management port, when another program listens on it. */
+  /** The gateway's port plus 1010, if another program listens on that port. See `chooseManagementPort()`. */
   readonly takenManagementPort: number | undefined
 }
 
 /**
- * Starts the three programs and waits until each one listens.
+ * Starts the three programs and waits until each program listens.
  * The gateway starts last: the others choose free ports, and the gateway gets their addresses.
  */
 export async function startAll(options: {
@@ -47,7 +47,7 @@ export async function startAll(options: {
     SCOPEGATE_BASE_URL: baseUrl,
     SCOPEGATE_MANAGEMENT__PORT: management.port,
     ...(options.policiesDir === undefined ? {} : { SCOPEGATE_POLICIES: options.policiesDir }),
-    SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer reads readiness here
+    SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer reads readiness in `scopegate dev`
     SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${authorizationServer.url}${ENDPOINTS.introspection}`,
     SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,

@@ -88,8 +88,9 @@ function toClauses(check: ScopeCheck | undefined): Clauses {
 }
 
 /**
- * Returns true when every token that satisfies `inner` also satisfies `outer`. Otherwise a token without the scopes of
- * one outer list would still satisfy every inner list.
+ * Returns true when every token that satisfies `inner` also satisfies `outer`. For this, each outer list must contain a
+ * complete inner list. If an outer list contains no complete inner list, a token without the scopes of this outer list
+ * can satisfy `inner`.
  */
 function isWithin(inner: Clauses, outer: Clauses): boolean {
   return outer.every((wanted) => inner.some((list) => list.isSubsetOf(wanted)))

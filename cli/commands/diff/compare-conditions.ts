@@ -25,7 +25,7 @@ export type Overlap = {
 
 type Side = { readonly when: readonly CompiledCondition[]; readonly params: MatchedRoute['params'] }
 
-/** Maximum number of combinations to try. Handwritten conditions need fewer. */
+/** Maximum number of combinations to try. Handwritten conditions need fewer combinations. */
 const MAX_TRIED = 50_000
 const EQUAL: Overlap = { oldOnly: false, nowOnly: false, both: true }
 /** Represents a claim that equals no operand: an object, or a number that no condition contains. */
@@ -36,8 +36,8 @@ const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
 /**
  * Compares the conditions of two routes for all requests that one request represents. The comparison tries values for
  * claims and for the parts of the request that claims are compared with. The values are literals, texts that globs
- * match, another value, and no value. Above `MAX_TRIED` combinations, the conditions are compared as text. The text
- * comparison misses no gain, but can report a gain that does not exist.
+ * match, a value that no condition contains, and no value. Above `MAX_TRIED` combinations, the conditions are compared
+ * as text. The text comparison finds every gain, but can also report a gain that does not exist.
  * @param findRoutes finds the two routes for another path; undefined when that path matches other routes.
  */
 export function compareConditions(
@@ -140,7 +140,7 @@ function textsOf(all: readonly CompiledCondition[], variables: readonly Variable
   return values.filter((one) => typeof one === 'string')
 }
 
-/** A path parameter always has a value. */
+/** Returns the values to try for a part of the request. A path parameter always has a value. */
 function domainOf({ from }: Variable, texts: readonly string[]): readonly (string | undefined)[] {
   return from === 'path' ? texts.filter((text) => !NO_SEGMENT.test(text)) : [undefined, ...texts]
 }
@@ -233,8 +233,8 @@ function distinguishingValues(
   }
   for (const glob of globs) {
     values.add(glob.replaceAll('*', ''))
-    // A text in which only a `*` of this glob can match `OTHER_TEXT`. Another glob that matches this text also matches
-    // everything that this glob matches.
+    // In this text, only a `*` of the glob can match `OTHER_TEXT`. If another glob matches this text, the other glob
+    // also matches everything that this glob matches.
     values.add(glob.replaceAll('*', OTHER_TEXT))
     for (const other of globs) values.add(glob.replaceAll('*', other.replaceAll('*', '')))
   }

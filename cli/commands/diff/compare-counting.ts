@@ -6,11 +6,11 @@ import type { Detail } from './compare-routes.ts'
 export type Successor = readonly [old: CompiledRoute, now: CompiledRoute]
 
 /**
- * Finds requests that newly share a rate limit or no longer share one. Each route has its own counter, so after a route
- * is split, each part has the full limit.
+ * Finds requests that newly share a rate limit, or that no longer share a rate limit. Each route has its own counter,
+ * so each part of a split route has the full limit.
  * @param successors every pair of routes that a request matches, in any order and number.
- * @returns a detail for such a pair. A pair of routes with the same name has no detail, because the pairs with
- * different names describe the change.
+ * @returns a function that describes the change for a pair of routes. The function returns undefined without a change.
+ * It also returns undefined for a pair with equal names, because the pairs with different names describe the change.
  */
 export function compareCounting(
   successors: Iterable<Successor>,

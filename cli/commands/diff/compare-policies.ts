@@ -19,13 +19,19 @@ export type Change = {
   readonly old: string | undefined
   readonly now: string | undefined
   readonly methods: readonly string[]
-  /** The policy source and the owner of the route: of the new one, if there is one. Absent without a value. */
+  /**
+   * The policy source and the owner of the new route. For a route that exists only on the old side: of the old route.
+   * Absent without a value.
+   */
   readonly source?: string
   readonly owner?: string
   /** Path template of the affected requests. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Status of requests without a route, before or now: 404, 405, or 503 without valid policies of the source. */
+  /**
+   * Statuses of requests that have no route on the old or the new side: 404, 405, or 503 if the source has no valid
+   * policies.
+   */
   readonly statuses: readonly (404 | 405 | 503)[]
   /** `widened`: a denied request is now allowed. `narrowed`: an allowed request is now denied. */
   readonly widened: boolean

@@ -57,7 +57,8 @@ async function open(
 }
 
 /**
- * Returns a side. The prefixes of other policy sources divide the requests of a wide route, like the paths of resources.
+ * Returns a side. Paths of resources, and prefixes that a route excludes because another policy source has them, divide
+ * the requests of a route.
  */
 export function toSide(policies: CompiledPolicies, resources: Resources): DiffSide {
   const resourcePaths = resources.all.map(({ path }) => path)

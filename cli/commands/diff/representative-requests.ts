@@ -82,8 +82,8 @@ function methodsOf(routes: readonly Matching[]): ReadonlySet<string> {
 }
 
 /**
- * Yields the intersections of routes of both sides, and each route alone, with the headers of one route, of both
- * routes, and without headers.
+ * Yields each route alone, and the intersections of routes of both sides. For each of them, yields results without
+ * headers, with the headers of one route, and with the headers of both routes.
  */
 function* intersections(
   [old, now]: readonly [readonly Prepared[], readonly Prepared[]],

@@ -30,7 +30,7 @@ export async function checkChallenge(path: string, context: Context): Promise<vo
   await checkQuery(url, context)
 }
 
-/** RFC 6750 section 3.1, RFC 9728 section 5.1. */
+/** Checks the rejection of an invalid token. Source: RFC 6750 section 3.1, RFC 9728 section 5.1. */
 function checkRejection(response: HttpResponse, { metadataUrl, report }: Context) {
   const { url, json } = response
   const header = response.header('www-authenticate')
@@ -121,7 +121,10 @@ async function checkPreflight(url: string, { client, report }: Context): Promise
   )
 }
 
-/** This API rejects tokens in the query (RFC 6750 section 2.3), because URLs appear in logs. */
+/**
+ * Checks that the API rejects a token in the query (RFC 6750 section 2.3). A token in a URL would
+ * appear in logs.
+ */
 async function checkQuery(url: string, { client, report }: Context): Promise<void> {
   const response = await client.send(`${url}?access_token=${BAD_TOKEN}`)
   if (!('failed' in response) && (response.status === 400 || response.status === 401))

@@ -3,7 +3,7 @@ import type { DiscoveredServer } from './check-server.ts'
 import type { Examination } from './checks.ts'
 import type { HttpRequest, HttpResponse } from './http-client.ts'
 
-/** A request to an endpoint that changes nothing, and a check of the response. */
+/** A request that changes nothing at an endpoint, and the check of its response. */
 type Probe = {
   readonly member: string
   readonly toRequest: (url: string) => { readonly url: string; readonly request: HttpRequest }

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 10_000
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/
 
 /**
- * Checks the connection to the gateway before its content. RFC 6750 section 5.2: tokens over TLS only.
+ * Checks the connection to the gateway, before the checks of responses. Tokens require TLS (RFC 6750 section 5.2).
  * @returns true when the gateway responds.
  */
 export async function checkTransport(examination: Examination): Promise<boolean> {
@@ -78,7 +78,8 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
     socket.once('error', () => done(undefined))
     socket.once('timeout', () => done(undefined))
   })
-  // The previous request succeeded. So a failure here is temporary, and the doctor does not report the failure.
+  // The previous request succeeded, so a failure of this connection is temporary. The doctor does not report such a
+  // failure.
   if (until === undefined || Number.isNaN(until)) return
   const days = Math.floor((until - nowMs()) / DAY_MS)
   if (days < SOON_DAYS)
@@ -91,10 +92,10 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
   else report.ok('certificate', baseUrl, `valid for ${days} days`)
 }
 
-/** Half of the clock difference that the gateway allows for issuers. Milliseconds. */
+/** Maximum clock difference: half of the difference that the gateway allows for issuers. Milliseconds. */
 const APART_MS = 30_000
 
-/** Compares the gateway's clock with the local one, using the `Date` of a response. RFC 9110 section 6.6.1. */
+/** Compares the gateway's clock with the local clock, using the `Date` of a response. RFC 9110 section 6.6.1. */
 export function checkClock(
   response: HttpResponse,
   { report, nowMs }: { readonly report: Report; readonly nowMs: () => number },

@@ -54,7 +54,7 @@ export type Examination = {
   readonly client: HttpClient
   readonly report: Report
   readonly nowMs: () => number
-  /** CA certificates in place of the public ones, PEM. */
+  /** CA certificates that replace the public CA certificates. PEM. */
   readonly authority: string | undefined
 }
 

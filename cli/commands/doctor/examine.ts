@@ -40,7 +40,10 @@ export async function examine(examination: Examination): Promise<void> {
   await checkChallenge(path, { ...examination, metadataUrl: resource.document.url, client })
 }
 
-/** The gateway rejects a bad token before it forwards a request, so any value works. */
+/**
+ * Value of each path parameter. Any value works, because the gateway rejects an invalid token before it forwards a
+ * request.
+ */
 const PARAMETER_VALUE = 'scopegate-doctor'
 
 /**

@@ -29,7 +29,7 @@ export type HttpClient = {
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 1024 * 1024
 
-/** Creates a client. `authority` is PEM with the CA certificates that replace the public ones. */
+/** Creates a client. `authority` contains CA certificates as PEM, which replace the public CA certificates. */
 export function createHttpClient(authority: string | undefined): HttpClient {
   const agent = new Agent({
     connect: { timeout: TIMEOUT_MS, ...(authority === undefined ? {} : { ca: authority }) },

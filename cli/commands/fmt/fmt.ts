@@ -22,7 +22,7 @@ type Outcome = {
   readonly file: string
   readonly state: 'same' | 'changed' | 'would-change' | 'broken' | 'unwritable'
   readonly problems: readonly Diagnostic[]
-  /** The reason for leaving the file unchanged, if its content is valid. */
+  /** The reason why a file with valid content stays unchanged. */
   readonly reason?: string
 }
 
@@ -54,7 +54,10 @@ async function fmtInput(terminal: Terminal): Promise<number> {
   return EXIT_INVALID
 }
 
-/** Returns the files to format. Default: the policy folder. A file path is formatted whatever its name. */
+/**
+ * Returns the files to format. Default: the policy folder. A file that the user names is formatted regardless of its
+ * name.
+ */
 function findFiles(given: ParsedArguments, terminal: Terminal): readonly string[] {
   const paths = given.positionals.length > 0 ? given.positionals : policyFolders(given, terminal)
   return paths.flatMap((path) => {

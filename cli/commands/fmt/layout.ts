@@ -31,7 +31,7 @@ const SECTIONS: ReadonlySet<string> = new Set(['defaults', 'routes', 'tests'])
  * Texts that `fmt` writes without quotes. All other texts get quotes, so that readers need not know the rules of YAML.
  */
 const PLAIN = /^[\w/.$()+~^;][^\p{C}\p{Zl}\p{Zp}"'{}[\]#&*!|>%@`\\]*\*{0,2}$/u
-/** Characters that only a text in quotes can hold. */
+/** Characters that only a text in quotes can contain. */
 const INVISIBLE = /[^\P{C}\n]|\p{Zl}|\p{Zp}/u
 
 const SYNTAX = { version: '1.2', schema: 'core', logLevel: 'silent' } as const
@@ -269,7 +269,7 @@ function joinComments(...comments: readonly Comment[]): string | null {
   return all.length === 0 ? null : all.join('\n')
 }
 
-/** Leaves at most one empty line between comments, and one below them where `keepsBlank` allows it. */
+/** Leaves at most one empty line between comments. With `keepsBlank`, also leaves one empty line below the comments. */
 function trimComment(comment: Comment, keepsBlank: boolean): string | null {
   const trimmed = comment
     ?.replace(/^\n+/, '')
@@ -285,7 +285,7 @@ function writeOnOneLine(node: Node): string {
   ).trim()
 }
 
-/** Writes brackets of lists without spaces, and invisible characters as escapes. */
+/** Writes lists without spaces inside their brackets, and writes invisible characters as escapes. */
 function write(document: Document<Node> | Document.Parsed): string {
   const tokens = [...new Lexer().lex(document.toString(STYLE))]
   return tokens
@@ -301,7 +301,7 @@ function write(document: Document<Node> | Document.Parsed): string {
 
 /** Tokens that the lexer adds. They represent no character of the text. */
 const MARKS: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f'])
-/** Characters that JSON does not escape. */
+/** Invisible characters that JSON does not escape. */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029\ufeff]/g
 
 function escapeCharacter(character: string): string {

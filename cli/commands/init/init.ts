@@ -39,7 +39,7 @@ export async function init(given: ParsedArguments, terminal: Terminal): Promise<
   return 0
 }
 
-/** `wx` fails for an existing file, because another process can have created the file in the meantime. */
+/** Writes a new file. The flag `wx` prevents overwriting a file that another process created in the meantime. */
 function write(file: string, text: string): void {
   try {
     makeFolder(dirname(file), ALL_PERMISSIONS)

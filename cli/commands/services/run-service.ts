@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 
 /**
- * Runs one service in this process until a signal stops it. Its entry file reads the configuration and handles signals.
+ * Runs one service in this process until a signal stops the service. The entry file of the service reads the
+ * configuration and handles signals.
  */
 export async function runService(
   service: 'gateway' | 'authorization-server',

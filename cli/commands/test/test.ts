@@ -102,7 +102,7 @@ function toJson(
   }
 }
 
-/** Explains the decision of a test, in the lines of `explain`. Empty when the test has no decision. */
+/** Explains the decision of a test, in the format of `explain`. Empty when the test has no decision. */
 function explainTest(
   { test, simulation }: TestResult,
   policies: SimulationPolicies,

@@ -46,7 +46,7 @@ type IssuedToken = {
 type Json = Readonly<Record<string, unknown>>
 
 const TIMEOUT_MS = 10_000
-/** No server listens at this address. The code is read from the redirect. */
+/** No server listens at this address. The command reads the code from the redirect. */
 const REDIRECT_URI = 'http://127.0.0.1:9/callback'
 
 /**

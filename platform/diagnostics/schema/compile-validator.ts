@@ -68,8 +68,8 @@ function compile(schema: TSchema): ValidateFunction {
     strictRequired: false, // each branch of a `oneOf` requires keys that only the enclosing schema lists
     allowUnionTypes: true,
     ownProperties: true,
-    // Off, because TypeBox builds the schemas and tests cover them. Loading the meta-schema would cost more than all
-    // schemas.
+    // The validation of schemas is off, because TypeBox builds the schemas and tests cover them. Loading the
+    // meta-schema would take longer than loading all schemas.
     validateSchema: false,
     code: { optimize: false },
   })
@@ -164,7 +164,7 @@ function toDiagnostic(
   return diagnostic(code(number), message, location, { hint })
 }
 
-/** @returns the position of the first item that equals an earlier one, or -1. */
+/** @returns the position of the first item that equals an earlier item, or -1. */
 function findRepeated(items: readonly unknown[]): number {
   const seen = new Set<string>()
   return items.findIndex((one) => seen.size === seen.add(JSON.stringify(one)).size)
@@ -184,7 +184,9 @@ function readPointer(pointer: string, root: unknown): YamlPath {
     })
 }
 
-/** Sets `additionalProperties: false` on every object that lists its keys and does not set it. */
+/**
+ * Sets `additionalProperties: false` on every object that lists its keys, unless the object sets this keyword itself.
+ */
 function closeObjects(schema: unknown): Record<string, unknown> {
   if (typeof schema !== 'object' || schema === null) return schema as unknown as Record<string, unknown>
   const entries = Object.entries(schema).map(

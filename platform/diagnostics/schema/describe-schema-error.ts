@@ -85,7 +85,7 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
   }
 }
 
-/** Handles a URL in place of the map that contains it: `orders: http://orders.test`. */
+/** Returns a suggestion for a URL in place of the map that contains the URL: `orders: http://orders.test`. */
 function suggestAddress({ schema, parentSchema }: ErrorObject, value: unknown): string | undefined {
   const isAddress = schema === 'object' && typeof value === 'string' && /^https?:\/\/\S+$/.test(value)
   return isAddress && Object.hasOwn(parentSchema?.['properties'] ?? {}, 'url')

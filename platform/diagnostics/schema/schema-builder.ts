@@ -2,7 +2,8 @@ import type TypeBox from 'typebox'
 
 /**
  * The functions of TypeBox that schemas use, with the types of TypeBox.
- * The package consists of 370 modules. Each start of a service would load them all (decision 0019).
+ * This file implements the functions, because each start of a service would load all 370 modules of TypeBox (decision
+ * 0019).
  */
 type SchemaBuilder = Pick<
   typeof TypeBox,
@@ -21,7 +22,7 @@ type SchemaBuilder = Pick<
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Schemas of properties that may be absent. A schema belongs to one property, so an optional one is a copy. */
+/** Schemas of optional properties. `Optional()` adds a copy, because a required property can use the same schema. */
 const optional = new WeakSet<Schema>()
 
 const builder = {
@@ -43,7 +44,7 @@ const builder = {
     optional.add(copy)
     return copy
   },
-  /** The key is a string schema with a pattern. */
+  /** `key` is a string schema with a pattern. */
   Record: (key: Schema, value: Schema, options?: Schema) => ({
     type: 'object',
     patternProperties: { [String(key['pattern'])]: value },

@@ -72,7 +72,7 @@ export function suggestText(value: unknown, pattern: unknown): string | undefine
   const [, count = '', unit = ''] = /^(\d+)\s*([A-Za-z]*)$/.exec(text) ?? []
   const units = count === '' ? [] : (UNITS[unit.toLowerCase()] ?? [])
   const form = new RegExp(pattern, 'u')
-  // A pattern that accepts capital letters does not describe a name.
+  // The pattern of a name accepts no capital letters.
   const names = form.test('A') ? [] : [name]
   const found = [text, ...addresses(text), ...units.map((one) => `${count}${one}`), ...names].find((one) =>
     form.test(one),

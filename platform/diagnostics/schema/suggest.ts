@@ -19,7 +19,7 @@ export function suggest(typed: string, words: Iterable<string>): string | undefi
   return best
 }
 
-/** Normalizes case and separators, so that such mistakes do not count as edits. */
+/** Normalizes case and separators, so that differences in case and separators do not count as edits. */
 function fold(text: string): string {
   return text
     .slice(0, 200)

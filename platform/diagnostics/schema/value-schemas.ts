@@ -50,8 +50,8 @@ export const HttpOrigin = (description: string) =>
   })
 
 /**
- * The path of a resource: `/`, or segments of letters, digits, `-`, `.`, `_` and `~`. It is part of an identifier that
- * clients and servers compare character by character, so each path has one valid form. RFC 8707 section 2.
+ * The path of a resource: `/`, or segments of letters, digits, `-`, `.`, `_` and `~`. The path is part of an identifier
+ * that clients and servers compare character by character, so each path has one valid form. RFC 8707 section 2.
  */
 export const ResourcePath = (description: string) =>
   Type.String({
@@ -69,12 +69,12 @@ export const AddressBlock = (description: string) =>
     'x-is': 'an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
   })
 
-/** A TCP port. 0 selects a free one. */
+/** A TCP port. 0 selects a free port. */
 export const PortNumber = (description: string) => Type.Integer({ description, minimum: 0, maximum: 65_535 })
 
 /**
- * A file path. `readConfig` makes it absolute, relative to the folder of the file. A path from the environment is
- * relative to the working folder.
+ * A file path. `readConfig` makes the path absolute. The path is relative to the folder of the configuration file. A
+ * path from the environment is relative to the working folder.
  */
 export const FilePath = (description: string) =>
   Type.String({ description, minLength: 1, maxLength: 4096, 'x-path': true })

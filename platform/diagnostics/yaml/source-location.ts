@@ -7,8 +7,8 @@ const MAX_LINE = 10_000 // UTF-16 units; a longer line, such as JSON without lin
 
 /**
  * Creates a function that converts ranges of a text into source locations. Lines end with LF or CRLF.
- * Columns count characters, not UTF-16 units. A location is computed on first access, because a check creates many and
- * shows few.
+ * Columns count characters, not UTF-16 units. A location is computed on first access, because a check creates many
+ * locations and shows few of them.
  */
 export function createLocationFinder(
   text: string,
@@ -18,7 +18,7 @@ export function createLocationFinder(
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
   return (range) => {
     let found: Found | undefined
-    // Released after the first access, because it holds a reference to the whole document.
+    // The range is released after the first access, because it holds a reference to the whole document.
     let wanted: typeof range | undefined = range
     const look = (): Found => {
       if (wanted !== undefined) found = find(text, starts, typeof wanted === 'function' ? wanted() : wanted)

@@ -88,7 +88,7 @@ function findDirective(text: string): YamlRange {
   return found === null ? [0, 1] : [found.index, found.index + found[0].length]
 }
 
-/** Finds an anchor or tag. It precedes its value, and the range of a node covers only the value. */
+/** Returns the range of an anchor or tag, which precedes its value. The range of a node covers only the value. */
 function findProperty(text: string, written: string, range: readonly number[] | null | undefined): YamlRange {
   const start = text.lastIndexOf(written, range?.[0] ?? 0)
   return start === -1 ? toRange(range) : [start, start + written.length]

@@ -26,8 +26,8 @@ type Naming = {
   readonly foreign?: boolean
 }
 
-const STEP_LEXEMES = 512 // takes some hundred microseconds
-/** After such an error, the parser reads the rest of the text as the author meant it. */
+const STEP_LEXEMES = 512 // one step takes some hundred microseconds
+/** Errors after which the parser reads the rest of the text as the author meant it. */
 const LOCAL_ERRORS: ReadonlySet<ErrorCode> = new Set(['BAD_SCALAR_START', 'BAD_DQ_ESCAPE'])
 
 /** Reads and parses one YAML file, or parses `source`. Never throws: `diagnostics` contains all problems. */
@@ -43,7 +43,7 @@ export function parseYaml(text: string, naming: Naming): YamlDocument {
   return runSync(parseYamlSliced(text, naming))
 }
 
-/** Parses like `parseYaml`, in steps of some lines each. Steps that cover the whole document follow. */
+/** Parses like `parseYaml`, in steps of some lines each. The last steps each process the whole document. */
 export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
   const at = createLocationFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
@@ -117,7 +117,10 @@ function isEmpty(document: Document.Parsed): boolean {
   return document.contents === null || (isScalar(document.contents) && document.contents.value === null)
 }
 
-/** Explains the errors of the parser up to the first that is not local, because such an error can cause others. */
+/**
+ * Explains the errors of the parser, up to the first error that is not in LOCAL_ERRORS. Such an error can cause the
+ * errors that follow.
+ */
 function findSyntaxErrors(
   { errors }: Document.Parsed,
   text: string,

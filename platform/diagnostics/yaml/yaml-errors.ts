@@ -1,7 +1,7 @@
 import type { ErrorCode, YAMLError } from 'yaml'
 import type { YamlRange } from './yaml-locations.ts'
 
-/** A syntax error at the text to change. */
+/** A syntax error, with the range of the text to change. */
 type SyntaxProblem = {
   /** The three digits of the diagnostic's code. */
   readonly number: string
@@ -13,20 +13,25 @@ type SyntaxProblem = {
 /** Returns the range to show. Undefined: the rule does not apply. `says` is the message of the parser. */
 type Locate = (text: string, position: number, says: string) => YamlRange | undefined
 
-/** A class of parser errors. Message and hint contain placeholders. `says` selects messages of the parser. */
+/**
+ * A class of parser errors. Message and hint contain placeholders. `says` selects errors by the message of the parser.
+ */
 type Rule = readonly [number: string, message: string, hint: string, at?: Locate | undefined, says?: RegExp]
 
 const MAX_DEPTH = 100
 
-// Deeper lines below distinguish the key in `- name:x` from the text `- courses:read`.
+// In `- name:x`, `name` is a key if the following lines are indented deeper.
+// `- courses:read` without such lines is a text.
 const KEY_WITHOUT_SPACE =
   /(?<indent>[ \t]*)(?:- +(?=.*\r?\n(?:[ \t]*(?:#.*)?\r?\n)*\k<indent>[ \t]+[^\s#]))?[a-z_][\w-]*(?<shown>:)(?=[^\s:])(?!\/\/)/diy
 
-/** A value without spaces. Its brackets are paired: `/a/{id}}` ends before its last brace. */
+/**
+ * A value without spaces, and with paired brackets. For example, the value in `/a/{id}}` ends before the last brace.
+ */
 const VALUE = /(?:\{[^\s,{}]*\}|\[[^\s,[\]]*\]|[^\s,{}[\]])+/g
 const VALUE_OR_CHARACTER = new RegExp(`${VALUE.source}|.`, 'sy')
 
-/** YAML reads `-name: x` and `name:x` as text. */
+/** Rules for a missing space. YAML reads `-name: x` and `name:x` as text. */
 const MISSING_SPACE: readonly Rule[] = [
   ['013', 'a list item needs a space after its dash', 'write "- "', inLine(/[ \t]*(?<shown>-)(?=[a-z_])/diy)],
   ['013', 'a key needs a space after its colon', 'write ": "', inLine(KEY_WITHOUT_SPACE)],
@@ -63,7 +68,7 @@ const NOT_A_KEY: readonly Rule[] = [
   ['010', 'this is not a key or a value', 'write a key, a colon and a space'],
 ]
 
-/** By the error code of the parser. The first rule that applies explains an error. */
+/** Rules by the error code of the parser. The first rule that applies explains an error. */
 const RULES: Readonly<Partial<Record<ErrorCode, readonly Rule[]>>> = {
   TAB_AS_INDENT: [['011', 'a tab indents this line', 'use spaces']],
   KEY_OVER_1024_CHARS: [['010', 'a key must be at most 1024 characters', 'shorten it']],
@@ -196,7 +201,7 @@ function inQuotes(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
-/** Reads `owner`, `owner me`, `owner=me` and `owner：me`. */
+/** Suggests a key and a value for `owner`, `owner me`, `owner=me` and `owner：me`. */
 function suggestPair(words: string): string {
   const [, key = 'key', value] = /^([a-z_][\w-]*)(?:\s*[=：]\s*|\s+|$)(\S.*)?$/iu.exec(words) ?? []
   return value === undefined ? `write "${key}: " and a value` : `write "${key}: ${value}"`
@@ -210,7 +215,7 @@ function here(_: string, position: number): YamlRange {
   return [position, position + 1]
 }
 
-/** Shows the match of a sticky pattern at the position of the error. */
+/** Creates a function that returns the match of a sticky pattern at the position of the error. */
 function matching(pattern: RegExp): Locate {
   return (text, position) => {
     pattern.lastIndex = position
@@ -219,7 +224,7 @@ function matching(pattern: RegExp): Locate {
   }
 }
 
-/** Shows the group `shown` of a sticky pattern at the start of the line. */
+/** Creates a function that returns the group `shown` of a sticky pattern at the start of the line. */
 function inLine(pattern: RegExp): Locate {
   return (text, position) => {
     pattern.lastIndex = contentLine(text, position)
@@ -271,7 +276,10 @@ function nextLine(text: string, position: number): YamlRange | undefined {
   return range === undefined || range[0] === range[1] ? undefined : range
 }
 
-/** Finds a list item where the nearest line above that is not deeper is a key with the same indentation. */
+/**
+ * Finds a list item among the keys of a map. Ignores lines above that are indented deeper. The nearest other line must
+ * be a key with the same indentation.
+ */
 function itemAmongKeys(text: string, position: number): YamlRange | undefined {
   const start = contentLine(text, position)
   const range = wordsFrom(text, start)
@@ -324,7 +332,7 @@ function openBrackets(text: string, end: number, depth = Number.POSITIVE_INFINIT
   return open
 }
 
-/** The parser's own position depends on its stack. */
+/** Returns the first bracket above MAX_DEPTH. The position that the parser reports depends on its stack. */
 function excessBracket(text: string, position: number): YamlRange {
   const open = openBrackets(text, text.length, MAX_DEPTH)
   return here(text, open.length > MAX_DEPTH ? (open.at(-1) ?? 0) : position)
@@ -344,7 +352,10 @@ function unmatchedBracket(text: string, position: number): YamlRange | undefined
   return opening === undefined || isOpen ? undefined : here(text, position)
 }
 
-/** Checks only this line: in `{ methods: [GET] path: /x }` a bracket is open at `path`. */
+/**
+ * Returns the position if a bracket is open in the same line. For example, in `{ methods: [GET] path: /x }` a bracket
+ * is open at `path`.
+ */
 function inOpenBracket(text: string, position: number): YamlRange | undefined {
   const before = text.slice(lineStart(text, position), position).replace(/"[^"]*"|'[^']*'/g, '')
   return openBrackets(before, before.length).length > 0 ? here(text, position) : undefined
