@@ -6,7 +6,7 @@ export type Cores = { readonly server: string; readonly others: string }
 
 /**
  * Splits the processors that this process may use.
- * The server gets the last processor, because the first one usually handles the interrupts of the machine.
+ * The server gets the last processor, because the first processor usually handles the interrupts of the machine.
  * @returns undefined when there is only one processor.
  */
 export function chooseCores(processStatus: string): Cores | undefined {

@@ -14,7 +14,7 @@ export type StartOptions = {
   /** Processors of the program, in the format of `taskset -c`. Undefined: the system selects the processors. */
   readonly cores: string | undefined
   readonly env?: Readonly<Record<string, string>>
-  /** A file descriptor for the standard output. Without it, the output is dropped. */
+  /** A file descriptor for the standard output. Default: the output is dropped. */
   readonly stdout?: number
   readonly cleanup: Cleanup
 }

@@ -85,7 +85,7 @@ export type OpenPolicySetOptions = {
 
 /**
  * Reads configuration and policies offline, as the services do at startup, and reports every problem of every file.
- * Needs no secrets and no network, so it can run where policies are reviewed.
+ * Needs no secrets and no network, so the verbs can run where policies are reviewed.
  */
 export async function openPolicySet(options: OpenPolicySetOptions): Promise<OpenedPolicySet> {
   const env = options.env ?? {}

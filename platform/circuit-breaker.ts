@@ -73,7 +73,7 @@ export class CircuitBreaker {
 
   /**
    * Records the start of a request.
-   * @returns the trial, if the request became the trial. The caller must pass it to `ended()`.
+   * @returns the trial, if the request became the trial. The caller must pass the trial to `ended()`.
    */
   started(startedMs: number): Trial | undefined {
     if (this.#state !== 'half_open' || !this.#mayTry(startedMs)) return undefined

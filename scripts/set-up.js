@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** Lock file of a running installation. It contains the process id. */
+/** Lock file of a running installation. The file contains the process id. */
 const BUSY = join(ROOT, '.set-up.lock')
 const BUSY_FOR_MS = 600_000 // npm ci takes about a minute; an older lock file is stale
 

@@ -28,7 +28,7 @@ const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requ
 const LIFETIME_SECONDS = 86_400
 
 /**
- * Starts a gateway that verifies JWTs of its issuer with keys from a file. All other settings are the normal ones.
+ * Starts a gateway that verifies JWTs of its issuer with keys from a file. All other settings have their normal values.
  * @throws {BenchError} ERR_BENCH_START.
  */
 export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubjects> {

@@ -35,7 +35,7 @@ export type ProductOptions = {
  * Starts the authorization server and the gateway as separate processes with the configuration and the policies of
  * the checkout. Environment variables change only the addresses and the data folder. Only the gateway runs on the
  * processor of the server under test.
- * @throws {BenchError} ERR_BENCH_START when one of them does not start.
+ * @throws {BenchError} ERR_BENCH_START when a process does not start.
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
   const port = await tryPort(0)

@@ -8,7 +8,10 @@ import { startLoadedGateway } from './start-loaded-gateway.ts'
 
 /** The loss that the end of one worker causes. */
 export type Kill = {
-  /** Connections of the worker, plus one that it has not accepted yet. Each has at most one request in flight. */
+  /**
+   * Connections of the worker, plus one connection that the worker has not accepted yet. Each connection has at
+   * most one request in flight.
+   */
   readonly connections: number
   readonly failed: number
   /** Time until the original number of workers accepts requests again. Milliseconds. */

@@ -13,7 +13,7 @@ export type TruncationCounts = {
   readonly takenForWhole: Map<Cut, number>
   /** Truncated responses that the client detected. `rejected`: status 502. `broken`: the connection broke. */
   readonly reported: { rejected: number; broken: number }
-  /** Complete responses, and the number of them that arrived incomplete. */
+  /** Complete responses of the upstream. `notWhole`: complete responses that arrived incomplete. */
   whole: number
   notWhole: number
   /** Statuses that are neither 200 nor 502. */
@@ -92,7 +92,7 @@ function note(counts: TruncationCounts, cut: Cut, taken: Taken): void {
   else counts.others.set(status, (counts.others.get(status) ?? 0) + 1)
 }
 
-/** Sends one request on a new connection, and returns the client's reading of the response. Status 0: no response. */
+/** Sends one request on a new connection, and returns the response as the client reads it. Status 0: no response. */
 function take(url: string, cut: Cut): Promise<Taken> {
   const { hostname, port, host } = new URL(url)
   const version = Math.random() < 0.5 ? '1.1' : '1.0'

@@ -7,7 +7,7 @@ const PIECE = Buffer.alloc(64 * 1024, 'x')
 
 /**
  * Starts an upstream that answers `?bytes=N` with N bytes, as fast as the client reads.
- * It answers a request with a body with the number of received bytes.
+ * For a request with a body, the response contains the number of received bytes.
  * @returns the address of the upstream.
  */
 export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {

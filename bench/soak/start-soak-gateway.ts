@@ -16,7 +16,7 @@ export type SoakGatewayOptions = SoakConfig & {
   readonly cleanup: Cleanup
   /** Node.js options such as `--max-old-space-size=256`. */
   readonly nodeOptions?: readonly string[]
-  /** A file descriptor for the log of the gateway. Without it, the log is dropped. */
+  /** A file descriptor for the log of the gateway. Default: the log is dropped. */
   readonly stdout?: number
 }
 

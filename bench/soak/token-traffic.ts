@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
-/** Requests of one kind: each goes to the next address with the next token. */
+/** Requests of one kind: each request goes to the next address with the next token. */
 export type TokenStream = {
   readonly name: string
   readonly urls: readonly string[]

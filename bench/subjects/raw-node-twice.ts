@@ -1,4 +1,4 @@
-// The floor of the runtime in two processes. They share one port like the workers of the gateway: node:cluster
+// The floor of the runtime in two processes. The processes share one port like the workers of the gateway: node:cluster
 // distributes connections round-robin.
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'

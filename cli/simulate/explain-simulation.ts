@@ -109,7 +109,7 @@ function fillTemplate(template: string, segments: readonly string[]): string {
     .join('/')
 }
 
-/** Counts the equal leading segments, including the empty one before the first slash. */
+/** Counts the equal leading segments, including the empty segment before the first slash. */
 function sharedSegments(a: readonly string[], b: readonly string[]): number {
   const difference = a.findIndex((segment, at) => segment !== b[at])
   return difference === -1 ? a.length : difference

@@ -61,7 +61,7 @@ const METHODS = new Set(http.METHODS.filter((method) => method !== 'CONNECT'))
 const SOME_TOKEN = 'Bearer token'
 
 /**
- * Simulates a request without a socket and without an issuer: its canonical form, and the decision of `decide()`. Pure.
+ * Simulates a request: its canonical form, and the decision of `decide()`. Needs no socket and no issuer. Pure.
  * @throws {UnusableClaimsError} for claims that an issuer never sends.
  */
 export function simulate(

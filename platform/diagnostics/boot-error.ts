@@ -8,7 +8,7 @@ type BootExitCode = 1 | 2 | 3
 
 /**
  * A start failure that an operator can fix. The message contains the problem, its location and a solution.
- * The entry point of the process prints it without a stack.
+ * The entry point of the process prints the message without a stack.
  */
 export class BootError extends Error {
   readonly code: string

@@ -33,7 +33,7 @@ const RETRY_AFTER_MS = 1_000
 const LINE_END = 0x0a
 
 /**
- * The destination of log lines. It never blocks, never throws, and buffers a bounded number of characters.
+ * The destination of log lines. The sink never blocks, never throws, and buffers a bounded number of characters.
  * Lines that cannot be written are dropped and counted exactly, and a notice at the position of the dropped lines gives
  * their number. Dropping starts when the buffer exceeds `heldCharacters`, and stops when half of the buffer is written.
  * After a failed write, dropping lasts for `RETRY_AFTER_MS`.
@@ -119,7 +119,7 @@ export class LogSink {
       for (const done of [...this.#onIdle]) done()
       return
     }
-    // Writes a notice separately, so that the sink can determine whether it was written.
+    // Writes a notice separately, so that the sink can determine whether the notice was written.
     let count = 1
     let text = first.text
     for (; first.missing === 0 && text.length < WRITE_CHARACTERS; count++) {
@@ -176,7 +176,7 @@ export class LogSink {
   }
 }
 
-/** Returns the offset of the first unreadable line. A line without its line break counts as readable. */
+/** Returns the offset from which lines are lost. A line counts as written if only its line break is missing. */
 function firstUnread({ bytes, written, mends }: InFlight): number {
   if (written === 0) return mends ? 1 : 0
   return bytes[written] === LINE_END && bytes[written - 1] !== LINE_END ? written + 1 : written

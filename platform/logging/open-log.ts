@@ -2,10 +2,16 @@ import { fstatSync, write, writeSync } from 'node:fs'
 import { LogSink } from './log-sink.ts'
 
 const STDOUT = 1
-/** About one second of lines at full load. The buffer takes at most twice as many bytes of memory. */
+/**
+ * Capacity of the buffer: about one second of lines at full load. The buffer takes at most twice as many bytes of
+ * memory.
+ */
 const HELD_CHARACTERS = 8 * 1024 * 1024
 
-/** Opens the log on standard output. Call it only in the entry point, because it changes standard output globally. */
+/**
+ * Opens the log on standard output. Call this function only in the entry point, because the function changes standard
+ * output globally.
+ */
 export function openLog(options: {
   readonly notice: (missingLines: number) => string
   readonly tickMs: () => number

@@ -20,7 +20,7 @@ export function shutdownMode(reason: ShutdownReason): ShutdownMode {
 
 /**
  * Calls `stop` once when the process receives SIGTERM or SIGINT, or when its parent process exits.
- * Exits with 0 when `stop` resolves, or with 1 when it rejects or takes longer than `graceMs` milliseconds.
+ * Exits with 0 when `stop` resolves, or with 1 when `stop` rejects or takes longer than `graceMs` milliseconds.
  */
 export function onTermination(
   stop: (reason: ShutdownReason) => Promise<void>,

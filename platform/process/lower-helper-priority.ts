@@ -7,9 +7,10 @@ import { getPriority, setPriority } from 'node:os'
 const HELPER_NICE = 10
 
 /**
- * Lowers the priority of V8's helper threads, which mark garbage and compile functions. Call it at the entry of a
- * process. Four helper threads start a job together. On one processor the event loop then gets a fifth of the time, and
- * requests wait 50 to 200 ms (docs/decisions/0033-lower-the-priority-of-v8-helper-threads.md).
+ * Lowers the priority of V8's helper threads, which mark garbage and compile functions. Call this function at the
+ * entry of a process. Four helper threads start a job together. On one processor, the event loop then gets a fifth of
+ * the time, and requests wait 50 to 200 ms
+ * (docs/decisions/0033-lower-the-priority-of-v8-helper-threads.md).
  *
  * If the nice value of the process is above 10, the helper threads get the same nice value as the process.
  *

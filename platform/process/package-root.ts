@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * Returns the folder that contains `package.json`, `config/` and `policies/`. That is the repository or the installed
- * package, in which this file is one level deeper, below `dist/`.
+ * package. In the installed package, this file is one level deeper, below `dist/`.
  * @throws {Error} when no parent folder of `from` contains a package.json, which indicates a broken installation.
  */
 export function findPackageRoot(from: string = fileURLToPath(import.meta.url)): string {

@@ -46,7 +46,7 @@ export async function followRedisRevocations(options: FollowOptions): Promise<Re
       const entries: readonly RevocationEntry[] = isBehind
         ? await readEntriesAfter(redis, position.id, MAX_BATCH)
         : await awaitEntriesAfter(redis, position.id, { count: MAX_BATCH, waitMs: WAIT_MS })
-      // If other processes write faster than this one reads, Redis can trim unread entries.
+      // If other processes write faster than this process reads, Redis can trim unread entries.
       if (isBehind && entries.length > 0 && !(await isThere(position.id))) options.onGap()
       isBehind = entries.length === MAX_BATCH
       const last = entries.at(-1)

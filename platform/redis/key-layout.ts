@@ -11,7 +11,7 @@ export type KeyLayout = {
   tagOf(name: string): string
 }
 
-/** Tag of the keys of the store as a whole, in every layout. In {@link ONE_SLOT} it is the tag of all keys. */
+/** Tag of the keys of the store as a whole, in every layout. In {@link ONE_SLOT}, all keys have this tag. */
 export const ROOT_TAG = '{scopegate}'
 
 /** The layout of a single server: all keys have one tag. */

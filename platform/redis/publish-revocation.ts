@@ -11,7 +11,8 @@ import {
 } from './revocation-keys.ts'
 
 /**
- * Maximum number of entries. Redis deletes the oldest entries. A slow reader whose next entry was deleted starts again.
+ * Maximum number of entries. Redis deletes the oldest entries. A slow reader starts again if its next entry was
+ * deleted.
  */
 const MAX_ENTRIES = 100_000
 /** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */

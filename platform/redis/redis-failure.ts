@@ -23,7 +23,7 @@ export function nameConnection(connection: RedisConnection, setting: RedisSettin
 
 /**
  * Formats the address of a Redis for logs and messages: host, port and database, never user or password.
- * @throws {BootError} ERR_REDIS_URL when it is not a redis:// or rediss:// address.
+ * @throws {BootError} ERR_REDIS_URL when the text is not a redis:// or rediss:// address.
  */
 export function describeRedisUrl(url: string, setting: RedisSetting = 'redis'): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
@@ -37,7 +37,7 @@ export function describeRedisUrl(url: string, setting: RedisSetting = 'redis'): 
   return `${parsed.protocol}//${parsed.hostname}:${parsed.port || '6379'}${database}`
 }
 
-/** Returns the setting of the servers, as messages name it. */
+/** Returns the name of the setting for the servers, as messages show the name. */
 export function addressSetting({ setting, connection }: Omit<ConnectionName, 'where'>): string {
   if (connection.cluster !== undefined) return `${setting}.cluster.addresses`
   return connection.sentinel !== undefined ? `${setting}.sentinel.addresses` : urlSetting(setting)

@@ -11,8 +11,8 @@ export type CheckPaths = {
 }
 
 /**
- * Reads the arguments of `scopegate check`: one folder, or files of one folder. A policy includes the test file beside
- * it.
+ * Reads the arguments of `scopegate check`: one folder, or files of one folder. The check of a policy includes
+ * the test file in the same folder.
  * @returns the scope of the check, or the problem with the arguments.
  */
 export function readCheckPaths(

@@ -93,7 +93,7 @@ async function watchAndCheck(options: CheckOptions): Promise<number> {
 
 /**
  * Checks configuration and policies offline, as the services do at startup, and reports every problem of every file.
- * Needs no secrets and no network, so it can run where policies are reviewed.
+ * Needs no secrets and no network, so the check can run where policies are reviewed.
  * @returns the exit code: 0 without errors, 4 if only policy tests fail, 3 for other errors. With `strict`, warnings
  * are errors.
  */

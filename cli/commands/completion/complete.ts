@@ -15,7 +15,7 @@ export function complete(words: readonly string[], verbs: readonly Verb[]): read
   })
 }
 
-/** Treats `--name=value` as two words. Bash passes `=` as a word of its own. */
+/** Treats `--name=value` as two words. Bash passes `=` as a separate word. */
 function splitAtCursor(words: readonly string[]) {
   const last = words.at(-1) ?? ''
   const before = words.slice(0, -1).filter((word) => word !== '=')

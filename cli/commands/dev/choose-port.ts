@@ -6,7 +6,7 @@ async function freePort(preferred: number): Promise<number> {
   return usable ?? (await tryPort(0)) ?? preferred
 }
 
-/** Returns the port when it can be bound, and undefined when another process uses it. */
+/** Returns the port when it can be bound, and undefined when another process uses the port. */
 export function tryPort(port: number): Promise<number | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

@@ -70,7 +70,7 @@ function* allEntries<T>(node: Node<T>): Generator<T> {
 
 /**
  * Returns the template that matches exactly the paths that both templates match, or undefined without a common path.
- * Parameter names come from the first template if it has them.
+ * A parameter has the name from the first template, if this template has a parameter at the same position.
  */
 export function intersectTemplates(a: PathTemplate, b: PathTemplate): PathTemplate | undefined {
   const length = Math.max(a.segments.length, b.segments.length)

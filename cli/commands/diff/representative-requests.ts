@@ -136,7 +136,7 @@ function withVersion(headers: readonly HeaderValue[], version: HeaderValue): rea
 type Fresh = (segment: number) => string
 
 /**
- * Creates segments that these templates do not contain. The segments consist of plain letters, so that a path stays
+ * Creates segments that the templates do not contain. The segments consist of plain letters, so that a path stays
  * canonical.
  */
 export function freshSegments(templates: readonly PathTemplate[]): Fresh {

@@ -299,7 +299,7 @@ function write(document: Document<Node> | Document.Parsed): string {
     .join('')
 }
 
-/** Tokens that the lexer adds. They represent no character of the text. */
+/** Tokens that the lexer adds, and that represent no character of the text. */
 const MARKS: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f'])
 /** Invisible characters that JSON does not escape. */
 const UNSAFE = /[\u007f-\u009f\u2028\u2029\ufeff]/g

@@ -53,7 +53,7 @@ export function suggestChoice(value: unknown, choices: readonly unknown[]): stri
   return typeof same === 'string' ? `write "${same}"` : `write ${same} without quotes`
 }
 
-/** Returns the text with the scheme `https://` if it has none, and its origin. */
+/** Returns possible addresses: the text, with `https://` if the text has no scheme, and the origin of this address. */
 function addresses(text: string): readonly string[] {
   const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
   const isHost = /^https?:\/\/[a-z0-9-]+(?:\.[a-z0-9-]+)+/i.test(whole) && URL.canParse(whole)

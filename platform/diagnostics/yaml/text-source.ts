@@ -10,7 +10,7 @@ export type TextSource =
   /** Error code of the operating system, e.g. `ENOENT`. */
   | { readonly fault: 'unreadable'; readonly code: string }
 
-/** A hundred times the usual size of one team's file. A ConfigMap holds at most 1 MiB. */
+/** Maximum file size: a hundred times the usual size of one team's file. A ConfigMap holds at most 1 MiB. */
 export const MAX_TEXT_BYTES = 262_144
 
 /** Reads a text file synchronously. Never throws. */
