@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'n
 
 /** The storage name of a value that belongs to one token, and the cipher for it. */
 export type Seal = {
-  /** base64url. Reveals nothing about the token. */
+  /** The name in base64url. The name reveals nothing about the token. */
   readonly name: string
   close(plain: string): Buffer
   /** @returns undefined for any input that {@link close} of this seal did not produce. */
@@ -14,7 +14,7 @@ const KEY_BYTES = 32
 const NAME_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Version of the format. `open` rejects other versions. */
+/** Version of the format of sealed values. `open` rejects other versions. */
 const VERSION = 1
 
 /**

@@ -23,12 +23,11 @@ const MCP_VERSION = 'mcp-protocol-version'
 
 /**
  * Finds requests that cover every pair of an old and a new route that one request can match.
- *
  * A request that matches an old and a new route matches the intersection of the two templates. The most general path of
  * that intersection matches the fewest templates. Each of these templates also matches every other path of the
- * intersection. So if two routes have the highest precedence on some path, they also have the highest precedence on the
- * most general path of the same length. The same argument applies to headers: a request has only the headers that the
- * two routes require.
+ * intersection. Assume that two routes have the highest precedence on some path. The two routes then also have the
+ * highest precedence on the most general path of the same length. The same argument applies to headers: a request has
+ * only the headers that the two routes require.
  * @param resources paths of resources. Below each path, tokens need a different audience.
  */
 export function representativeRequests(
