@@ -36,15 +36,15 @@ export type RunningAuthorizationServer = {
   readonly managementUrl: string
   /**
    * Finishes open requests, ends the revocation streams and closes the store.
-   * @param how `graceful`: accepts requests for `drain.delay`, so that load balancers can see `/readyz` change.
-   * `immediate` (default): stops accepting requests immediately.
+   * @param how `graceful`: the server accepts requests for `drain.delay` more, so that load balancers can see the
+   * change of `/readyz`. `immediate` (default): the server stops accepting requests immediately.
    */
   close(how?: ShutdownMode): Promise<void>
 }
 
 /**
  * Starts the authorization server: keys, store, engine, endpoints, pages, management port.
- * @throws {BootError} when it cannot start. The message says what to do.
+ * @throws {BootError} when the server cannot start. The message says what to do.
  */
 export async function startAuthorizationServer(options: {
   readonly config: AuthorizationServerConfig
@@ -203,7 +203,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
 async function listen(app: FastifyInstance, config: AuthorizationServerConfig): Promise<string> {
   await app.ready()
   try {
-    return await app.listen({ ...config.listen }) // a copy, because Fastify changes its options
+    return await app.listen({ ...config.listen }) // a copy, because Fastify changes the object that it receives
   } catch (error) {
     throw explainListenError(error, {
       service: SERVICE,

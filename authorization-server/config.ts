@@ -25,7 +25,10 @@ export type Integration = {
   readonly clientId: string
   readonly clientName: string
   readonly redirectUris: readonly string[]
-  /** Absent: a public client (`none`); present: `client_secret_post`. */
+  /**
+   * File with the client secret. With a file, the client uses `client_secret_post`. Undefined: a public client
+   * (`none`).
+   */
   readonly clientSecretFile: string | undefined
 }
 
@@ -34,9 +37,9 @@ export type AccessTokenFormat = 'opaque' | 'jwt'
 
 /** Relaxations for clients that do not follow docs/interface.md (section 9.2). All are off by default. */
 export type Compat = {
-  /** Space-separated scopes of an authorization request without `scope`. RFC 6749 section 3.3. */
+  /** Default of `scope` in authorization requests. Scopes are separated by spaces. RFC 6749 section 3.3. */
   readonly defaultScope: string | undefined
-  /** True: `state` may be absent. PKCE protects the flow. RFC 9700 section 4.7.1. */
+  /** True: an authorization request may omit `state`, because PKCE protects the flow. RFC 9700 section 4.7.1. */
   readonly optionalState: boolean
   /** True: redirect URIs may name `localhost`, and may omit the port. RFC 8252 section 7.3. */
   readonly loopbackRedirects: boolean
@@ -44,14 +47,14 @@ export type Compat = {
 
 /** Configuration of the authorization server. Durations and sizes are numbers, paths are absolute. */
 export type AuthorizationServerConfig = {
-  /** The public URL, without a trailing slash. Never taken from a request. */
+  /** The public URL, without a trailing slash. The server never takes this URL from a request. */
   readonly issuer: string
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
   readonly drain: DrainConfig
   readonly catalogue: ScopeCatalogue
-  /** Resources of tokens (RFC 8707), without a trailing slash. The issuer is the first. */
+  /** Resources that tokens can be for (RFC 8707), without a trailing slash. The first one is the issuer. */
   readonly resources: readonly string[]
   /** Folder of the SQLite file and of the generated keys. */
   readonly dataDir: string
@@ -60,7 +63,7 @@ export type AuthorizationServerConfig = {
   readonly postgres?: PostgresConnection | undefined
   /** JWK Set with private keys. Undefined: the server generates one in `dataDir` on the first start. */
   readonly signingKeysFile: string | undefined
-  /** One cookie key per line, newest first. Undefined: the server generates one in `dataDir` on the first start. */
+  /** One cookie key per line, newest first. Undefined: the server generates a key in `dataDir` on the first start. */
   readonly cookieKeysFile: string | undefined
   /** The client that the gateway uses for introspection and for the revocation stream. */
   readonly gatewayClient: { readonly id: string; readonly secretFile: string }
@@ -69,9 +72,9 @@ export type AuthorizationServerConfig = {
   readonly lifetimes: {
     readonly codeSeconds: number
     readonly accessTokenSeconds: number
-    /** Idle lifetime: starts again with every refresh. */
+    /** Idle lifetime. Every refresh starts this time again. */
     readonly refreshTokenSeconds: number
-    /** Absolute lifetime, from the consent. */
+    /** Absolute lifetime. This time starts at the consent. */
     readonly refreshTokenMaxSeconds: number
     readonly sessionSeconds: number
   }
@@ -79,11 +82,14 @@ export type AuthorizationServerConfig = {
     readonly format: AccessTokenFormat
     /** Signature algorithm of JWTs. */
     readonly algorithm: 'ES256' | 'EdDSA'
-    /** Formats of single resources, by URL. Other resources have `format`. */
+    /** Token formats of single resources, by URL. All other resources use `format`. */
     readonly resources: ReadonlyMap<string, AccessTokenFormat>
   }
   readonly refreshTokens: {
-    /** Time in which a repeated refresh gets the same response. 0: a repeat ends the grant. */
+    /**
+     * Time in which a repeated refresh request gets the response of the first one. 0: a repeated request ends the
+     * grant.
+     */
     readonly repeatWindowSeconds: number
   }
   readonly registration: {
@@ -92,13 +98,16 @@ export type AuthorizationServerConfig = {
     readonly bodyLimitBytes: number
     /** Age at which a registered client without a grant expires. */
     readonly unusedClientSeconds: number
-    /** Registrations per address and window, in each process. */
+    /** Maximum number of registrations per address and window. Each process counts separately. */
     readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
   }
   readonly authorization: {
-    /** Authorization requests per address and window, in each process. Includes pushed requests. */
+    /**
+     * Maximum number of authorization requests per address and window, pushed requests included. Each process counts
+     * separately.
+     */
     readonly rateLimit: { readonly perAddress: number; readonly windowMs: number }
-    /** Stored authorization requests that are not finished, over all processes. */
+    /** Maximum number of stored authorization requests that are not finished, over all processes. */
     readonly pending: { readonly perAddress: number; readonly total: number }
   }
   readonly compat: Compat
@@ -227,7 +236,7 @@ function toPostgresConnection(section: NonNullable<File['postgres']>): PostgresC
   }
 }
 
-/** Returns the resources of tokens: the issuer URL, and paths below it. */
+/** Returns the resources that tokens can be for: the issuer URL, and paths below the issuer URL. */
 function resourcesOf({ issuer, protectedResources = [] }: File): readonly string[] {
   return [issuer, ...protectedResources.filter((path) => path !== '/').map((path) => issuer + path)]
 }
@@ -294,7 +303,8 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
       `postgres.url is set, but store.type is ${store.type}: the server would write nothing to PostgreSQL`,
       'use store.type: postgres, or remove postgres',
     )
-  // An operator who sets both expects revocations in Redis. In development, both services share one environment.
+  // With Redis settings, the operator expects that Redis receives the revocations. In development mode, this is only a
+  // warning, because the gateway and this server share one environment.
   if (store.type !== 'redis' && redis !== undefined)
     report(
       `redis.url (REDIS_URL) is set, but store.type is ${store.type}: the server would write no tokens or revocations to Redis`,

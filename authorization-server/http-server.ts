@@ -42,7 +42,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false, // requests on open connections still get a response while the server drains
     logger: false, // the gateway writes the access log; this service writes audit lines
     genReqId: (request) => requestId(request.headers['x-request-id']),
-    trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway reaches this service
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway sends requests to this service
     requestTimeout: REQUEST_TIMEOUT_MS,
     clientErrorHandler: replyToBrokenConnection,
     frameworkErrors: (_error, _request, reply) => void replyToInvalidUrl(reply),
@@ -78,7 +78,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
     }),
   )
-  // A HEAD request would occupy a listener slot and never receive a byte.
+  // A HEAD request would occupy a listener slot, but the server would never send a byte to it.
   app.get(REVOCATION_STREAM_PATH, { exposeHeadRoute: false }, options.revocations.handle)
   app.register(async (scope) =>
     registerInteractionPages(scope, {

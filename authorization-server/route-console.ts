@@ -1,9 +1,9 @@
 import type { Logger } from '../platform/logging/logger.ts'
 
 /**
- * Turns console output into log lines.
- * Libraries print notices to the console, and the standard output of a service is for log lines only. Call it from the
- * entry point of a process only: it changes the console for the whole process.
+ * Turns console output into log lines. Libraries print notices to the console, but the standard output of a service is
+ * for log lines only.
+ * Call this function only from the entry point of a process, because it changes the console of the whole process.
  */
 export function routeConsole(logger: Pick<Logger, 'info' | 'warn'>): void {
   const line = (values: readonly unknown[]): string => values.map(String).join(' ')

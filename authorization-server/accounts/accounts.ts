@@ -3,7 +3,7 @@ import type { AccountStore, StoredAccount } from '../store/store.ts'
 import { hashPassword, verifyPassword } from './password-hash.ts'
 
 export type Account = {
-  /** The `sub` of every token: random, never reused. */
+  /** Value of `sub` in every token of the account. Random and never reused. */
   readonly id: string
   readonly username: string
   readonly name: string
@@ -19,14 +19,14 @@ export type AddAccountRejection = {
 export type NewAccount = {
   readonly username: string
   readonly password: string
-  /** Shown on the consent page. Default: the username. */
+  /** Name of the person on the consent page. Default: the username. */
   readonly name?: string
   readonly email?: string
 }
 
 export type Accounts = {
   /**
-   * Verifies a password. Does the same work whether or not the account exists.
+   * Verifies a password. The response time does not reveal whether the account exists.
    * @returns the account when the password is correct.
    */
   verify(username: string, password: string): Promise<Account | undefined>
@@ -43,8 +43,8 @@ const ID_BYTES = 16
 
 /**
  * Creates the accounts over the store.
- * Outside development mode, lookups ignore the development accounts, whose passwords are published. This also covers
- * accounts that another process on the same store has just added.
+ * Outside development mode, each lookup ignores the development accounts, because their passwords are published.
+ * Another process on the same store can add such accounts at any time.
  */
 export function createAccounts(options: {
   readonly store: AccountStore
@@ -54,7 +54,7 @@ export function createAccounts(options: {
   const { store, development, nowSeconds } = options
   const counts = (account: StoredAccount | undefined): account is StoredAccount =>
     account !== undefined && (account.origin === 'operator' || development)
-  // Used when the account does not exist, so that the response time does not reveal whether it exists.
+  // Hash to verify for an unknown account, so that the response time does not reveal whether an account exists.
   const dummyHash = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
 
   const findStored = async (typedName: string): Promise<StoredAccount | undefined> => {

@@ -4,11 +4,14 @@ import { promisify } from 'node:util'
 /** Cost of a password hash: memory in KiB, passes over the memory, lanes. */
 type PasswordCost = { readonly memoryKib: number; readonly passes: number; readonly lanes: number }
 
-/** The argon2id row with 19 MiB of the OWASP password storage cheat sheet: about 70 ms on one core. */
+/**
+ * Parameters of the OWASP password storage cheat sheet: the argon2id row with 19 MiB. A hash takes about 70 ms on one
+ * core.
+ */
 const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
 
 const HASH_BYTES = 32
-const VERSION = 19 // 0x13, the only version node:crypto writes
+const VERSION = 19 // 0x13, the only version that node:crypto writes
 const MAX_MEMORY_KIB = 1_048_576 // 1 GiB: bounds the memory that a stored hash can request
 
 const derive = promisify(argon2)
@@ -25,7 +28,7 @@ export async function hashPassword(password: string, salt: Buffer, cost = PASSWO
 
 /**
  * Compares a password with a PHC string in constant time. An unreadable PHC string matches no password.
- * @returns `outdated` when the password matches a hash with other parameters than {@link PASSWORD_COST}.
+ * @returns `outdated` when the password matches, but the parameters of the hash differ from {@link PASSWORD_COST}.
  */
 export async function verifyPassword(
   password: string,

@@ -1,16 +1,16 @@
 import type { AccountStore } from '../store/store.ts'
 import { type Account, insertAccount } from './accounts.ts'
 
-/** Published with the product. They work in development mode only. */
+/** The development accounts. Their passwords are published, so the accounts work in development mode only. */
 export const DEVELOPMENT_ACCOUNTS = [
   { username: 'alice', password: 'alice', name: 'Alice Example', email: 'alice@example.com' },
   { username: 'bob', password: 'bob', name: 'Bob Example', email: 'bob@example.com' },
 ] as const
 
 /**
- * Adds or removes the development accounts. Runs once at start.
- * In development mode, adds the accounts that are missing. In any other mode, removes them with their sessions, grants
- * and tokens, so that a data folder from development is safe to use.
+ * Adds or removes the development accounts. Call it once at the start of the server.
+ * In development mode, adds the accounts that are missing. Outside development mode, removes the accounts with their
+ * sessions, grants and tokens. A data folder from development is then safe to use.
  * @returns the accounts that were added or removed.
  */
 export async function syncDevelopmentAccounts(options: {

@@ -23,7 +23,7 @@ export type ConsentPageOptions = {
   readonly target: RedirectTarget
   readonly groups: readonly ScopeGroup[]
   readonly ticked: ReadonlySet<string>
-  /** The toggle that the person used last. It keeps the focus. */
+  /** The toggle that the person used last. This toggle keeps the focus. */
   readonly toggled: string | undefined
   /** True after the person sent the form without a ticked checkbox. */
   readonly nothingChosen: boolean
@@ -33,8 +33,8 @@ export type ConsentPageOptions = {
 
 /**
  * Renders the consent form: the client, the account, the redirect target and all scopes.
- * The page has no script. The checkboxes for a group and for all scopes are buttons: the server changes the ticks and
- * renders the page again.
+ * The page has no script. The checkboxes for a group and for all scopes are therefore buttons. After such a button, the
+ * server changes the ticks and renders the page again.
  */
 export function consentPage(options: ConsentPageOptions): {
   readonly title: string
@@ -76,9 +76,8 @@ ${choices.length === 0 ? html`<p>It learns only that you signed in.</p>` : scope
 }
 
 /**
- * Default button of the form: Enter in a checkbox presses the first button.
- * This button shows the page again with the same ticks.
- * Without this button, Enter would press a toggle.
+ * Default button of the form. When a person presses Enter in a checkbox, the browser activates the first button of the
+ * form. This button shows the page again with the same ticks. Without this button, Enter would activate a toggle.
  * Source: HTML Living Standard, "implicit submission".
  */
 const DEFAULT_BUTTON = html`<button name="${TOGGLE_FIELD}" value="" hidden></button>`
@@ -123,15 +122,15 @@ function choice(scope: ScopeChoice, isTicked: boolean): Html {
 `
 }
 
-/** Target of the redirect after the decision of the person. */
+/** Target of the redirect after the person allows or denies the request. */
 type RedirectTarget = {
-  /** Host and port for the person to compare, or the scheme of a private-use URI. */
+  /** Text for the person to compare: host and port, or the scheme of a private-use URI. */
   readonly shown: string
   /** True for an app on the device of the person, which cannot prove its identity. RFC 8252 section 8.6. */
   readonly onThisDevice: boolean
   /**
-   * The source that a `form-action` policy needs besides 'self', because Chromium applies the policy to all redirects.
-   * Undefined when CSP cannot express the target (IPv6 literals).
+   * CSP source of the target. Chromium applies `form-action` to redirects too, so the policy must list this source
+   * beside 'self'. Undefined: CSP cannot express the target (IPv6 literals).
    */
   readonly policySource: string | undefined
 }

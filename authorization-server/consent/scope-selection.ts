@@ -19,7 +19,10 @@ export function scopeField(scope: string): string {
 
 type ToggleState = 'true' | 'false' | 'mixed'
 
-/** Returns the scopes that are ticked when the page opens: all, or the read-only ones when too many can write. */
+/**
+ * Returns the scopes that are ticked when the page opens. These are all scopes, or only the read-only scopes if more
+ * than {@link MAX_TICKED_WRITES} scopes give write access.
+ */
 export function defaultTicks(groups: readonly ScopeGroup[]): ReadonlySet<string> {
   const choices = groups.flatMap(({ scopes }) => scopes)
   const tooManyWrites = choices.filter(canChange).length > MAX_TICKED_WRITES
@@ -33,7 +36,7 @@ export function postedTicks(groups: readonly ScopeGroup[], form: Form): Readonly
 }
 
 /**
- * Ticks all scopes of a toggle, or unticks them when all are ticked.
+ * Ticks all scopes of a toggle. If all of them are ticked already, unticks them.
  * @param toggle the posted value of {@link TOGGLE_FIELD}; an unknown value changes nothing.
  */
 export function toggleTicks(
@@ -68,10 +71,10 @@ export type ScopeChoice = ScopeDescription & { readonly impliedDescriptions: rea
 /** Scopes under one heading of the consent page. */
 export type ScopeGroup = { readonly name: string; readonly scopes: readonly ScopeChoice[] }
 
-/** Part of every sign-in, so it has no checkbox. */
+/** This scope has no checkbox, because every sign-in includes it. */
 const SIGN_IN_SCOPE = 'openid'
 
-/** Groups the requested scopes under the headings of the catalogue, in its order. Omits `openid`. */
+/** Groups the requested scopes under the headings of the catalogue, in the order of the catalogue. Omits `openid`. */
 export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue): readonly ScopeGroup[] {
   const asked = new Set(scopes)
   const groups = new Map<string, ScopeChoice[]>()
@@ -92,7 +95,7 @@ export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue
 /**
  * Returns the requested scopes that the person ticked, in the order of the request.
  * Scopes without a checkbox on the page (`openid`) are granted with the others.
- * @param ticked scopes of the page only: the form cannot add any.
+ * @param ticked scopes of the page only, so the form cannot add a scope.
  * @returns undefined when the page had checkboxes and all were unticked.
  */
 export function grantedScopes(

@@ -3,9 +3,8 @@ import { matchesAnySecret } from '../engine/client-secret.ts'
 import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.ts'
 
 /**
- * Rejects credentials in the `Authorization` header: clients use `none` or `client_secret_post`.
- * The challenge names the scheme that the client tried.
- * Source: docs/interface.md section 5.2, RFC 6749 section 5.2.
+ * Rejects credentials in the `Authorization` header, because the supported methods are `none` and `client_secret_post`.
+ * The challenge names the scheme that the client tried. Source: docs/interface.md section 5.2, RFC 6749 section 5.2.
  */
 export function checkAuthorizationHeader(
   authorization: string | undefined,

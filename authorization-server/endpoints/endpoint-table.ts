@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 
 /** An endpoint that the engine handles, or {@link USERINFO_ENDPOINT}. */
 export type Endpoint = {
-  /** Name in the metrics. */
+  /** Name of the endpoint in the metrics. */
   readonly name: string
   readonly method: 'GET' | 'POST'
   /** True: GET and POST get the same response. */
@@ -10,11 +10,11 @@ export type Endpoint = {
   readonly path: string
   /** Format of the body, which the server reads before it calls the engine. */
   readonly body: 'none' | 'form' | 'json'
-  /** True: pages of other origins may call the endpoint. Always false where a person signs in. */
+  /** True: pages of other origins may call the endpoint. Always false for endpoints where a person signs in. */
   readonly cors: boolean
 }
 
-/** All paths that the engine handles. Other requests never reach the engine. */
+/** All endpoints that the engine handles. Other requests never reach the engine. */
 export const ENGINE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'authorization', method: 'GET', path: ENDPOINTS.authorization, body: 'none', cors: false },
   { name: 'resume', method: 'GET', path: `${ENDPOINTS.authorization}/:uid`, body: 'none', cors: false },
@@ -40,7 +40,7 @@ export const ENGINE_ENDPOINTS: readonly Endpoint[] = [
   { name: 'discovery', method: 'GET', path: ENDPOINTS.openidConfiguration, body: 'none', cors: true },
 ]
 
-/** Userinfo. The engine does not handle this endpoint. CORS and method rules are as for the other endpoints. */
+/** The userinfo endpoint. The engine does not handle this endpoint, but the same rules for CORS and methods apply. */
 export const USERINFO_ENDPOINT: Endpoint = {
   name: 'userinfo',
   method: 'GET',

@@ -5,7 +5,8 @@ import { renderErrorPage } from '../pages/render-error-page.ts'
 import { type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
 /**
- * Returns the error page for a browser that cannot be redirected to the client. Sets the page headers on `response`.
+ * Returns the error page for a browser when the server cannot redirect to the client. Sets the page headers on
+ * `response`.
  */
 export function errorPage(
   error: { readonly error: string; readonly description: string },

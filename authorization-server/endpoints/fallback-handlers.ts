@@ -105,7 +105,7 @@ function explain(error: FastifyError | Error): OAuthErrorResponse {
   }
 }
 
-/** Responds to bytes that are not HTTP, and to headers that are too long or too slow. */
+/** Responds to input that is not HTTP, to headers that are too long, and to headers that arrive too slowly. */
 export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()

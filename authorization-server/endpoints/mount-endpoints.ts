@@ -26,7 +26,7 @@ import {
 export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string
-  /** Resources of tokens. The issuer is the first. */
+  /** Resources that tokens can be for. The first one is the issuer. */
   readonly resources: readonly string[]
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
@@ -44,7 +44,7 @@ const FORM_LIMIT_BYTES = 32_768 // the largest valid form is a pushed authorizat
 
 type Admitted = Omit<EngineRequest, 'origin'> & {
   readonly grantType?: string
-  /** Parameters of a token request with `resource`. */
+  /** The parameters of a token request. Set only for a request with `resource`. */
   readonly tokenRequest?: URLSearchParams
 }
 
@@ -90,7 +90,7 @@ async function forwardToEngine(
     const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, origin })
     options.count(endpoint.name, admitted.grantType ?? '-', result)
   } catch (cause) {
-    // The engine handles its own errors. This error came from the code around it, and Fastify no longer handles the
+    // The engine handles its own errors. This error came from the code around the engine. Fastify no longer handles the
     // reply.
     options.logger.error({ event: 'failed', endpoint: endpoint.name, err: cause }, 'request failed')
     options.count(endpoint.name, admitted.grantType ?? '-', 'server_error')
@@ -125,7 +125,7 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
 
 /**
  * Adds the default scope to an authorization request without `scope` (RFC 6749 section 3.3).
- * Skips a request with `request_uri`: its parameters were sent with the pushed request.
+ * Skips a request with `request_uri`, because the pushed request already contains the parameters.
  * @returns true when it changed `parameters`.
  */
 function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat): boolean {
@@ -135,9 +135,7 @@ function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat):
   return true
 }
 
-/**
- * Rejects an authorization request, pushed or not, that is too large to store or exceeds the rate limit of its source.
- */
+/** Rejects an authorization request, pushed or not, if it is too large to store or exceeds a rate limit. */
 function checkAuthorization(
   parameters: URLSearchParams,
   request: FastifyRequest,
@@ -211,8 +209,8 @@ function admitPushed(
 
 /**
  * Rejects a token request for a resource without consent.
- * The check runs before the engine. The engine would consume the code or refresh token before it rejects the
- * resource. The engine handles an invalid code or refresh token.
+ * This check runs before the engine, because the engine would consume the code or refresh token first. A request with
+ * an invalid code or refresh token passes this check, and the engine rejects the request.
  */
 async function checkGrantedTarget(admission: Admission, options: MountEndpointsOptions): Promise<Admission> {
   if ('rejected' in admission || admission.tokenRequest === undefined || options.resources.length < 2)

@@ -14,7 +14,7 @@ export type AddressLimit = {
 
 type Window = { count: number; readonly endsAtMs: number }
 
-const MAX_ADDRESSES = 50_000 // about 5 MB; the cache evicts the least recently used
+const MAX_ADDRESSES = 50_000 // about 5 MB; a full cache evicts the least recently used address
 
 /** Creates a limit with windows of fixed length. A /64 of IPv6 counts as one address. */
 export function createAddressLimit(rate: AddressRate, nowMs: () => number): AddressLimit {
@@ -40,11 +40,11 @@ export function createAddressLimit(rate: AddressRate, nowMs: () => number): Addr
 /** Limits the rate of authorization requests of each source, in this process. */
 export type AuthorizationLimit = {
   /**
-   * Counts a request. The first use of a pushed request is not counted: {@link AuthorizationLimit.pushed} recorded it.
+   * Counts a request. Skips the first use of a `request_uri` that {@link AuthorizationLimit.pushed} recorded.
    * @returns the time to wait, or undefined when the request is within the limit.
    */
   take(source: string, requestUri?: string): ReturnType<AddressLimit['take']>
-  /** Records the `request_uri` of a pushed request. */
+  /** Records the `request_uri` of a pushed request, which was already counted. */
   pushed(requestUri: string): void
 }
 

@@ -4,7 +4,8 @@ import type { OAuthErrorResponse } from './oauth-error-response.ts'
 /**
  * Canonicalizes the `resource` parameters in place, and removes duplicates.
  * RFC 8707 clients send a URL with or without a trailing slash (`new URL(base).href` adds one). Scheme and host may be
- * in any case (RFC 3986 section 6.2.2.1). Tokens carry the form in lower case without the slash.
+ * in any case (RFC 3986 section 6.2.2.1). In tokens, scheme and host are in lower case, and the trailing slash is
+ * absent.
  * @param resources all resources of this server, without a trailing slash.
  * @returns true when it changed `parameters`.
  */
@@ -25,8 +26,8 @@ function canonicalForm(value: string, resources: readonly string[]): string {
 
 /**
  * Rejects a token request for an unknown resource or several resources. An access token is for one resource.
- * RFC 8707 section 2. The check runs before the engine.
- * The engine would consume the code or refresh token before it rejects the resource.
+ * This check runs before the engine, because the engine would consume the code or refresh token first.
+ * Source: RFC 8707 section 2.
  */
 export function findInvalidTarget(
   form: URLSearchParams,
@@ -44,15 +45,17 @@ export function invalidTarget(description: string): OAuthErrorResponse {
   return { status: 400, error: 'invalid_target', description }
 }
 
-/** Web frameworks send `state` with up to about 1,200 characters. */
+/** Maximum length of `state`. Web frameworks send up to about 1,200 characters. */
 const MAX_STATE_LENGTH = 2_048
-/** Maximum length of any other name or value: `scope` of a catalogue with 200 scopes. */
+/**
+ * Maximum length of any other name or value. Sufficient for a `scope` with all scopes of a catalogue with 200 scopes.
+ */
 const MAX_PARAMETER_LENGTH = 4_096
 /** Maximum length of all names and values together. */
 const MAX_TOTAL_LENGTH = 8_192
 
 /**
- * Checks the size of an authorization request. The server stores the request before the person authenticates.
+ * Checks the size of an authorization request, because the server stores the request before the person authenticates.
  * @returns the reason to reject the request, or undefined.
  */
 export function findLongParameter(parameters: URLSearchParams): string | undefined {

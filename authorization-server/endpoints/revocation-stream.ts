@@ -5,7 +5,7 @@ import { isGatewayClient } from './client-authentication.ts'
 import { sendErrorResponse } from './oauth-error-response.ts'
 import { createStreamListener, type StreamListener } from './stream-listener.ts'
 
-/** A change of a stream, for logs and metrics: `reason` is for the log, `result` for the counter. */
+/** An event of a stream, for logs and metrics: `reason` is for the log, `result` for the counter. */
 export type StreamEvent = {
   readonly result: 'ok' | 'invalid_client' | 'temporarily_unavailable' | 'cut'
   readonly reason: string
@@ -23,23 +23,23 @@ export type RevocationStream = {
 }
 
 const MAX_LISTENERS = 256
-/** A gateway closes a connection without data for three heartbeats. */
+/** Interval of heartbeats. A gateway closes the connection after three intervals without data. */
 const HEARTBEAT_MS = 5_000
-/** Upper limit of revocations to replay. A gateway with a larger gap gets `reset`. */
+/** Maximum number of revocations to replay. A gateway that missed more revocations gets `reset`. */
 const MAX_REPLAYED = 10_000
 const RESET = 'event: reset\ndata: {}\n\n'
 
 /**
  * Opens the revocation stream: `text/event-stream` responses to gateways.
- * - `ready`: the first event. `"resumed": true` when the server replays the events of the gap, `"replays": true` when it
- *   replays all events that still matter.
+ * - `ready`: the first event. `"resumed": true`: the server replays the revocations that the gateway missed.
+ *   `"replays": true`: the server replays all revocations of the log.
  * - `revoked`: one revocation, of any process on the store.
- * - `complete`: the end of a replay of all events. A gateway then knows each revocation of a valid token.
- * - `reset`: events may be missing.
+ * - `complete`: the end of a replay of all revocations. The gateway then knows each revocation of a valid token.
+ * - `reset`: the gateway may have missed revocations.
  * - A comment every 5 seconds is the heartbeat.
  *
- * Each event except `reset` has an id. A gateway sends the last one in `Last-Event-ID` when it reconnects. Callers
- * authenticate as the gateway client, with HTTP Basic.
+ * Each event except `reset` and `complete` has an id. When a gateway reconnects, it sends the last id in
+ * `Last-Event-ID`. Callers authenticate as the gateway client, with HTTP Basic.
  * Source: HTML Living Standard, section 9.2.
  */
 export async function openRevocationStream(options: {
@@ -50,7 +50,7 @@ export async function openRevocationStream(options: {
   readonly onEvent: (event: StreamEvent) => void
 }): Promise<RevocationStream> {
   const { log, onEvent } = options
-  /** Each open stream, with the credentials of its gateway. */
+  /** The open streams, each with the `Authorization` header of its gateway. */
   const listeners = new Map<StreamListener, string | undefined>()
   const isGateway = isGatewayClient(options)
   const sendAll = (text: string): void => {
@@ -61,12 +61,12 @@ export async function openRevocationStream(options: {
   }
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
-    // Gateways reconnect, and then get all revocations of the log.
+    // After the end of its stream, a gateway reconnects and gets all revocations of the log.
     gap: () => {
       sendAll(RESET)
       endAll()
     },
-    // Ends the streams: with heartbeats alone, a gateway would not notice that revocations are missing.
+    // Ends the streams. With an open stream and heartbeats, a gateway would not notice that revocations are missing.
     lost: endAll,
   })
   const heartbeat = setInterval(() => sendAll(': heartbeat\n\n'), HEARTBEAT_MS)
@@ -127,8 +127,9 @@ export async function openRevocationStream(options: {
 }
 
 /**
- * Returns the first events of a stream: `ready`, then the revocations of the gap, or else all revocations of the log.
- * A gateway that verifies JWTs itself needs the revocations from before its start.
+ * Returns the first events of a stream. The first one is `ready`. If the log has the position of the gateway, the
+ * revocations after this position follow. Otherwise, all revocations of the log follow, because a gateway that verifies
+ * JWTs itself needs earlier revocations too.
  */
 async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
   const replayed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)

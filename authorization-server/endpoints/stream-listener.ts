@@ -3,13 +3,14 @@ import type { ServerResponse } from 'node:http'
 export type StreamListener = {
   /** Sends events. Buffers them until `begin()`. */
   send(text: string): void
-  /** Starts the response with these events, followed by the buffered ones. */
+  /** Starts the response with the events in `start`. The buffered events follow. */
   begin(start: string): void
   /** Ends the response. Buffered events are still sent. */
   end(): void
 }
 
-const MAX_UNSENT_BYTES = 1_048_576 // the server closes the stream of a slow gateway, which resumes when it reconnects
+// above this limit, the server closes the stream of the slow gateway; the gateway reconnects and resumes
+const MAX_UNSENT_BYTES = 1_048_576
 
 /**
  * Creates a listener that writes `text/event-stream` to a response.

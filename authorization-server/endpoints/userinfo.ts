@@ -21,7 +21,10 @@ export type UserinfoOptions = {
   readonly count: (result: string) => void
 }
 
-/** The server ignores the body of a POST, and a token in it (RFC 6750 section 2.2 permits this). */
+/**
+ * Maximum size of the body of a POST. The server ignores the body, even if it contains a token. RFC 6750 section 2.2
+ * permits this.
+ */
 const BODY_LIMIT_BYTES = 16_384
 
 export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): void {
@@ -37,8 +40,7 @@ export function mountUserinfo(app: FastifyInstance, options: UserinfoOptions): v
 
 /**
  * Creates the handler of `/api/oauth/userinfo`, which returns the claims that the scopes of the token allow.
- * This handler replaces the handler of the engine, which rejects every token with an audience.
- * All tokens of this server have one.
+ * The engine also has a handler, but rejects every token with an audience. All tokens of this server have an audience.
  * Source: OpenID Connect Core 1.0 section 5.3, RFC 6750, RFC 9449 section 7, docs/interface.md section 4.8.
  */
 function userinfoHandler(options: UserinfoOptions) {

@@ -13,15 +13,15 @@ type EventDetails =
       readonly kind: 'sign_in_failed'
       readonly clientId: string
       /**
-       * Undefined: no account has the typed name.
-       * The event omits the name, because people type passwords in that field.
+       * Account with the typed name. Undefined: no such account. The event omits the name, because people type
+       * passwords in that field.
        */
       readonly accountId: string | undefined
       readonly reason: 'wrong_credentials' | 'busy'
     }
   /**
-   * A sign-in attempt got 429. `isFirst`: the first such attempt since the throttle started for this account or
-   * address.
+   * The server rejected a sign-in attempt with 429. `isFirst`: the first such attempt since the throttle started for
+   * this account or address.
    */
   | { readonly kind: 'sign_in_throttled'; readonly isFirst: boolean }
   /** The session of the account ended because another person signed in with this browser. */
@@ -45,7 +45,7 @@ type EventDetails =
       readonly scope: string | undefined
       readonly grant: string | undefined
     }
-  /** A repeated refresh got the response of the first one. */
+  /** A repeated refresh request got the response of the first request. */
   | {
       readonly kind: 'refresh_repeated'
       readonly clientId: string

@@ -29,9 +29,9 @@ export type EngineRequest = {
   readonly integrationId?: string | undefined
   /** Receives the `request_uri` of a pushed authorization request that the engine stored. */
   readonly onPushed?: (requestUri: string) => void
-  /** Path and query. Default: the URL of the request. */
+  /** Path and query for the engine. Default: the URL of the request. */
   readonly url?: string
-  /** The body, after the checks of its endpoint. */
+  /** The body, which the endpoint has already checked. */
   readonly body?: Buffer
 }
 
@@ -45,7 +45,7 @@ export type Engine = {
   readonly interactions: Interactions
   /**
    * Finds the resources of a code or refresh token.
-   * @returns undefined when the client has no such valid code or token.
+   * @returns undefined when the code or token is not valid for this client.
    */
   findGrantedResources(
     by: { readonly code: string } | { readonly refreshToken: string },
@@ -65,22 +65,25 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
   readonly store: Store
   readonly unusedClientSeconds: number
   readonly pending: ProviderAdapterOptions['pending']
-  /** Time in which a repeated refresh gets the same response. 0: a repeat ends the grant. */
+  /**
+   * Time in which a repeated refresh request gets the response of the first one. 0: a repeated request ends the grant.
+   */
   readonly refreshRepeatSeconds: number
   readonly findAccount: (
     accountId: string,
   ) => Promise<
     { readonly username: string; readonly name: string; readonly email: string | undefined } | undefined
   >
-  /** Returns the page for a browser at the authorization endpoint that cannot be redirected to the client. */
+  /** Returns the page for a browser at the authorization endpoint when the server cannot redirect to the client. */
   readonly renderErrorPage: (
     error: { readonly error: string; readonly description: string },
     response: ServerResponse,
   ) => string
   readonly onEvent: (event: EngineEvent) => void
   /**
-   * Compares a secret with all accepted secrets of a configured client. Undefined: the client has only the secret of its
-   * metadata, or none.
+   * Compares a secret with all accepted secrets of a configured client.
+   * Undefined: not a configured client, or a public one. The engine then compares with the secret in the metadata of
+   * the client.
    */
   readonly verifyClientSecret?: (clientId: string, presented: string) => Promise<boolean> | undefined
 }
@@ -148,13 +151,14 @@ export function createEngine(options: EngineOptions): Engine {
     nowSeconds: options.nowSeconds,
   })
   // Replaces the check of the engine, which is not atomic: the engine reads first and writes later.
-  // It also drops the ids of proofs from clocks that are ahead while those proofs are still valid.
+  // The engine also drops ids too early. If the clock of a client is ahead, its proof is valid for longer than the id
+  // is stored.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
     markProofUsed(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const codes = provider.AuthorizationCode as unknown as CodeModel
   const { find: findCode } = codes
-  // The engine sets the code for its event listeners only after the exchange. The audit line of a reused code needs the
-  // account.
+  // By default, the engine sets the code for its event listeners only after the exchange. The audit line of a reused
+  // code needs the code earlier, because the code names the account.
   codes.find = async function findNamedCode(...args) {
     const code = await findCode.apply(this, args)
     const oidc = Provider.ctx?.oidc
@@ -262,17 +266,17 @@ type AccessTokenModel = {
 }
 
 /**
- * The value of `token` for the engine when a client presents a JWT, because the engine rejects JWTs. The engine then
- * finds the token by the request, so the value gives no access.
+ * The value of `token` that the engine gets in place of a JWT, because the engine rejects JWTs. The engine then finds
+ * the content of the JWT by the request. The value alone gives no access.
  */
 const PRESENTED_JWT = 'presented-jwt'
 
-/** Time after its expiry in which a JWT can be revoked, because the clock of a gateway may be behind. Seconds. */
+/** An expired JWT can be revoked for this time, because the clock of a gateway may be behind. Seconds. */
 const EXPIRED_SECONDS = 300
 
 /**
  * Finds the JWT in a request for introspection or revocation.
- * @returns the JWT, and a body for the engine without the JWT; undefined for another request or token.
+ * @returns the JWT, and a body for the engine without the JWT. Undefined: another endpoint, or no JWT.
  */
 function findJwt(
   request: IncomingMessage,
@@ -289,12 +293,12 @@ function findJwt(
   return { token, body: Buffer.from(form.toString()), expiredSeconds }
 }
 
-/** The engine accepts proofs with an `iat` within this time before or after now. */
+/** Maximum difference between the `iat` of a proof and the clock of the engine, in both directions. Seconds. */
 const PROOF_WINDOW_SECONDS = 300
 
 /**
  * Matches a loopback redirect URI whose port is empty, zero, or written with leading zeros.
- * RFC 8252 section 7.3 allows any port, so the engine does not check it. Apps cannot listen on these ports.
+ * RFC 8252 section 7.3 allows any port, so the engine does not check the port. Apps cannot listen on the matched ports.
  */
 const INVALID_PORT = /^http:\/\/[^/]*:(?:0\d*)?\//
 
@@ -310,7 +314,7 @@ function accountClaims(
   }
 }
 
-/** Writes an error: JSON, or a page for a browser at the authorization endpoint. docs/interface.md section 7.1. */
+/** Writes an error as JSON. A browser at the authorization endpoint gets a page. docs/interface.md section 7.1. */
 function renderError(
   ctx: KoaContextWithOIDC,
   error: { readonly error: string; readonly description: string; readonly expired?: boolean },
@@ -351,7 +355,7 @@ function describeError(ctx: KoaContextWithOIDC): void {
   ctx.body = { ...body, error_description: `${String(body.error).replaceAll('_', ' ')} at this endpoint` }
 }
 
-/** Returns the stored metadata under the registered name `scope`. RFC 7591 section 3.2.1. */
+/** Renames `registered_scope` to `scope` in the response. RFC 7591 section 3.2.1. */
 function shapeRegistration(ctx: KoaContextWithOIDC): void {
   if (ctx.path !== ENDPOINTS.registration || ctx.status !== 201) return
   const { registered_scope: scope, ...metadata } = ctx.body as Readonly<Record<string, unknown>>
@@ -367,13 +371,14 @@ function shapeRevocation(ctx: KoaContextWithOIDC): void {
 }
 
 /**
- * Compares tags weakly (RFC 9110 section 13.1.2), also for a request with `no-cache`: such a request is a revalidation.
+ * Compares entity tags weakly (RFC 9110 section 13.1.2). This also applies to a request with `no-cache`, which is a
+ * revalidation.
  */
 function namesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** Returns 503 when the store fails, because the outage is temporary, and 500 for a defect. */
+/** Changes the status of a failure: 503 for a failure of the store, which is temporary, and 500 for a defect. */
 function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options: EngineOptions): void {
   if (cause === undefined || ctx.status < 500) return
   if (!(cause instanceof StoreError)) {

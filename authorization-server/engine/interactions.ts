@@ -10,7 +10,7 @@ export type Interaction = {
   readonly prompt: 'sign-in' | 'consent'
   readonly client: {
     readonly id: string
-    /** As registered: untrusted text. Show it as text only. */
+    /** Name from the registration of the client. The name is untrusted: show it as text only. */
     readonly name: string | undefined
     /** True for configured integrations. False for clients that registered themselves. */
     readonly verified: boolean
@@ -26,19 +26,18 @@ export type Interaction = {
 }
 
 /**
- * Operations of the sign-in and consent pages.
- * Each result contains the URL for the redirect. Send it with 303, never with 307, after a posted password (RFC 9700
- * section 4.12).
+ * Operations of the sign-in and consent pages. Each result contains the URL for the redirect. After a posted password,
+ * redirect with 303, never with 307: after a 307, the browser would send the password again. RFC 9700 section 4.12.
  */
 export type Interactions = {
   /**
-   * Reads the interaction of the cookie and path of the request.
+   * Reads the interaction that the cookie and the path of the request identify.
    * @throws {InteractionError} ERR_INTERACTION_EXPIRED, ERR_INTERACTION_OTHER_BROWSER.
    */
   read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
   /**
-   * Signs the person in as `accountId` and starts a new session, which prevents session fixation.
-   * Another person can also sign in at the consent step.
+   * Signs the person in as `accountId` and starts a new session, which prevents session fixation. At the consent step,
+   * another person can sign in.
    * @returns the URL for the redirect, and the account whose session in this browser ended.
    */
   signedIn(
@@ -47,9 +46,8 @@ export type Interactions = {
     accountId: string,
   ): Promise<{ readonly address: string; readonly signedOut: string | undefined }>
   /**
-   * Grants `grantedScopes`, a subset of the requested scopes.
-   * Creates a new grant for each authorization, so that the revocation of one leaves the other grants of the client
-   * valid.
+   * Grants `grantedScopes`, a subset of the requested scopes. Each authorization creates a new grant. The revocation of
+   * one grant therefore leaves the other grants of the client valid.
    */
   consented(
     request: IncomingMessage,

@@ -14,7 +14,10 @@ import { hashId } from '../store/artifact-record.ts'
 /** Settings of access tokens. */
 export type AccessTokenSettings = AuthorizationServerConfig['accessTokens']
 
-/** An access token in the members of the engine's model. The engine reads opaque tokens from the store instead. */
+/**
+ * Content of a JWT access token, with the member names of the engine's model. The engine reads opaque tokens from the
+ * store instead.
+ */
 export type AccessTokenContent = {
   readonly jti: string
   readonly iat: number
@@ -26,14 +29,15 @@ export type AccessTokenContent = {
   readonly scope: string | undefined
   /** Thumbprint of the key that the token is bound to. RFC 9449 section 6.1. */
   readonly jkt: string | undefined
-  /** Further members of an introspection response. */
+  /** Additional members of the introspection response. */
   readonly extra: Readonly<Record<string, unknown>>
 }
 
 /** Reads JWT access tokens of this server. RFC 9068. */
 export type JwtAccessTokens = {
   /**
-   * Verifies a JWT with the keys of this server. Does not check whether its grant, account and client still exist.
+   * Verifies a JWT with the keys of this server. Does not check whether the grant, the account and the client still
+   * exist.
    * @param options.expiredSeconds accepts a token that expired within this time. Default: 0.
    * @returns undefined for every token that this server did not issue, or that has expired.
    */
@@ -87,7 +91,7 @@ export function createJwtAccessTokens(options: {
   }
 }
 
-/** Returns the public keys, each with the `kid` that the engine writes in tokens: by default the thumbprint. */
+/** Returns the public keys. Each key has the `kid` that the engine writes in tokens. Default `kid`: the thumbprint. */
 function publicKeys({ keys }: JWKS) {
   return Promise.all(
     keys.map(async (key) => {
@@ -100,7 +104,7 @@ function publicKeys({ keys }: JWKS) {
   )
 }
 
-/** @returns undefined for a token without a claim that each access token of this server has. */
+/** @returns undefined when a claim is missing that each access token of this server has. */
 function toContent(payload: JWTPayload): AccessTokenContent | undefined {
   const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant, auth_time, acr } = payload
   const grantId = jti?.slice(0, jti.lastIndexOf('.'))
@@ -123,8 +127,8 @@ function toContent(payload: JWTPayload): AccessTokenContent | undefined {
 
 /**
  * Completes the claims of a JWT access token before the engine signs it.
- * `jti` contains the id of the grant, so that the server finds the grant of a token without storing the token. The id
- * gives no access. `auth_time` and `acr` are from the sign-in: RFC 9068 section 2.2.1.
+ * `jti` contains the id of the grant, so that the server finds the grant without storing the token. The id of a grant
+ * gives no access. `auth_time` and `acr` describe the sign-in: RFC 9068 section 2.2.1.
  */
 export function completeJwt(ctx: KoaContextWithOIDC, token: object, { payload }: JWTStructured): void {
   const { AuthorizationCode, RefreshToken } = ctx.oidc.entities
@@ -143,8 +147,8 @@ export function formatOf(resource: string, { format, resources }: AccessTokenSet
 }
 
 /**
- * Returns the signature algorithm in the form that the first key with it has: `Ed25519` and `EdDSA` are two names of one
- * algorithm (RFC 9864 section 2.2).
+ * Returns the name of the signature algorithm as in the key. `Ed25519` and `EdDSA` are two names of one algorithm (RFC
+ * 9864 section 2.2). The first Ed25519 key decides between them.
  */
 export function signingAlgorithm(
   { algorithm }: AccessTokenSettings,

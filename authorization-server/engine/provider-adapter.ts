@@ -7,24 +7,27 @@ export type ProviderAdapterOptions = {
   readonly store: Store
   /** Registered clients without a grant expire after this time. */
   readonly unusedClientSeconds: number
-  /** Limit for unfinished authorization requests, and separately for pushed ones. */
+  /** Maximum number of unfinished authorization requests. The same limit applies separately to pushed requests. */
   readonly pending: ArtifactBound
   /** Returns the source of the request that the engine handles now. */
   readonly source: () => ArtifactSource | undefined
-  /** Called when two concurrent requests used one code. This ends the grant of the code. */
+  /** Called after the adapter ended the grant of a code that two concurrent requests used. */
   readonly onCodeReused: (grantId: string) => void
-  /** Returns the refresh of the current request. The adapter collects its operations instead of executing them. */
+  /**
+   * Returns the rotation of the current refresh request. The adapter adds its operations to the rotation instead of
+   * executing them.
+   */
   readonly rotation: () => Rotation | undefined
   /** Returns whether the engine handles a revocation now. */
   readonly isRevocation: () => boolean
 }
 
-/** Models with a limited number of artifacts, because the engine stores them for anonymous clients. */
+/** Models with a limited number of artifacts, because anonymous clients can cause the engine to store them. */
 const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 
-/** Models whose artifacts the engine destroys only before it ends their grant. */
+/** When the engine destroys an artifact of these models, its next step is to end the grant of the artifact. */
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
 
 /**
@@ -100,8 +103,9 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
 }
 
 /**
- * Lets the engine revoke each token that the store still has. RFC 7009 section 2.1.
- * A token that has expired by the clock of this server may be valid by the clock of another one.
+ * Removes the effect of the expiry, so that the engine revokes each token that the store still has. RFC 7009 section
+ * 2.1.
+ * By the clock of another server, the token may still be valid.
  */
 function withoutExpiry(stored: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return stored?.['exp'] === undefined ? stored : { ...stored, exp: Number.MAX_SAFE_INTEGER }

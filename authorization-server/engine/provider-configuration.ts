@@ -28,13 +28,13 @@ export type StaticClient = {
 export type ProviderConfigurationOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
-  /** Resources of tokens. The issuer is the first. */
+  /** Resources that tokens can be for. The first one is the issuer. */
   readonly resources: readonly string[]
   readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
   readonly accessTokens: AuthorizationServerConfig['accessTokens']
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
-  /** Secret of the nonces for DPoP proofs, 32 bytes. The same at every replica. */
+  /** Secret for the nonces of DPoP proofs: 32 bytes, the same at every replica. */
   readonly nonceSecret: Buffer
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean
@@ -44,7 +44,7 @@ export type ProviderConfigurationOptions = {
   readonly findAccount: FindAccount
   readonly renderError: (
     ctx: KoaContextWithOIDC,
-    /** `expired`: the interaction expired, which is not an error of the client. */
+    /** `expired`: true if the interaction expired, which is not an error of the client. */
     error: { error: string; description: string; expired: boolean },
   ) => void
   readonly adapter: (model: string) => Adapter
@@ -129,7 +129,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     features: {
       devInteractions: { enabled: false },
       userinfo: { enabled: false }, // the engine rejects tokens with an audience; see endpoints/userinfo.ts
-      // Nonces are accepted and sent, but not required: the codes and refresh tokens of the proofs work only once.
+      // Nonces are accepted and sent, but not required. A proof belongs to a code or refresh token, which works only
+      // once.
       dPoP: { enabled: true, nonceSecret: options.nonceSecret, requireNonce: () => false },
       rpInitiatedLogout: { enabled: false },
       registration: { enabled: true, issueRegistrationAccessToken: false },
@@ -209,7 +210,7 @@ function cookies(options: ProviderConfigurationOptions): NonNullable<Configurati
   }
 }
 
-/** Returns the idle lifetime, limited by the absolute lifetime of the token family. */
+/** Returns the idle lifetime. The result is smaller if the absolute lifetime of the token family ends earlier. */
 function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderConfigurationOptions): number {
   const { refreshTokenSeconds, refreshTokenMaxSeconds } = options.lifetimes
   const now = options.nowSeconds()
@@ -219,8 +220,8 @@ function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderCon
 
 /**
  * Returns the policy of introspection. RFC 7662 section 4.
- * The gateway can introspect access tokens, and a confidential client its own tokens. Tokens of deleted clients are
- * inactive, because the engine fails on them.
+ * The gateway can introspect all access tokens. A confidential client can introspect its own tokens. The policy makes
+ * tokens of deleted clients inactive, because the engine fails on them.
  */
 function introspectionPolicy(
   options: ProviderConfigurationOptions,

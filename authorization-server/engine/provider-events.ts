@@ -14,13 +14,13 @@ const REJECTIONS = {
 
 type RequestFailure = {
   readonly error: string
-  /** The error, for defects and outages only. */
+  /** The error. Undefined: neither a defect nor an outage. */
   readonly cause: Error | undefined
 }
 
 /**
- * Converts the events of the engine.
- * @returns the failure of each failed request.
+ * Converts the events of the engine to events for the audit log and the metrics.
+ * @returns a map from each failed request to its failure.
  */
 export function reportProviderEvents(
   provider: Provider,
@@ -30,7 +30,7 @@ export function reportProviderEvents(
     originOf,
   }: {
     readonly onEvent: (event: EngineEvent) => void
-    /** Returns whether a refresh got the response of an earlier refresh. */
+    /** Returns whether a refresh request got the response of an earlier request. */
     readonly isRepeat: (ctx: KoaContextWithOIDC) => boolean
     readonly originOf: (request: IncomingMessage) => RequestOrigin | undefined
   },
@@ -54,7 +54,8 @@ export function reportProviderEvents(
     failures.set(ctx.req, { error: 'server_error', cause })
     onEvent({ kind: 'failed', endpoint: ctx.oidc.route, cause, origin: originOf(ctx.req) })
   })
-  // Koa reports errors outside every endpoint here, for example a client that disconnected during the response.
+  // Koa emits this event for errors outside of all endpoints, for example when a client disconnects during the
+  // response.
   const emitter: NodeJS.EventEmitter = provider
   emitter.on('error', (cause: Error) =>
     onEvent({ kind: 'failed', endpoint: 'connection', cause, origin: undefined }),
@@ -108,7 +109,7 @@ function repeatEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined)
   }
 }
 
-/** Returns the account of the code or token whose use or revocation ended a grant. */
+/** Returns the account of the code or token that caused the end of a grant. */
 function ownerOf(ctx: KoaContextWithOIDC): string | undefined {
   const { AuthorizationCode, RefreshToken, AccessToken } = ctx.oidc.entities
   return (AuthorizationCode ?? RefreshToken ?? AccessToken)?.accountId

@@ -81,7 +81,10 @@ async function describe(
   }
 }
 
-/** Returns the scopes to grant. Adds a requested `openid`, which the page does not show: signing in includes it. */
+/**
+ * Returns the scopes to grant. Adds `openid` if the client requested it, because the consent page does not show
+ * `openid`.
+ */
 function grantable(grantedScopes: readonly string[], interaction: Interaction): readonly string[] {
   const asked = new Set(interaction.scopes)
   const surplus = grantedScopes.filter((scope) => !asked.has(scope))
@@ -107,15 +110,15 @@ async function saveGrant(
   return grant.save()
 }
 
-/** Stores a registered client without expiry. Before its first grant, a client has an expiry. */
+/** Removes the expiry of a registered client. A client has an expiry only until its first grant. */
 async function keepClient(clientId: string, clients: ArtifactStore): Promise<void> {
   const metadata = await clients.find(clientId)
   if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)
 }
 
 /**
- * Ends the session of another account in this browser, so that the next session does not derive from it.
- * The other session may be older than this authorization, or may have started later in another tab.
+ * Ends the session of another account in this browser, so that the next session does not derive from that session. The
+ * session may be older than this authorization, or may have started later in another tab.
  * @returns the account that was signed out.
  */
 async function leaveSessionOfOthers(

@@ -3,8 +3,7 @@ import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
 /**
  * Creates the request for the engine: a copy with the host and scheme of the configured issuer.
  * The engine therefore never writes a URL from the `Host` header of a client. The copy has the body that the endpoint
- * checked.
- * HEAD becomes GET: Node omits the body of the response.
+ * checked. For HEAD, the copy has the method GET. Node omits the body of the response to HEAD.
  */
 export function providerRequest(
   request: IncomingMessage,

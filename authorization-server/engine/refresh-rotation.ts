@@ -5,9 +5,12 @@ import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
 
 export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Context) => void | Promise<void>
 
-/** The storage operations of one refresh. They execute together when the response is complete. */
+/** The storage operations of one refresh request. They execute together when the response is complete. */
 export type Rotation = {
-  /** Hides the earlier use of the token from the engine. {@link consume} reports it after all checks of the request. */
+  /**
+   * Returns the refresh token without its mark as consumed. {@link consume} reports an earlier use, after all checks of
+   * the request.
+   */
   present(stored: StoredArtifact | undefined): StoredArtifact | undefined
   /** @throws {UsedBefore} when the token was used before. */
   consume(): void
@@ -19,17 +22,17 @@ export type RefreshRotation = {
   wrap<Context extends TokenEndpointGrantContext>(handler: GrantHandler<Context>): GrantHandler<Context>
   /** @returns the rotation of the request that the engine handles now; undefined for other requests. */
   current(): Rotation | undefined
-  /** Returns whether the response repeats an earlier one. */
+  /** Returns whether the response of the request is a stored response. */
   isRepeat(ctx: object): boolean
 }
 
-/** Stops the engine's handler when a refresh token is used for the second time. */
+/** Stops the engine's handler when a request contains a used refresh token. */
 class UsedBefore extends Error {}
 
-/** The presented refresh token, as stored, and the artifacts to write. */
+/** The stored form of the presented refresh token, and the artifacts to write. */
 type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
 
-/** A response and the key of its request, which is stored sealed. */
+/** A response, and the parts of the request that it depends on. The store contains both encrypted. */
 type StoredResponse = { readonly asked: string; readonly body: string }
 
 const RESPONSE_MODEL = 'RefreshResponse'
@@ -37,8 +40,8 @@ const RESPONSE_MODEL = 'RefreshResponse'
 /**
  * Creates the rotation, which exchanges a refresh token in one atomic step of the store.
  * The step consumes the token and writes its successor, the access token and the sealed response.
- * For `repeatWindowSeconds`, the same client gets the same response for the same request, and 400 for another one. A
- * second use outside the window, or by another client, ends the grant
+ * For `repeatWindowSeconds`, the same request of the same client gets the same response. A different request of this
+ * client gets status 400. A second use outside the window, or by another client, ends the grant
  * (docs/decisions/0022-repeat-the-refresh-response.md).
  * Source: RFC 9700 section 4.14.2.
  * @param options.repeatWindowSeconds 0: every second use ends the grant.
@@ -49,7 +52,7 @@ export function createRefreshRotation(options: {
   readonly repeatWindowSeconds: number
 }): RefreshRotation {
   const { store, repeatWindowSeconds } = options
-  // No separate secret is necessary. A process that can write to this store can also change the tokens.
+  // The seal needs no separate secret, because a process that can write to this store can also change the tokens.
   const sealOf = createSeals({ purpose: 'refresh', id: options.issuer, secret: '' })
   const refreshes = new WeakMap<object, Refresh>()
   const repeats = new WeakSet<object>()
@@ -83,8 +86,7 @@ export function createRefreshRotation(options: {
   }
 
   /**
-   * Ends the grant when no response is stored.
-   * @returns the response to send again.
+   * Returns the stored response for a used refresh token. Ends the grant when no response is stored.
    * @throws {InvalidGrant} when no response is stored, the request differs, or the successor was used.
    */
   async function findResponse(ctx: TokenEndpointGrantContext, token: string, asked: string): Promise<string> {
@@ -106,7 +108,8 @@ export function createRefreshRotation(options: {
 
   async function endGrant(ctx: TokenEndpointGrantContext, token: StoredArtifact): Promise<void> {
     const grantId = String(token['grantId'])
-    ctx.oidc.entity('RefreshToken', token) // for the audit line: the engine does not set it for another client
+    // for the audit line: if the client differs, the engine does not set the token
+    ctx.oidc.entity('RefreshToken', token)
     await store.artifacts('Grant').revokeByGrantId(grantId)
     ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
   }
@@ -152,7 +155,10 @@ function denied(description: string): Error {
   return Object.assign(new errors.InvalidGrant(description), { error_description: description })
 }
 
-/** Returns the parts of the request that the response depends on: scopes in any order, resource, key of the proof. */
+/**
+ * Returns the parts of the request that the response depends on: the sorted scopes, the resource, and the key of the
+ * proof.
+ */
 async function askedFor(ctx: TokenEndpointGrantContext): Promise<string> {
   const { scope, resource } = ctx.oidc.params
   const proof = ctx.get('DPoP')
@@ -165,7 +171,7 @@ async function askedFor(ctx: TokenEndpointGrantContext): Promise<string> {
   ])
 }
 
-/** Sends the same bytes for the first use and for a repeat. */
+/** Sends the serialized body, so that a repeated request gets the same bytes. */
 function sendJson(ctx: TokenEndpointGrantContext, body: string): void {
   ctx.body = body
   ctx.type = 'application/json; charset=utf-8'

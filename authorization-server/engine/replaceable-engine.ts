@@ -5,8 +5,8 @@ import type { Engine } from './engine.ts'
 export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
 
 /**
- * Creates an engine that can be replaced while requests are open. An open request ends with the engine that it began
- * with. The engine has fixed keys, so a change of keys needs a new engine over the same store.
+ * Creates an engine that can be replaced while requests are open. A request that began with an engine also ends with
+ * this engine. The keys of an engine cannot change, so new keys need a new engine over the same store.
  * @param options.build builds an engine with the current keys. Takes about a millisecond.
  */
 export function createReplaceableEngine(options: {
@@ -15,7 +15,10 @@ export function createReplaceableEngine(options: {
 }): Engine & { replace(): void } {
   let built = options.build()
 
-  /** Compares the clock at each use, so that all replicas change at the same time, to the second. */
+  /**
+   * Returns the engine for the current time. Each call compares the clock, so that all replicas replace the engine in
+   * the same second.
+   */
   function current(): Engine {
     const { replaceAtSeconds } = built
     if (replaceAtSeconds !== undefined && options.nowSeconds() >= replaceAtSeconds) built = options.build()
@@ -33,7 +36,7 @@ export function createReplaceableEngine(options: {
     findGrantedResources: (...query) => current().findGrantedResources(...query),
     findTokenOwner: (accessToken) => current().findTokenOwner(accessToken),
     verifyProof: (...proof) => current().verifyProof(...proof),
-    /** @throws {BootError} ERR_SIGNING_KEYS. The earlier engine stays. */
+    /** @throws {BootError} ERR_SIGNING_KEYS. The earlier engine stays in use. */
     replace() {
       try {
         built = options.build()

@@ -28,7 +28,7 @@ function rawParameter(ctx: KoaContextWithOIDC, name: string): string | undefined
   return sent(source?.[name])
 }
 
-/** Returns the value, or undefined for an empty one. RFC 6749 section 3.1: an empty parameter counts as omitted. */
+/** Returns the value, or undefined for an empty text. RFC 6749 section 3.1: an empty parameter counts as omitted. */
 function sent(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
@@ -39,7 +39,8 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
     throw new errors.InvalidRequest('scope is required: name the scopes that you need, separated by spaces')
   const tokens = parseScope(scope)
   if (tokens === undefined) throw new errors.InvalidScope('scope contains invalid characters', '')
-  // OpenID Connect Core 1.0 section 11: accepted without effect, because this server always issues a refresh token.
+  // The server accepts `offline_access` without effect, because it always issues a refresh token. OpenID Connect Core
+  // 1.0 section 11.
   const unknown = tokens.filter((token) => token !== 'offline_access' && !catalogue.has(token))
   if (unknown.length > 0)
     throw new errors.InvalidScope(
@@ -58,7 +59,7 @@ function requireState(state: string | undefined): void {
     throw new errors.InvalidRequest('state is required: send a random value and compare it on return')
 }
 
-/** Rejects other response modes: this server returns `code` and `iss` as query parameters only. */
+/** Rejects a response mode other than `query`: this server returns `code` and `iss` as query parameters only. */
 function rejectOtherResponseModes(ctx: KoaContextWithOIDC): void {
   const mode = ctx.oidc.params?.['response_mode']
   if (mode === undefined || mode === 'query') return

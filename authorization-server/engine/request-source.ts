@@ -12,6 +12,7 @@ export function requestSource(request: {
   const { clientAddress, integrationId } = request
   if (integrationId === undefined)
     return { address: ipPrefix(clientAddress), network: ipPrefix(clientAddress, 48) }
-  const client = `client ${hashId(integrationId)}` // an id may contain colons, like an IPv6 address
+  // hashed, because the id of an integration may contain colons, like an IPv6 address
+  const client = `client ${hashId(integrationId)}`
   return { address: client, network: client }
 }

@@ -6,7 +6,7 @@ import type { ArtifactStore } from '../store/store.ts'
 /** The request that a proof must match. */
 export type ProofRequest = {
   readonly method: string
-  /** Without query and fragment. */
+  /** URL of the request, without query and fragment. */
   readonly url: string
   readonly accessToken: string
   /** Thumbprint of the key that the token is bound to. */
@@ -44,17 +44,13 @@ export async function verifyProof(text: string, request: ProofRequest): Promise<
  */
 type ProofUse = (maker: string, id: string, goodUntilSeconds: number) => Promise<boolean>
 
-/**
- * Added to the time for which an id is stored, because a replica whose clock is behind accepts a proof for longer.
- * Seconds.
- */
+/** The store keeps an id for this time longer. A replica whose clock is behind accepts a proof for longer. Seconds. */
 const MARGIN_SECONDS = 60
 
 /**
  * Creates a check that accepts each DPoP proof once.
- * It stores ids for as long as any replica could accept the proof. One atomic step of the store decides between equal
- * proofs at several processes.
- * Source: RFC 9449 section 11.1.
+ * The store keeps each id for as long as any replica could accept the proof. If several processes receive the same
+ * proof, one atomic step of the store decides which of them accepts it. Source: RFC 9449 section 11.1.
  */
 export function createProofRegistry(options: {
   readonly artifacts: Pick<ArtifactStore, 'claim'>

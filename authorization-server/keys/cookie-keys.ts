@@ -5,8 +5,8 @@ export type CookieKeys = {
   sign(data: string): string
   verify(data: string, digest: string): boolean
   /**
-   * @returns the index of the key that made the digest, or -1.
-   * If the index is above 0, sign the cookie again with the first key.
+   * @returns the index of the key that made the digest, or -1. With an index above 0, the caller signs the cookie again
+   * with the first key.
    */
   index(data: string, digest: string): number
 }

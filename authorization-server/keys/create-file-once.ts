@@ -58,7 +58,8 @@ async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    // ENOTDIR: the path of the folder is a file. The next step fails to create the folder and says what to do.
+    // ENOTDIR: the folder in the path is a file. The caller then tries to create the folder, and that error says what
+    // to do.
     if (errorCode(cause) === 'ENOENT' || errorCode(cause) === 'ENOTDIR') return undefined
     throw unreadable(file, 'generated once', cause)
   }
@@ -73,8 +74,8 @@ function unreadable(file: string, setting: string, cause: unknown): BootError {
 }
 
 /**
- * Links the draft to its final name. link() fails when the name exists, so a process that lost the race keeps the other
- * file.
+ * Links the draft to its final name. If another process created the file first, link() fails and the file of the other
+ * process stays.
  */
 async function linkUnlessThere(draft: string, file: string): Promise<void> {
   try {

@@ -5,15 +5,18 @@ import { hashClientSecret, matchesAnySecret } from '../engine/client-secret.ts'
 import { parseClientSecrets, parseCookieKeys, parseGatewaySecrets, type Secrets } from './load-secrets.ts'
 import { parseSigningKeys } from './signing-keys.ts'
 
-/** The secrets of the server, which follow their files. */
+/** The secrets of the server. They change when their files change. */
 export type LiveSecrets = {
   readonly current: Secrets
-  /** Returns the hashes of all accepted secrets of a configured client. Undefined: another client, or a public one. */
+  /**
+   * Returns the hashes of all accepted secrets of a configured client. Undefined: not a configured client, or a public
+   * one.
+   */
   clientSecretHashes(clientId: string): readonly string[] | undefined
   /**
-   * Compares a secret with all accepted secrets of a configured client, in constant time. If none matches, reads the
-   * file of the client now: the gateway may have read a new secret first.
-   * @returns undefined: not such a client, or a public one.
+   * Compares a secret with all accepted secrets of a configured client, in constant time. If no secret matches, reads
+   * the file of the client again, because the gateway may have read a new secret first.
+   * @returns undefined: not a configured client, or a public one.
    */
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
   /** Calls `listener` after each change. If the listener throws, the earlier secrets stay. */
@@ -21,7 +24,7 @@ export type LiveSecrets = {
 }
 
 /**
- * Follows the files of all secrets.
+ * Updates the secrets when their files change.
  * @param options.secrets the secrets at the start.
  */
 export function followSecrets(

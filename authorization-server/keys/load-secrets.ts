@@ -10,7 +10,7 @@ export type Secrets = {
   /** Accepted secrets of the gateway client, newest first. */
   readonly gatewaySecrets: readonly string[]
   readonly signingKeys: SigningKeys
-  /** Newest first. */
+  /** Cookie keys, newest first. */
   readonly cookieSecrets: readonly string[]
   readonly integrations: readonly {
     readonly clientId: string
@@ -22,8 +22,8 @@ export type Secrets = {
 }
 
 /**
- * Reads every secret. Creates missing ones where the configuration allows it.
- * @throws {BootError} like the loaders of each kind.
+ * Reads all secrets. Creates missing secrets if the configuration allows it.
+ * @throws {BootError} the errors of the function that loads each kind of secret.
  */
 export async function loadSecrets(config: AuthorizationServerConfig): Promise<Secrets> {
   return {
@@ -85,7 +85,7 @@ async function loadIntegrationSecrets(file: string | undefined): Promise<readonl
 
 /**
  * Parses the accepted client secrets of an integration.
- * @throws {BootError} ERR_SECRET_FILE for a file without a secret.
+ * @throws {BootError} ERR_SECRET_FILE when the file contains no secret.
  */
 export function parseClientSecrets(text: string, file: string, setting: string): readonly string[] {
   const secrets = parseLines(text)
@@ -102,8 +102,8 @@ const KEY_BYTES = 32
 const SHORTEST_KEY = 32 // characters: 128 bits even in hexadecimal
 
 /**
- * Reads the keys that sign cookies, newest first, one per line.
- * Reads the configured file, or `cookie-keys` in the data folder, which it creates on the first start.
+ * Reads the keys that sign cookies: newest first, one per line.
+ * Reads the configured file. Default: `cookie-keys` in the data folder, which the function creates on the first start.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_COOKIE_KEYS.
  */
 export async function loadCookieKeys(options: {

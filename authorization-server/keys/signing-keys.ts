@@ -10,11 +10,11 @@ export type SigningKey = JsonWebKey & {
   readonly kty: string
   readonly kid?: string
   readonly alg?: string
-  /** When the key begins to sign, in seconds since the epoch. Before that, the key is only published. */
+  /** Time from which the key signs, in seconds since the epoch. Before this time, the server only publishes the key. */
   readonly notBefore?: number
 }
 
-/** Private JWK Set. The first key of a type signs, unless a key with `notBefore` replaces it. */
+/** Private JWK Set. The first key of a type signs. A key with `notBefore` replaces the first key at its time. */
 export type SigningKeys = { readonly keys: readonly SigningKey[] }
 
 const generate = promisify(generateKeyPair)
@@ -22,7 +22,8 @@ const generate = promisify(generateKeyPair)
 const RSA_BITS = 2048 // RFC 7518 section 3.3: a key of 2048 bits or larger
 
 /**
- * Reads the configured file, or `signing-keys.json` in the data folder, which it creates on the first start.
+ * Reads the configured file. Default: `signing-keys.json` in the data folder, which the function creates on the first
+ * start.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_SIGNING_KEYS.
  */
 export async function loadSigningKeys(options: {
@@ -63,8 +64,8 @@ export async function makeSigningKeys(): Promise<SigningKeys> {
 /**
  * Parses a private JWK Set.
  * @param algorithm signature algorithm of JWT access tokens. Default: ES256.
- * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set, or lacks an ES256 or RS256 key, or the key for
- * `algorithm`.
+ * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set. Also when an ES256 key, an RS256 key, or the key
+ * for `algorithm` is missing.
  */
 export function parseSigningKeys(
   text: string,
@@ -96,8 +97,9 @@ export function parseSigningKeys(
 }
 
 /**
- * Returns the keys in the order in which the engine selects them, without `notBefore`. Among the keys that may sign now,
- * the latest `notBefore` comes first. Keys for later follow, and are only published.
+ * Returns the keys in the order in which the engine selects them, without `notBefore`.
+ * Among the keys that may sign now, the latest `notBefore` comes first. Keys whose `notBefore` is in the future come
+ * last: the server only publishes them.
  * @returns the keys, and the next time at which the order changes.
  */
 export function activeKeys(

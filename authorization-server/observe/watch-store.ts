@@ -4,15 +4,17 @@ import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts
 import type { Metrics } from './metrics.ts'
 
 type WatchedStore = {
-  /** The watched store. A failed operation is counted and starts a write probe. */
+  /** The store with a watch on failures: counts each failed operation, and starts a write probe after it. */
   readonly store: Store
-  /** Readiness checks. They are always `ok: true`, because metadata and keys work without the store. */
+  /**
+   * Readiness checks. Each check has `ok: true` even after a failure, because metadata and keys work without the store.
+   */
   checks(): readonly ReadinessCheck[]
   close(): void
 }
 
 const PROBE_EVERY_MS = 5_000
-/** Clock differences up to this value are not reported. Seconds. */
+/** The server does not report clock differences up to this value. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
 
 const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
@@ -25,8 +27,8 @@ const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
 }
 
 /**
- * Starts to watch the store: writes to it at the start, every 5 s, and after a failed request.
- * Each change is one log line. The state is in the metrics and in the readiness checks.
+ * Starts to watch the store. Writes to the store at the start, every 5 s, and after a failed request.
+ * Each change of the state is one log line. The state is also in the metrics and in the readiness checks.
  */
 export async function watchStore(options: {
   readonly store: Store
@@ -83,7 +85,7 @@ export async function watchStore(options: {
     store: observeStore(options.store, (error) => {
       metrics.countStoreError(error.reason)
       if (failure !== undefined) return
-      // A late response alone is not an outage: the probe decides.
+      // A late response alone is not an outage. The write probe finds out whether the store works.
       if (error.reason === 'read_only' || error.reason === 'full') report(error.reason, error)
       else void probe()
     }),

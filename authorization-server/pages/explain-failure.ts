@@ -5,7 +5,7 @@ import type { PageError } from './render-error-page.ts'
 export type ExplainedFailure = PageError & {
   readonly status: number
   readonly retryAfterSeconds?: number
-  /** True when the server caused the failure. Such failures are logged as errors. */
+  /** True when the server caused the failure. The log then has an error. */
   readonly ours: boolean
 }
 

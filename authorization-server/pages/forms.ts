@@ -6,11 +6,13 @@ const COOKIE_VALUE = /^[A-Za-z0-9_-]{43}$/
 
 /** Tokens that prove that a form came from a page of this server, for this browser and this interaction. */
 type FormTokens = {
-  /** @returns the cookie value of the browser, and the `Set-Cookie` to send when the value is new. */
+  /** @returns the cookie value of the browser. `setCookie` is the `Set-Cookie` header to send when the value is new. */
   readCookie(header: string | undefined): { readonly value: string; readonly setCookie: string | undefined }
   /** Returns the token for the form: a MAC over the interaction and the cookie of the browser. */
   issue(uid: string, cookieValue: string): string
-  /** Verifies a token in constant time. False when cookie or token are absent, or when they do not match. */
+  /**
+   * Verifies a token in constant time. Returns false when the cookie or the token is absent, or when they do not match.
+   */
   verify(options: {
     readonly uid: string
     readonly cookieHeader: string | undefined
@@ -19,10 +21,11 @@ type FormTokens = {
 }
 
 /**
- * Creates double-submit tokens: a random cookie, and in the form its HMAC together with the uid of the interaction.
- * With https, the cookie has the prefix `__Host-`, so that other hosts of the domain cannot set it.
- * Source: RFC 6265bis section 4.1.3.2.
- * @param cookieKeys returns the keys, newest first; every key verifies, the first one signs.
+ * Creates double-submit tokens. The browser has a random cookie. The form has the HMAC of this cookie and the uid of
+ * the interaction.
+ * With https, the cookie has the prefix `__Host-`, so that other hosts of the domain cannot set it. Source: RFC 6265bis
+ * section 4.1.3.2.
+ * @param cookieKeys returns the keys, newest first. Every key verifies, the first one signs.
  */
 export function createFormTokens(options: {
   readonly cookieKeys: () => readonly string[]
@@ -72,7 +75,7 @@ function cookieValue(header: string | undefined, name: string): string | undefin
 /** The fields of a form. Each occurs once. */
 export type Form = ReadonlyMap<string, string>
 
-/** A consent form has a field for each requested scope. */
+/** Maximum number of fields in a form. A consent form has one field for each requested scope. */
 const MAX_FIELDS = 300
 
 /**
@@ -105,8 +108,8 @@ function decode(part: string): string | undefined {
 
 /**
  * Returns whether the headers of a posted form are consistent with a page of this server.
- * An additional check beside the form token. A form from a browser that sends neither header passes. A page with
- * `Referrer-Policy: no-referrer` sends `Origin: null`.
+ * This check is an addition to the form token. A form without these headers passes, because some browsers do not send
+ * them. From a page with `Referrer-Policy: no-referrer`, browsers send `Origin: null`.
  * Source: W3C Fetch Metadata section 2.4; Fetch Standard, "append a request Origin header".
  */
 export function isSameOrigin(headers: IncomingHttpHeaders, ownOrigin: string): boolean {

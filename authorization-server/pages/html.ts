@@ -1,4 +1,4 @@
-/** Markup that is safe to send. Only {@link html} creates it, and it escapes text. */
+/** Markup that is safe to send. Only {@link html} creates this markup, and it escapes text. */
 export class Html {
   readonly #markup: string
 
@@ -34,10 +34,10 @@ function render(part: HtmlPart): string {
 }
 
 const MAX_CHARACTERS = 100
-// Control characters, format characters (bidi overrides, zero-width, tags), private-use characters, unpaired
-// surrogates, and invisible fillers. White space was already replaced.
+// Invisible characters: control characters, format characters (bidi overrides, zero-width, tags), private-use
+// characters, unpaired surrogates, and invisible fillers. `displayText()` replaces white space first.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
-// More than two marks on one letter can overlap other lines.
+// Matches all marks on a letter after the first two. More than two marks can overlap other lines.
 const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu
 
 /**

@@ -11,5 +11,5 @@ export type InteractionLimits = {
 export const INTERACTION_LIMITS: InteractionLimits = {
   bodyLimitBytes: 16 * 1024,
   signIn: { failuresPerAccount: 10, failuresPerAddress: 100, windowMs: 5 * 60_000 },
-  passwordHashes: { maxConcurrent: 2, maxQueue: 32 }, // a full queue takes about two seconds
+  passwordHashes: { maxConcurrent: 2, maxQueue: 32 }, // the server needs about two seconds for a full queue
 }

@@ -51,8 +51,8 @@ type PageRequest = FastifyRequest<Route>
 
 /**
  * Mounts the sign-in and consent pages.
- * GET /oauth/interaction/:uid shows the next page. POST …/sign-in, …/consent and …/cancel receive the forms. The pages
- * need no script. Each form needs the token for this browser and this interaction.
+ * GET /oauth/interaction/:uid shows the next page. POST …/sign-in, …/consent and …/cancel receive the forms.
+ * The pages need no script. Each form needs the token for this browser and this interaction.
  * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
@@ -99,8 +99,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     const { policySource } = readRedirectTarget(interaction.redirectUri)
     return send(reply, signInPage({ ...state, ...shared }), {
       status: state.failed ? 400 : 200,
-      // form-action prevents forms that send the password to other sites. Cancel redirects to the client.
-      // When CSP cannot express the target of the client, the policy is omitted.
+      // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy
+      // must list the client too. If CSP cannot express the target of the client, the page has no form-action policy.
       formTargets: policySource === undefined ? undefined : ["'self'", policySource],
     })
   }
@@ -129,8 +129,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     })
     return send(reply, page, {
       status: nothingChosen ? 400 : 200,
-      // Chromium applies form-action to every redirect after a form, also to redirects from the callback of the client
-      // to other pages of the client. A list of targets would block the person after Allow.
+      // Chromium applies form-action to every redirect after a form. This includes redirects from the callback of the
+      // client to other pages of the client. With a list of targets, the redirect after Allow could fail.
       formTargets: undefined,
     })
   }
@@ -142,8 +142,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       : undefined
 
   /**
-   * Checks that apply to every form, in this order. They do not read the store.
-   * @returns the form, or the reply when an error page was sent.
+   * Runs the checks that apply to every form. The checks do not read the store.
+   * @returns the form. If a check fails, sends an error page and returns the reply.
    */
   const receiveForm = (request: PageRequest, reply: FastifyReply): { readonly form: Form } | FastifyReply => {
     const form = typeof request.body === 'string' ? readForm(request.body) : undefined

@@ -5,21 +5,21 @@ import { type PageError, renderErrorPage } from './render-error-page.ts'
 export type PageReply = {
   readonly status: number
   readonly markup: string
-  /** Allowed targets of its forms, as CSP sources. Undefined: any target. */
+  /** Allowed targets of the forms on the page, as CSP sources. Undefined: any target. */
   readonly formTargets: readonly string[] | undefined
   readonly setCookie?: string | undefined
 }
 
 export function sendPage(reply: FastifyReply, page: PageReply): FastifyReply {
   if (page.setCookie !== undefined) {
-    // The engine sets its cookies on the raw response. A header of Fastify would replace them.
+    // The engine sets its cookies on the raw response. A `set-cookie` header of Fastify would replace these cookies.
     const present = reply.raw.getHeader('set-cookie') ?? []
     reply.header('set-cookie', [...(Array.isArray(present) ? present : [String(present)]), page.setCookie])
   }
   return reply.code(page.status).headers(pageHeaders(page.formTargets)).send(page.markup)
 }
 
-/** Sends an error page. `retryAfterSeconds`: time after which the same step may work. */
+/** Sends an error page. `retryAfterSeconds`: time after which the person can try the step again. */
 export function sendErrorPage(
   reply: FastifyReply,
   error: PageError & {
@@ -33,7 +33,9 @@ export function sendErrorPage(
   return sendPage(reply, { status: error.status, markup, formTargets: [] })
 }
 
-/** Redirects the browser after a form, with GET. Source: RFC 9700 section 4.12: 303, never 307. */
+/**
+ * Redirects the browser after a form. With status 303, the browser sends a GET. Never use 307: RFC 9700 section 4.12.
+ */
 export function redirectAfterForm(reply: FastifyReply, address: string): FastifyReply {
   return reply
     .headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The stylesheet of all pages. The color contrast is at least 4.5:1 in both schemes. */
+/** The stylesheet of all pages. The color contrast is at least 4.5:1 in the light and in the dark color scheme. */
 export const PAGE_STYLE = `
 :root {
   color-scheme: light dark;
@@ -111,5 +111,5 @@ pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-s
 @media (forced-colors: active) { button, .badge, .toggle::before { border-color: ButtonText; } .toggle { border: 0; } }
 `
 
-/** The source of the stylesheet in the content security policy. Source: CSP Level 3 section 8.4. */
+/** CSP source that allows the stylesheet by its hash. CSP Level 3 section 8.4. */
 export const PAGE_STYLE_SOURCE = `'sha256-${hash('sha256', PAGE_STYLE, 'base64')}'`

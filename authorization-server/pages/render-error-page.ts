@@ -4,7 +4,7 @@ import { renderPage } from './render-page.ts'
 export type PageError = {
   /** An OAuth error code, or a code of these pages; see WORDING. */
   readonly error: string
-  /** For the developer of the app: exact, and without secrets. */
+  /** Text for the developer of the app: exact, and without secrets. */
   readonly description: string
 }
 

@@ -4,12 +4,12 @@ import { PAGE_STYLE } from './page-style.ts'
 export type Page = {
   /** Text of the `h1`, and the window title together with the service name. */
   readonly title: string
-  /** Replaces the plain title in the `h1`. */
+  /** Content of the `h1`. Default: `title`. */
   readonly heading?: Html
   readonly isWide?: boolean
   readonly serviceName: string
   readonly body: Html
-  /** Shown in the footer, so that a person can quote it in a support request. */
+  /** Id of the request in the footer, so that a person can quote the id in a support request. */
   readonly requestId: string | undefined
 }
 

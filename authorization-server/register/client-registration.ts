@@ -10,7 +10,8 @@ type ClientRegistration = {
   readonly response_types: readonly ['code']
   readonly client_uri?: string
   /**
-   * The known scopes of `scope`. Not stored as `scope`, because the engine would then deny the client all other scopes.
+   * The known scopes of `scope`. If this member had the name `scope`, the engine would deny the client all other
+   * scopes.
    */
   readonly registered_scope?: string
   /** True: all access tokens are bound to keys. RFC 9449 section 5.2. */
@@ -40,9 +41,10 @@ const MAX_URI_LENGTH = 1024
  * Reads a registration request.
  * Drops unknown metadata and replaces unsupported values (RFC 7591 section 3.2.1): the response has the registered
  * values.
- * Clients may list grant types that this server does not support, because other servers do.
- * Unknown scopes are removed from `scope`. The rest is stored and returned, but does not limit requests: agents
- * register with the scope of the first challenge and need other scopes later. The person decides each time.
+ * Clients may list grant types that this server does not support, because other servers support them.
+ * Removes unknown scopes from `scope`. The known scopes are stored and returned, but do not limit requests. The reason:
+ * agents register with the scope of the first challenge, and need other scopes later. The person decides at each
+ * authorization request.
  */
 export function parseRegistration(
   body: Readonly<Record<string, unknown>>,
@@ -93,8 +95,8 @@ function findRedirectProblem(
 }
 
 /**
- * Finds a redirect URI without a port. The redirect URI of a web client must match exactly, so it needs the port of the
- * app.
+ * Finds a redirect URI without a port. The redirect URI of a web client must match exactly, so it must include the
+ * port.
  */
 function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {
   const index = uris.findIndex((uri) => !isLoopbackRedirect(uri, { ...rules, portOptional: false }))
@@ -130,7 +132,7 @@ function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string {
   return scopes.filter((name) => name === 'offline_access' || catalogue.has(name)).join(' ')
 }
 
-/** Returns true for an absent list: the default contains the value. */
+/** Returns true for an absent list, because the default list contains the value. */
 function listIncludes(value: unknown, wanted: string): boolean {
   return value === undefined || (Array.isArray(value) && value.includes(wanted))
 }
@@ -146,8 +148,8 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
 }
 
 /**
- * Returns the invalid value for a message: short, printable and on one line. Values of other types are not shown,
- * because they may be deeply nested.
+ * Formats an invalid value for a message: short, printable and on one line. Does not show a value that is not a string,
+ * because it may be deeply nested.
  */
 function shown(value: unknown): string {
   if (typeof value !== 'string') return 'is not a string'

@@ -7,7 +7,7 @@ export type SignInPage = {
 
 /**
  * Renders the sign-in form. `clientName` and `username` are untrusted and shown as text.
- * @param options.failed true after a wrong user name or password. The page does not say which of them is wrong.
+ * @param options.failed true after a wrong user name or password. The page does not say which of the two is wrong.
  */
 export function signInPage(options: {
   readonly clientName: string | undefined

@@ -9,19 +9,19 @@ export type SignInLimits = {
   readonly windowMs: number
 }
 
-/** A rejected attempt. `isFirst`: the first one of its window. */
+/** A rejected attempt. `isFirst`: the attempt is the first rejected one in the time window. */
 export type ThrottledAttempt = { readonly retryAfterSeconds: number; readonly isFirst: boolean }
 
 /** Limits password guessing, in this process. */
 export type SignInThrottle = {
-  /** Checks an attempt. Counts and stores nothing. */
+  /** Checks an attempt without counting it. */
   check(username: string, address: string): ThrottledAttempt | undefined
   /**
    * Counts an attempt. Call it before the password check.
    * @returns undefined when the attempt is allowed.
    */
   attempt(username: string, address: string): ThrottledAttempt | undefined
-  /** Removes the attempts on this account from this address, after a correct password. */
+  /** Removes the attempts on this account from this address. Call it after a correct password. */
   succeeded(username: string, address: string): void
 }
 
@@ -30,11 +30,11 @@ type Window = { count: number; hasRejected: boolean; readonly endsAtMs: number }
 const MAX_ENTRIES = 50_000 // about 10 MB
 
 /**
- * Counts attempts for each account and address together, and for each address. Other addresses can still sign in to the
- * account, so one person cannot lock out another.
- * Memory: at most 100,000 windows. The caches evict the least recently used. Only a counted attempt opens a window, so
- * an address opens at most `failuresPerAddress` windows of accounts in `windowMs`. An attacker needs many addresses to
- * evict the windows of others.
+ * Counts attempts for each pair of account and address, and for each address. Other addresses can still sign in to the
+ * account, so one person cannot lock out another person.
+ * Memory: at most 100,000 windows. The caches evict the least recently used windows.
+ * Only a counted attempt opens a window. One address therefore opens at most `failuresPerAddress` windows of accounts
+ * in `windowMs`. An attacker needs many addresses to evict the windows of other people.
  */
 export function createSignInThrottle(limits: SignInLimits, nowMs: () => number): SignInThrottle {
   const pairs = new LRUCache<string, Window>({ max: MAX_ENTRIES })

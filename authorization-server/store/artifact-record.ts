@@ -16,8 +16,8 @@ export type ArtifactRecord = {
 
 /**
  * Converts an artifact for storage. Removes values that give access.
- * `jti` is the token, code or cookie itself: null records that the payload had one. An interaction contains the id of
- * the browser session, which is never read again.
+ * `jti` is the token, code or cookie itself. In the record, `jti: null` shows that the payload had a `jti`. The session
+ * of an interaction contains a cookie value, which the server never reads again.
  */
 export function toArtifactRecord(options: {
   readonly model: string
@@ -44,7 +44,7 @@ export function toArtifactRecord(options: {
 
 /**
  * Restores a stored artifact.
- * @param id the raw id when the caller has it. Without it, the result has no `jti`.
+ * @param id the raw id. Undefined if the caller does not have it: the result then has no `jti`.
  * @throws {StoreError} ERR_STORE_DAMAGED when the payload is not a JSON object.
  */
 export function fromArtifactRecord(

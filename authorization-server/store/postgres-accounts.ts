@@ -17,7 +17,7 @@ const SELECT = 'select * from scopegate.accounts'
 
 export function postgresAccounts(pool: PostgresPool, context: RevocationContext): AccountStore {
   const find = async (text: string, value: string): Promise<readonly StoredAccount[]> => {
-    if (value.includes('\0')) return [] // PostgreSQL rejects the character, and no account has it
+    if (value.includes('\0')) return [] // no username contains NUL, and PostgreSQL rejects NUL
     const { rows } = await attemptPostgres(() => pool.query<Row>({ text, values: [value] }), true)
     return rows.map(toAccount)
   }

@@ -15,7 +15,7 @@ export type PostgresConnection = {
   readonly caFile: string | undefined
   readonly pool: {
     readonly max: number
-    /** Longest wait for a connection, new or free. */
+    /** Maximum wait for a new connection or for a free connection of the pool. */
     readonly connectTimeoutMs: number
     readonly statementTimeoutMs: number
   }
@@ -36,7 +36,10 @@ const APPLICATION_NAME = 'scopegate'
 const DEFAULT_PORT = '5432'
 /** A connection without a request is closed after this time. */
 const IDLE_TIMEOUT_MS = 60_000
-/** The server cancels a statement itself. This margin is for a server that does not respond at all. */
+/**
+ * PostgreSQL cancels a statement at its timeout. After this additional time, the client stops waiting for a server that
+ * does not respond.
+ */
 const RESPONSE_MARGIN_MS = 500
 /** Shortest time between two replacements of all connections. */
 const REPLACE_EVERY_MS = 500
@@ -49,7 +52,7 @@ const KEEP_ALIVE_DELAY_MS = 10_000
 export async function openPostgresPool(connection: PostgresConnection): Promise<PostgresPool> {
   const where = describePostgresUrl(connection.url)
   const settings = await readSettings(connection)
-  // Loads the client only for a process that uses PostgreSQL.
+  // Imports the PostgreSQL client only in a process that uses PostgreSQL.
   const { Client: PgClient, Pool } = await import('pg')
   const { max, connectTimeoutMs, statementTimeoutMs } = connection.pool
   const pool = new Pool({
@@ -59,7 +62,10 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     max,
   })
-  /** Connections of an earlier generation lead to a server that does not accept writes or does not respond. */
+  /**
+   * Number of the current generation of connections. Connections of an earlier generation lead to a server that does
+   * not accept writes or does not respond.
+   */
   let generation = 0
   let replacedAtMs = Number.NEGATIVE_INFINITY
   const generations = new WeakMap<PoolClient, number>()
@@ -150,11 +156,13 @@ type PostgresAddress = {
   readonly user: string
   readonly password: string
   readonly database: string
-  /** Undefined: the URL has no `sslmode`. */
+  /** Whether to use TLS. Undefined: the URL has no `sslmode`. */
   readonly tls: boolean | undefined
 }
 
-/** Modes of libpq. Each mode with TLS verifies the certificate and the host name. */
+/**
+ * Modes of libpq, and whether each uses TLS. With TLS, the client always verifies the certificate and the host name.
+ */
 const TLS_MODES: Readonly<Record<string, boolean>> = {
   disable: false,
   require: true,
@@ -240,7 +248,7 @@ async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthori
         const read = readFileSync(caFile, 'utf8')
         if (pemCertificates(read).length > 0) ca = read
       } catch {
-        // The file is being replaced. The last readable content applies.
+        // The file is unreadable, for example during its replacement. The last readable content stays valid.
       }
       return ca
     },
@@ -250,7 +258,7 @@ async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthori
 function timeouts(statementMs: number): ClientConfig {
   return {
     statement_timeout: statementMs,
-    // A wait for a lock ends first, so that the error names the lock.
+    // Shorter than the statement timeout, so that the error names the lock.
     lock_timeout: Math.ceil(statementMs / 2),
     query_timeout: statementMs + RESPONSE_MARGIN_MS,
   }

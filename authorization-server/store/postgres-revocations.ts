@@ -8,9 +8,9 @@ import type { LoggedRevocation, RevocationListener, RevocationLog } from './stor
 
 export type PostgresRevocations = RevocationLog & { close(): Promise<void> }
 
-/** A notification can be lost with its connection. Milliseconds. */
+/** Polling interval. When a connection fails, its notifications are lost. Milliseconds. */
 const POLL_INTERVAL_MS = 1_000
-/** Longest time of a statement on the connection of the follower. Milliseconds. */
+/** Maximum time of a statement on the connection of the follower. Milliseconds. */
 const STATEMENT_MS = 1_000
 const RETRY_MS = 500
 const MAX_BATCH = 1_000
@@ -23,7 +23,7 @@ type LogPart = {
   readonly epoch: string
   /** Position of the newest entry. */
   readonly last: number
-  /** Payload of the entry at the position of the reader; empty at position 0 and for a deleted entry. */
+  /** Payload of the entry at the position of the reader. Empty at position 0 and for a deleted entry. */
   readonly payload: string
   /** Later entries, oldest first. */
   readonly entries: readonly { readonly position: number; readonly payload: string }[]
@@ -39,13 +39,16 @@ type Query = (statement: QueryConfig) => Promise<QueryResult<Row>>
 
 /**
  * Opens the revocation log in PostgreSQL.
- * A dedicated connection listens for notifications. It reads the entries from the table, after each notification and at
- * least once a second. An id consists of the epoch of the database, the position, and a hash of the entry. An id of
- * another database, or of a database before a restored backup, is therefore unknown.
+ * A dedicated connection listens for notifications. The log reads the entries from the table after each notification,
+ * and at least once a second. An id consists of the epoch of the database, the position, and a hash of the entry. An id
+ * of another database, or of a database before a restored backup, is therefore unknown.
  */
 export function openPostgresRevocations(options: {
   readonly pool: PostgresPool
-  /** Receives each revocation. `onGap` runs when the database may have lost some; a failure repeats the call. */
+  /**
+   * Receives each revocation. `onGap` runs when the database may have lost some revocations. If `onGap` fails, it runs
+   * again.
+   */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onGap: () => Promise<void>
 }): PostgresRevocations {
@@ -56,10 +59,10 @@ export function openPostgresRevocations(options: {
   let starting: Promise<void> | undefined
   let running: Promise<void> | undefined
   let place: Place = { position: 0, id: '' }
-  /** Ends the wait for a notification. */
+  /** Ends the wait for a notification or for the next poll. */
   let wake = (): void => undefined
 
-  /** Sends the entries after the place to the listeners. A failure leaves the place unchanged. */
+  /** Sends the entries after `place` to the listeners. After a failure, `place` stays unchanged. */
   async function catchUp(run: Query): Promise<void> {
     const part = await readPart(run, place.position, MAX_BATCH)
     const isContinued = place.id === toId(part.epoch, place.position, part.payload)
@@ -70,7 +73,7 @@ export function openPostgresRevocations(options: {
       options.onRevoked(logged.map(({ revocation }) => revocation))
       for (const listener of listeners) listener.revoked(logged)
     }
-    // Also covers an entry that cannot be parsed.
+    // The second condition finds entries that cannot be parsed.
     if (!isComplete || logged.length < part.entries.length) for (const listener of listeners) listener.gap()
     if (!isContinued) await options.onGap()
     place = next ?? place
@@ -112,11 +115,11 @@ export function openPostgresRevocations(options: {
           failures = 0
         })
       } catch {
-        // Requests report the failure. A new connection reads the missed entries.
+        // No report here, because requests report the failure. A new connection reads the missed entries.
         failures += 1
       }
       await client?.end().catch(() => undefined)
-      if (failures < 2) continue // the first failure may concern the connection alone
+      if (failures < 2) continue // the first failure may affect only this connection
       // At each failure: a gateway can connect again through the pool, and would wait for revocations without a problem.
       if (!closing.signal.aborted) for (const listener of listeners) listener.lost()
       await pause(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined)
@@ -175,7 +178,7 @@ async function readPart(query: Query, position: number, limit: number): Promise<
   }
 }
 
-/** Returns all entries, or undefined if there are more than `limit`, or one cannot be parsed. */
+/** Returns all entries. Returns undefined if there are more than `limit` entries, or if an entry cannot be parsed. */
 async function readAll(query: Query, limit: number): Promise<readonly LoggedRevocation[] | undefined> {
   const part = await readPart(query, 0, limit)
   const newest = part.entries.at(-1)

@@ -210,7 +210,10 @@ export async function migratePostgres(
   return found
 }
 
-/** Creates the schema unless an operator has created it for a user without the right to create one. */
+/**
+ * Creates the schema if it does not exist. An operator may have created it, because the database user may lack the
+ * right.
+ */
 async function createSchema(client: Pick<Client, 'query'>): Promise<void> {
   const { rowCount } = await client.query("select from pg_namespace where nspname = 'scopegate'")
   if (rowCount === 0) await client.query('create schema scopegate')
@@ -222,7 +225,8 @@ async function createSchema(client: Pick<Client, 'query'>): Promise<void> {
 }
 
 async function readVersion(client: Pick<Client, 'query'>): Promise<number> {
-  // Not to_regclass(): within a transaction, it does not see tables of transactions that committed later.
+  // This query does not use to_regclass(). Within a transaction, to_regclass() does not see tables of transactions that
+  // committed later.
   const { rowCount } = await client.query(
     "select from pg_tables where schemaname = 'scopegate' and tablename = 'schema_versions'",
   )

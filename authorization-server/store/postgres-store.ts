@@ -24,11 +24,14 @@ import type {
 } from './store.ts'
 
 const PROBE = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: 60 }
-/** Longest time of a migration, including the wait for a migration by another server. */
+/** Maximum time of a migration, including the wait for a migration by another server. */
 const MIGRATION_MS = 300_000
-/** A sweep deletes this number at a time, so that each statement stays below the statement timeout. */
+/**
+ * Maximum number of artifacts that one statement of a sweep deletes, so that the statement stays below the statement
+ * timeout.
+ */
 const SWEEP_BATCH = 5_000
-/** Above this number, the oldest revocations are deleted. A slow reader then starts again. */
+/** Maximum number of stored revocations. Above it, the oldest are deleted, and a slow reader starts again. */
 const MAX_REVOCATIONS = 100_000
 
 export type PostgresStoreOptions = RevocationContext & {
@@ -38,7 +41,7 @@ export type PostgresStoreOptions = RevocationContext & {
 
 /**
  * Opens the store in PostgreSQL, which replicas can share. Expiry uses the clock of PostgreSQL.
- * Cost: one round trip and one transaction per operation, two for upsertBounded, revokeByGrantId and remove.
+ * Cost: one round trip and one transaction per operation; two of each for upsertBounded, revokeByGrantId and remove.
  * @throws {BootError} ERR_POSTGRES_*, ERR_SECRET_FILE, ERR_STORE_TOO_NEW.
  */
 export async function openPostgresStore(
@@ -105,8 +108,8 @@ async function prepareDatabase(pool: PostgresPool): Promise<void> {
 type Evict = (model: string, address: string, bound: ArtifactBound) => Promise<void>
 
 /**
- * Creates the eviction of bounded artifacts. One statement runs at a time for each bound, and serves all waiting callers:
- * in a flood of requests, evictions use one connection of the pool.
+ * Creates the function that evicts bounded artifacts. For each bound, one statement runs at a time and serves all
+ * waiting callers. During a flood of requests, the evictions of a bound therefore use only one connection.
  */
 function createEviction(pool: PostgresPool): Evict {
   const queues = new Map<
@@ -191,8 +194,8 @@ async function endGrant(grant: string, pool: PostgresPool, context: RevocationCo
 }
 
 /**
- * Repeats the revocation and publication of all grants that this process recorded as revoked.
- * A restored backup, or a standby that had not received every write, may lack acknowledged revocations.
+ * Revokes and publishes again all grants that this process recorded as revoked. A restored backup, or a standby that
+ * had not received every write, may lack acknowledged revocations.
  */
 async function revokeAgain(
   ended: RevokedGrantCache,
@@ -239,7 +242,7 @@ function exchangeStatement(
 
 const WRITTEN_COLUMNS = 9
 
-/** Returns the written columns: as in `UPSERT`, without network and address. */
+/** Returns the values of the written columns in the order of `UPSERT`, without network and address. */
 function columnsOf(write: ArtifactWrite): readonly (string | number | null)[] {
   const record = toArtifactRecord(write)
   return [
@@ -272,7 +275,7 @@ const UPSERT = `insert into scopegate.artifacts
 const CONSUME = `update scopegate.artifacts set consumed_at = ${NOW_SECONDS}
   where model = $1 and id = $2 and consumed_at is null and ${LIVE}`
 
-/** The row lock of the used artifact lets one caller write. All of the statement commits, or nothing. */
+/** The row lock of the consumed artifact lets only one caller write. The statement is atomic. */
 const EXCHANGE = `with used as (${CONSUME} returning 1),
   written as (
     insert into scopegate.artifacts
@@ -303,7 +306,7 @@ const FIND = {
 
 const DESTROY = 'delete from scopegate.artifacts where model = $1 and id = $2'
 
-// Skips locked rows: another server sweeps them, or a request writes them.
+// Skips locked rows, because another server sweeps them or a request writes them.
 const SWEEP = `delete from scopegate.artifacts where (model, id) in (
   select model, id from scopegate.artifacts where expires_at <= now() order by expires_at limit $1
   for update skip locked)`

@@ -4,7 +4,10 @@ import { isResponseTimeout, type PostgresPool, sqlState } from './postgres-conne
 import { StoreError, type StoreErrorReason } from './store.ts'
 
 const MAX_ATTEMPTS = 3
-/** Longest pause before a repeat. The random part separates transactions that blocked each other. */
+/**
+ * Maximum pause before an operation is repeated. The pause is random, so that transactions that blocked each other run
+ * at different times.
+ */
 const MAX_PAUSE_MS = 20
 
 /** SQLSTATEs after which PostgreSQL has rolled the transaction back: `serialization_failure`, `deadlock_detected`. */
@@ -14,7 +17,8 @@ const CLOSED: readonly string[] = ['57P01', '57P02', '57P05']
 
 /**
  * Runs one operation on PostgreSQL and classifies its failure. Repeats an operation that PostgreSQL rolled back.
- * @param repeatable true: two executions have the effect of one. After a lost connection, the operation runs again once.
+ * @param repeatable true: the operation runs again once after a lost connection. Two executions must have the effect of
+ * one.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE: the outcome of a write may be unknown. ERR_STORE_DAMAGED.
  */
 export async function attemptPostgres<T>(work: () => Promise<T>, repeatable = false): Promise<T> {
@@ -51,7 +55,7 @@ function toStoreError(cause: unknown): StoreError {
 function isConnectionLost(cause: unknown): boolean {
   const state = sqlState(cause)
   if (state !== undefined) return CLOSED.includes(state)
-  // A refused connection or a timeout would fail again.
+  // Excludes a refused connection and a timeout, because a repeated operation would fail again.
   return (
     cause instanceof Error &&
     !isResponseTimeout(cause) &&
@@ -137,7 +141,7 @@ export function explainPostgres(where: string, cause: unknown): BootError {
   return fail('ERR_POSTGRES_FAILED', `cannot store data (${state}: ${message}).`)
 }
 
-/** Returns the message; for several attempts (IPv4 and IPv6), the code of each. */
+/** Returns the message of an error. If several attempts failed (IPv4 and IPv6), returns the code of each attempt. */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError)
     return [...new Set(cause.errors.map((error: NodeJS.ErrnoException) => error.code ?? error.message))].join(

@@ -12,14 +12,15 @@ import {
 import type { AccountStore, StoredAccount } from './store.ts'
 
 export type RedisAccounts = AccountStore & {
-  /** Completes removals of accounts that another process began. */
+  /** Completes the removals of accounts that another process began. */
   finishRemovals(): Promise<void>
 }
 
 /**
  * Creates the account store in Redis. It has a hash for each account, a pointer from each username, and a set for each
- * origin. All accounts have one hash tag. In a Redis Cluster, the artifacts of an account are in many partitions: its
- * removal takes several steps. The first step removes the account and records the removal. Later steps can be repeated.
+ * origin. All accounts have one hash tag.
+ * In a Redis Cluster, the artifacts of an account are in many partitions, so the removal of an account takes several
+ * steps. The first step removes the account and records the removal. The later steps can be repeated.
  */
 export function openRedisAccounts(redis: ScriptedRedis, context: RevocationContext): RedisAccounts {
   const layout = layoutOf(redis)

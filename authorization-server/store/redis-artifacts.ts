@@ -12,17 +12,17 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
   ofModel(model: string, onEnded: (grant: string) => void): ArtifactStore
   /** @returns the number of removed artifacts. */
   endGrant(grant: string): Promise<number>
-  /** Writes an artifact of another layout. Its id is known only as a hash. */
+  /** Writes an artifact that the caller read in another layout. The caller knows only the hash of the id. */
   restore(write: Omit<ArtifactWrite, 'id'>, idHash: string): Promise<void>
 }
 
 /**
- * Models of unfinished authorization requests. Their scripts use the records of all networks, so all of them have one
- * tag. Their number is bounded.
+ * Models of unfinished authorization requests. Their scripts use the records of all networks, so the keys of these
+ * models have one hash tag. The number of these artifacts is bounded.
  */
 export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
-/** An artifact as the arguments of the write script, and its partition. */
+/** An artifact in the form of arguments for the write script, and its partition. */
 type PlacedWrite = {
   readonly tag: string
   readonly record: ArtifactRecord
@@ -31,12 +31,13 @@ type PlacedWrite = {
 }
 
 /**
- * Creates the artifact stores. In a Redis Cluster, the artifacts of a grant are in the partition of the grant, and all
- * others in the partition of their id. If the two differ, the partition of the id contains a pointer: a hash with the
- * tag of the other partition in field `g`. The pointer is written before the artifact, with the same expiry. A pointer
- * without an artifact does no harm.
- * Cost: one round trip per operation, two for findByUid and findByUserCode. In a Redis Cluster one more for artifacts of
- * grants.
+ * Creates the artifact stores.
+ * In a Redis Cluster, the artifacts of a grant are in the partition of the grant. Other artifacts are in the partition
+ * of their id. If the two differ, the partition of the id contains a pointer: a hash with the tag of the other
+ * partition in field `g`. The pointer is written before the artifact, with the same expiry. A pointer without an
+ * artifact does no harm.
+ * Cost: one round trip per operation, two for findByUid and findByUserCode. In a Redis Cluster, artifacts of grants
+ * cost one more round trip.
  */
 export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext): RedisArtifacts {
   const layout = layoutOf(redis)
@@ -46,7 +47,7 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
   const homeKey = (model: string, idHash: string): string =>
     redisKeys(homeOf(model, idHash)).artifact(model, idHash)
 
-  /** Reads the tag of the partition in which an artifact is. */
+  /** Returns the hash tag of the partition that contains an artifact. */
   async function locate(model: string, idHash: string): Promise<string> {
     const home = homeOf(model, idHash)
     if (!isSpread || home === ROOT_TAG) return home
@@ -147,7 +148,8 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
     },
     exchange: async ({ model, id }, writes) => {
       const used = { model, idHash: hashId(id) }
-      // The used artifact and its successors belong to one grant, so its pointer need not be read first.
+      // The consumed artifact and the written artifacts belong to one grant. The grant gives the partition, so reading
+      // the pointer is not necessary.
       const expected = writes
         .map((write) => toArtifactRecord(write).grantHash)
         .find((one) => one !== undefined)
@@ -210,7 +212,7 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
         },
         claim: async (id, expiresInSeconds) =>
           (await attemptRedis(() => redis.claimArtifact(homeKey(model, hashId(id)), expiresInSeconds))) === 1,
-        // Pointers and set members of the artifact become dangling and disappear when they expire.
+        // Pointers and set members of a destroyed artifact stay until they expire.
         destroy: async (id) => {
           const idHash = hashId(id)
           const tag = await locate(model, idHash)

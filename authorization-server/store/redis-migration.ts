@@ -24,9 +24,11 @@ const POLL_MS = 250
 const KEYS_AT_ONCE = 200
 
 /**
- * Moves the data of schema version 1 into the partitions, in a cluster to which a server wrote through one address.
- * One server moves the data, and the others wait. A server that stops leaves data in both layouts: the next start moves
- * the rest. Accounts stay. Servers of version 1 must not run, because they do not find moved data.
+ * Moves the data of schema version 1 into the partitions. A cluster contains this data if a server wrote to the cluster
+ * through only one address.
+ * One server moves the data, and the others wait. A server that stops leaves data in both layouts. The next start then
+ * moves the remaining data. Accounts are not moved. Servers of version 1 must not run, because they do not find moved
+ * data.
  * @throws {BootError} ERR_STORE_MIGRATION when another server holds the lock and does not finish.
  */
 export async function moveToPartitions(options: {
@@ -81,10 +83,13 @@ async function moveAll(cluster: Cluster, restore: RedisArtifacts['restore']): Pr
   return moved
 }
 
-/** Moves one key of the root. @returns false for a key that stays. */
+/**
+ * Moves one key that has the root tag.
+ * @returns false for a key that is not moved.
+ */
 async function moveKey(key: string, cluster: Cluster, restore: RedisArtifacts['restore']): Promise<boolean> {
   const [kind, ...parts] = key.slice(ROOT_TAG.length + 1).split(':')
-  // A name of another issuer can contain a colon.
+  // The last part of the key can contain a colon, for example in names of other issuers.
   const name = parts.slice(kind === 'relayed' ? 2 : 1).join(':')
   const leftMs = await cluster.pttl(key)
   if (kind === 'artifact') {
@@ -107,7 +112,7 @@ async function moveKey(key: string, cluster: Cluster, restore: RedisArtifacts['r
   return true
 }
 
-/** Copies the revocations, which gateways read at their start. */
+/** Copies the revocations into the partitions. Gateways read them when they start. */
 async function moveStream(cluster: Cluster): Promise<void> {
   for (const [, fields] of await cluster.xrange(REVOCATION_STREAM, '-', '+')) {
     const text = fields[fields.indexOf(REVOCATION_FIELD) + 1] ?? ''

@@ -24,14 +24,14 @@ import type { LoggedRevocation, RevocationListener, RevocationLog } from './stor
 
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }
 
-/** Gateways rely on published revocations for this long after the last confirmation. */
+/** Lifetime of the mark of a publisher. Gateways rely on published revocations while the mark exists. */
 const PUBLISHER_MARK_SECONDS = 60
 const MARK_INTERVAL_MS = 15_000
 
 /**
  * Opens the revocation log in Redis.
  * An id consists of the id of the Redis process and the id of the entry, because another Redis process may have lost
- * acknowledged entries. While the service runs, a key in Redis marks the issuer as a publisher for the gateways.
+ * acknowledged entries. While the service runs, a key in Redis shows gateways that this issuer publishes revocations.
  */
 export function openRedisRevocations(options: {
   readonly redis: RedisClient
@@ -43,7 +43,7 @@ export function openRedisRevocations(options: {
 }): RedisRevocations {
   const { redis } = options
   const listeners = new Set<RevocationListener>()
-  // Gateways write revocations of other issuers to the same stream, for other gateways.
+  // The same stream also contains revocations of other issuers, which gateways write for other gateways.
   const isOwn = ({ revocation }: RevocationEntry): boolean =>
     revocation === undefined || revocation.issuer === options.issuer
   let following: Promise<{ close(): Promise<void> }> | undefined
@@ -113,7 +113,7 @@ function serverLog(redis: RedisClient, isOwn: (entry: RevocationEntry) => boolea
   }
 }
 
-/** Reads the streams of a Redis Cluster. The position of an id is a position in every stream. */
+/** Reads the streams of a Redis Cluster. The position in an id applies to every stream. */
 function clusterLog(cluster: Cluster, isOwn: (entry: RevocationEntry) => boolean): ReadLog {
   const read = createStreamReader(cluster)
   return {

@@ -6,9 +6,9 @@ import type { RedisClient } from '../../platform/redis/redis-client.ts'
  * Expiry uses the clock of Redis, because the clocks of the servers may differ.
  * `keys`: artifact, then `args[4]` sets, then pointers (uid, user code).
  * `args`: payload, consumed or '', seconds to live or '', number of sets, id hash.
- * A set expires with the last of its artifacts, so its expiry only grows.
+ * A set expires with the last of its artifacts, so the script never shortens the expiry of a set.
  * The write removes expired members from the set.
- * The first command needs memory, so a full Redis rejects it and the whole script.
+ * The first command needs memory, so a full Redis rejects this command and the whole script.
  * After the first write, Redis rejects no further command of the script.
  */
 const WRITE = `
@@ -58,8 +58,8 @@ end
 `
 
 /**
- * Writes an artifact. KEYS and ARGV: as in {@link WRITE}. A further argument: the key may have pointed to another
- * partition.
+ * Writes an artifact. KEYS and ARGV: as in {@link WRITE}. An additional last argument is present if the key may contain
+ * a pointer to another partition.
  */
 const UPSERT = `${WRITE}
 write(KEYS, ARGV)
@@ -111,8 +111,8 @@ end
 
 /**
  * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies.
- * Each pass of a loop removes an entry, so the loops always end. The expiry of the records only grows: it follows the
- * artifact that lives longest.
+ * Each pass of a loop removes an entry, so the loops always end. The records expire with the artifact that lives
+ * longest, so the script never shortens their expiry.
  * KEYS: as in LEAVE_SOURCE. ARGV: as in LEAVE_SOURCE, hash of the network, hash of the address, seconds to live,
  * maximum per address, maximum in total.
  */
@@ -178,10 +178,9 @@ return use(KEYS[1])
 `
 
 /**
- * Consumes an artifact and writes others.
- * KEYS: the artifact to consume, then the keys of each write. ARGV: for each write, the number of its keys and its
- * arguments, as in {@link WRITE}.
- * @returns 1 for the one caller that consumed it. 0: the script wrote nothing.
+ * Consumes an artifact and writes other artifacts. KEYS: the artifact to consume, then the keys of each write. ARGV:
+ * for each write, the number of its keys and its arguments, as in {@link WRITE}.
+ * @returns 1 for the one caller that consumed the artifact. 0: the script wrote nothing.
  */
 const EXCHANGE = `${USE}${WRITE}
 if use(KEYS[1]) ~= 1 then return 0 end
@@ -259,8 +258,8 @@ return removed
 `
 
 /**
- * Removes an account whose artifacts are in other partitions, and records that they still exist.
- * KEYS: account, username, origin set, set of removals. ARGV: id.
+ * Removes an account whose artifacts are in other partitions. Records that the artifacts still exist. KEYS: account,
+ * username, origin set, set of removals. ARGV: id.
  */
 const BEGIN_REMOVAL = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
@@ -275,7 +274,10 @@ publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 return 1
 `
 
-/** Scripts by the name of their command, with the number of KEYS. Without it, the number is the first argument. */
+/**
+ * Scripts by the name of their command, with the number of KEYS. If the number is absent, the caller passes it as the
+ * first argument.
+ */
 const SCRIPTS = {
   upsertArtifact: { lua: UPSERT },
   admitArtifact: { lua: ADMIT, numberOfKeys: 5 },
@@ -298,7 +300,10 @@ type RunScript = (...keysAndArguments: readonly (string | number)[]) => Promise<
 /** A Redis client with one command for each script. */
 export type ScriptedRedis = RedisClient & Readonly<Record<keyof typeof SCRIPTS, RunScript>>
 
-/** Defines the scripts as commands. ioredis sends the hash, and the text when Redis does not have the script. */
+/**
+ * Defines the scripts as commands. ioredis sends the hash of a script. If Redis does not have the script, ioredis sends
+ * the text.
+ */
 export function defineScripts(redis: RedisClient): ScriptedRedis {
   for (const [name, script] of Object.entries(SCRIPTS)) redis.defineCommand(name, script)
   return redis as ScriptedRedis

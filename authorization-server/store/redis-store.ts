@@ -18,7 +18,7 @@ import {
 } from './revocation-records.ts'
 import type { Store } from './store.ts'
 
-/** Version of the layout with one hash tag. */
+/** Version of the layout in which all keys have one hash tag. */
 const SCHEMA_VERSION = 1
 const PROBE_SECONDS = 60
 
@@ -81,8 +81,8 @@ export async function openRedisStore(
 }
 
 /**
- * Repeats the revocation and publication of all grants that this process recorded as revoked.
- * A restarted Redis may have lost revocations that it had acknowledged.
+ * Revokes and publishes again all grants that this process recorded as revoked. A restarted Redis may have lost
+ * revocations that it had acknowledged.
  */
 async function revokeAgain(options: {
   readonly ended: RevokedGrantCache
@@ -104,7 +104,7 @@ async function revokeAgain(options: {
     )
 }
 
-/** Checks the schema version. The write also proves at start that this Redis accepts writes. */
+/** Checks the schema version. At the start, the write in this check also proves that this Redis accepts writes. */
 async function checkSchema(redis: ScriptedRedis, connection: RedisConnection): Promise<void> {
   const { where } = nameConnection(connection, 'redis')
   const own = redis.isCluster ? CLUSTER_SCHEMA_VERSION : SCHEMA_VERSION

@@ -5,7 +5,8 @@ import { StoreError, type StoreErrorReason } from './store.ts'
 
 /**
  * Runs one operation on Redis and classifies its failure.
- * @throws {StoreError} ERR_STORE_UNAVAILABLE: no connection, timeout, or command rejected. A write may have happened.
+ * @throws {StoreError} ERR_STORE_UNAVAILABLE: no connection, timeout, or rejected command. Redis may have executed a
+ * write.
  */
 export async function attemptRedis<T>(work: () => Promise<T>): Promise<T> {
   try {
@@ -54,7 +55,7 @@ type RedisKeys = ReturnType<typeof keysOfTag>
 
 const keysByTag = new Map<string, RedisKeys>()
 
-/** Returns the keys in Redis of one hash tag. Arguments that derive from ids are hashes. */
+/** Returns the names of the Redis keys with a hash tag. Arguments that derive from ids are hashes. */
 export function redisKeys(tag: string): RedisKeys {
   let keys = keysByTag.get(tag)
   if (keys === undefined) {
@@ -77,24 +78,33 @@ function keysOfTag(tag: string) {
     ofAccount: (accountId: string) => `${tag}:of-account:${accountId}`,
     /** Sorted set of all artifact keys of a bounded model, by expiry. */
     bounded: (model: string) => `${tag}:bounded:${model}`,
-    /** Hash from an artifact key to the hash of its network. */
+    /** Redis hash that maps an artifact key to the hashed network. */
     sourceOf: (model: string) => `${tag}:source-of:${model}`,
     /** Sorted set of networks, by number of artifacts. */
     sources: (model: string) => `${tag}:sources:${model}`,
-    /** Prefix of the key of a list of artifact keys of a network, oldest first; the hash of the network follows. */
+    /**
+     * Key prefix of the lists of artifact keys of each network, oldest first. The hash of the network completes the
+     * key.
+     */
     ofSource: (model: string) => `${tag}:of-source:${model}:`,
-    /** Hash from an artifact key to the hash of its address. */
+    /** Redis hash that maps an artifact key to the hashed address. */
     addressOf: (model: string) => `${tag}:address-of:${model}`,
-    /** Prefix of the key of a list of artifact keys of an address, oldest first; the hash of the address follows. */
+    /**
+     * Key prefix of the lists of artifact keys of each address, oldest first. The hash of the address completes the
+     * key.
+     */
     ofAddress: (model: string) => `${tag}:of-address:${model}:`,
-    /** Prefix of the key of a sorted set of addresses of a network, by number of artifacts; the hash of the network follows. */
+    /**
+     * Key prefix of the sorted sets of addresses of each network, by number of artifacts. The hash of the network
+     * completes the key.
+     */
     addressesOf: (model: string) => `${tag}:addresses:${model}:`,
     account: (id: string) => `${tag}:account:${id}`,
     username: (username: string) => `${tag}:username:${username}`,
     origin: (origin: string) => `${tag}:accounts:${origin}`,
     /** Set of the ids of accounts whose removal is not complete. Only in a Redis Cluster. */
     removals: `${tag}:removals`,
-    /** Held by the server that moves the artifacts of schema version 1. Only in a Redis Cluster. */
+    /** Lock of the server that moves the artifacts of schema version 1. Only in a Redis Cluster. */
     migration: `${tag}:migration`,
   } as const
 }

@@ -17,15 +17,15 @@ export function keepSeconds({ accessTokenSeconds }: RevocationContext): number {
   return accessTokenSeconds + MARGIN_SECONDS
 }
 
-/** Returns the log entry of a revoked grant. `grant` is the hash of its id. */
+/** Returns the log entry of a revoked grant. `grant` is the hash of the grant id. */
 export function grantRevocation(grant: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({ ...withoutNames(context, nowSeconds), grant })
 }
 
 /**
  * Time up to which the tokens of a removed account are revoked: the last second of the year 9999.
- * Account ids are never reused. The `iat` of a token is not reliable for this, because it depends on the clock of the
- * issuing server.
+ * This is safe, because account ids are never reused. The current time would not be safe, because the `iat` of a token
+ * depends on the clock of the issuing server.
  */
 export const REMOVED_ACCOUNT_AT_SECONDS = 253_402_300_799
 
@@ -55,10 +55,12 @@ export type RevokedGrantCache = {
   all(): readonly string[]
 }
 
-/** About 15 MiB. */
+/** The cache needs about 15 MiB for this number of grants. */
 const MAX_GRANTS = 100_000
 
-/** Creates a cache of grants. It keeps a grant for as long as its access tokens can be valid. */
+/**
+ * Creates a cache of revoked grants. The cache keeps a grant for as long as access tokens of the grant can be valid.
+ */
 export function createRevokedGrantCache(options: {
   readonly keepSeconds: number
   readonly nowSeconds: () => number

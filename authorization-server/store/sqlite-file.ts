@@ -5,7 +5,7 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { makeFolder } from '../../platform/process/make-folder.ts'
 import { migrate, SCHEMA_VERSION } from './sqlite-schema.ts'
 
-/** Wait for a lock: longer than any Scopegate process holds the write lock. Milliseconds. */
+/** Maximum wait for a lock. No Scopegate process holds the write lock for so long. Milliseconds. */
 export const BUSY_TIMEOUT_MS = 5_000
 const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // above this size, a full check would delay the start by seconds
 const OWNER_ONLY_FILE = 0o600
@@ -32,7 +32,7 @@ export function openSqliteFile(file: string): DatabaseSync {
   }
 }
 
-/** Sets the time that a statement waits for a lock of another process. Milliseconds. */
+/** Sets the maximum time that a statement waits for a lock of another process. Milliseconds. */
 export function setBusyTimeout(database: DatabaseSync, timeoutMs: number): void {
   database.exec(`pragma busy_timeout = ${timeoutMs}`)
 }
@@ -58,7 +58,8 @@ function tryToNarrow(file: string): void {
   try {
     chmodSync(file, OWNER_ONLY_FILE)
   } catch {
-    // Another user owns the volume, for example one that is mounted with a group. The owner sets the mode.
+    // Only the owner of the file can change its mode. Another user owns it, for example on a volume that is mounted
+    // with a group.
   }
 }
 

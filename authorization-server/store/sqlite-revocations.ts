@@ -15,12 +15,15 @@ export type SqliteRevocations = RevocationLog & {
   close(): void
 }
 
-/** Polling interval for writes of other processes on the file. Milliseconds. */
+/** Polling interval for entries that other processes write to the file. Milliseconds. */
 const POLL_INTERVAL_MS = 100
-/** After this number of consecutive failures, the listeners get `lost()`. */
+/** After this number of consecutive failures, the log calls `lost()` of the listeners. */
 const MAX_FAILURES = 20
 const MAX_BATCH = 1_000
-/** Above this number, the oldest entries are deleted. A reader that has not read a deleted entry starts again. */
+/**
+ * Maximum number of stored entries. Above it, the oldest are deleted. A reader that missed a deleted entry starts
+ * again.
+ */
 const MAX_REVOCATIONS = 100_000
 
 /**
@@ -77,7 +80,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       seenVersion = version
       failures = 0
     } catch {
-      // The file is locked or failing, which requests report. The next poll reads the skipped entries.
+      // No report here, because requests report a locked or damaged file. The next poll reads the skipped entries.
       failures += 1
       if (failures === MAX_FAILURES) for (const { listener } of followers) listener.lost()
     }

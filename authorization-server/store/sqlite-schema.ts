@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * All schema versions in order. `PRAGMA user_version` is the number of applied ones.
- * A new version appends one entry. Never edit an existing entry.
+ * All schema versions in order. `PRAGMA user_version` is the number of applied versions. A new version appends one
+ * entry. Never edit an existing entry.
  */
 const MIGRATIONS: readonly string[] = [
   `

@@ -8,7 +8,7 @@ import { sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
 
 const PROBE_SECONDS = 60
-/** Wait for a lock: long enough for a write of another process. */
+/** Maximum wait of the probe for a lock: long enough for a write of another process. Milliseconds. */
 const PROBE_BUSY_TIMEOUT_MS = 100
 
 type Row = Record<string, SQLOutputValue>
@@ -41,7 +41,7 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
     probe: async () => {
       const write = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: PROBE_SECONDS }
       attemptSqlite(() => {
-        // node:sqlite blocks the event loop while it waits for a lock.
+        // The probe waits only briefly, because node:sqlite blocks the event loop while it waits for a lock.
         setBusyTimeout(database, PROBE_BUSY_TIMEOUT_MS)
         try {
           upsert(write, null, parts)
@@ -162,7 +162,7 @@ const SQL = {
     on conflict (model, id) do update set payload = excluded.payload, grant_id = excluded.grant_id, uid = excluded.uid,
       user_code = excluded.user_code, account_id = excluded.account_id, expires_at = excluded.expires_at,
       consumed_at = coalesce(artifacts.consumed_at, excluded.consumed_at)`,
-  // A second write keeps the rowid of an artifact, so the smallest rowid is the oldest artifact.
+  // A second write keeps the rowid of an artifact, so the oldest artifact has the smallest rowid.
   evictOfAddress: `delete from artifacts where rowid in
     (select rowid from artifacts where model = ? and address = ? order by rowid desc limit -1 offset ?)`,
   countBounded: "select held from artifact_counts where model = ? and source = ''",

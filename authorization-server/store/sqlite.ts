@@ -15,7 +15,10 @@ export function attemptSqlite<T>(work: () => T): T {
   }
 }
 
-/** Source: https://sqlite.org/rescode.html; the low byte of an extended result code is the primary one. */
+/**
+ * Reasons by primary result code, which is the low byte of an extended result code. Source:
+ * https://sqlite.org/rescode.html.
+ */
 const REASONS: Readonly<Record<number, StoreErrorReason>> = {
   5: 'locked', // SQLITE_BUSY
   6: 'locked', // SQLITE_LOCKED
@@ -31,7 +34,7 @@ function reasonOf(cause: unknown): StoreErrorReason {
 }
 
 /**
- * Runs the work in one transaction. Either all of it is on the disk, or nothing.
+ * Runs the work in one transaction. After an error, the file is unchanged.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
 export function transact(database: DatabaseSync, work: () => void): void {

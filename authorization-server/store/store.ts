@@ -6,7 +6,9 @@ export type StoredArtifact = Record<string, unknown>
 /** Maximum number of stored artifacts of one model. */
 export type ArtifactBound = { readonly perAddress: number; readonly total: number }
 
-/** Origin of an artifact: an address, and the network that contains it. The store keeps hashes. */
+/**
+ * Origin of an artifact: an address, and the network that contains this address. The store keeps only hashes of both.
+ */
 export type ArtifactSource = { readonly address: string; readonly network: string }
 
 /**
@@ -14,14 +16,21 @@ export type ArtifactSource = { readonly address: string; readonly network: strin
  * The payload is opaque JSON. Ids are stored as SHA-256 only, so a copy of the store gives no access.
  */
 export type ArtifactStore = {
-  /** Adds or replaces an artifact. A consumed artifact stays consumed. Without `expiresInSeconds`, it never expires. */
+  /**
+   * Adds or replaces an artifact. A consumed artifact stays consumed. Without `expiresInSeconds`, the artifact never
+   * expires.
+   */
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
   /**
-   * Adds or replaces an artifact, then evicts until the bound is respected.
-   * It first evicts the oldest artifacts of the address, down to `perAddress`. It then evicts down to `total` over all
-   * networks. Each time, it takes the network with the most artifacts, in it the address with the most, and evicts the
-   * oldest artifact of that address. When each address of this network has one, it evicts the oldest of the network.
-   * When each network has one, it evicts the oldest of all. A replaced artifact keeps its source and its age.
+   * Adds or replaces an artifact, then evicts artifacts until the bound is respected.
+   * First evicts the oldest artifacts of the address, until the address has at most `perAddress`.
+   * Then evicts over all networks, until the model has at most `total`:
+   * - The store selects the network with the most artifacts, and in this network the address with the most artifacts.
+   *   It evicts the oldest artifact of this address.
+   * - If each address of the network has one artifact, it evicts the oldest artifact of the network.
+   * - If each network has one artifact, it evicts the oldest of all artifacts.
+   *
+   * A replaced artifact keeps its source and its age.
    */
   upsertBounded(
     id: string,
@@ -31,12 +40,13 @@ export type ArtifactStore = {
   ): Promise<void>
   /**
    * Finds an artifact that has not expired.
-   * With `expired`, finds every artifact that the store still has, because the clock of this process may be ahead.
+   * With `expired`, finds every artifact that the store still has. The clock of this process may be ahead, so an
+   * artifact that seems expired may be valid.
    */
   find(id: string, options?: { readonly expired: boolean }): Promise<StoredArtifact | undefined>
-  /** Finds by the `uid` of the payload. The store does not have the raw id, so the result has no `jti`. */
+  /** Finds an artifact by the `uid` of its payload. The store does not have the raw id, so the result has no `jti`. */
   findByUid(uid: string): Promise<StoredArtifact | undefined>
-  /** Finds by the `userCode` of the payload. The result has no `jti`. */
+  /** Finds an artifact by the `userCode` of its payload. The result has no `jti`. */
   findByUserCode(userCode: string): Promise<StoredArtifact | undefined>
   /** Consumes an artifact (compare-and-set). Returns true exactly once per artifact, over all processes. */
   consume(id: string): Promise<boolean>
@@ -44,8 +54,8 @@ export type ArtifactStore = {
   claim(id: string, expiresInSeconds: number): Promise<boolean>
   destroy(id: string): Promise<void>
   /**
-   * Removes all artifacts of the grant, of every model, including the grant, and logs the revocation, in one step.
-   * Logs nothing when the grant has no artifacts.
+   * Removes the grant and all its artifacts of every model, and logs the revocation, in one step.
+   * If the grant has no artifacts, the log stays unchanged.
    */
   revokeByGrantId(grantId: string): Promise<void>
 }
@@ -60,13 +70,13 @@ export type ArtifactWrite = {
 
 export type StoredAccount = {
   readonly id: string
-  /** The caller normalizes it, because the store compares bytes. */
+  /** Normalized username. The caller normalizes the username, because the store compares bytes. */
   readonly username: string
   readonly name: string
   readonly email: string | undefined
   /** PHC string: algorithm, parameters, salt and hash. */
   readonly passwordHash: string
-  /** `development` accounts have published passwords and are ignored outside development mode. */
+  /** `development`: the password is published, so the account is ignored outside development mode. */
   readonly origin: 'operator' | 'development'
   readonly createdAtSeconds: number
 }
@@ -91,17 +101,20 @@ export type RevocationListener = {
   revoked(logged: readonly LoggedRevocation[]): void
   /** Called when some revocations may be missing. */
   gap(): void
-  /** Called when revocations of other processes are delayed. They arrive later. */
+  /** Called when revocations of other processes are delayed. The listener receives them later. */
   lost(): void
 }
 
-/** Recent revocations of all processes on the store. Entries live as long as tokens, and their number is bounded. */
+/**
+ * Recent revocations of all processes on the store. The store keeps entries for the lifetime of tokens, up to a maximum
+ * number.
+ */
 export type RevocationLog = {
   /** Returns the position of a new reader. */
   lastId(): Promise<string>
   /**
-   * @param id undefined: the start of the log.
-   * @returns the entries after `id`, oldest first; undefined when `id` is unknown or there are more than `limit`.
+   * @param id position of the reader. Undefined: the start of the log.
+   * @returns the entries after `id`, oldest first. Undefined: `id` is unknown, or there are more than `limit` entries.
    */
   readAfter(id: string | undefined, limit: number): Promise<readonly LoggedRevocation[] | undefined>
   /**
@@ -111,11 +124,12 @@ export type RevocationLog = {
   follow(listener: RevocationListener): Promise<() => void>
 }
 
-/** The state of the authorization server. SQLite, Redis and PostgreSQL implement it. */
+/** The state of the authorization server, which SQLite, Redis or PostgreSQL stores. */
 export type Store = {
   artifacts(model: string): ArtifactStore
   /**
-   * Consumes an artifact and writes others in one step. Returns true exactly once per artifact, over all processes.
+   * Consumes an artifact and writes other artifacts in one step. Returns true exactly once per artifact, over all
+   * processes.
    * @returns false, without a write, when the artifact was consumed, has expired or does not exist.
    */
   exchange(
@@ -125,8 +139,8 @@ export type Store = {
   readonly accounts: AccountStore
   readonly revocations: RevocationLog
   /**
-   * Writes to the store like a request, and compares clocks.
-   * @returns the seconds by which the clock of this process is ahead; undefined for a store without a clock.
+   * Writes to the store like a request, and compares the clocks of this process and the store.
+   * @returns the seconds by which the clock of this process is ahead. Undefined: the store has no clock.
    * @throws {StoreError} ERR_STORE_UNAVAILABLE when the store rejects writes.
    */
   probe(): Promise<number | undefined>
@@ -141,7 +155,7 @@ export type Store = {
 /** Kind of failure: the store cannot be reached or written, or its content cannot be read. */
 type StoreErrorCode = 'ERR_STORE_UNAVAILABLE' | 'ERR_STORE_DAMAGED'
 
-/** The reason in metrics and readiness checks. A closed list, because it is a metric label. */
+/** The reason in metrics and readiness checks. The list is closed, because the reason is a metric label. */
 export type StoreErrorReason = 'away' | 'read_only' | 'full' | 'locked' | 'damaged' | 'failed'
 
 /** A failure of the store at run time. Either the operation changed nothing, or its outcome is unknown. */
