@@ -4,7 +4,7 @@ import { DPOP_ALGORITHMS } from './dpop/algorithms.ts'
 export type Challenge = {
   /** Authentication scheme. Default: `Bearer`. */
   readonly scheme?: 'Bearer' | 'DPoP'
-  /** RFC 6750 section 3.1, RFC 9449 section 7.1. Absent if the request carried no credentials. */
+  /** Error code of RFC 6750 section 3.1 or RFC 9449 section 7.1. Absent if the request had no credentials. */
   readonly error?:
     | 'invalid_request'
     | 'invalid_token'

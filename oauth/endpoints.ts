@@ -13,7 +13,7 @@ export const ENDPOINTS = {
   introspection: '/api/oauth/introspect',
   jwks: '/api/oauth/jwks',
   pushedAuthorizationRequest: '/api/oauth/par',
-  /** Path prefix of the sign-in and consent pages. Each authorization request has its own path below it. */
+  /** Path prefix of the sign-in and consent pages. Each authorization request has a separate path below this prefix. */
   interaction: '/oauth/interaction',
   /** RFC 8414 section 3. */
   authorizationServerMetadata: '/.well-known/oauth-authorization-server',

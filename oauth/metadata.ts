@@ -18,8 +18,8 @@ export type ProtectedResourceMetadata = {
 
 /**
  * Builds the metadata of a resource. Source: RFC 9728 section 2.
- * `resource` must equal the identifier from which clients built the metadata URL. Clients compare `resource` with this
- * identifier (section 3.3).
+ * `resource` must equal the identifier from which clients built the metadata URL, because clients compare the two
+ * (section 3.3).
  */
 export function protectedResourceMetadata(resource: {
   /** Without a trailing slash. */
@@ -49,7 +49,8 @@ export function protectedResourceMetadata(resource: {
 }
 
 /**
- * Returns the metadata path of the resource at `path`, which is empty for the base URL. Source: RFC 9728 section 3.1.
+ * Returns the path of the metadata of the resource at `path`. `path` is empty for the base URL. Source: RFC 9728
+ * section 3.1.
  */
 export function protectedResourceMetadataPath(path: string): string {
   return ENDPOINTS.protectedResourceMetadata + path

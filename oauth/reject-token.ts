@@ -7,7 +7,7 @@ export type TokenRejection = {
   readonly description: string
   /** Value of `WWW-Authenticate`. It contains the same information as the other fields. */
   readonly challenge: string
-  /** Scopes that the operation requires, space-separated. Present if `rejectToken()` received them. */
+  /** Scopes that the operation requires, space-separated. Absent if the caller of `rejectToken()` gave no scopes. */
   readonly scope?: string
 }
 
@@ -20,8 +20,8 @@ const STATUS = {
 } as const
 
 /**
- * Converts the reason for a token rejection to status, description and challenge.
- * The challenge uses the scheme that the client used.
+ * Converts the reason for a token rejection to status, description and challenge. The challenge has the scheme of the
+ * request.
  * Source: RFC 6750 section 3.1, which defines the status of each error code, and RFC 9449 section 7.1.
  */
 export function rejectToken(

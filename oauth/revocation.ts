@@ -3,7 +3,7 @@
  * A revocation identifies tokens by hashes and contains no token.
  */
 export type Revocation = {
-  /** Undefined: the issuer that sent the message. */
+  /** Issuer of the revoked tokens. Undefined: the issuer that sent the message. */
   readonly issuer: string | undefined
   /** Identifier of a grant: base64url of the SHA-256 of its ID. */
   readonly grant: string | undefined
@@ -12,18 +12,18 @@ export type Revocation = {
   /** Identifier of a subject: base64url of the SHA-256 of `<iss>`, a line feed and `<sub>`. */
   readonly subject: string | undefined
   /**
-   * Tokens that the subject receives after this time stay valid. Seconds since the epoch.
+   * Time of the revocation. Tokens that the subject receives after this time stay valid. Seconds since the epoch.
    * Undefined: the time at which the recipient reads the message.
    */
   readonly atSeconds: number | undefined
-  /** All revoked tokens are expired after this time. Seconds since the epoch. Undefined: unknown. */
+  /** Time after which all revoked tokens are expired. Seconds since the epoch. Undefined: unknown. */
   readonly expiresAtSeconds: number | undefined
 }
 
 /** Maximum length of a message in characters. A message with three hashes is shorter. */
 const MESSAGE_LIMIT = 4_096
 const NAME = /^[\x21-\x7e]{1,256}$/
-/** The configuration has the same length limit. */
+/** Issuer in a message. The configuration has the same limit for the length of an issuer. */
 const ISSUER = /^\S{1,2048}$/u
 
 /** Serializes a revocation as JSON for the event stream and for Redis. */

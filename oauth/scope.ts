@@ -44,7 +44,7 @@ export const NO_IMPLICATION: ScopeImplication = new Map()
 
 /**
  * Inverts the `implies` relation of a catalogue.
- * The result includes indirect implications, so a scope check does not follow chains of `implies`.
+ * The result includes indirect implications, so that a scope check does not need to follow chains of `implies`.
  */
 export function readImplication(catalogue: ScopeCatalogue): ScopeImplication {
   const grantedBy = new Map<string, string[]>()

@@ -17,7 +17,7 @@ export type ProofFault =
   | 'bad_signature'
   | 'wrong_method'
   | 'wrong_address'
-  /** The proof belongs to another access token. */
+  /** The proof is for another access token. */
   | 'wrong_token'
   /** The proof is too old, or the time of the proof is in the future. */
   | 'not_recent'
@@ -34,11 +34,14 @@ export type ProofRequest = {
   readonly nowSeconds: number
 }
 
-/** A valid proof, unless it was used before. */
+/** A valid proof. The caller must still check whether the proof was used before. */
 export type CheckedProof = {
   /** Thumbprint of the key. */
   readonly thumbprint: string
-  /** `jti`. Unique only together with the thumbprint: a client must not use up the IDs of another key. */
+  /**
+   * `jti`. Only the pair of thumbprint and `jti` is unique, because one client must not use up the IDs of another
+   * client.
+   */
   readonly id: string
   /** The time from which the proof is too old. Seconds since the epoch. */
   readonly expiresAtSeconds: number
@@ -77,7 +80,7 @@ export function checkProof(text: string, request: ProofRequest): CheckedProof | 
   }
 }
 
-/** Checks `exp` and `nbf`, which a proof does not need. */
+/** Checks `exp` and `nbf`, which are optional in a proof. */
 function isWithin(claims: JwtParts['claims'], nowSeconds: number): boolean {
   const expires = claims.get('exp')
   const begins = claims.get('nbf')
@@ -135,8 +138,8 @@ const NUMBER_BYTES: ReadonlyMap<string | undefined, number> = new Map([
 ])
 
 /**
- * Returns whether the signature of a proof is valid for the key in the proof. Synchronous, because the request needs
- * the result. To move such a small task to another thread would cost more time than the task takes.
+ * Returns whether the signature of a proof is valid for the key in the proof.
+ * Synchronous, because the request needs the result. The verification takes less time than a change to another thread.
  * Source: RFC 7518 section 3, RFC 8037 section 3.1. Cost: about 0.06 ms for ES256.
  */
 function isSigned({ parts, key: { key, kind } }: Proof): boolean {
@@ -153,9 +156,9 @@ function isSigned({ parts, key: { key, kind } }: Proof): boolean {
 }
 
 /**
- * Converts an ECDSA signature from the JWS form to DER, which OpenSSL reads. The JWS form is `r` and `s`, concatenated.
- * DER is a sequence of two integers. OpenSSL could read the JWS form with `dsaEncoding: 'ieee-p1363'` of node:crypto.
- * But that conversion takes half as long as the verification.
+ * Converts an ECDSA signature from the JWS form to DER, which OpenSSL reads.
+ * The JWS form is `r` and `s`, concatenated. DER is a sequence of two integers. With `dsaEncoding: 'ieee-p1363'`,
+ * node:crypto could convert the JWS form, but this conversion takes half as long as the verification.
  * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 sections 8.3 and 10.1.
  * @param size size of each integer in bytes, given by the curve.
  * @returns undefined for a signature of another length.
@@ -169,14 +172,12 @@ export function signatureToDer(signature: Buffer, size: number): Buffer | undefi
 
 const SEQUENCE = 0x30
 const INTEGER = 0x02
-/**
- * From this length on, DER first states the number of length bytes. For every supported curve, one length byte follows.
- */
+/** From this length on, DER first states the number of length bytes. For every supported curve, this number is one. */
 const LONG_FORM = 0x80
 
 /**
- * Encodes a positive integer in as few bytes as possible. The first bit is the sign. If this bit is set, the integer
- * gets a zero byte in front.
+ * Encodes a positive integer in as few bytes as possible. The first bit is the sign. If the first bit of the number is
+ * set, the integer gets a zero byte in front.
  */
 function integer(bytes: Buffer): Buffer {
   let from = 0

@@ -1,6 +1,7 @@
 /**
- * Matches the start of an address with exactly two slashes after the scheme. `URL` also accepts backslashes, and fewer
- * or more slashes. For such an address, the path in the text is not the path that `URL` reads. RFC 3986 section 3.
+ * Matches the start of an address with exactly two slashes after the scheme.
+ * `URL` also accepts backslashes, and fewer or more slashes. In such an address, the path in the text can differ from
+ * the path that `URL` reads. RFC 3986 section 3.
  */
 const WITH_AUTHORITY = /^https?:\/\/[^/\\]/i
 const QUERY_OR_FRAGMENT = /[?#]/

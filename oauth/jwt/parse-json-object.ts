@@ -1,4 +1,7 @@
-/** Maximum depth. The claims of real tokens are less deep. Protects later recursive code from deep nesting. */
+/**
+ * Maximum nesting depth. The claims of real tokens have fewer levels. The limit protects recursive code that reads the
+ * result.
+ */
 const MAX_DEPTH = 16
 
 /**
@@ -19,9 +22,9 @@ export function parseJsonObject(text: string): ReadonlyMap<string, unknown> | un
   return isUnambiguous(text) ? new Map(Object.entries(value)) : undefined
 }
 
-/** Scans valid JSON text, with the member names of every open object. */
+/** Returns whether valid JSON text is unambiguous. Keeps the member names of every open object. */
 function isUnambiguous(json: string): boolean {
-  const open: (Set<string> | undefined)[] = [] // undefined: an array
+  const open: (Set<string> | undefined)[] = [] // undefined: an open array
   for (let at = 0; at < json.length; at += 1) {
     const sign = json[at]
     if (sign === '{') open.push(new Set())

@@ -5,14 +5,14 @@ import { ALGORITHMS, type KeyFault, type KeyKind, type VerificationKey } from '.
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 /** RFC 7518 section 3.3. Bits. */
 const RSA_MIN_BITS = 2_048
-/** Maximum size. With a larger key, every signature verification is expensive. Bits. */
+/** Maximum size of an RSA key. With a larger key, every signature verification is expensive. Bits. */
 const RSA_MAX_BITS = 8_192
 /** FIPS 186-5 section 5.4 requires an exponent of more than 2^16. The upper bound limits the cost of a verification. */
 const EXPONENT_MIN = 65_537n
 const EXPONENT_MAX = 0xffff_ffffn
 
 /**
- * Validates a public key. Rejects keys for other purposes and weak keys.
+ * Validates a public key. Rejects weak keys and keys for other purposes.
  * Source: RFC 7517 section 4, RFC 7518 section 6, RFC 8725 sections 3.1 and 3.5.
  * @returns the key, or the reason why the key is not used. The reason contains no key material.
  */
@@ -106,8 +106,8 @@ function toNumber(base64url: string): bigint {
 }
 
 /**
- * For each of these primes, a modulus of the weak generator (CVE-2017-15361) is a power of 65537. A properly generated
- * modulus has this property by chance in one of 2^27 cases.
+ * For each of these primes, a modulus of the weak generator (CVE-2017-15361) is a power of 65537.
+ * A modulus from a correct generator has this property by chance in one of 2^27 cases.
  * Source: Nemec et al., "The Return of Coppersmith's Attack", section 3.
  */
 const PRIMES = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157] as const
@@ -115,8 +115,8 @@ const PRIMES = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 
 const POWERS = PRIMES.map((prime) => ({ prime: BigInt(prime), powers: powersOf65537(prime) }))
 
 /**
- * Returns whether an RSA modulus has the ROCA fingerprint (CVE-2017-15361). The factors of such a modulus can be
- * computed.
+ * Returns whether an RSA modulus has the ROCA fingerprint (CVE-2017-15361). An attacker can compute the factors of such
+ * a modulus.
  */
 export function isRocaModulus(modulus: bigint): boolean {
   return POWERS.every(({ prime, powers }) => powers.has(Number(modulus % prime)))

@@ -14,8 +14,8 @@ export type JwtParts = {
 }
 
 /**
- * Header members that change the meaning of the other parts. A JWT with one of them is rejected: RFC 7515 section
- * 4.1.11 for `crit`, RFC 7797 for `b64`, RFC 7516 section 4.1 for encryption and compression.
+ * Header members that change the meaning of the other parts. A JWT with one of these members is rejected. Source: RFC
+ * 7515 section 4.1.11 for `crit`, RFC 7797 for `b64`, RFC 7516 section 4.1 for encryption and compression.
  */
 const NOT_UNDERSTOOD = ['crit', 'b64', 'enc', 'zip', 'epk', 'p2c', 'p2s'] as const
 
@@ -55,8 +55,8 @@ function readPart(part: string): ReadonlyMap<string, unknown> | undefined {
 }
 
 /**
- * Node also decodes base64url that is not canonical, but encodes only canonical base64url, trailing bits included. RFC
- * 4648 sections 3.5 and 5.
+ * Decodes canonical base64url only. Node also decodes other forms, but encodes only the canonical form, trailing bits
+ * included. RFC 4648 sections 3.5 and 5.
  */
 function decode(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')

@@ -7,8 +7,8 @@ const RSA: KeyKind = { kty: 'RSA', curve: undefined }
 const ED25519: KeyKind = { kty: 'OKP', curve: 'Ed25519' }
 
 /**
- * The signature algorithms that can be allowed, each with its kind of key. All are asymmetric: a party
- * that can verify an `HS256` token can also create one.
+ * The signature algorithms that a configuration can allow, each with its kind of key. All are asymmetric: a party that
+ * can verify an `HS256` token can also create one.
  * Source: RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2 (`Ed25519`), RFC 8725 section 3.1.
  */
 export const ALGORITHMS: ReadonlyMap<string, KeyKind> = new Map([
@@ -38,7 +38,7 @@ export type VerificationKey = {
   readonly publicJwk: Readonly<Record<string, string>>
 }
 
-/** Why a key is not used. Logs and metrics of issuers contain these names. */
+/** Reasons why a key is not used. Logs and metrics of issuers contain these names. */
 export type KeyFault =
   | 'private_members'
   | 'symmetric'
