@@ -10,8 +10,8 @@ import { explainUnusable } from './check-header-matches.ts'
 
 /**
  * Finds operands that have no value in any request.
- * Codes: P110 text in braces that is not a request value, P203 parameter that the path of the route does not have,
- * P312 header that policies cannot read.
+ * Codes: P110 text in braces that is not a request value; P203 parameter that the path of the route does not have; P312
+ * header that policies cannot read.
  */
 export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap((raw) =>
@@ -39,7 +39,10 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
   )
 }
 
-/** Returns the unchecked conditions of a route. Replaces entries that are not maps by empty maps, to keep positions. */
+/**
+ * Returns the unchecked conditions of a route. Replaces each entry that is not a map by an empty map, so that the
+ * positions of the other entries stay the same.
+ */
 export function rawConditions({ route }: RawRoute): readonly Readonly<Record<string, unknown>>[] {
   const { when } = route
   if (!Array.isArray(when)) return []
@@ -59,7 +62,7 @@ function operandsOf(raw: RawRoute): readonly { written: string; at: YamlPath }[]
   })
 }
 
-/** @returns a hint; undefined if the path has the parameter, or if the path is invalid. */
+/** @returns a hint. Returns undefined if the path has the parameter, or if the path is invalid. */
 function explainParameter(name: string, { route }: RawRoute): string | undefined {
   const { path } = (route['match'] ?? {}) as { path?: unknown }
   const template = typeof path === 'string' ? parsePathTemplate(path) : { problem: 'no path' }

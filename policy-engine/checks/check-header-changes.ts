@@ -15,7 +15,7 @@ type Change = {
   readonly part: 'key' | 'value'
 }
 
-/** Finds invalid header changes. Codes: P312 header that policies cannot change, P313 header with two changes. */
+/** Finds invalid header changes. Codes: P312 header that policies cannot change; P313 header with two changes. */
 export function checkHeaderChanges(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: { headers?: unknown } | null }
   return [

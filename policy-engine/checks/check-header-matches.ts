@@ -5,13 +5,16 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts
 import { rawRoutes } from '../load/raw-routes.ts'
 import { headerKind } from '../match/header-kind.ts'
 
-/** Same rule as in header-choice.ts: other `mcp-` headers count only in requests with a revision of MCP. */
+/**
+ * Value of an MCP revision. In a request without an MCP revision, all other `mcp-` headers are ambiguous: see
+ * header-choice.ts.
+ */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
 const MCP_VERSION = 'mcp-protocol-version'
 
 /**
  * Finds header requirements that no request can satisfy.
- * Codes: P311 unreachable route, P312 duplicate header or header that policies cannot read.
+ * Codes: P311 unreachable route; P312 duplicate header, or header that policies cannot read.
  */
 export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap(({ route, index }) => {
@@ -39,7 +42,9 @@ export function checkHeaderMatches(document: YamlDocument): readonly Diagnostic[
   })
 }
 
-/** Returns why policies cannot use a header of this name. Returns undefined if policies can use the header. */
+/**
+ * Returns the reason why policies cannot use a header with this name. Returns undefined if policies can use the header.
+ */
 export function explainUnusable(name: string): string | undefined {
   switch (headerKind(name)) {
     case undefined:

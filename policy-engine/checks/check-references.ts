@@ -6,18 +6,22 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import type { Presets } from '../format/presets.ts'
 
-/** Names that policies may refer to. undefined: references of this kind are not checked. */
+/** Names that policies may refer to. If a member is undefined, references of this kind are not checked. */
 export type References = {
   readonly catalogue: ScopeCatalogue | undefined
   /** Names of the upstreams in config/upstreams.yaml. */
   readonly upstreams: ReadonlySet<string> | undefined
-  /** Presets of config/presets.yaml. Always checked, because a missing preset could have restricted a route. */
+  /**
+   * Presets of config/presets.yaml. References to presets are always checked, because a missing preset could have
+   * restricted a route.
+   */
   readonly presets: Presets
 }
 
 /**
- * Finds references to unknown names. Reads all valid parts, so that a misspelled key does not hide a misspelled scope.
- * Codes: P201 unknown scope, P202 unknown upstream, P204 advertised scope that is not in `any`, P206 unknown preset.
+ * Finds references to unknown names.
+ * Reads all valid parts of the file, so that a misspelled key does not hide a misspelled scope.
+ * Codes: P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`; P206 unknown preset.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = toRecord(document.value)

@@ -6,7 +6,7 @@ import { parseMount, rawMount } from '../load/mount.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
 
-/** Finds invalid rewrites. Codes: P108 malformed path, P203 parameter that the path of the route does not have. */
+/** Finds invalid rewrites. Codes: P108 malformed path; P203 parameter that the path of the route does not have. */
 export function checkRewrites(document: YamlDocument): readonly Diagnostic[] {
   const { routes } = (document.value ?? {}) as { routes?: unknown }
   if (!Array.isArray(routes)) return []
@@ -62,7 +62,7 @@ function parametersOf(template: PathTemplate): readonly string[] {
 
 /**
  * Checks the mounts of `defaults` and of routes.
- * Codes: P108 not a prefix, P302 reserved by Scopegate, P315 (warning) every path repeats the mount of `defaults`.
+ * Codes: P108 not a prefix; P302 reserved by Scopegate; P315 (warning) every path repeats the mount of `defaults`.
  */
 export function checkMounts(document: YamlDocument): readonly Diagnostic[] {
   const mount = rawMount((document.value as { defaults?: unknown } | null)?.defaults)
@@ -103,8 +103,8 @@ function checkRepetition(mount: unknown, document: YamlDocument): readonly Diagn
 
 /**
  * Finds routes to the authorization server that can reach a path below `/internal`, which is for gateways only.
- * The upstream path must start with a literal segment other than `internal`, because a parameter could match it.
- * Code: P307.
+ * The upstream path must start with a literal segment other than `internal`. A parameter could have the value
+ * `internal`. Code: P307.
  */
 export function checkInternalPaths(
   document: YamlDocument,

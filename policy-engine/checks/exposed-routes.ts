@@ -5,8 +5,8 @@ import type { Presets } from '../format/presets.ts'
 import type { PolicyRoute } from '../load/policy-route.ts'
 
 /**
- * Reports the routes that anonymous callers can reach, and the scopes that anonymous callers do not need there.
- * `anonymous: allow` together with `scopes` is easy to misread.
+ * Reports the routes that anonymous callers can reach, and the scopes that anonymous callers do not need there. The
+ * reason: authors often misread `anonymous: allow` together with `scopes`.
  * Code: N301. Each policy has one note for routes with scopes and one for routes without scopes.
  */
 export function noteAnonymousRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
@@ -40,8 +40,8 @@ function scopesOf({ scopes }: PolicyRoute): readonly string[] {
 }
 
 /**
- * Reports audit-only routes. `enforce: report` is a temporary setting and easy to leave in place.
- * Code: N302, one note for each policy.
+ * Reports audit-only routes. `enforce: report` is a temporary setting, which is easy to forget. Code: N302, one note
+ * for each policy.
  */
 export function noteAuditOnlyRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
   const reported = routes.filter((route) => route.enforce === 'report')

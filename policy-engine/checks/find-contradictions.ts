@@ -10,8 +10,8 @@ type Raw = Readonly<Record<string, unknown>>
 
 /**
  * Finds contradictory conditions.
- * Codes: P308 conditions on a route that allows requests without a token, P309 conditions on one claim that exclude
- * each other. P309 is a warning if both can hold for a claim that is a list.
+ * Codes: P308 conditions on a route that allows requests without a token; P309 conditions on one claim that exclude
+ * each other. P309 is a warning if a claim that is a list can satisfy both conditions.
  */
 export function findContradictions(
   document: YamlDocument,
@@ -72,7 +72,10 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
   })
 }
 
-/** Compares two conditions on one claim. `lists`: both can hold only for a list. `never`: they exclude each other. */
+/**
+ * Compares two conditions on one claim. `lists`: only a list can satisfy both. `never`: the conditions exclude each
+ * other.
+ */
 function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
   const exists = [one['exists'], other['exists']]
   if (exists.includes(false)) return exists[0] === exists[1] ? 'fine' : 'never'
@@ -85,7 +88,7 @@ function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
   return disjoint ? 'lists' : 'fine'
 }
 
-/** Returns the values that a condition accepts; undefined if they are not literals. */
+/** Returns the literal values that a condition accepts. Returns undefined if one of the values is not a literal. */
 function literalsOf(condition: Raw): readonly unknown[] | undefined {
   const wanted = 'equals' in condition ? [condition['equals']] : condition['in']
   if (!Array.isArray(wanted) || wanted.length === 0) return undefined

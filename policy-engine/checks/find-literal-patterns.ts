@@ -11,7 +11,7 @@ type Found = Problem & { readonly at: YamlPath }
 
 const NO_EXPRESSIONS = 'regular expressions are not supported'
 const REQUEST_VALUES = '{path.name}, {header.name} or {query.name}'
-/** Headers in which a literal `*` is a valid value. RFC 9110 sections 12.5 and 13.1. */
+/** Headers in which a literal `*` can be a valid value. RFC 9110 sections 12.5 and 13.1. */
 const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
 
 /**
@@ -175,7 +175,7 @@ type DetectedPattern = 'template' | 'regular expression' | 'wildcard'
 
 /** `${x}`, `{{x}}`, `{x}`, or a whole text such as `$http_x_school`. */
 const TEMPLATE = /\$\{|\{\{|\{[A-Za-z_][\w.-]*\}|^\$[A-Za-z_][\w.]*$/
-/** `/x/`, `^x`, `[a-z]`, `(a|b)`, `.+`, `\d+`, `\.`, or `.*` at the beginning. */
+/** Matches for example `/x/`, `^x`, `[a-z]`, `(a|b)`, `.+`, `\d+`, `\.`, and `.*` at the beginning. */
 const EXPRESSION = /^\/[^/]+\/$|^\^.|\[\^?\w-\w|\([^()|]*\|[^()]*\)|\.\+|\\[dDwWsS][+*{]|\\\.|^\.\*/
 const DELIMITED = /^\/(.+)\/[gimsuy]{0,6}$/
 const SIGNS = /[\\^|()[\]+*?]/
@@ -184,7 +184,7 @@ const MAX_LENGTH = 1024
 
 /**
  * Detects texts that look like a template, a regular expression or a wildcard. Pure. Runs in linear time.
- * Backslashes and slashes alone do not count: `CORP\dana` is an account, and `/staff/editors` is a group.
+ * A text with only backslashes and slashes is plain: `CORP\dana` is an account, and `/staff/editors` is a group.
  * @returns undefined for plain text.
  */
 export function detectPattern(text: string): DetectedPattern | undefined {

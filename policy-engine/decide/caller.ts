@@ -2,12 +2,14 @@ import type { Confirmation } from './confirmation.ts'
 import type { NamedClaims } from './named-claims.ts'
 
 /**
- * Identity and claims of a caller, as the issuer of the token asserts them. A caller contains no decision. The token
- * cache keeps the object, so values that several requests need are computed once.
+ * Identity and claims of a caller, as the issuer of the token asserts them.
+ * A caller contains no decision. The token cache keeps the object. Values that several requests need are therefore
+ * computed only once.
  */
 export type Caller = {
   /**
-   * RFC 7662 section 2.2 `sub`: the user whose data the token gives access to. undefined if a client acts for itself.
+   * RFC 7662 section 2.2 `sub`: the user whose data the token gives access to. undefined: the client acts without a
+   * user.
    */
   readonly subject: string | undefined
   /** RFC 7662 section 2.2 `client_id`: the client that presents the token. */

@@ -12,7 +12,7 @@ export type AccessRequest = {
   readonly nowSeconds: number
   /** Resource of the request path: the required audience and the accepted issuers of the token. */
   readonly resource: Pick<Resource, 'identifier' | 'issuers'>
-  /** undefined: a Bearer token without a client certificate. */
+  /** Proof of possession. undefined: a Bearer token without a client certificate. */
   readonly possessionProof?: PossessionProof | undefined
   /** Request values for conditions. undefined: all conditions on request values fail. */
   readonly values?: RequestValues | undefined
@@ -21,7 +21,7 @@ export type AccessRequest = {
 export type AccessRule = {
   readonly anonymous: AnonymousRule
   readonly scopes: ScopeCheck | undefined
-  /** All conditions must hold. */
+  /** Conditions of the route. All conditions must hold. */
   readonly when: readonly CompiledCondition[]
 }
 
@@ -112,8 +112,8 @@ export function checkToken(request: AccessRequest, caller: Caller): TokenFault |
 }
 
 /**
- * Returns the scopes that a token lacks, in policy order. Scopes must match exactly.
- * If all scopes of `any` are missing, the result contains the advertised scope of `any`.
+ * Returns the scopes that a token lacks, in policy order. Scopes must match exactly. If the token has no scope of
+ * `any`, the result contains the advertised scope of `any`.
  */
 export function missingScopes(
   held: ReadonlySet<string>,

@@ -13,7 +13,7 @@ type LimitedRequest = {
 type LimitedRoute = {
   readonly bodyLimitBytes: number
   readonly rewrite?: Rewrite | undefined
-  /** The upstream path without a `rewrite`; undefined: the path of the request. */
+  /** Path of the upstream request for a route without `rewrite`. Default: the path of the request. */
   readonly upstreamPath?: string | undefined
 }
 
@@ -24,7 +24,7 @@ export function bodyLimitOf({ bodyLimitBytes }: PolicyRoute, defaultBytes: numbe
 
 /**
  * Checks the announced length of the body, and builds the path of the upstream request. Pure.
- * `gateway/upstreams/request-body.ts` counts the bytes of a body without an announced length.
+ * For a body without an announced length, `gateway/upstreams/request-body.ts` counts the bytes.
  * @param targetLimitBytes maximum length of a rewritten path.
  * @returns the upstream path, or `body_too_large`, `request_malformed` or `target_too_long`.
  */
@@ -39,7 +39,9 @@ export function checkLimits(
   return rewritePath(rewrite(params), method, targetLimitBytes)
 }
 
-/** Accepts only a canonical path, so parameters of the request cannot lead out of the base path of the upstream. */
+/**
+ * Accepts only a canonical path, so that parameters of the request cannot lead out of the base path of the upstream.
+ */
 function rewritePath(path: string, method: string, limitBytes: number): string | Rejection {
   const target = canonicalTarget(path, { method, origin: '', limitBytes })
   if ('rejected' in target) return target

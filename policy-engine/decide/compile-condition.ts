@@ -4,7 +4,7 @@ import type { ClaimValue, NamedClaims } from './named-claims.ts'
 
 export type CompiledCondition = {
   readonly condition: Condition
-  /** E.g. `school_id equals {header.x-school-id}`. */
+  /** Text of the condition, e.g. `school_id equals {header.x-school-id}`. */
   readonly text: string
   /** Returns the operands for a request. undefined: the request value is missing or ambiguous. */
   readonly operands: (request: RequestValues) => readonly (Literal | undefined)[]

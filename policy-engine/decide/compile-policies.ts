@@ -21,15 +21,21 @@ export type CompiledRoute = {
   readonly path: string
   readonly matchHeaders: readonly HeaderValue[]
   readonly access: AccessRule
-  /** Returns the resource of a canonical path. The result varies only if the template spans several resources. */
+  /**
+   * Returns the resource of a canonical path. All paths have the same result, unless the template spans several
+   * resources.
+   */
   readonly resourceOf: (path: string) => Resource
   readonly claims: ClaimSelection
   /** Header changes of requests and responses. undefined: no changes. */
   readonly requestHeaders: HeaderEdit | undefined
   readonly responseHeaders: HeaderEdit | undefined
-  /** undefined: the upstream path is the matched path. */
+  /** Builds the upstream path. undefined: the upstream path is the matched path. */
   readonly rewrite: Rewrite | undefined
-  /** Returns whether the route does not serve a path that its template matches. undefined: it serves all of them. */
+  /**
+   * Returns whether the route does not serve a path that its template matches. undefined: the route serves all matching
+   * paths.
+   */
   readonly excludes: PathExclusion | undefined
 }
 
@@ -88,7 +94,7 @@ function isCompiled(route: CompiledRoute | UnavailableRoute): route is CompiledR
   return 'policy' in route
 }
 
-/** Compiles one route. `names` are the claims that all routes of the same policies refer to. */
+/** Compiles one route. `names` are all claims that the routes of the same policies refer to. */
 export function compileRoute(
   policy: PolicyRoute,
   { implication, resources, names }: CompileOptions & { readonly names: ClaimNames },
@@ -113,8 +119,8 @@ export function compileRoute(
 }
 
 /**
- * Returns the paths that a route does not serve although its template matches them: paths that are reserved by
- * Scopegate, and paths that belong to other policy sources. Most templates match no such path.
+ * Returns the paths that a route does not serve although its template matches them. These are paths that are reserved
+ * by Scopegate, and paths of other policy sources. Most templates match no such path.
  */
 function exclusionOf(template: string, excludedPrefixes: readonly string[]): PathExclusion | undefined {
   const isWide = mayCoverReserved(template)
@@ -130,7 +136,10 @@ export type UnavailableRoute = {
   readonly excludes: PathExclusion | undefined
 }
 
-/** Returns the routes for the prefixes of sources without valid policies. The gateway responds 503 there. */
+/**
+ * Returns the routes for the prefixes of sources without valid policies. The gateway responds 503 to requests on these
+ * routes.
+ */
 export function unavailableRoute({ prefix, excludedPrefixes }: UnavailablePrefix): UnavailableRoute {
   const path = prefix === '/' ? '/**' : `${prefix}/**`
   return { methods: EVERY_METHOD, path, excludes: exclusionOf(path, excludedPrefixes) }
@@ -147,7 +156,10 @@ function wantedClaims({ when }: PolicyRoute, names: ClaimNames): ClaimSelection 
   return Object.freeze({ needed: Object.freeze(when.map(({ claim }) => claim)), names })
 }
 
-/** Returns a lookup that ignores the path if the whole template lies in one resource, as most templates do. */
+/**
+ * Returns a lookup of the resource by path. If the whole template lies in one resource, as most templates do, the
+ * lookup ignores the path.
+ */
 function resourceOf(template: string, resources: Resources): (path: string) => Resource {
   const [first, ...others] = resources.ofTemplate(template)
   return first === undefined || others.length > 0 ? resources.of : () => first

@@ -10,12 +10,12 @@ import { readCredentials } from './read-credentials.ts'
 import type { Rejection } from './rejection.ts'
 import { type DecidedPreflight, selectRoute } from './select-route.ts'
 
-/** The limits that a decision depends on. Bytes. */
+/** Limits that affect a decision. Bytes. */
 export type DecisionLimits = {
   /** Maximum length of the request target, and of a rewritten path. */
   readonly targetBytes: number
   readonly tokenBytes: number
-  /** The body limit of routes without their own limit. */
+  /** The default body limit, for routes without a body limit. */
   readonly bodyBytes: number
 }
 
@@ -32,13 +32,15 @@ export type DecisionRequest = {
 export type Decision = {
   /** `challenge`: 401 with information on how to get a token. `deny`: all other rejections. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
-  /** Identity of an allowed request. `gateway`: the gateway sends a local reply. */
+  /**
+   * Identity of an allowed request. `gateway`: the gateway sends a local reply. undefined: the request is not allowed.
+   */
   readonly as: 'token' | 'anonymous' | 'gateway' | undefined
   /** The matched route, whether or not access is allowed. */
   readonly route: CompiledRoute | undefined
   readonly params: Readonly<Record<string, string>>
   readonly rejection: Rejection | undefined
-  /** Set if the route is audit-only: the denial that the gateway logs but does not apply. */
+  /** For an audit-only route: the denial that the gateway logs but does not apply. */
   readonly auditOnlyDenial: Rejection | undefined
   /** Path of the upstream request, without the base path of the upstream. undefined if the gateway does not forward. */
   readonly upstreamPath: string | undefined
@@ -113,7 +115,7 @@ const LOCAL_REPLY: Decision = Object.freeze({
   preflight: undefined,
 })
 
-/** Returns the decision for a rejection. `matched`: the route, if the request has reached one. */
+/** Returns the decision for a rejection. `matched`: the route, if a route matched before the rejection. */
 export function denied(rejection: Rejection, matched?: Pick<Decision, 'route' | 'params'>): Decision {
   const isChallenge = rejection.rejected === 'token_missing' && rejection.anonymous === 'challenge'
   return {

@@ -7,7 +7,7 @@ import type { Decision, DecisionRequest } from './decide.ts'
 import type { ClaimValue } from './named-claims.ts'
 import type { TokenFault } from './rejection.ts'
 
-/** The result of each rule. Rules after the first rejection are evaluated too. */
+/** The result of each rule. After the first rejection, the remaining rules are also evaluated. */
 export type Explanation = {
   /** Other routes whose path template matches the request. */
   readonly alsoSaw: readonly CompiledRoute[]

@@ -7,7 +7,7 @@ export type HeaderEdit = {
   readonly appended: readonly string[]
 }
 
-/** Compiles the changes of a policy for one direction. Returns undefined without changes. */
+/** Compiles the changes of a policy to request headers or to response headers. Returns undefined without changes. */
 export function compileHeaderEdit(
   rules: HeaderRules | undefined,
   direction: 'request' | 'response',
@@ -18,7 +18,7 @@ export function compileHeaderEdit(
   const appended = Object.freeze([...changes.set, ...changes.add].flatMap(toPair))
   if (dropped.size === 0 && appended.length === 0) return undefined
   return Object.freeze({
-    // Some servers fold names and read `x_plan` as `X-Plan`, so all spellings are removed.
+    // Removes all spellings of a name, because some servers fold names and read `x_plan` as `X-Plan`.
     drops: (name: string) => dropped.has(name) || dropped.has(foldHeaderName(name)),
     appended,
   })

@@ -25,22 +25,21 @@ export const NO_CLAIMS: NamedClaims = new Map()
 /** Selection for policies without conditions on claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
-/** Maximum length of a comparable text in characters. A longer text exists but equals nothing. */
+/** Maximum length of a comparable text in characters. A claim with a longer text exists but equals nothing. */
 const MAX_TEXT = 1_024
 /** Maximum number of list members. Further members are ignored. */
 const MAX_MEMBERS = 256
 /** Maximum length of all texts in a list, in characters. Further members are ignored. */
 const MAX_LIST_TEXT = 8_192
-/**
- * Largest comparable number. The parser may have rounded a larger number, so a larger number exists but equals nothing.
- */
+/** Largest comparable number. A larger number exists but equals nothing, because the parser may have rounded it. */
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER
 /** Value of a claim that exists but is not comparable. This value equals nothing. */
 const INCOMPARABLE: readonly Single[] = Object.freeze([])
 
 /**
- * Reads the claims that policies refer to. The size of the result is limited, because issuers control the claims.
- * Values that are too large, and objects, exist but equal nothing. A claim that is null counts as missing.
+ * Reads the claims that policies refer to.
+ * The size of the result is limited, because issuers control the claims. Objects and values that are too large exist
+ * but equal nothing. A claim that is null counts as missing.
  * @param names claim names or, if they start with `/`, JSON pointers (RFC 6901).
  */
 export function readNamedClaims(claims: ReadonlyMap<string, unknown>, names: ClaimNames): NamedClaims {
@@ -61,7 +60,7 @@ export function toClaimValue(value: unknown): ClaimValue | undefined {
   return members.length === 0 ? INCOMPARABLE : Object.freeze(members)
 }
 
-/** Returns the first members, up to `MAX_LIST_TEXT` characters. */
+/** Returns the first members of a list, up to `MAX_LIST_TEXT` characters. */
 function firstOf(members: readonly Single[]): readonly Single[] {
   let room = MAX_LIST_TEXT
   return members.filter((member) => {
@@ -86,7 +85,7 @@ function findClaim(claims: ReadonlyMap<string, unknown>, name: string): unknown 
   return value
 }
 
-/** Reads own members only, because inherited members such as `toString` are not claims. */
+/** Reads only own members of an object, because inherited members such as `toString` are not claims. */
 function memberOf(value: unknown, step: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return /^(?:0|[1-9]\d*)$/.test(step) ? value[Number(step)] : undefined

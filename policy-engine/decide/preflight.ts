@@ -17,11 +17,16 @@ export type PreflightDecision = {
   readonly headers: readonly string[]
 }
 
-/** RFC 9110 sections 5.1 and 5.6.1. Excludes `*` alone, which would be a wildcard. */
+/**
+ * Matches a header name in the list of a preflight. RFC 9110 sections 5.1 and 5.6.1. Does not match `*` alone, which
+ * would be a wildcard.
+ */
 const HEADER_NAME = /^[ \t]*(?!\*[ \t]*$)([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64})[ \t]*$/
 const MAX_HEADER_NAMES = 64
 
-/** Returns the value of a header that browsers send once. Returns undefined if the header is absent or ambiguous. */
+/**
+ * Returns the value of a header that browsers send only once. Returns undefined if the header is absent or ambiguous.
+ */
 export function readBrowserHeader(request: HeaderSource, name: string): string | undefined {
   const value = request.header(name)
   return typeof value === 'string' ? value : undefined
@@ -52,9 +57,10 @@ const NOT_ALLOWED: PreflightDecision = Object.freeze({ origin: undefined, method
 const NO_LIMIT: readonly undefined[] = [undefined]
 
 /**
- * Decides on a preflight. A preflight does not contain header values, so any route of the method and path may allow the
- * preflight. For a method without a route, `cors` sets no limit. The list of methods in the response then shows the
- * mistake of the client.
+ * Decides on a preflight.
+ * A preflight does not contain header values, so any route of the method and path may allow the preflight. If no route
+ * has the method, `cors` does not restrict the preflight. The list of methods in the response then shows that the
+ * method is wrong.
  * @param routes routes of the path by method.
  * @param methods all methods of the path.
  */

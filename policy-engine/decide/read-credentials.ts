@@ -20,8 +20,8 @@ export const REPEATED_AUTHORIZATION = ambiguous('Send exactly one Authorization 
 
 const ANONYMOUS: Credentials = { kind: 'anonymous' }
 /**
- * Maximum length of an `Authorization` value in every configuration. The expressions below never scan a longer value.
- * Bytes.
+ * Maximum length of an `Authorization` value in every configuration. The regular expressions in this file never scan a
+ * longer value. Bytes.
  */
 const LONGEST = 'Bearer '.length + MAX_JWT_LENGTH
 const SCHEME = /^(?:bearer|dpop)(?: |$)/i
@@ -62,7 +62,7 @@ export function schemeOf(authorization: string | undefined): 'bearer' | 'dpop' {
   return authorization !== undefined && /^dpop(?: |$)/i.test(authorization) ? 'dpop' : 'bearer'
 }
 
-/** Detects the parameter of RFC 6750 section 2.3, percent-encoded names included. */
+/** Returns whether the query contains the parameter of RFC 6750 section 2.3. Also finds a percent-encoded name. */
 function hasAccessToken(query: string): boolean {
   if (!query.includes('access_token') && !query.includes('%')) return false
   return new URLSearchParams(query).has('access_token')

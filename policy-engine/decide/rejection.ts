@@ -9,7 +9,7 @@ export type TokenFault =
   | { readonly reason: 'wrong_issuer' }
   /** The signature algorithm of the JWT is not allowed for this issuer. RFC 8725 section 3.1. */
   | { readonly reason: 'wrong_algorithm' }
-  /** The JWT is not an access token, but for example an ID token or a logout token. RFC 9068 section 4. */
+  /** The JWT is another kind of token, for example an ID token or a logout token. RFC 9068 section 4. */
   | { readonly reason: 'wrong_type' }
   /** The issuer does not have this key for this algorithm. */
   | { readonly reason: 'unknown_key' }
@@ -50,7 +50,7 @@ export type Rejection =
   | { readonly rejected: 'method_not_allowed'; readonly allow: readonly string[] }
   /** Credentials in the wrong place, or more than one credential. RFC 6750 section 3.1 `invalid_request`. */
   | { readonly rejected: 'credentials_ambiguous'; readonly detail: string }
-  /** Missing credentials on a route that requires them. `challenge` advertises `needed`, `deny` does not. */
+  /** The route requires credentials, but the request has none. `challenge` advertises `needed`, `deny` does not. */
   | {
       readonly rejected: 'token_missing'
       readonly anonymous: 'challenge' | 'deny'
@@ -63,7 +63,7 @@ export type Rejection =
   | { readonly rejected: 'proof_nonce'; readonly nonce: string }
   /** The issuer did not respond, so the gateway cannot validate the token. */
   | { readonly rejected: 'token_unverifiable'; readonly retryAfterSeconds: number }
-  /** `needed`: all required scopes. `missing`: required scopes that the token lacks. Both are in policy order. */
+  /** `needed`: all required scopes. `missing`: the required scopes that the token lacks. Both are in policy order. */
   | {
       readonly rejected: 'scope_missing'
       readonly needed: readonly string[]
@@ -84,7 +84,7 @@ export type Rejection =
   | { readonly rejected: 'body_too_large'; readonly limitBytes: number }
   | { readonly rejected: 'body_timed_out' }
   | { readonly rejected: 'upstream_unreachable' }
-  /** The upstream broke the connection or sent a response that is not HTTP. */
+  /** The upstream closed the connection too early, or sent a response that is not HTTP. */
   | { readonly rejected: 'upstream_broken' }
   | { readonly rejected: 'upstream_timed_out' }
   /** The upstream failed too often recently, so the gateway temporarily sends no requests to it. */

@@ -9,13 +9,13 @@ export type ScopeNeed = { readonly scope: string; readonly grantedBy: readonly s
 export type ScopeCheck = {
   readonly all: readonly ScopeNeed[]
   readonly any: readonly ScopeNeed[]
-  /** Scope of `any` that the list of missing scopes contains. undefined if `any` is empty. */
+  /** Scope that represents `any` in the list of missing scopes. undefined if `any` is empty. */
   readonly advertised: string | undefined
   /** Scopes that challenges advertise. */
   readonly needed: readonly string[]
 }
 
-/** Compiles a rule. Returns undefined without a rule: the route does not require scopes. */
+/** Compiles a rule. Returns undefined without a rule, because the route then does not require scopes. */
 export function compileScopeCheck(
   rule: ScopeRule | undefined,
   implication: ScopeImplication,
@@ -57,7 +57,7 @@ const NONE: readonly string[] = []
 
 /**
  * Returns the scopes that a challenge advertises, in policy order and without duplicates.
- * These are all scopes of `all`, and `advertise` or else the first scope of `any`.
+ * Includes all scopes of `all`. Also includes the scope `advertise`; by default, the first scope of `any`.
  * Omits scopes that another advertised scope implies.
  */
 export function neededScopes(

@@ -38,8 +38,9 @@ export const EVERY_METHOD: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'P
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 
 /**
- * Selects the route of a canonical request. The gateway forwards only requests that match a route.
- * A preflight to a route of a policy gets a local reply, even if the route lists OPTIONS.
+ * Selects the route of a canonical request.
+ * The gateway forwards only requests that match a route. A preflight to a route of a policy gets a local reply, even if
+ * the methods of the route include OPTIONS.
  * @returns the route, a local reply to OPTIONS, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
  * `policy_unavailable` (503).
  */

@@ -1,7 +1,7 @@
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { TimeoutText, WindowText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
-/** Accepts keys that start with `x-` in every object. The gateway ignores them. */
+/** Accepts keys that start with `x-` in every object. The gateway ignores these keys. */
 export const open = { additionalProperties: false, patternProperties: { '^x-': {} } } as const
 
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {

@@ -5,7 +5,7 @@ import { open } from './common-schemas.ts'
 const Value = Type.Unsafe<string | number | boolean>({
   type: ['string', 'number', 'boolean'],
   maxLength: 1024,
-  // The parser rounds numbers beyond this range, so two different identifiers could become equal. Identifiers as text
+  // The parser rounds numbers beyond this range. Two different identifiers could then become equal. Identifiers as text
   // are exact.
   minimum: Number.MIN_SAFE_INTEGER,
   maximum: Number.MAX_SAFE_INTEGER,

@@ -4,8 +4,8 @@ import { open } from './common-schemas.ts'
 import { HeaderName } from './header-schemas.ts'
 
 /**
- * `*`, or an origin as browsers serialize it: lower case, without a default port, and with nothing after the port.
- * Source: HTML, origin.
+ * `*`, or an origin as browsers serialize it: in lower case, without a default port, and without a path or a slash at
+ * the end. Source: HTML, origin.
  */
 const ORIGIN =
   '^(?!http://[^/]*:80$|https://[^/]*:443$)(?:\\*|[a-z][a-z0-9+.-]*://(?:[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*|\\[[0-9a-f:.]+\\])(?::[1-9][0-9]{0,4})?)$'

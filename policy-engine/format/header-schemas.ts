@@ -2,7 +2,9 @@ import type { Static } from 'typebox'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { open } from './common-schemas.ts'
 
-/** Allows only letters, digits and `-`, because some servers fold other characters to `-`. */
+/**
+ * Allows only letters, digits and `-`. Some servers replace other characters by `-`, so two names could become equal.
+ */
 const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
 
 const isHeaderName = { 'x-keys': 'the name of a header: letters, digits and -' } as const

@@ -10,7 +10,8 @@ import { PolicyTestEntry } from './policy-test-file.ts'
 import { RouteEntry } from './route-entry.ts'
 
 /**
- * Schema of `policies/<team>.policy.yaml`. The source of the loader, of the types and of the JSON Schema for editors.
+ * Schema of `policies/<team>.policy.yaml`. The loader, the types and the JSON Schema for editors all derive from this
+ * schema.
  */
 export const PolicyFileSchema = Type.Object(
   {

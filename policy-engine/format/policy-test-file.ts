@@ -77,7 +77,7 @@ export const PolicyTestEntry = Type.Object(
 
 export type PolicyTestEntry = Static<typeof PolicyTestEntry>
 
-/** Schema of `<name>_test.yaml`. The source of the loader, of the types and of the JSON Schema for editors. */
+/** Schema of `<name>_test.yaml`. The loader, the types and the JSON Schema for editors all derive from this schema. */
 export const PolicyTestFileSchema = Type.Object(
   {
     apiVersion: Type.Enum(['scopegate/v1'], { description: 'The version of this format.' }),

@@ -1,4 +1,4 @@
-/** Counter of a limit: one for each client, for each subject or for each IP address, or one for the whole route. */
+/** Owner of a counter of a limit: one client, one subject, one IP address, or the whole route. */
 export type RateLimitBy = 'client' | 'subject' | 'ip' | 'route'
 
 /** Rate limit of a policy: `requests` per `perMs` milliseconds. */
@@ -11,7 +11,7 @@ export type RateLimitRule = {
 export type RateLimit = {
   readonly by: RateLimitBy
   readonly perMs: number
-  /** Time after which one more request is allowed. Milliseconds, possibly a fraction. */
+  /** Time after which the limit allows one more request. Milliseconds, possibly a fraction. */
   readonly intervalMs: number
   /**
    * Prefix of all counter keys. The prefix contains the route and the rule, so that a changed rule starts with new

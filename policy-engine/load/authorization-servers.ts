@@ -1,6 +1,7 @@
 /**
  * Returns the names of the upstreams that lead to the authorization server.
- * These are the upstream with the name `named`, and each upstream that shares an origin with it or with an endpoint.
+ * These are the upstream with the name `named`, and each upstream that shares an origin with this upstream or with an
+ * endpoint.
  * @param options.endpoints URLs of the authorization server, such as its introspection endpoint.
  */
 export function authorizationServersAmong(

@@ -12,7 +12,7 @@ export type PolicyFiles = {
 
 /**
  * Finds policy files and test files in a folder and in its direct subfolders.
- * Codes: P001 unreadable folder, P005 no policy, P006 (warning) YAML file with another suffix, P007 folder above the
+ * Codes: P001 unreadable folder; P005 no policy; P006 (warning) YAML file with another suffix; P007 folder above the
  * limits of a policy source.
  */
 export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {

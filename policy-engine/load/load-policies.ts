@@ -35,11 +35,14 @@ import { toPolicyRoutes } from './to-policy-routes.ts'
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Policies of a folder. An error among the diagnostics empties `routes` and `tests`: policies never apply in part. */
+/**
+ * Policies of a folder. If `diagnostics` contains an error, `routes` and `tests` are empty, because policies never
+ * apply in part.
+ */
 export type LoadedPolicies = {
   /** Frozen, in the order of the files and of the routes in each file. */
   readonly routes: readonly PolicyRoute[]
-  /** Tests in policy files, followed by tests of `*_test.yaml` files if `withTestFiles` is set. */
+  /** Tests in policy files. With `withTestFiles`, the tests of `*_test.yaml` files follow. */
   readonly tests: readonly PolicyTest[]
   /** SHA-256 of names and contents, in hexadecimal. Does not depend on the location of the folder. */
   readonly hash: string
@@ -59,7 +62,7 @@ export type LoadPoliciesOptions = {
   readonly authorizationServers?: ReadonlySet<string> | undefined
   /** Whether to read test files too. The server does not need them. */
   readonly withTestFiles?: boolean | undefined
-  /** Checks the routes of a file that has no other errors. Default: all routes are permitted. */
+  /** Checks the routes of a file that has no other errors. Default: no check, so all routes are permitted. */
   readonly permit?:
     | ((routes: readonly PolicyRoute[], document: YamlDocument) => readonly Diagnostic[])
     | undefined
@@ -67,13 +70,16 @@ export type LoadPoliciesOptions = {
 
 /**
  * Loads all `*.policy.yaml` files of a folder. Checks syntax, schema, references and conflicts in one run.
- * Checks references to scopes or upstreams only with a `catalogue` or `upstreams`. Reads small files synchronously.
+ * Checks references to scopes only with a `catalogue`, and references to upstreams only with `upstreams`. Reads small
+ * files synchronously.
  */
 export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
   return runSync(loadPoliciesSliced(options))
 }
 
-/** Sliced version of `loadPolicies()`: several steps for each file, followed by steps for the checks across files. */
+/**
+ * Sliced version of `loadPolicies()`. Each file needs several steps. Further steps follow for the checks across files.
+ */
 export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources, presets = NO_PRESETS } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
@@ -171,7 +177,7 @@ function* checkDocumentInSteps(
     yield
     for (const one of check()) found.push(one)
   }
-  // On a line with a syntax problem, other diagnostics are dropped, because the intended meaning of the line is
+  // On a line with a syntax problem, all other diagnostics are dropped, because the intended meaning of the line is
   // unknown.
   const reportedLines = new Set(document.diagnostics.map((one) => one.location.line))
   const rest = capPerCode(found)
@@ -207,8 +213,8 @@ function routeNames(document: YamlDocument): readonly Named[] {
 }
 
 /**
- * Detects a Kubernetes manifest in place of a policy. Otherwise each of its keys would cause a separate diagnostic.
- * Code: P102.
+ * Detects a Kubernetes manifest in place of a policy. Without this check, each key of the manifest would cause a
+ * separate diagnostic. Code: P102.
  */
 function findManifest(document: YamlDocument): Diagnostic | undefined {
   const { apiVersion, kind, metadata } = (document.value ?? {}) as Readonly<Record<string, unknown>>

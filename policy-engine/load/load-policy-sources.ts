@@ -46,19 +46,19 @@ export type LoadedSources = {
   readonly tests: readonly PolicyTest[]
   readonly states: readonly SourceState[]
   readonly unavailable: readonly UnavailablePrefix[]
-  /** Warnings of the active versions, and errors of the files on the disk. */
+  /** Warnings about the active versions, and errors in the files on the disk. */
   readonly diagnostics: readonly Diagnostic[]
 }
 
 type SourceOptions = Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'>
 
 /**
- * Loads the policies of several sources. Each source is checked on its own, so the result for one source does not depend
- * on the files of another one:
+ * Loads the policies of several sources. Each source is checked alone, so the result for one source does not depend on
+ * the files of another source:
  * - each path belongs to at most one source, so routes of two sources never match the same request
  * - the name of the source is a part of the names of its policies and routes
  *
- * A version that is not valid is replaced by the last valid version, which passes the same checks again.
+ * The last valid version replaces a version that is not valid. The last valid version passes the same checks again.
  * @param sources all sources. They determine the owner of each path.
  * @param files the files of the sources to load, with the same names.
  */

@@ -13,8 +13,8 @@ export type ScopeRule = {
 export type AnonymousRule = 'allow' | 'challenge' | 'deny'
 
 /**
- * Identity information for the upstream. `none`: only the plain identity headers. `assertion`: also a signed JWT.
- * `forward`: also the `Authorization` header of the caller.
+ * Identity information for the upstream. `none`: only the plain identity headers. `assertion`: these headers and a
+ * signed JWT. `forward`: these headers and the `Authorization` header of the caller.
  */
 type UpstreamAuth = 'none' | 'assertion' | 'forward'
 
@@ -32,11 +32,11 @@ export type PolicyRoute = {
   readonly policySource?: string
   /** Path prefixes of other policy sources that `path` also matches. The route does not serve these paths. */
   readonly excludedPrefixes?: readonly string[]
-  /** Methods as in the file. The route table derives HEAD from GET. */
+  /** Methods as in the file. For HEAD, the route table also uses routes with GET. */
   readonly methods: readonly string[]
   /** Path template with the mount: literal segments, `{param}`, and at most one `**` at the end. */
   readonly path: string
-  /** Required request headers, each exactly once and with exactly this value. Sorted by name. */
+  /** Required request headers. Each header must occur exactly once and with exactly this value. Sorted by name. */
   readonly matchHeaders: readonly HeaderValue[]
   /** undefined: the route does not require scopes. */
   readonly scopes: ScopeRule | undefined
@@ -48,12 +48,12 @@ export type PolicyRoute = {
   readonly upstream: string
   /** Template of the upstream path. undefined: the matched path. */
   readonly rewritePath: string | undefined
-  /** Prefix of `path` that the upstream does not receive. undefined without a mount or with a `rewrite`. */
+  /** Prefix of `path` that the gateway removes before it forwards. undefined without a mount or with a `rewrite`. */
   readonly mount: string | undefined
   /** undefined: no limit. */
   readonly rateLimit: RateLimitRule | undefined
   readonly timeoutMs: number | undefined
-  /** How long a response may stall on the upstream or client side. */
+  /** Maximum time without progress of a response, on the upstream or client side. */
   readonly idleTimeoutMs: number | undefined
   /** undefined: the gateway does not retry requests. */
   readonly retries: RetryRule | undefined
@@ -96,7 +96,7 @@ export type Condition = {
 /** Limits on the pages of other origins that may call a route from a browser. undefined: no limit. */
 export type CorsRule = {
   readonly origins?: readonly string[]
-  /** GET includes HEAD. */
+  /** Methods that the pages may use. GET includes HEAD. */
   readonly methods?: readonly string[]
   /** Names of request headers in lower case. */
   readonly headers?: readonly string[]

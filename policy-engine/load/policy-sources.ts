@@ -4,8 +4,9 @@ import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 
 /**
- * Sorted entries of a policy folder and of its direct subfolders, without hidden entries. If a folder is unreadable:
- * its error code, e.g. `ENOENT`. `folder` is the name of an unreadable subfolder.
+ * Sorted entries of a policy folder and of its direct subfolders, without hidden entries.
+ * If a folder is unreadable, this is its error code instead, e.g. `ENOENT`. `folder` is then the name of the unreadable
+ * subfolder.
  */
 export type FolderSource =
   | { readonly names: readonly string[] }
@@ -37,10 +38,13 @@ export type SourceFiles = {
   readonly lastValid: PolicyFolder | undefined
 }
 
-/** Limits of one policy source. They keep one source from using the memory and the time of all others. */
+/** Limits of one policy source, so that one source cannot use the memory and the time of all other sources. */
 export const SOURCE_LIMITS = { files: 1_000, folders: 100, characters: 4 * 1024 * 1024 } as const
 
-/** Reasons why the gateway does not read the folder of a source. They take the place of system error codes. */
+/**
+ * Reasons why the gateway does not read the folder of a source. The gateway uses these names in place of system error
+ * codes.
+ */
 export type SourceExcess = 'TOO_MANY_FILES' | 'TOO_MANY_FOLDERS' | 'TOO_MUCH_TEXT'
 
 export const POLICY_SUFFIX = '.policy.yaml'
@@ -97,7 +101,7 @@ export function nestedFolders(entries: readonly Dirent[]): readonly string[] {
 }
 
 /**
- * Ignores links to files and deleted entries. Returns all other errors, because an ignored error would hide policies.
+ * Ignores links to files and deleted entries. Returns every other error, because an ignored error would hide policies.
  */
 export function unreadableFolder(folder: string, code: string): FolderSource {
   return ['ENOTDIR', 'ENOENT', 'ELOOP'].includes(code) ? { names: [] } : { code, folder }

@@ -5,7 +5,8 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 export type RawRoute = { readonly route: Readonly<Record<string, unknown>>; readonly index: number }
 
 /**
- * Returns the entries of `routes` that are maps. Checks read valid parts of a route even if other parts are invalid.
+ * Returns the entries of `routes` that are maps. Checks read the valid parts of a route even if other parts are
+ * invalid.
  */
 export function rawRoutes(document: YamlDocument): readonly RawRoute[] {
   const routes = (document.value as { routes?: unknown } | null)?.routes

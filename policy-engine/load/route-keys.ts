@@ -12,7 +12,7 @@ export type RouteKey = {
   /** `<policy>/<route>`, with a placeholder for a missing name. */
   readonly name: string
   readonly methods: readonly string[]
-  /** Path for clients, with the mount. */
+  /** Path that clients request, including the mount. */
   readonly path: string
   readonly template: PathTemplate
   /** Sorted by name. */
@@ -21,8 +21,8 @@ export type RouteKey = {
 }
 
 /**
- * Reads the keys of all routes, including routes with other errors, so that the same run finds conflicts.
- * Codes: P108 malformed path, P302 path reserved by Scopegate.
+ * Reads the keys of all routes. Includes routes with other errors, so that the same run also finds conflicts.
+ * Codes: P108 malformed path; P302 path reserved by Scopegate.
  */
 export function readRouteKeys(document: YamlDocument): {
   claims: readonly RouteKey[]
@@ -43,7 +43,7 @@ export function readRouteKeys(document: YamlDocument): {
     const location = document.locationOf(at)
     const own = parsePathTemplate(written)
     const prefix = prefixOf(route, document)
-    // `checkMounts()` reports the invalid mount. Further diagnostics of the path would report the same mistake.
+    // `checkMounts()` reports the invalid mount. More diagnostics for the path would report the same mistake again.
     if (prefix === undefined && !('problem' in own)) continue
     const path = `${prefix ?? ''}${written}`
     const template = 'problem' in own ? own : parsePathTemplate(path)
@@ -61,7 +61,7 @@ export function readRouteKeys(document: YamlDocument): {
       ? match.methods.filter((one) => typeof one === 'string')
       : []
     const headers = readHeaders(match?.headers)
-    // If the headers are invalid, conflicts cannot be determined.
+    // Without valid headers, the check cannot determine conflicts.
     if (headers === undefined) continue
     claims.push({
       name: `${textOr(file?.name, '?')}/${textOr(name, `routes[${index}]`)}`,

@@ -15,7 +15,9 @@ export type PolicySource = {
 }
 
 export type SourcePermissions = {
-  /** Literal paths without a trailing slash; `/` is every path. A prefix permits its own path and all paths below. */
+  /**
+   * Literal paths without a trailing slash; `/` is every path. A prefix permits its own path and all paths below it.
+   */
   readonly pathPrefixes: readonly string[]
   /** Names of upstreams. */
   readonly upstreams: readonly string[]
@@ -47,7 +49,7 @@ function segmentsOf(prefix: string): readonly string[] {
   return prefix === '/' ? [] : prefix.slice(1).split('/')
 }
 
-/** Returns a function that finds out whether a canonical path is one of the prefixes or below one of them. */
+/** Returns a function that checks whether a canonical path is one of the prefixes or below one of them. */
 export function isBelowAny(prefixes: readonly string[]): (path: string) => boolean {
   return (path) =>
     prefixes.some(
@@ -57,7 +59,7 @@ export function isBelowAny(prefixes: readonly string[]): (path: string) => boole
     )
 }
 
-/** Returns the longer prefixes of other sources at or below a prefix of a source. */
+/** Returns the longer prefixes of other sources that are at or below a prefix of a source. */
 export function prefixesWithin(prefix: string, source: string, owners: PrefixOwners): readonly string[] {
   const isWithin = isBelowAny([prefix])
   return owners
@@ -69,8 +71,8 @@ type Violation = { readonly message: string; readonly hint: string }
 
 /**
  * Finds the part of a template that lies outside of the paths of a source.
- * @returns the violation, or the longer prefixes of other sources that the template also matches. The route must not
- * serve the paths of these prefixes.
+ * @returns the violation. Without a violation, returns the longer prefixes of other sources that the template also
+ * matches. The route must not serve the paths of these prefixes.
  */
 export function checkPath(
   path: string,
@@ -121,8 +123,8 @@ export function permitsScope({ scopes }: SourcePermissions, name: string): boole
 }
 
 /**
- * Checks the routes of one file with defaults, presets and mounts applied.
- * Codes: P401 path, P402 upstream, P403 scope, P404 access without a token, P405 path of a shared upstream.
+ * Checks the routes of one file, after defaults, presets and mounts are applied.
+ * Codes: P401 path; P402 upstream; P403 scope; P404 access without a token; P405 path of a shared upstream.
  * @param shared upstreams that several sources may use.
  */
 export function checkPermissions(

@@ -45,20 +45,22 @@ export function toPolicyRoutes(
       path: `${prefix}${route.match.path}`,
       matchHeaders: toHeaderValues(route.match.headers),
       scopes: toScopeRule(route),
-      // docs/interface.md section 5.5 requires this default: requests without a token pass without identity.
+      // docs/interface.md section 5.5 requires this default: the gateway forwards requests without a token, without
+      // identity.
       anonymous: settings.anonymous ?? 'allow',
       when: toConditions(route.when, { index, document }),
       enforce: settings.enforce ?? 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(settings.rateLimit),
-      // With a mount, the upstream receives the path of the policy without the prefix.
+      // With a mount, the upstream receives the path in the policy file, without the prefix.
       rewritePath: route.rewrite?.path ?? (prefix === '' ? undefined : route.match.path),
       mount: prefix === '' || route.rewrite !== undefined ? undefined : prefix,
       timeoutMs: timeout === undefined ? undefined : parseDurationMs(timeout),
       idleTimeoutMs: idleTimeout === undefined ? undefined : parseDurationMs(idleTimeout),
       retries: toRetryRule(settings.retries),
       bodyLimitBytes: bodyLimit === undefined ? undefined : parseByteSize(bodyLimit),
-      // The WebSocket handshake is a GET. So `websocket` in `defaults` or in a preset affects only routes with GET.
+      // The WebSocket handshake is a GET. `websocket` in `defaults` or in a preset therefore affects only routes with
+      // GET.
       websocket: settings.websocket === true && route.match.methods.includes('GET'),
       upstreamAuth: settings.upstreamAuth ?? 'none',
       headers: toHeaderRules(settings.headers),
@@ -127,7 +129,7 @@ function toOperand(written: string | number | boolean): Operand {
   return Object.freeze(operand)
 }
 
-/** Converts the validated `cors` of a policy to a frozen rule. Returns undefined if it has no limit. */
+/** Converts the validated `cors` of a policy to a frozen rule. Returns undefined if `cors` sets no limit. */
 function toCorsRule(entry: CorsEntry | undefined): CorsRule | undefined {
   const origins = entry?.origins?.includes('*') === true ? undefined : entry?.origins
   const { methods, headers } = entry ?? {}
@@ -145,7 +147,7 @@ function toHeaderRules(headers: HeaderRulesEntry | undefined): HeaderRules | und
   return Object.freeze({ request: toChanges(headers.request), response: toChanges(headers.response) })
 }
 
-/** Returns the values sorted by name, with names in lower case, so that equal requirements have equal results. */
+/** Returns the values sorted by name, with names in lower case. Equal requirements therefore have equal results. */
 function toHeaderValues(values: Readonly<Record<string, string>> | undefined): readonly HeaderValue[] {
   const pairs = Object.entries(values ?? {}).map(([name, value]) =>
     Object.freeze({ name: name.toLowerCase(), value }),

@@ -10,8 +10,8 @@ export type AuthorizationServerPath = {
   readonly upstreamPath?: string
 }
 
-// OPTIONS: browser applications send CORS preflights. The authorization server responds to them, and does not allow
-// CORS on sign-in pages.
+// Methods for browsers. OPTIONS is for the CORS preflights of browser applications. The authorization server responds
+// to them, and does not allow CORS on sign-in pages.
 const BROWSER = ['GET', 'POST', 'OPTIONS']
 const FORM = ['POST', 'OPTIONS']
 const DOCUMENT = ['GET', 'OPTIONS']
@@ -31,7 +31,7 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
   { name: 'metadata', methods: DOCUMENT, path: ENDPOINTS.authorizationServerMetadata },
   { name: 'openid-configuration', methods: DOCUMENT, path: ENDPOINTS.openidConfiguration },
   { name: 'authorize', methods: BROWSER, path: ENDPOINTS.authorization },
-  // Pages, and the paths that a browser is redirected through between them.
+  // Pages, and the paths of redirects between the pages.
   { name: 'authorize-resume', methods: BROWSER, path: `${ENDPOINTS.authorization}/{request}` },
   { name: 'interaction', methods: BROWSER, path: `${ENDPOINTS.interaction}/**` },
   { name: 'logout', methods: BROWSER, path: `${ENDPOINTS.endSession}/**` },
@@ -39,7 +39,7 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
 
 /**
  * Returns metadata paths for clients that use the URL of a resource as the issuer URL.
- * All resources that accept tokens of the issuer share one document. Other resources have no such path.
+ * All resources that accept tokens of the issuer share one document. Other resources get no metadata path.
  * @param issuer the bundled authorization server.
  */
 export function metadataAliases(

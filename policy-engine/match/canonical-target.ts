@@ -2,24 +2,26 @@ import type { Rejection } from '../decide/rejection.ts'
 
 /** Request target in its canonical form, which the gateway matches, logs and forwards. */
 export type CanonicalTarget = {
-  /** Starts with a slash; `*` for `OPTIONS *`. */
+  /** The path starts with a slash. Exception: `*` for `OPTIONS *`. */
   readonly path: string
-  /** Unchanged, with the question mark; empty without a query. */
+  /** The query is unchanged and includes the question mark. Empty without a query. */
   readonly query: string
 }
 
 export type TargetRules = {
   readonly method: string
-  /** Scheme and authority of the base URL in lower case. A target in absolute form must start with it. */
+  /** Scheme and authority of the base URL in lower case. A target in absolute form must start with this origin. */
   readonly origin: string
   readonly limitBytes: number
 }
 
-// One slash before each segment. Excludes dot segments (`.`, `..`), also with path parameters (`..;x`): an upstream may
-// resolve them. Linear time: every repetition consumes its own slash.
+// Matches a path with one slash before each segment.
+// Does not match dot segments (`.`, `..`), also with path parameters (`..;x`), because an upstream may resolve them.
+// Linear time: every repetition consumes its own slash.
 const PLAIN_PATH = /^(?:\/(?!\/|\.\.?(?:[/;]|$))[\w\-.~!$&'()*+,;=:@]*)+$/
 const ENCODED_PATH = /^(?:\/(?!\/|\.\.?(?:[/;]|%3B|$))(?:[\w\-.~!$&'()*+,;=:@]|%[0-9A-F]{2})*)+$/
-// Characters of RFC 3986 section 3.4, and characters that browsers leave raw. Excludes control bytes, spaces and `#`.
+// Matches the characters of RFC 3986 section 3.4, and characters that browsers do not encode. Does not match control
+// bytes, spaces and `#`.
 const QUERY = /^[\x21\x22\x24-\x7e]*$/
 const ENCODED_BYTE = /%(..?)?/g
 const HEX_PAIR = /^[0-9A-Fa-f]{2}$/
@@ -48,7 +50,7 @@ export function canonicalTarget(target: string, rules: TargetRules): CanonicalTa
   )
 }
 
-/** Handles absolute, authority and asterisk form. RFC 9112 sections 3.2.2 to 3.2.4. */
+/** Handles targets in absolute form, authority form and asterisk form. RFC 9112 sections 3.2.2 to 3.2.4. */
 function otherForm(target: string, rules: TargetRules): CanonicalTarget | Rejection {
   if (target === '*' && rules.method === 'OPTIONS') return { path: '*', query: '' }
   const origin = target.slice(0, rules.origin.length)
@@ -58,7 +60,10 @@ function otherForm(target: string, rules: TargetRules): CanonicalTarget | Reject
   return canonicalTarget(rest, rules)
 }
 
-/** @returns undefined for broken encoding, for an encoded slash, backslash or control byte, and for invalid UTF-8. */
+/**
+ * @returns undefined for invalid percent-encoding, for an encoded slash, backslash or control byte, and for invalid
+ * UTF-8.
+ */
 function normalizeEncoding(path: string): string | undefined {
   let broken = false
   const normal = path.replace(ENCODED_BYTE, (encoded, hex: string | undefined) => {

@@ -23,8 +23,8 @@ export type CleanHeaders = {
   /** Bytes; 0 when the length is not announced. */
   readonly contentLength: number
   /**
-   * The client offers to switch to another protocol. The gateway ignores the offer, but the next bytes may use that
-   * protocol.
+   * Whether the client offers to switch to another protocol. The gateway ignores the offer, but the next bytes may use
+   * that protocol.
    */
   readonly offersUpgrade: boolean
 } & HeaderSource
@@ -121,7 +121,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
 }
 
 /**
- * Searches only the headers that the gateway forwards. One function for all requests avoids a closure for each request.
+ * Searches only the headers that the gateway forwards. All requests share this function, so a request needs no closure.
  */
 function headerAmong(this: CleanHeaders, name: string): ReturnType<HeaderSource['header']> {
   return findHeader(this.endToEnd, name)

@@ -12,7 +12,7 @@ export type HeaderSource = {
 /**
  * Finds a header among the headers for an upstream.
  * Servers that fold names (CGI, WSGI) read `school_id` and `School-Id` as one header. A second spelling could therefore
- * give the header a second value. So any spelling other than `name` makes the header ambiguous.
+ * give the header a second value. For this reason, any spelling other than `name` makes the header ambiguous.
  * @param headers name, value, name, value.
  * @param name in lower case, with letters, digits and `-` only.
  */

@@ -47,9 +47,9 @@ export function entriesOf<T>({ layers, base }: HeaderChoice<T>): readonly T[] {
 }
 
 /**
- * Chooses the route whose required headers the request contains. If several routes match, the route with the most
- * required headers wins. If any of the routes requires an ambiguous header, no route matches, because an upstream could
- * read another value.
+ * Chooses the route whose required headers the request contains.
+ * If several routes match, the route with the most required headers wins. If any of the routes requires an ambiguous
+ * header, no route matches, because an upstream could read another value of the header.
  * @returns undefined if no route matches.
  */
 export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSource): T | undefined {
@@ -74,9 +74,9 @@ function joinValues(values: readonly string[]): string {
 
 const MCP_PREFIX = 'mcp-'
 const MCP_VERSION = 'mcp-protocol-version'
-/** MCP revisions are dates. */
+/** Matches an MCP revision, which is a date. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
-/** Characters that some servers strip: surrounding spaces, a byte order mark, control characters. */
+/** Matches characters that some servers strip: surrounding spaces, a byte order mark, control characters. */
 const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 

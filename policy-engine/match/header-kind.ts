@@ -8,7 +8,7 @@ const REQUEST_ID = 'x-request-id'
  * Handling of a request header by its name.
  * - `hop`: dropped, because the header belongs to one connection (RFC 9110 section 7.6.1)
  * - `managed`: dropped, because only the gateway may send the header to an upstream
- * - the others: read by the gateway
+ * - all other kinds: the gateway reads the header
  */
 type HeaderKind =
   | 'hop'
@@ -57,7 +57,10 @@ const MANAGED_PREFIXES: ReadonlyMap<number, readonly string[]> = Map.groupBy(
   prefixGroup,
 )
 
-/** Groups prefixes by first character, or by third character after `x-`, so that a lookup compares few prefixes. */
+/**
+ * Groups prefixes by their first character. Prefixes with `x-` are grouped by the third character, so that a lookup
+ * compares few prefixes.
+ */
 function prefixGroup(name: string): number {
   const first = name.charCodeAt(0)
   return first === LETTER_X ? 256 + name.charCodeAt(2) : first

@@ -1,4 +1,7 @@
-/** Headers of one product or convention. In lower case, with `-` for each character that servers fold to it. */
+/**
+ * Headers of one product or convention. Names are in lower case, with `-` in place of each character that servers
+ * replace by `-`.
+ */
 type ManagedHeaders = {
   readonly usedBy: string
   readonly names?: readonly string[]

@@ -9,13 +9,15 @@ export type PathSegment = { readonly literal: string } | { readonly parameter: s
 
 export type TemplateProblem = { readonly problem: string; readonly hint?: string | undefined }
 
-// RFC 3986 section 3.3: pchar without `*`, `{` and `}`, because these characters have a meaning in templates.
+// Matches RFC 3986 section 3.3 pchar without `*`, `{` and `}`, because these characters have a special meaning in
+// templates.
 const LITERAL = /^(?:[A-Za-z0-9\-._~!$&'()+,;=:@]|%[0-9A-F]{2})*$/
 const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]{0,63})\}$/
 
 /**
  * Parses a path template: literal segments, `{parameter}` segments and at most one `**` at the end.
- * Literals must be in canonical form. Other literals would never match, because requests are canonicalized first.
+ * Literals must be in canonical form. A literal in another form would never match, because requests are canonicalized
+ * first.
  */
 export function parsePathTemplate(path: string): PathTemplate | TemplateProblem {
   if (!path.startsWith('/'))
@@ -42,7 +44,7 @@ export function parsePathTemplate(path: string): PathTemplate | TemplateProblem 
 
 /**
  * Parses the path template of a loaded route.
- * @throws {Error} on a malformed template. `loadPolicies()` reports it earlier, with its location.
+ * @throws {Error} on a malformed template. `loadPolicies()` reports the template earlier, with its location.
  */
 export function readPathTemplate(path: string): PathTemplate {
   const template = parsePathTemplate(path)
@@ -122,8 +124,8 @@ export function shapeOf(template: PathTemplate): string {
 }
 
 /**
- * Returns whether a canonical path matches a template, independent of other routes.
- * For offline use only: the server matches requests with the route table.
+ * Returns whether a canonical path matches a template, independent of other routes. Use it offline only: the server
+ * matches requests with the route table.
  */
 export function matchesTemplate(path: string, template: string): boolean {
   const parsed = parsePathTemplate(template)

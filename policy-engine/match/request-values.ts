@@ -4,7 +4,7 @@ import { AMBIGUOUS, type HeaderSource } from './find-header.ts'
 export type RequestValues = HeaderSource & {
   /** Values of the path parameters of the route, as in the canonical path. */
   readonly params: Readonly<Record<string, string>>
-  /** With the question mark; empty without a query. */
+  /** Query with the question mark; empty without a query. */
   readonly query: string
 }
 

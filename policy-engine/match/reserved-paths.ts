@@ -1,7 +1,10 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { type PathTemplate, parsePathTemplate } from './path-template.ts'
 
-/** Trees of the gateway and its authorization server. `/internal` is reserved so that clients cannot reach it. */
+/**
+ * Path trees of the gateway and its authorization server. Clients must not reach `/internal`, so this tree is reserved
+ * too.
+ */
 const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS), '/.well-known/scopegate']
 
 /** Number of segments of the deepest tree (`/api/oauth`, `/.well-known/…`). */
@@ -10,8 +13,8 @@ const DEPTH = 2
 const DOCUMENTS = ['/', '/openapi.json', '/auth.md', '/.well-known/api-catalog']
 
 /**
- * Finds the reserved path that a template of a policy would take over: the same path, or a path below a reserved tree.
- * A wider template such as `/**` takes over nothing, because the more specific route wins.
+ * Finds the reserved path that a template of a policy would replace: the same path, or a path below a reserved tree.
+ * A wider template such as `/**` replaces no reserved path, because the more specific route wins.
  * @returns the reserved path, e.g. `/oauth/**`, or undefined.
  */
 export function findReservedPath(template: PathTemplate): string | undefined {
@@ -23,12 +26,16 @@ export function findReservedPath(template: PathTemplate): string | undefined {
   const prefix = `/${literals.join('/')}`
   const tree = TREES.find((one) => prefix === one || prefix.startsWith(`${one}/`))
   if (tree !== undefined) return `${tree}/**`
-  // `/**` is a wide template. `/auth.md/**` starts with the document itself.
+  // The template `/**` is wider than `/`, so it does not replace `/`. The template `/auth.md/**` also matches
+  // `/auth.md`.
   const isLiteral = literals.length === template.segments.length && literals.length > 0
   return isLiteral ? DOCUMENTS.find((one) => prefix === one) : undefined
 }
 
-/** Returns whether a canonical path is reserved by Scopegate. A route for all paths does not serve it. */
+/**
+ * Returns whether a canonical path is reserved by Scopegate. A policy route for all paths does not serve a reserved
+ * path.
+ */
 export function isReservedPath(path: string): boolean {
   const segments = path
     .slice(1)

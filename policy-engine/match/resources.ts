@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataPath } from '../../oauth/metadata.ts'
 import { type PathTemplate, readPathTemplate } from './path-template.ts'
 
-/** Configuration of a resource. A missing field has the value of the whole API. */
+/** Configuration of a resource. A field that is absent has the value of the whole API. */
 export type ResourceSettings = {
   /** `/` is the base URL. */
   readonly path: string
@@ -19,9 +19,12 @@ export type ResourceSettings = {
 export type Resources = {
   /** The resource of the base URL. Contains all paths that lie in no other resource. */
   readonly root: Resource
-  /** The root first, then in the order of the configuration. */
+  /** The root is first. The other resources follow in the order of the configuration. */
   readonly all: readonly Resource[]
-  /** Returns the resource with the longest path that equals or contains a canonical path, by whole segments. */
+  /**
+   * Returns the resource of a canonical path. This is the resource with the longest path that equals the path or
+   * contains it by whole segments.
+   */
   of(path: string): Resource
   /** Returns all resources that paths of the template can lie in, the longest path first. Never empty. */
   ofTemplate(template: string): readonly Resource[]
@@ -94,7 +97,7 @@ export function fits(
   let sure = true
   for (const [at, literal] of path.entries()) {
     const own = segments[at]
-    // The template is shorter than the path, and `**` can match the remaining segments.
+    // The template is shorter than the path of the resource, but `**` can match the remaining segments.
     if (own === undefined) return below ? 'sometimes' : 'never'
     if ('parameter' in own) sure = false
     else if (own.literal !== literal) return 'never'
@@ -103,8 +106,8 @@ export function fits(
 }
 
 /**
- * Protected resource: the whole API, or a part of it with its own identifier.
- * Metadata, challenges and token checks all use this object.
+ * Protected resource: the whole API, or a part of the API with a separate identifier. Metadata, challenges and token
+ * checks all use this object.
  */
 export type Resource = {
   /** RFC 8707 section 2: base URL and path, without a trailing slash. */
@@ -113,7 +116,7 @@ export type Resource = {
   readonly path: string
   readonly name: string
   /**
-   * Issuers whose tokens are valid here, in the order in which the gateway queries them.
+   * Issuers whose tokens the resource accepts, in the order in which the gateway queries them.
    * Frozen, because the array object is the key of a set of issuers.
    */
   readonly issuers: readonly string[]

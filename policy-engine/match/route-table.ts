@@ -11,7 +11,7 @@ import {
 } from './header-choice.ts'
 import { type PathTemplate, readPathTemplate, shapeOf } from './path-template.ts'
 
-/** Result of matching a request. `params` has no prototype. Its key `**` holds the text that `**` matched. */
+/** Result of matching a request. `params` has no prototype. Its key `**` contains the text that `**` matched. */
 export type Match<T> =
   | { readonly kind: 'route'; readonly route: T; readonly params: Readonly<Record<string, string>> }
   | { readonly kind: 'method_not_allowed'; readonly allow: readonly string[] }
@@ -33,7 +33,10 @@ export type Routable = {
   readonly methods: readonly string[]
   readonly path: string
   readonly matchHeaders?: readonly HeaderValue[]
-  /** Returns whether the route does not serve a path, although its template matches. Default: it serves all paths. */
+  /**
+   * Returns whether the route does not serve a path that its template matches. Default: the route serves all these
+   * paths.
+   */
   readonly excludes?: ((path: string) => boolean) | undefined
 }
 
@@ -50,22 +53,18 @@ const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
 /** Number of routes in one step. A step takes some hundred microseconds. */
 const STEP_ROUTES = 32
-const MAX_PARAMETER_LENGTH = 1_048_576 // request targets have a much lower limit
+const MAX_PARAMETER_LENGTH = 1_048_576 // safe upper bound, because request targets have a much lower limit
 
 /**
  * Builds the table that matches requests to routes. The order of `routes` does not affect the result.
- *
- * A route matches if its path and its methods match. Among these routes, the most specific path wins.
- * Paths are compared segment by segment from the left: literal before `{parameter}` before `**`.
- * So `GET /a/{x}` does not hide `POST /a/**`.
- *
- * Several routes can have this path. Of these, the route wins whose required headers the request contains.
- * If the headers match several routes, the route with the most headers wins.
- * If the headers do not match any route, the result is `not_found`, even if a wider path would match.
- *
- * If only routes with other methods match a path, the result is `method_not_allowed`.
- * A route does not match the paths that it excludes.
- * HEAD matches GET routes unless a route of the same shape lists HEAD.
+ * A route matches if its path and its methods match. Among these routes, the most specific path wins. Paths are
+ * compared segment by segment from the left: literal before `{parameter}` before `**`. For example, `GET /a/{x}` does
+ * not hide `POST /a/**`.
+ * Several routes can have the most specific path. Among these, the route wins whose required headers the request
+ * contains. If the headers match several routes, the route with the most headers wins. If the headers do not match any
+ * route, the result is `not_found`, even if a wider path would match.
+ * If only routes with other methods match a path, the result is `method_not_allowed`. A route does not match the paths
+ * that it excludes. HEAD matches GET routes unless a route of the same shape lists HEAD.
  * @throws {Error} on a malformed template, an unknown method, or two routes with the same shape, method and headers.
  * `loadPolicies()` reports these problems earlier, with their locations.
  */
@@ -88,7 +87,7 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
     const pathEntry = toPathEntry(candidates)
     methods.add(method)
     router.on(method as HTTPMethod, routerPath(template), () => undefined, pathEntry)
-    // `**` also matches the path itself, unless another route has exactly this path.
+    // `**` also matches the path before it, unless another route has exactly this path.
     const base = { ...template, below: false }
     if (template.below && base.segments.length > 0 && !groups.has(groupKey(method, base))) {
       router.on(method as HTTPMethod, routerPath(base), () => undefined, pathEntry)
@@ -98,7 +97,7 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
   const isHeadGet = methods.has('GET') && !methods.has('HEAD')
   if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
-  /** Returns null if the most specific route excludes the path. `key` is the protected path. */
+  /** Returns null if the most specific route excludes the path. `key` is the path in the encoding of `protect()`. */
   const find = (method: string, path: string, key: string) => {
     const found = router.find((isHeadGet && method === 'HEAD' ? 'GET' : method) as HTTPMethod, key)
     return found !== null && (found.store as PathEntry<T>).excludes?.(path) === true ? null : found
@@ -183,9 +182,9 @@ function entriesAt<T>({ only, choice }: PathEntry<T>): readonly Entry<T>[] {
 }
 
 /**
- * Converts a template to the notation of the router. A parameter matches one segment that is not empty.
- * The explicit pattern of a parameter lets the router continue with a `**` route if the segment is empty. Doubles a
- * literal `:`.
+ * Converts a template to the notation of the router.
+ * A parameter matches one segment that is not empty. The explicit pattern of a parameter lets the router continue with
+ * a `**` route if the segment is empty. A literal `:` is doubled.
  */
 function routerPath(template: PathTemplate): string {
   let parameters = 0
