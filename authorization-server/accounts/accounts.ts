@@ -139,7 +139,8 @@ function toAccount({ id, username, name, email }: StoredAccount): Account {
 }
 
 const MAX_LENGTH = 64
-// Letters, digits and marks of any script, and the punctuation of names and email addresses.
+// Matches a normalized username: letters, digits and marks of any script, and the punctuation of names and email
+// addresses.
 const USERNAME = /^[\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}._@+-]*$/u
 
 /**

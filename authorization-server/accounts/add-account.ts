@@ -5,7 +5,7 @@ import { type Account, type AddAccountRejection, createAccounts, type NewAccount
  * Adds one account to the configured store, then closes the store. Servers can use the store at the same time.
  * @returns the account, or a rejection that says what to do.
  * @throws {BootError} when the store cannot be opened.
- * @throws {StoreError} when the open store fails.
+ * @throws {StoreError} when an operation on the open store fails.
  */
 export async function addAccount(options: {
   readonly config: StoreConfig

@@ -33,8 +33,8 @@ export type ConsentPageOptions = {
 
 /**
  * Renders the consent form: the client, the account, the redirect target and all scopes.
- * The page has no script. The checkboxes for a group and for all scopes are therefore buttons. After such a button, the
- * server changes the ticks and renders the page again.
+ * The page has no script. The checkboxes for a group and for all scopes are therefore buttons. After a click on such a
+ * button, the server changes the ticks and renders the page again.
  */
 export function consentPage(options: ConsentPageOptions): {
   readonly title: string
@@ -126,7 +126,7 @@ function choice(scope: ScopeChoice, isTicked: boolean): Html {
 type RedirectTarget = {
   /** Text for the person to compare: host and port, or the scheme of a private-use URI. */
   readonly shown: string
-  /** True for an app on the device of the person, which cannot prove its identity. RFC 8252 section 8.6. */
+  /** True for an app on the device of the person. Such an app cannot prove its identity. RFC 8252 section 8.6. */
   readonly onThisDevice: boolean
   /**
    * CSP source of the target. Chromium applies `form-action` to redirects too, so the policy must list this source

@@ -151,8 +151,8 @@ export function createEngine(options: EngineOptions): Engine {
     nowSeconds: options.nowSeconds,
   })
   // Replaces the check of the engine, which is not atomic: the engine reads first and writes later.
-  // The engine also drops ids too early. If the clock of a client is ahead, its proof is valid for longer than the id
-  // is stored.
+  // The engine also deletes ids too early. If the clock of a client is ahead, its proof is valid for longer than the
+  // engine stores the id.
   provider.ReplayDetection.unique = (clientId, id, windowEndSeconds) =>
     markProofUsed(clientId, id, windowEndSeconds + PROOF_WINDOW_SECONDS)
   const codes = provider.AuthorizationCode as unknown as CodeModel

@@ -14,7 +14,10 @@ export type SigningKey = JsonWebKey & {
   readonly notBefore?: number
 }
 
-/** Private JWK Set. The first key of a type signs. A key with `notBefore` replaces the first key at its time. */
+/**
+ * Private JWK Set. The first key of a type signs. A key with `notBefore` replaces the first key at the time in
+ * `notBefore`.
+ */
 export type SigningKeys = { readonly keys: readonly SigningKey[] }
 
 const generate = promisify(generateKeyPair)
@@ -64,8 +67,8 @@ export async function makeSigningKeys(): Promise<SigningKeys> {
 /**
  * Parses a private JWK Set.
  * @param algorithm signature algorithm of JWT access tokens. Default: ES256.
- * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set. Also when an ES256 key, an RS256 key, or the key
- * for `algorithm` is missing.
+ * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set. The set must contain an ES256 key, an RS256 key,
+ * and a key for `algorithm`.
  */
 export function parseSigningKeys(
   text: string,

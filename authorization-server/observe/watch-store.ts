@@ -4,7 +4,7 @@ import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts
 import type { Metrics } from './metrics.ts'
 
 type WatchedStore = {
-  /** The store with a watch on failures: counts each failed operation, and starts a write probe after it. */
+  /** The watched store. Each failed operation is counted and starts a write probe. */
   readonly store: Store
   /**
    * Readiness checks. Each check has `ok: true` even after a failure, because metadata and keys work without the store.

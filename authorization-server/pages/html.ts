@@ -18,8 +18,8 @@ const IS_HTML = Symbol()
 type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
 /**
- * Template tag for markup. It escapes every value for element text and for quoted attributes.
- * Do not use values in unquoted attributes, scripts or styles.
+ * Template tag for markup. The tag escapes every value for element text and for quoted attributes. Do not use values in
+ * unquoted attributes, scripts or styles.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   const markup = strings.map((string, i) => string + render(parts[i])).join('')

@@ -44,7 +44,8 @@ export function redirectAfterForm(reply: FastifyReply, address: string): Fastify
 
 /**
  * Returns the headers of every page.
- * The page loads only the embedded stylesheet. It cannot be framed or cached, and its URL is not sent as a referrer.
+ * The page loads only the embedded stylesheet. Browsers do not frame or cache the page, and do not send its URL as a
+ * referrer.
  * @param formTargets allowed targets of forms and their redirects. Undefined: any target; see the consent page.
  */
 export function pageHeaders(formTargets: readonly string[] | undefined): Readonly<Record<string, string>> {

@@ -16,8 +16,9 @@ export type ArtifactRecord = {
 
 /**
  * Converts an artifact for storage. Removes values that give access.
- * `jti` is the token, code or cookie itself. In the record, `jti: null` shows that the payload had a `jti`. The session
- * of an interaction contains a cookie value, which the server never reads again.
+ * `jti` is the token, code or cookie itself. In the record, `jti: null` shows that the payload had a `jti`. The payload
+ * of an interaction contains the id of the browser session. The record omits this id, because the server never reads it
+ * again.
  */
 export function toArtifactRecord(options: {
   readonly model: string

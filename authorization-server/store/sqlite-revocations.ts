@@ -66,7 +66,7 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       if (follower.at === last) continue
       const sent = last - follower.at > MAX_BATCH ? [] : read(follower.at, MAX_BATCH)
       if (sent.length > 0) follower.listener.revoked(sent)
-      // If an older file replaced this file, `last` is smaller than `follower.at`. This is also a gap.
+      // If an older file replaced this file, `last` is smaller than `follower.at`. The listener then has a gap too.
       if (sent.length !== last - follower.at) follower.listener.gap()
       follower.at = last
     }

@@ -92,7 +92,7 @@ export type AccountStore = {
   remove(id: string): Promise<void>
 }
 
-/** An entry of the revocation log. Ids increase. They are opaque outside the store. */
+/** An entry of the revocation log. Ids increase. Outside the store, an id is opaque. */
 export type LoggedRevocation = { readonly id: string; readonly revocation: Revocation }
 
 /** Callbacks of a follower of the revocation log. */
