@@ -5,7 +5,7 @@ export type TokenRejection = {
   readonly status: 400 | 401 | 403
   readonly error: NonNullable<Challenge['error']>
   readonly description: string
-  /** Value of `WWW-Authenticate`. It contains the same information as the other fields. */
+  /** Value of `WWW-Authenticate`. The challenge contains the same information as the other fields. */
   readonly challenge: string
   /** Scopes that the operation requires, space-separated. Absent if the caller of `rejectToken()` gave no scopes. */
   readonly scope?: string

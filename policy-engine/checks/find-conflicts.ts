@@ -4,11 +4,11 @@ import type { RouteKey } from '../load/route-keys.ts'
 import { shapeOf } from '../match/path-template.ts'
 
 /**
- * Finds routes that match the same requests, in one file or in two files. Such routes have a common method, paths of
- * the same shape, and required headers that one request can satisfy.
- * The order of `claims` does not affect the result.
- * Codes: P301 two routes with the same method, path and headers, P305 (warning) paths that differ only in case,
- * P310 a request can satisfy the headers of two routes.
+ * Finds routes that match the same requests, in one file or in two files.
+ * Two such routes have a common method, paths of the same shape, and required headers that one request can satisfy. The
+ * order of `claims` does not affect the result.
+ * Codes: P301 two routes with the same method, path and headers; P305 (warning) paths that differ only in case; P310 a
+ * request can satisfy the headers of two routes.
  */
 export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
@@ -105,8 +105,8 @@ type HeaderConflict<T> = { readonly kind: 'same' | 'crossing'; readonly other: T
 
 /**
  * Required headers of the routes of one method and path.
- * Two routes do not conflict if they require different values of one header.
- * They also do not conflict if one route requires all headers of the other route and more.
+ * Two routes do not conflict if they require different values of one header. Two routes also do not conflict if one
+ * route requires all headers of the other route and more.
  */
 class HeaderSets<T extends Claimant> {
   readonly #layers = new Map<string, { readonly names: ReadonlySet<string>; readonly claims: T[] }>()

@@ -179,7 +179,7 @@ const TEMPLATE = /\$\{|\{\{|\{[A-Za-z_][\w.-]*\}|^\$[A-Za-z_][\w.]*$/
 const EXPRESSION = /^\/[^/]+\/$|^\^.|\[\^?\w-\w|\([^()|]*\|[^()]*\)|\.\+|\\[dDwWsS][+*{]|\\\.|^\.\*/
 const DELIMITED = /^\/(.+)\/[gimsuy]{0,6}$/
 const SIGNS = /[\\^|()[\]+*?]/
-/** Other checks report longer texts. Characters. */
+/** Maximum length of a checked text. Other checks report longer texts. Characters. */
 const MAX_LENGTH = 1024
 
 /**

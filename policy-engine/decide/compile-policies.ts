@@ -129,7 +129,7 @@ function exclusionOf(template: string, excludedPrefixes: readonly string[]): Pat
   return isWide ? (path) => isReservedPath(path) || belongsToOthers(path) : belongsToOthers
 }
 
-/** A route for all paths of a prefix whose policy source has no valid policies. It has no policy. */
+/** A route for all paths of a prefix whose policy source has no valid policies. The route has no policy. */
 export type UnavailableRoute = {
   readonly methods: readonly string[]
   readonly path: string

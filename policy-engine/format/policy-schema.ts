@@ -28,8 +28,8 @@ const SNIPPETS: Readonly<Record<string, { readonly label: string; readonly body:
 }
 
 /**
- * Returns the JSON Schema of policies or of test files for editors. It derives from the schema that the loader uses for
- * validation.
+ * Returns the JSON Schema of policies or of test files for editors. The result derives from the schema that the loader
+ * uses for validation.
  * Dialect: JSON Schema 2020-12. VS Code also displays `markdownDescription` and `defaultSnippets`.
  */
 export function policySchema(kind: 'Policy' | 'PolicyTest'): Schema {

@@ -12,7 +12,10 @@ export type FolderSource =
   | { readonly names: readonly string[] }
   | { readonly code: string; readonly folder?: string }
 
-/** All files that determine authorization, read from disk once. Plain data that processes can send to each other. */
+/**
+ * All files that determine authorization. Each file is read from disk only once. Plain data that processes can send to
+ * each other.
+ */
 export type PolicySources = {
   readonly folder: FolderSource
   readonly files: readonly { readonly name: string; readonly source: TextSource }[]

@@ -5,7 +5,7 @@ import { type PathTemplate, readPathTemplate } from '../match/path-template.ts'
 import { fits } from '../match/resources.ts'
 import type { PolicyRoute } from './policy-route.ts'
 
-/** A folder of policies that one team owns, and what its policies may do. Plain data. */
+/** A folder of policies that one team owns, and the permissions of these policies. Plain data. */
 export type PolicySource = {
   readonly name: string
   /** Absolute path. */
