@@ -14,7 +14,7 @@ const REJECTIONS = {
 
 type RequestFailure = {
   readonly error: string
-  /** The error. Undefined: neither a defect nor an outage. */
+  /** The error that caused a defect or an outage. Undefined for all other failures. */
   readonly cause: Error | undefined
 }
 

@@ -1,7 +1,7 @@
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Engine } from './engine.ts'
 
-/** An engine, and the time from which another engine must replace it. Undefined: no such time. */
+/** An engine, and the time from which another engine must replace it. Undefined: no replacement is necessary. */
 export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
 
 /**

@@ -39,8 +39,8 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
     throw new errors.InvalidRequest('scope is required: name the scopes that you need, separated by spaces')
   const tokens = parseScope(scope)
   if (tokens === undefined) throw new errors.InvalidScope('scope contains invalid characters', '')
-  // The server accepts `offline_access` without effect, because it always issues a refresh token. OpenID Connect Core
-  // 1.0 section 11.
+  // The server accepts `offline_access` without effect, because this server always issues a refresh token. OpenID
+  // Connect Core 1.0 section 11.
   const unknown = tokens.filter((token) => token !== 'offline_access' && !catalogue.has(token))
   if (unknown.length > 0)
     throw new errors.InvalidScope(

@@ -107,7 +107,7 @@ function isClientGone(cause: Error): boolean {
   return 'code' in cause && DISCONNECT_CODES.includes(cause.code)
 }
 
-/** Converts events of the revocation stream to one log line and one count each. */
+/** Converts each event of the revocation stream to one log line and one count. */
 export function observeStreams(options: {
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly metrics: Pick<Metrics, 'countRequest'>

@@ -122,7 +122,7 @@ function messageOf(error: unknown): string | undefined {
 
 type Operations = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>
 
-/** Wraps a store so that `onError` receives every failure of its operations, except the write probe. */
+/** Wraps a store so that `onError` receives the failures of all operations except the write probe. */
 export function observeStore(store: Store, onError: (error: StoreError) => void): Store {
   const observe = <Part extends object>(part: Part): Part =>
     Object.fromEntries(

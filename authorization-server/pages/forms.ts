@@ -72,7 +72,7 @@ function cookieValue(header: string | undefined, name: string): string | undefin
   return values.length === 1 && value !== undefined && COOKIE_VALUE.test(value) ? value : undefined
 }
 
-/** The fields of a form. Each occurs once. */
+/** The fields of a form. Each field occurs once. */
 export type Form = ReadonlyMap<string, string>
 
 /** Maximum number of fields in a form. A consent form has one field for each requested scope. */

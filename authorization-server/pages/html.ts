@@ -1,4 +1,4 @@
-/** Markup that is safe to send. Only {@link html} creates this markup, and it escapes text. */
+/** Markup that is safe to send. Only {@link html} creates this markup, and {@link html} escapes text. */
 export class Html {
   readonly #markup: string
 

@@ -4,7 +4,7 @@ import type { SignInLimits } from '../sign-in/sign-in-throttle.ts'
 export type InteractionLimits = {
   readonly bodyLimitBytes: number
   readonly signIn: SignInLimits
-  /** Concurrent password hashes, and sign-ins that may wait for one. */
+  /** Maximum number of concurrent password hashes, and of sign-ins that wait for a hash. */
   readonly passwordHashes: { readonly maxConcurrent: number; readonly maxQueue: number }
 }
 

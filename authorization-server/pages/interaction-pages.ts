@@ -34,7 +34,7 @@ export type InteractionPagesOptions = {
   readonly accounts: Pick<Accounts, 'verify' | 'find' | 'findId'>
   readonly catalogue: ScopeCatalogue
   readonly serviceName: string
-  /** Origin of the public URL, for example `https://login.example`. Forms must come from it. */
+  /** Origin of the public URL, for example `https://login.example`. Forms must come from this origin. */
   readonly origin: string
   /** True for an https issuer: cookies get the prefix `__Host-` and the attribute Secure. */
   readonly secureCookies: boolean

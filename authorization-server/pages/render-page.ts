@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 import { PAGE_STYLE } from './page-style.ts'
 
 export type Page = {
-  /** Text of the `h1`, and the window title together with the service name. */
+  /** Text of the `h1`. The window title contains this text and the service name. */
   readonly title: string
   /** Content of the `h1`. Default: `title`. */
   readonly heading?: Html

@@ -9,9 +9,9 @@ import { readSecretFile } from '../keys/create-file-once.ts'
 export type PostgresConnection = {
   /** `postgres://user@host:5432/database`, optionally with a password and `?sslmode=verify-full`. */
   readonly url: string
-  /** File with the password. The server reads it at each new connection. */
+  /** File with the password. The server reads the file for each new connection. */
   readonly passwordFile: string | undefined
-  /** PEM file with the CA certificates for TLS. The server reads it at each new connection. */
+  /** PEM file with the CA certificates for TLS. The server reads the file for each new connection. */
   readonly caFile: string | undefined
   readonly pool: {
     readonly max: number
@@ -27,14 +27,14 @@ export type PostgresPool = {
   readonly where: string
   /** Runs one statement on a free connection. */
   query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>
-  /** Opens a connection outside the pool. The caller ends it. */
+  /** Opens a connection outside the pool. The caller must close this connection. */
   connect(timeouts: { readonly statementMs: number }): Promise<Client>
   close(): Promise<void>
 }
 
 const APPLICATION_NAME = 'scopegate'
 const DEFAULT_PORT = '5432'
-/** A connection without a request is closed after this time. */
+/** The pool closes a connection that was idle for this time. */
 const IDLE_TIMEOUT_MS = 60_000
 /**
  * PostgreSQL cancels a statement at its timeout. After this additional time, the client stops waiting for a server that

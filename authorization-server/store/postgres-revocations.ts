@@ -115,7 +115,7 @@ export function openPostgresRevocations(options: {
           failures = 0
         })
       } catch {
-        // No report here, because requests report the failure. A new connection reads the missed entries.
+        // The loop does not report the failure, because requests report it. A new connection reads the missed entries.
         failures += 1
       }
       await client?.end().catch(() => undefined)

@@ -176,9 +176,9 @@ export const POSTGRES_SCHEMA_VERSION = MIGRATIONS.length
 const LOCK_KEY = '8314611865584361844'
 
 /**
- * Migrates the database to the newest version. Each version is one transaction under an advisory lock, which is safe
- * for concurrent starts of several servers.
- * @returns the version before the migration. A newer version is left unchanged.
+ * Migrates the database to the newest version. Each version is one transaction under an advisory lock, so that several
+ * servers can start concurrently.
+ * @returns the version before the migration. The function does not change a database with a newer version.
  */
 export async function migratePostgres(
   client: Pick<Client, 'query'>,

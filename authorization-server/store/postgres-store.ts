@@ -31,7 +31,10 @@ const MIGRATION_MS = 300_000
  * timeout.
  */
 const SWEEP_BATCH = 5_000
-/** Maximum number of stored revocations. Above it, the oldest are deleted, and a slow reader starts again. */
+/**
+ * Maximum number of stored revocations. Above this number, the store deletes the oldest. A slow reader then starts
+ * again.
+ */
 const MAX_REVOCATIONS = 100_000
 
 export type PostgresStoreOptions = RevocationContext & {
@@ -88,7 +91,7 @@ export async function openPostgresStore(
   }
 }
 
-/** Migrates the database, and proves that it accepts writes. */
+/** Migrates the database, and proves that the database accepts writes. */
 async function prepareDatabase(pool: PostgresPool): Promise<void> {
   const client = await pool.connect({ statementMs: MIGRATION_MS })
   let found: number

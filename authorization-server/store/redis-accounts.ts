@@ -17,8 +17,8 @@ export type RedisAccounts = AccountStore & {
 }
 
 /**
- * Creates the account store in Redis. It has a hash for each account, a pointer from each username, and a set for each
- * origin. All accounts have one hash tag.
+ * Creates the account store in Redis. The store has a hash for each account, a pointer from each username, and a set
+ * for each origin. All accounts have one hash tag.
  * In a Redis Cluster, the artifacts of an account are in many partitions, so the removal of an account takes several
  * steps. The first step removes the account and records the removal. The later steps can be repeated.
  */

@@ -80,8 +80,8 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
   }
 
   /**
-   * Writes the pointers to an artifact that are in other partitions.
-   * @returns the consumption of an artifact that was in the partition of its id.
+   * Writes the pointers in other partitions that lead to an artifact.
+   * @returns the time of use, if the partition of the id contained the artifact and the artifact was consumed.
    */
   async function point(
     write: Omit<ArtifactWrite, 'id'>,

@@ -112,7 +112,7 @@ async function moveKey(key: string, cluster: Cluster, restore: RedisArtifacts['r
   return true
 }
 
-/** Copies the revocations into the partitions. Gateways read them when they start. */
+/** Copies the revocations into the partitions, because gateways read revocations when they start. */
 async function moveStream(cluster: Cluster): Promise<void> {
   for (const [, fields] of await cluster.xrange(REVOCATION_STREAM, '-', '+')) {
     const text = fields[fields.indexOf(REVOCATION_FIELD) + 1] ?? ''

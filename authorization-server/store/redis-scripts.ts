@@ -70,7 +70,7 @@ return 1
 /**
  * Writes the partition of an artifact in the partition of its id. KEYS: artifact key in the partition of the id. ARGV:
  * hash tag of the partition, seconds to live or ''.
- * @returns the consumption of an artifact that was in the partition of its id.
+ * @returns the time of use, if the partition of the id contained the artifact and the artifact was consumed.
  */
 const POINT = `
 local consumed = redis.call('HGET', KEYS[1], 'c')
@@ -83,7 +83,8 @@ return consumed
 
 /**
  * Removes the artifact key `key` from the records of its network and address.
- * KEYS: artifact, all artifacts of the model, their networks, number of artifacts of each network, their addresses.
+ * KEYS: artifact, all artifacts of the model, networks of the artifacts, number of artifacts of each network, addresses
+ * of the artifacts.
  * ARGV: prefix of the lists of networks, prefix of the lists of addresses, prefix of the sets of the addresses of a
  * network.
  */
@@ -237,9 +238,9 @@ return 1
 `
 
 /**
- * Removes an account and all its artifacts, and publishes the revocation.
- * KEYS: set of its artifacts, account, username, origin set, stream, mark. ARGV: id, entry, seconds to keep the mark,
- * time up to which its tokens are revoked in Unix seconds.
+ * Removes an account and all its artifacts, and publishes the revocation. KEYS: set of its artifacts, account,
+ * username, origin set, stream, mark. ARGV: id, entry, seconds to keep the mark, Unix time up to which the tokens of
+ * the account are revoked.
  */
 const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end

@@ -29,7 +29,7 @@ export type RedisStoreOptions = RevocationContext & {
 
 /**
  * Opens the store in Redis, which replicas can share. Redis removes expired artifacts. Requests never use KEYS or SCAN.
- * @throws {BootError} like openRedis; ERR_STORE_TOO_NEW, ERR_STORE_LAYOUT, ERR_REDIS_READ_ONLY.
+ * @throws {BootError} the errors of openRedis, ERR_STORE_TOO_NEW, ERR_STORE_LAYOUT, ERR_REDIS_READ_ONLY.
  */
 export async function openRedisStore(
   connection: RedisConnection,

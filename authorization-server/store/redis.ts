@@ -109,5 +109,8 @@ function keysOfTag(tag: string) {
   } as const
 }
 
-/** The keys of a single server, and in a Redis Cluster the keys of the store as a whole. */
+/**
+ * The keys with the root tag. A single server uses only these keys. A Redis Cluster uses them for data of the whole
+ * store.
+ */
 export const REDIS_KEYS = redisKeys(ROOT_TAG)

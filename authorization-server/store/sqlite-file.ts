@@ -58,8 +58,8 @@ function tryToNarrow(file: string): void {
   try {
     chmodSync(file, OWNER_ONLY_FILE)
   } catch {
-    // Only the owner of the file can change its mode. Another user owns it, for example on a volume that is mounted
-    // with a group.
+    // Only the owner of the file can change its mode. Another user owns the file, for example on a volume that is
+    // mounted with a group.
   }
 }
 

@@ -21,8 +21,8 @@ const POLL_INTERVAL_MS = 100
 const MAX_FAILURES = 20
 const MAX_BATCH = 1_000
 /**
- * Maximum number of stored entries. Above it, the oldest are deleted. A reader that missed a deleted entry starts
- * again.
+ * Maximum number of stored entries. Above this number, the log deletes the oldest. A reader that missed a deleted entry
+ * starts again.
  */
 const MAX_REVOCATIONS = 100_000
 
@@ -80,7 +80,8 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       seenVersion = version
       failures = 0
     } catch {
-      // No report here, because requests report a locked or damaged file. The next poll reads the skipped entries.
+      // The poll does not report the failure, because requests report a locked or damaged file. The next poll reads the
+      // skipped entries.
       failures += 1
       if (failures === MAX_FAILURES) for (const { listener } of followers) listener.lost()
     }

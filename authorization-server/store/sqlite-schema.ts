@@ -97,9 +97,9 @@ const MIGRATIONS: readonly string[] = [
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**
- * Migrates the file to {@link SCHEMA_VERSION} in one transaction, which is safe for concurrent starts of several
- * processes.
- * @returns the version before the migration. A version above {@link SCHEMA_VERSION} is left unchanged.
+ * Migrates the file to {@link SCHEMA_VERSION} in one transaction, so that several processes can start concurrently.
+ * @returns the version before the migration. The function does not change a file with a version above {@link
+ * SCHEMA_VERSION}.
  */
 export function migrate(database: DatabaseSync): number {
   database.exec('begin immediate')

@@ -18,7 +18,7 @@ export type SqliteStoreOptions = RevocationContext & { readonly nowSeconds: () =
 /**
  * Opens the store in one SQLite file. Any number of processes on one machine can share the file.
  * Cost: each write is one transaction and one disk flush. Reads take no lock.
- * @throws {BootError} like {@link openSqliteFile}.
+ * @throws {BootError} the errors of {@link openSqliteFile}.
  */
 export function openSqliteStore(file: string, options: SqliteStoreOptions): Store {
   const database = openSqliteFile(file)
