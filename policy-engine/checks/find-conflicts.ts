@@ -112,7 +112,10 @@ class HeaderSets<T extends Claimant> {
   readonly #layers = new Map<string, { readonly names: ReadonlySet<string>; readonly claims: T[] }>()
   readonly #taken = new Map<string, T>()
 
-  /** Adds a route. @returns its first conflict. */
+  /**
+   * Adds a route.
+   * @returns the first conflict of this route.
+   */
   add(claim: T): HeaderConflict<T> | undefined {
     const { headers } = claim
     const values = headers.map(({ name, value }) => `${name}: ${value}`).join('\n')

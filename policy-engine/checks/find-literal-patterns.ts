@@ -65,7 +65,7 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
   ]
 }
 
-/** Does not check for braces, asterisks and colons, which P108 reports. */
+/** Ignores braces, asterisks and colons, because P108 reports them. */
 function inPath(path: string): Problem | undefined {
   const part = path.split('/').find((segment) => /^\(.*\)$|\.\+/.test(segment))
   if (part === undefined || path.includes('{{')) return undefined
@@ -138,7 +138,7 @@ function parametersOf({ route }: RawRoute): readonly string[] {
 }
 
 function inGlob(glob: string): Problem | undefined {
-  // P110 reports references to request values.
+  // Only literal globs need this check. P110 reports invalid references to request values.
   if (typeof readOperand(glob) !== 'string') return undefined
   const pattern = detectPattern(glob)
   if (pattern === undefined || pattern === 'wildcard') return undefined
@@ -173,7 +173,7 @@ function texts(values: unknown): readonly (readonly [string, string])[] {
 
 type DetectedPattern = 'template' | 'regular expression' | 'wildcard'
 
-/** `${x}`, `{{x}}`, `{x}`, or a whole text such as `$http_x_school`. */
+/** Matches `${x}`, `{{x}}`, `{x}`, or a whole text such as `$http_x_school`. */
 const TEMPLATE = /\$\{|\{\{|\{[A-Za-z_][\w.-]*\}|^\$[A-Za-z_][\w.]*$/
 /** Matches for example `/x/`, `^x`, `[a-z]`, `(a|b)`, `.+`, `\d+`, `\.`, and `.*` at the beginning. */
 const EXPRESSION = /^\/[^/]+\/$|^\^.|\[\^?\w-\w|\([^()|]*\|[^()]*\)|\.\+|\\[dDwWsS][+*{]|\\\.|^\.\*/

@@ -43,7 +43,7 @@ export type PathExclusion = (path: string) => boolean
 
 /** Compiled policies without a server. `explain`, `test` and `diff` use them. */
 export type CompiledPolicies = {
-  /** In the order of the policies. */
+  /** The compiled routes, in the order of the policies. */
   readonly routes: readonly CompiledRoute[]
   /** Matches a request to a route. `path` must be canonical. Reserved paths of Scopegate result in `not_found`. */
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute> | UnavailableMatch
@@ -65,7 +65,7 @@ export function compilePolicies(
   policies: {
     readonly routes: readonly PolicyRoute[]
     readonly hash: string
-    /** Default: every policy source has valid policies. */
+    /** Prefixes of policy sources without valid policies. Default: every policy source has valid policies. */
     readonly unavailable?: readonly UnavailablePrefix[] | undefined
   },
   options: CompileOptions,

@@ -24,7 +24,7 @@ export type DecisionRequest = {
   readonly canonical: CanonicalRequest
   readonly nowSeconds: number
   readonly limits: DecisionLimits
-  /** Default: a Bearer token without a certificate. */
+  /** Proof of possession. Default: a Bearer token without a certificate. */
   readonly possessionProof?: PossessionProof
 }
 
@@ -44,7 +44,7 @@ export type Decision = {
   readonly auditOnlyDenial: Rejection | undefined
   /** Path of the upstream request, without the base path of the upstream. undefined if the gateway does not forward. */
   readonly upstreamPath: string | undefined
-  /** undefined: the request is not a CORS preflight. */
+  /** The decision on a CORS preflight. undefined: the request is not a CORS preflight. */
   readonly preflight: DecidedPreflight | undefined
 }
 

@@ -34,8 +34,8 @@ const DPOP = /^dpop +([\w\-.~+/]+=*)$/i
  * Reads the access token from the `Authorization` header, the only allowed place. The gateway rejects an unreadable
  * credential and never treats the request as anonymous.
  * Source: RFC 6750 sections 2.1 and 3.1, RFC 9449 section 7.1.
- * @returns the credentials; otherwise the rejection `credentials_ambiguous` for two tokens or a token in the query,
- * `proof_invalid` for DPoP without a proof, or `token_invalid` for any other unreadable value.
+ * @returns the credentials, or a rejection. `credentials_ambiguous`: two tokens, or a token in the query.
+ * `proof_invalid`: DPoP without a proof. `token_invalid`: any other unreadable value.
  */
 export function readCredentials(
   { query, headers }: CredentialsSource,

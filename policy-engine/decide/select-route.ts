@@ -17,7 +17,7 @@ export type OptionsSelection<T> = {
   readonly params: Readonly<Record<string, string>>
   /** Methods of the path. */
   readonly allow: readonly string[]
-  /** undefined: the request is not a CORS preflight. */
+  /** The decision on a CORS preflight. undefined: the request is not a CORS preflight. */
   readonly preflight: DecidedPreflight | undefined
 }
 
@@ -73,7 +73,7 @@ function replyToOptions<T extends Selectable>(
     route,
     params = NO_PARAMS,
   }: {
-    /** Default: the methods of all routes of the path. */
+    /** Methods of the path. Default: the methods of all routes of the path. */
     readonly allow?: readonly string[]
     readonly route?: T
     readonly params?: Readonly<Record<string, string>>

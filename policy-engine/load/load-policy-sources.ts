@@ -24,7 +24,7 @@ export type SourceState = {
   readonly name: string
   readonly owner: string | undefined
   readonly state: 'valid' | 'kept' | 'unavailable'
-  /** SHA-256 of the active version. undefined: no version is active. */
+  /** SHA-256 of the active version. undefined: the source has no active version. */
   readonly version: string | undefined
   readonly routes: number
   readonly pathPrefixes: readonly string[]
@@ -40,7 +40,7 @@ export type UnavailablePrefix = {
   readonly excludedPrefixes: readonly string[]
 }
 
-/** The policies of all sources. Problems of one source do not affect the routes of another one. */
+/** The policies of all sources. Problems of one source do not affect the routes of other sources. */
 export type LoadedSources = {
   readonly routes: readonly PolicyRoute[]
   readonly tests: readonly PolicyTest[]
