@@ -20,7 +20,7 @@ export type StaticClient = {
   readonly clientId: string
   readonly clientName: string | undefined
   readonly redirectUris: readonly string[]
-  /** Absent: a public client. */
+  /** Client secret. Undefined: a public client. */
   readonly clientSecret: string | undefined
 }
 

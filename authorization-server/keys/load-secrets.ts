@@ -16,7 +16,7 @@ export type Secrets = {
     readonly clientId: string
     readonly clientName: string
     readonly redirectUris: readonly string[]
-    /** Accepted secrets, newest first. Absent: a public client. */
+    /** Accepted secrets of the integration, newest first. Undefined: a public client. */
     readonly clientSecrets: readonly string[] | undefined
   }[]
 }

@@ -38,7 +38,7 @@ export type InteractionPagesOptions = {
   readonly origin: string
   /** True for an https issuer: cookies get the prefix `__Host-` and the attribute Secure. */
   readonly secureCookies: boolean
-  /** Newest first. */
+  /** Returns the keys that sign cookies, newest first. */
   readonly cookieKeys: () => readonly string[]
   readonly limits?: InteractionLimits
   readonly nowMs: () => number

@@ -81,7 +81,7 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
 
   /**
    * Writes the pointers in other partitions that lead to an artifact.
-   * @returns the time of use, if the partition of the id contained the artifact and the artifact was consumed.
+   * @returns the time of the consumption. Undefined: the partition of the id contained no consumed artifact.
    */
   async function point(
     write: Omit<ArtifactWrite, 'id'>,

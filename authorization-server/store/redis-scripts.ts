@@ -70,7 +70,7 @@ return 1
 /**
  * Writes the partition of an artifact in the partition of its id. KEYS: artifact key in the partition of the id. ARGV:
  * hash tag of the partition, seconds to live or ''.
- * @returns the time of use, if the partition of the id contained the artifact and the artifact was consumed.
+ * @returns the time of the consumption, or nil if the partition of the id contained no consumed artifact.
  */
 const POINT = `
 local consumed = redis.call('HGET', KEYS[1], 'c')
