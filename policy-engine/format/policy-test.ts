@@ -9,7 +9,7 @@ export type PolicyTest = {
     readonly method: string
     /** Request target as the client sends it, including the query. */
     readonly path: string
-    /** Names are in lower case. */
+    /** Headers of the request, with names in lower case. */
     readonly headers: Readonly<Record<string, string>>
   }
   /** Claims of the token. undefined: the request has no token. */

@@ -40,7 +40,7 @@ const NONE: ReadonlySet<string> = new Set()
  * apply in part.
  */
 export type LoadedPolicies = {
-  /** Frozen, in the order of the files and of the routes in each file. */
+  /** All routes, in the order of the files and of the routes in each file. Frozen. */
   readonly routes: readonly PolicyRoute[]
   /** Tests in policy files. With `withTestFiles`, the tests of `*_test.yaml` files follow. */
   readonly tests: readonly PolicyTest[]
@@ -60,7 +60,7 @@ export type LoadPoliciesOptions = {
   readonly presets?: Presets | undefined
   /** Names of the upstreams that lead to the authorization server. */
   readonly authorizationServers?: ReadonlySet<string> | undefined
-  /** Whether to read test files too. The server does not need them. */
+  /** Whether to read test files too. The server does not need test files. */
   readonly withTestFiles?: boolean | undefined
   /** Checks the routes of a file that has no other errors. Default: no check, so all routes are permitted. */
   readonly permit?:

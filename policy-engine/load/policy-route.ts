@@ -38,7 +38,7 @@ export type PolicyRoute = {
   readonly path: string
   /** Required request headers. Each header must occur exactly once and with exactly this value. Sorted by name. */
   readonly matchHeaders: readonly HeaderValue[]
-  /** undefined: the route does not require scopes. */
+  /** Required scopes. undefined: the route does not require scopes. */
   readonly scopes: ScopeRule | undefined
   readonly anonymous: AnonymousRule
   /** Conditions on the claims of the token. All conditions must hold. */
@@ -50,19 +50,19 @@ export type PolicyRoute = {
   readonly rewritePath: string | undefined
   /** Prefix of `path` that the gateway removes before it forwards. undefined without a mount or with a `rewrite`. */
   readonly mount: string | undefined
-  /** undefined: no limit. */
+  /** Rate limit of the route. undefined: no limit. */
   readonly rateLimit: RateLimitRule | undefined
   readonly timeoutMs: number | undefined
   /** Maximum time without progress of a response, on the upstream or client side. */
   readonly idleTimeoutMs: number | undefined
-  /** undefined: the gateway does not retry requests. */
+  /** Rule for retries. undefined: the gateway does not retry requests. */
   readonly retries: RetryRule | undefined
   readonly bodyLimitBytes: number | undefined
   readonly websocket: boolean
   readonly upstreamAuth: UpstreamAuth
   /** Changes to request and response headers. undefined: no changes. */
   readonly headers: HeaderRules | undefined
-  /** undefined: pages of every origin may call the route. */
+  /** Limits for pages of other origins. undefined: pages of every origin may call the route. */
   readonly cors: CorsRule | undefined
   readonly preset: string | undefined
   /** Location of the first key of the route. */
@@ -132,7 +132,7 @@ export type HeaderValue = { readonly name: string; readonly value: string }
 export type HeaderChanges = {
   readonly set: readonly HeaderValue[]
   readonly add: readonly HeaderValue[]
-  /** Names in lower case. */
+  /** Names of the headers to remove, in lower case. */
   readonly remove: readonly string[]
 }
 

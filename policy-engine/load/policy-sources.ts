@@ -5,8 +5,7 @@ import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 
 /**
  * Sorted entries of a policy folder and of its direct subfolders, without hidden entries.
- * If a folder is unreadable, this is its error code instead, e.g. `ENOENT`. `folder` is then the name of the unreadable
- * subfolder.
+ * For an unreadable folder, `code` is the error code, e.g. `ENOENT`. `folder` is the name of an unreadable subfolder.
  */
 export type FolderSource =
   | { readonly names: readonly string[] }

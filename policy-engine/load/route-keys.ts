@@ -15,7 +15,7 @@ export type RouteKey = {
   /** Path that clients request, including the mount. */
   readonly path: string
   readonly template: PathTemplate
-  /** Sorted by name. */
+  /** Required headers, sorted by name. */
   readonly headers: readonly HeaderValue[]
   readonly location: SourceLocation
 }

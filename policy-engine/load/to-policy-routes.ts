@@ -45,8 +45,8 @@ export function toPolicyRoutes(
       path: `${prefix}${route.match.path}`,
       matchHeaders: toHeaderValues(route.match.headers),
       scopes: toScopeRule(route),
-      // docs/interface.md section 5.5 requires this default: the gateway forwards requests without a token, without
-      // identity.
+      // docs/interface.md section 5.5 requires this default: the gateway forwards a request without a token, and sends
+      // no identity.
       anonymous: settings.anonymous ?? 'allow',
       when: toConditions(route.when, { index, document }),
       enforce: settings.enforce ?? 'on',

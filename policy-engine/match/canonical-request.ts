@@ -7,7 +7,7 @@ export type RawRequest = {
   readonly method?: string | undefined
   /** The request target. */
   readonly url?: string | undefined
-  /** Name, value, name, value. */
+  /** Headers of the request: name, value, name, value. */
   readonly rawHeaders: readonly string[]
   readonly httpVersion: string
 }

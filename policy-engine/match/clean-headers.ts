@@ -20,7 +20,7 @@ export type CleanHeaders = {
   readonly userAgent: string | undefined
   /** Framing of the body. RFC 9112 section 6.3. */
   readonly body: 'none' | 'sized' | 'chunked'
-  /** Bytes; 0 when the length is not announced. */
+  /** Announced length of the body. 0 when the length is not announced. Bytes. */
   readonly contentLength: number
   /**
    * Whether the client offers to switch to another protocol. The gateway ignores the offer, but the next bytes may use

@@ -124,8 +124,8 @@ export function shapeOf(template: PathTemplate): string {
 }
 
 /**
- * Returns whether a canonical path matches a template, independent of other routes. Use it offline only: the server
- * matches requests with the route table.
+ * Returns whether a canonical path matches a template, independent of other routes. Only for offline use, because the
+ * server matches requests with the route table.
  */
 export function matchesTemplate(path: string, template: string): boolean {
   const parsed = parsePathTemplate(template)

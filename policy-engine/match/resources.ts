@@ -4,7 +4,7 @@ import { type PathTemplate, readPathTemplate } from './path-template.ts'
 
 /** Configuration of a resource. A field that is absent has the value of the whole API. */
 export type ResourceSettings = {
-  /** `/` is the base URL. */
+  /** Path of the resource. `/` is the base URL. */
   readonly path: string
   readonly name?: string | undefined
   readonly issuers?: readonly string[] | undefined
@@ -17,7 +17,7 @@ export type ResourceSettings = {
 
 /** All resources of one gateway. Each path lies in exactly one resource. */
 export type Resources = {
-  /** The resource of the base URL. Contains all paths that lie in no other resource. */
+  /** The resource of the base URL. All paths that lie in no other resource lie in this resource. */
   readonly root: Resource
   /** The root is first. The other resources follow in the order of the configuration. */
   readonly all: readonly Resource[]
@@ -31,7 +31,7 @@ export type Resources = {
 }
 
 export type ResourcesOptions = {
-  /** Without a trailing slash. */
+  /** Base URL of the gateway, without a trailing slash. */
   readonly baseUrl: string
   readonly name: string
   /** All issuers, in order. */
@@ -112,7 +112,7 @@ export function fits(
 export type Resource = {
   /** RFC 8707 section 2: base URL and path, without a trailing slash. */
   readonly identifier: string
-  /** Empty for the base URL. */
+  /** Path of the resource. Empty for the base URL. */
   readonly path: string
   readonly name: string
   /**
