@@ -22,7 +22,7 @@ export type ProtectedResourceMetadata = {
  * (section 3.3).
  */
 export function protectedResourceMetadata(resource: {
-  /** Without a trailing slash. */
+  /** Identifier of the resource, without a trailing slash. */
   readonly identifier: string
   readonly issuers: readonly string[]
   readonly scopes: readonly string[]

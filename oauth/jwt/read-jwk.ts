@@ -3,7 +3,7 @@ import { ALGORITHMS, type KeyFault, type KeyKind, type VerificationKey } from '.
 
 /** RFC 7518 section 6: private members. A published key set must never contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
-/** RFC 7518 section 3.3. Bits. */
+/** Minimum size of an RSA key. RFC 7518 section 3.3. Bits. */
 const RSA_MIN_BITS = 2_048
 /** Maximum size of an RSA key. With a larger key, every signature verification is expensive. Bits. */
 const RSA_MAX_BITS = 8_192
@@ -60,7 +60,7 @@ function kindOf(jwk: ReadonlyMap<string, unknown>): KeyKind | undefined {
   return [...ALGORITHMS.values()].find((kind) => kind.kty === kty && kind.curve === curve)
 }
 
-/** RFC 7517 sections 4.2 and 4.3. */
+/** Returns whether the purpose of a key allows signatures. RFC 7517 sections 4.2 and 4.3. */
 function isForSignatures(jwk: ReadonlyMap<string, unknown>): boolean {
   const use = jwk.get('use')
   const operations = jwk.get('key_ops')
