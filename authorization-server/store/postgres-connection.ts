@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import type { Client, ClientConfig, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import type { Client, ClientBase, ClientConfig, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { pemCertificates } from '../../platform/net/pem-certificates.ts'
 import { readSecretFile } from '../keys/create-file-once.ts'
@@ -29,6 +29,8 @@ export type PostgresPool = {
   query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>
   /** Opens a connection outside the pool. The caller must close this connection. */
   connect(timeouts: { readonly statementMs: number }): Promise<Client>
+  /** Returns false when the connection leads to a server that does not accept writes or does not respond. */
+  isCurrent(client: Client): boolean
   close(): Promise<void>
 }
 
@@ -68,7 +70,7 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
    */
   let generation = 0
   let replacedAtMs = Number.NEGATIVE_INFINITY
-  const generations = new WeakMap<PoolClient, number>()
+  const generations = new WeakMap<ClientBase, number>()
   pool.on('connect', (client) => {
     client.on('error', ignore) // the statement reports the failure
     generations.set(client, generation)
@@ -111,9 +113,11 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
         connectionTimeoutMillis: connectTimeoutMs,
       })
       client.on('error', ignore)
+      generations.set(client, generation) // before the connection opens: a replacement during that time applies
       await client.connect()
       return client
     },
+    isCurrent: (client) => generations.get(client) === generation,
     close: async () => {
       if (!pool.ending) await pool.end()
     },

@@ -94,6 +94,8 @@ export function openPostgresRevocations(options: {
       isNotified = false
       await catchUp((statement) => client.query<Row>(statement))
       onAlive()
+      // After a failover, the old primary can accept reads and receive no new entries.
+      if (!pool.isCurrent(client)) throw new Error('The connection does not lead to the primary.')
       if (isNotified) continue
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, POLL_INTERVAL_MS).unref()
