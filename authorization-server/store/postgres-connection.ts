@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import type { Client, ClientBase, ClientConfig, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import type {
+  Client,
+  ClientBase,
+  ClientConfig,
+  PoolClient,
+  QueryConfig,
+  QueryResult,
+  QueryResultRow,
+} from 'pg'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { pemCertificates } from '../../platform/net/pem-certificates.ts'
 import { readSecretFile } from '../keys/create-file-once.ts'

@@ -10,7 +10,7 @@ export const CHECKS = {
     'The clocks of the gateway and of this machine differ by at most 30 s: times of tokens and proofs depend on it.',
   'resource-metadata': 'The protected resource metadata is a JSON document of the right kind (RFC 9728).',
   resource:
-    'Its `resource` equals the URL that clients use, byte for byte: otherwise clients discard the document.',
+    '`resource` equals the URL that clients use, byte for byte: otherwise clients discard the document.',
   'path-metadata':
     'No other path returns the metadata of this resource: its `resource` would be wrong for that path.',
   'server-metadata':
