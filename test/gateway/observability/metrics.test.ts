@@ -268,7 +268,7 @@ t.test('the values of several workers are summed, except where one worker repres
     scopegate_policy_info: 'first',
     scopegate_policy_reload_success: 'min',
     scopegate_policy_routes: 'first',
-    scopegate_policy_source_valid: 'first',
+    scopegate_policy_source_valid: 'min',
     scopegate_revocation_channel_up: 'min',
     scopegate_tls_certificate_expiry_seconds: 'min',
     scopegate_token_stale_active: 'max',
