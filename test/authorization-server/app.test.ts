@@ -411,7 +411,7 @@ t.test('a failed start closes the store and the management port', async (t) => {
     try {
       return readlinkSync(`/proc/self/fd/${name}`).startsWith(dataDir)
     } catch {
-      return false // closed since the folder was read
+      return false // the file was closed after the folder was read
     }
   })
   t.strictSame(open, [])

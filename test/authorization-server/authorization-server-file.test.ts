@@ -3,7 +3,9 @@ import { AuthorizationServerFile } from '../../authorization-server/authorizatio
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Returns a line for each key of the file: its path, a mark when it is optional, its constraints and its description. */
+/**
+ * Returns one line for each key of the file: its path, a mark if it is optional, its constraints and its description.
+ */
 function describe(schema: Schema, path = ''): readonly string[] {
   const { description, properties, items, required = [], type, ...constraints } = schema
   const kind = properties === undefined && items === undefined ? { type } : {}

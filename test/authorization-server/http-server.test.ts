@@ -11,7 +11,7 @@ import { send } from '../fixtures/send.ts'
 import { aConfig } from '../fixtures/start-authorization-server.ts'
 import { startEngine } from '../fixtures/start-engine.ts'
 
-/** Creates the server over a real engine and store. Requests can come from any address. */
+/** Creates the server with a real engine and store. Requests can come from any address. */
 async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {}) {
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)

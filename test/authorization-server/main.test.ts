@@ -19,7 +19,7 @@ type Run = {
   readonly ready: Promise<{ url: string; managementUrl: string }>
 }
 
-/** Runs the process with its own environment variables and options of Node. */
+/** Starts the process with these environment variables and options of Node.js. */
 function run(t: Test, env: Record<string, string>, execArgv: readonly string[] = []): Run {
   const dataDir = env['SCOPEGATE_DATA_DIR'] ?? t.testdir()
   const child = fork(MAIN, {
@@ -46,7 +46,7 @@ function run(t: Test, env: Record<string, string>, execArgv: readonly string[] =
   return {
     child,
     output: () => output,
-    // Not 'close': a child whose channel the parent has closed does not emit it.
+    // Not 'close': Node does not emit 'close' for a child after the parent has disconnected the IPC channel.
     ended: Promise.all([once(child, 'exit'), ...streams.map((stream) => once(stream, 'end'))]).then(
       ([[code]]) => code as number | null,
     ),
@@ -152,7 +152,7 @@ t.test('no request fails during the drain, and an open request completes', async
   let failed = 0
   let answered = 0
   let isDraining = false
-  /** Simulates a load balancer: stops when the server is not ready. */
+  /** Simulates a load balancer, which sends no more requests to a server that is not ready. */
   const client = async (): Promise<void> => {
     while (!isDraining) {
       const { status } = await fetch(`${url}${ENDPOINTS.jwks}`).catch(() => ({ status: 0 }))

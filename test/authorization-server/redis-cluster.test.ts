@@ -46,7 +46,8 @@ t.test('while a shard is unavailable, requests that need it get 503, and others 
     store: { type: 'redis' },
     redis: { cluster: { addresses: cluster.addresses } },
   })
-  // A refresh reads and writes keys of several shards, so only about a fifth of the grants still work.
+  // A refresh reads and writes keys of several shards. While one shard is unavailable, only about a fifth of the grants
+  // work.
   const grants: (() => Promise<Answer>)[] = []
   for (let index = 0; index < 32; index++) {
     const client = await registerClient(server)

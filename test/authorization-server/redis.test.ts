@@ -13,7 +13,7 @@ import { startRedis } from '../fixtures/start-redis.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// Two authorization servers with one issuer share Redis, keys and cookies, as two replicas do.
+// Two authorization servers with the same issuer share Redis, keys and cookies, like two replicas.
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-redis-'))
 const redis = await startRedis({ folder })
 let isRunning = true
@@ -71,7 +71,7 @@ t.test('200 uses of one refresh token at two servers get one response', async (t
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
-      // On a busy machine Redis may answer too late: 503, and the client repeats the request.
+      // On a busy machine, Redis can respond too late. The client then gets 503 and repeats the request.
       until('the response is not 503', async () => {
         const answer = await (index % 2 === 0 ? client : sameClient).refresh(refreshToken)
         return answer.status === 503 ? undefined : answer

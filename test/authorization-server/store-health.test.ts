@@ -72,7 +72,7 @@ t.test('after FAILOVER the server connects to the new primary and writes again',
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
   t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="read_only"}')) > 0)
 
-  way.retarget(replica.port) // new connections reach the new primary; the open connection keeps the old one
+  way.retarget(replica.port) // new connections use the new primary; the open connection still uses the old one
   await until('the server writes again', async () => (await register(server)) === 201)
   await shownAs(t, server, '[+] store')
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
@@ -173,7 +173,8 @@ t.test('a probe does not wait for the lock of another process', async (t) => {
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   await store.probe()
-  // The lock is released before the timeout of other statements. A probe that waits would succeed.
+  // The worker releases the lock before the timeout of other statements. A probe that waited for the lock would
+  // succeed.
   const holder = new Worker(
     `const { DatabaseSync } = require('node:sqlite')
     const { parentPort, workerData } = require('node:worker_threads')

@@ -65,7 +65,7 @@ t.test('verifyPassword() matches a password in another Unicode normalization for
 })
 
 t.test('hashPassword() agrees with the reference implementation', async (t) => {
-  // The argon2 command of the reference implementation: echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -l 32
+  // Output of the reference implementation: echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -l 32
   t.equal(
     await hashPassword('password', Buffer.from('somesalt'), { memoryKib: 65_536, passes: 2, lanes: 1 }),
     '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
@@ -313,7 +313,7 @@ t.test('addAccount() closes the store, also after a rejection or an error', asyn
       try {
         return readlinkSync(`/proc/self/fd/${name}`).startsWith(config.dataDir)
       } catch {
-        return false // closed since the folder was read
+        return false // the file was closed after the folder was read
       }
     })
   await addAccount({ config, account: { username: 'dora', password: PASSWORD }, nowSeconds })

@@ -24,7 +24,7 @@ t.test('paths in another case, with a trailing slash, or unknown, get 404 in JSO
     '/oauth/authorize/a/b',
     '/.well-known/OAuth-Authorization-Server',
     '/.well-known/oauth-authorization-server/mcp',
-    '/auth', // the engine's own default paths
+    '/auth', // default paths of the engine
     '/token',
     '/reg',
     '/jwks',
@@ -206,7 +206,7 @@ t.test('registration: a public client gets no secret, a confidential one gets it
 
   const confidential = await register({ token_endpoint_auth_method: 'client_secret_post' })
   const secret = String(confidential.json['client_secret'])
-  server.secret(secret) // neither the log nor the data folder may hold it, checked at the end
+  server.secret(secret) // the end of the test checks that neither the log nor the data folder contains the secret
   t.match(confidential.json, { client_secret: /^[\w-]{43,}$/, client_secret_expires_at: 0 })
   const known = { client_id: String(confidential.json['client_id']), grant_type: 'refresh_token' }
   const ask = (client_secret: string) =>

@@ -16,7 +16,7 @@ const ISSUER = 'https://login.example'
 const ADDRESS = '203.0.113.9'
 const ORIGIN = { requestId: 'request-1', clientAddress: ADDRESS }
 
-/** Mounts the endpoints over an engine that records its calls. */
+/** Mounts the endpoints on an engine that records its calls. */
 async function startEndpoints(
   t: Test,
   overrides: Partial<Omit<MountEndpointsOptions, 'engine'>> = {},
@@ -74,7 +74,7 @@ async function startEndpoints(
     url,
     pushed,
     logged,
-    /** Sends a request. Returns the response, and the calls that it caused. */
+    /** Sends a request. Returns the response and the resulting calls of the engine. */
     ask: async (path: string, message: Message = {}) => {
       const headersSent = { 'x-forwarded-for': ADDRESS, ...message.headers }
       const { status, json, text, headers } = await send(`${url}${path}`, {
@@ -357,7 +357,7 @@ t.test('a browser gets a page for an error of the authorization endpoint', async
   t.match(answer.text, '<footer>Request request-1</footer>')
   for (const other of [
     (await ask('/api/oauth/par', { headers, form: {} })).answer,
-    await sendExactly(url, '/oauth/authorize'), // without Accept
+    await sendExactly(url, '/oauth/authorize'), // without an Accept header
   ])
     t.match(other, { status: 429, json: { error: 'rate_limited' } })
   const long = await ask(`/oauth/authorize?state=${'x'.repeat(2_049)}`, { headers })

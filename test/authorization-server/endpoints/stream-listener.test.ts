@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import t from 'tap'
 import { createStreamListener } from '../../../authorization-server/endpoints/stream-listener.ts'
 
-/** A listener of a response without a connection. The test sets the number of unsent bytes. */
+/** Creates a listener with a response that has no connection. The test sets the number of unsent bytes. */
 const startListener = () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const state = { unsentBytes: 0, cuts: 0, written: [] as unknown[], ended: 0 }

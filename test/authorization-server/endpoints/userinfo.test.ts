@@ -42,7 +42,7 @@ const owner = (scope: string, keyThumbprint?: string): TokenOwner => ({
   scopes: scope.split(' '),
   keyThumbprint,
 })
-/** Sends a request. Returns the response, the counted results and the calls. */
+/** Sends a request. Returns the response, the counted results and the calls of the engine. */
 const ask = async (
   headers: readonly string[],
   change: Partial<typeof state> = {},
@@ -69,7 +69,7 @@ const rejection = (status: number, error: string, description: string, challenge
   },
   counted: [error],
 })
-/** A rejection whose challenge repeats error and description. */
+/** Returns a rejection whose challenge repeats the error and the description. */
 const challenged = (
   status: number,
   error: string,

@@ -8,7 +8,7 @@ import { startEngine, type TestEngine } from '../../fixtures/start-engine.ts'
 
 const HTML = { accept: 'text/html' }
 
-/** Signs in and consents to all scopes with the interactions of the engine. Returns the code and its verifier. */
+/** Signs in and consents to all scopes, with the interactions of the engine. Returns the code and its verifier. */
 async function obtainCode(
   client: Client,
   browser: Browser,

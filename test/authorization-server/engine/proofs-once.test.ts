@@ -8,11 +8,11 @@ import { type Answer, send } from '../../fixtures/send.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 
-// RFC 9449 section 11.1: a proof is valid once, also when requests with it are concurrent.
+// RFC 9449 section 11.1: a server accepts a proof only once, also in concurrent requests.
 const AT_ONCE = 50
 const key = aProofKey()
 
-// SQLite calls are synchronous in one process: five codes prove as much as fifty.
+// SQLite calls are synchronous in one process, so five codes test the same as fifty.
 t.test('§11.1 of RFC 9449: with SQLite, accepts one of several concurrent equal proofs', (t) =>
   onlyOneGetsThrough(t, 5, {}),
 )

@@ -6,9 +6,9 @@ import type { EngineEvent } from '../../../authorization-server/engine/engine-ev
 import { reportProviderEvents } from '../../../authorization-server/engine/provider-events.ts'
 
 const origin = { requestId: 'request-1', clientAddress: '192.0.2.7' }
-const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // of the grant ID `secret`
+const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // hash of the grant ID `secret`
 
-/** Converts the events that a real emitter emits, as the engine does. */
+/** Converts the events of a real emitter, as the engine does. */
 function observe(isRepeat = false) {
   const provider = new EventEmitter()
   const events: EngineEvent[] = []

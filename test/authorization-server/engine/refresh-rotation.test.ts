@@ -16,11 +16,11 @@ const SUCCESSOR = {
   payload: { jti: 'successor' },
   expiresInSeconds: 60,
 }
-/** Derived from the token and the issuer, so that every replica derives the same ID. */
+/** The ID depends only on the token and the issuer, so all replicas use the same ID. */
 const RESPONSE_ID = 'AdjRu9V_nxKom4Ptmn4NcQEni1gHSodheKCovTqHa2I'
 const BODY = '{"access_token":"access","refresh_token":"successor"}'
 
-/** Opens a rotation over a real store that holds the refresh token `token`. */
+/** Creates a rotation with a real store that contains the refresh token `token`. */
 async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
   const clock = { now: 1_000 }
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => clock.now })
@@ -65,7 +65,7 @@ async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
       emitted,
     }
   }
-  /** Handles a refresh like the engine: reads the token, checks it, consumes it, writes the successor. */
+  /** Handles a refresh like the engine: reads, checks and consumes the token, then writes its successor. */
   const handler = async (ctx: TokenEndpointGrantContext): Promise<void> => {
     current = ctx
     const running = rotation.current() as Rotation

@@ -112,7 +112,7 @@ t.test('verifyProof() accepts values at their limits', async (t) => {
 
 t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer one', async (t) => {
   const withPadding = (length: number) => good({ claims: { jti: 'a', padding: 'x'.repeat(length) } })
-  // Three bytes of JSON are four characters of base64url.
+  // Base64url encodes three bytes of JSON as four characters.
   const lengths = Array.from({ length: 3 }, (_, i) => 5_600 + i).map((length) => {
     const missing = Math.floor(((8_192 - withPadding(length).length) * 3) / 4)
     return withPadding(length + missing)

@@ -10,7 +10,7 @@ import { WHOSE } from '../../fixtures/whose-tokens.ts'
 const failing = (reason: StoreErrorReason, cause?: unknown) =>
   new StoreError('ERR_STORE_UNAVAILABLE', 'not the cause', { reason, cause })
 
-/** Watches a SQLite store. The test sets the outcome of its probes, and advances the time. */
+/** Monitors a SQLite store. The test sets the results of the probes, and advances the time. */
 async function startWatching(t: Test, first?: () => Promise<number | undefined>) {
   mock.timers.enable({ apis: ['setInterval'] })
   const sqlite = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })

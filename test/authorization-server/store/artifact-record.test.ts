@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fromArtifactRecord, toArtifactRecord } from '../../../authorization-server/store/artifact-record.ts'
 
-const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // of the text `secret`
+const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // hash of the text `secret`
 const NONE = {
   grantHash: undefined,
   uidHash: undefined,

@@ -88,7 +88,7 @@ t.test('an operation that can run twice is repeated after its connection is clos
   const server = await start(t)
   const store = await open(t, server, { max: 1 })
   await store.artifacts('Session').upsert('s', { uid: 'u' }, 60)
-  // Every second update ends its connection.
+  // Every second update closes its connection.
   await server.query(`create sequence public.calls; grant usage on public.calls to public;
     create function public.close_once() returns trigger language plpgsql as $$ begin
       if nextval('public.calls') % 2 = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;

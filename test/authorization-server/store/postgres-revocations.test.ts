@@ -13,12 +13,12 @@ t.teardown(() => server.remove())
 
 type Follower = {
   readonly store: Store
-  /** Received events: hashes of grants, `gap` and `lost`. A read removes them. */
+  /** Received events: hashes of grants, `gap` and `lost`. A call of `next()` removes its events. */
   readonly received: string[]
   readonly lines: unknown[]
 }
 
-/** Opens a store and follows its revocations. */
+/** Opens a store and records its revocations. */
 async function follow(t: Test, on: TestPostgres = server): Promise<Follower> {
   const lines: unknown[] = []
   const write = (...line: unknown[]) => void lines.push(line)
@@ -122,7 +122,7 @@ t.test(
     t.teardown(() => own.remove())
     const follower = await follow(t, own)
     await own.stop()
-    // A gateway may have connected again since the first report.
+    // Gateways can reconnect between two attempts, so the follower reports the loss at each attempt.
     t.same([...new Set(await next(follower, 3))], ['lost'])
     await own.start()
     await until('a write', async () =>
@@ -228,7 +228,7 @@ t.test('a restored backup: readers notice it, and the server revokes again', asy
   t.equal(await store.revocations.readAfter(seen, 10), undefined, 'the time of the renewed entry differs')
 })
 
-/** Returns the commands of the page about backups for a store: to back up, and to restore. */
+/** Returns the commands for a store from the page about backups: the backup commands and the restore commands. */
 function commandsOf(store: string): readonly string[] {
   const guide = readFileSync(join(import.meta.dirname, '../../../docs/back-up-and-restore.md'), 'utf8')
   const [, section = ''] = guide.split(`## ${store}\n`)

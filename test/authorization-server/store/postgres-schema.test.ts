@@ -27,7 +27,7 @@ const structure = () =>
     .filter((line) => !/^(--|$|\\(un)?restrict )/.test(line))
     .join('\n')
 
-/** Migrates to a schema with one version more than this program supports. */
+/** Migrates to a schema version that is one higher than the newest version of this program. */
 async function migrateToNewer(t: Test): Promise<void> {
   const client = await server.connect('scopegate')
   t.teardown(() => client.end())

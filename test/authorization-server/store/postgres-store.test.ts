@@ -34,7 +34,7 @@ async function open(t: Test, connection: PostgresConnection): Promise<Store> {
   return store
 }
 
-/** Asserts a start failure. No message shows the password. */
+/** Asserts a failed start. The message must not contain the password. */
 async function fails(t: Test, connection: PostgresConnection, code: string, message: RegExp): Promise<void> {
   const error = await openPostgresStore(connection, options).then(
     async (store) => void (await store.close()),
@@ -224,7 +224,7 @@ t.test('a read-only database and a full server are start failures', async (t) =>
   await store.probe()
   const others = [await other.connect('scopegate'), await other.connect('scopegate')]
   await fails(t, other.connection, 'ERR_POSTGRES_UNREACHABLE', /remaining connection slots|too many/)
-  await store.probe() // the open connection is not affected
+  await store.probe() // the open connection works
   for (const client of others) await client.end()
   await other.query('alter database scopegate set default_transaction_read_only = on')
   await until('the connections are free', async () =>

@@ -20,7 +20,7 @@ t.teardown(async () => {
   await cluster.stop()
 })
 
-/** Opens a store over an empty cluster. */
+/** Opens a store on an empty cluster. */
 async function open(t: Test): Promise<Store> {
   await cluster.empty()
   return openAgain(t)
@@ -216,7 +216,7 @@ t.test('a removal of an account that stopped is completed by the next sweep', as
       await store.artifacts('RefreshToken').upsert(`of ${grantId}`, { grantId, accountId: 'gone' }, 60)
     await store.artifacts('Session').upsert('s', { accountId: 'gone' }, 60)
     if (isInterrupted) {
-      // As a server that stopped after the first step.
+      // Simulates a server that stopped after the first step.
       const keys = redisKeys('{scopegate}')
       await redis.del(keys.account('gone'), keys.username('gone'))
       await redis.sadd(keys.removals, 'gone')
@@ -234,7 +234,7 @@ t.test('a removal of an account that stopped is completed by the next sweep', as
 
 t.test('data of schema version 1 moves into the partitions at the first start', async (t) => {
   await cluster.empty()
-  // The node with the slot of {scopegate}: this address worked with version 1.
+  // The node with the slot of {scopegate}. Version 1 worked with this address.
   const url = `redis://127.0.0.1:${cluster.nodes[1]?.port}`
   const options = { ...WHOSE, nowSeconds: () => 1_000 }
   const old = await openRedisStore({ url }, options)

@@ -17,7 +17,7 @@ t.teardown(async () => {
   await server.stop()
 })
 
-/** Opens a store over an empty Redis. */
+/** Opens a store on an empty Redis. */
 async function open(t: Test, on: TestRedis = server, lines: unknown[] = []): Promise<Store> {
   await redis.flushall()
   const write = (...line: unknown[]) => void lines.push(line)

@@ -171,7 +171,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${name}`)]
     } catch {
-      return [] // closed since the folder was read
+      return [] // the file was closed after the folder was read
     }
   })
 }

@@ -21,7 +21,10 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
     for (const store of stores) await store.close()
   })
 
-  /** Runs the operation for all callers at once, alternately at two stores. @returns the results in order. */
+  /**
+   * Runs the operation for all callers concurrently, on two stores alternately.
+   * @returns the results in order.
+   */
   const atOnce = <T>(work: (store: Store, caller: number) => Promise<T>): Promise<readonly T[]> =>
     Promise.all(Array.from({ length: CALLERS }, (_, i) => work(stores[i % 2 === 0 ? 0 : 1], i)))
 
@@ -100,7 +103,7 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
             refresh_token: refreshToken,
             client_id: client.clientId,
           }
-          // A busy store may respond too late: 503, and the client repeats the request.
+          // A busy store can respond too late. The client then gets 503 and repeats the request.
           for (;;) {
             const response = await send(url, { form })
             if (response.status !== 503) return response
