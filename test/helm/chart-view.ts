@@ -4,24 +4,27 @@ import type { Container, KubeObject, PodSpec, Volume } from './kube-object.ts'
 /** The two services of the chart. */
 export type Component = 'gateway' | 'authorization-server'
 
-/** A rendered chart, read by component instead of by name. */
+/** A rendered chart. Tests select its objects by component, not by name. */
 export type ChartView = {
   readonly objects: readonly KubeObject[]
-  /** The object of a kind that belongs to a component; `suffix` is the end of its name. @throws {Error} when no such object exists. */
+  /**
+   * Returns the object of a kind that belongs to a component. `suffix` is the end of its name.
+   * @throws {Error} when no such object exists.
+   */
   object(kind: string, component: Component, suffix?: string): KubeObject
-  /** undefined: the chart rendered none. */
+  /** Default: the chart did not render such an object. */
   find(kind: string, component: Component, suffix?: string): KubeObject | undefined
   pod(component: Component): PodSpec
   container(component: Component): Container
   env(component: Component, name: string): unknown
   volume(component: Component, name: string): Omit<Volume, 'name'> | undefined
-  /** Path of a volume in the container, and whether it is read-only. */
+  /** Returns the path of a volume in the container, and whether the mount is read-only. */
   mount(component: Component, name: string): readonly [path: string, readOnly: boolean] | undefined
-  /** A YAML file of the component's ConfigMap. */
+  /** Returns a YAML file of the component's ConfigMap. */
   config(component: Component, file?: string): Readonly<Record<string, unknown>>
 }
 
-/** Makes rendered objects readable for checks. */
+/** Provides access to rendered objects for checks. */
 export function viewChart(objects: readonly KubeObject[]): ChartView {
   const find: ChartView['find'] = (kind, component, suffix = '') =>
     objects.find(

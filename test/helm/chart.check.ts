@@ -10,7 +10,7 @@ import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 
-/** When a drain is given up: its last resort, after `drain.grace`. */
+/** Time after `drain.grace` at which the process exits without waiting for connections. */
 const LAST_RESORT_SECONDS = 5
 
 const CASES = readdirSync(join(CHART, 'ci')).sort()
@@ -27,7 +27,7 @@ t.test(
   },
 )
 
-/** What helm says to values that it must not render. */
+/** Returns the error message of helm for values that it must reject. */
 function rejectionOf(t: Pick<Test, 'not'>, ...values: readonly string[]): string {
   const { status, stderr } = helm('template', 'gw', CHART, ...values.flatMap((one) => ['--set', one]))
   t.not(status, 0, values.join(' '))
@@ -178,7 +178,7 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
   }
 }
 
-/** The drain of the gateway. The authorization server needs no longer. */
+/** Returns the setting `drain.grace` of the gateway in seconds. The authorization server needs no more time. */
 function graceSecondsOf(objects: readonly KubeObject[]): number {
   const text = objects.map(({ data }) => data?.['gateway.yaml']).find((one) => one !== undefined)
   const set: unknown = text === undefined ? undefined : parse(text).drain?.grace
@@ -346,7 +346,8 @@ t.test('the heap is three quarters of the memory limit', async (t) => {
 })
 
 t.test('the notes warn of what will hurt', async (t) => {
-  // helm shows the notes only when it installs; rendering them as an object of a copy needs no cluster.
+  // helm prints the notes only during an installation. In a copy of the chart, the test renders them as an object,
+  // without a cluster.
   const copy = join(t.testdir(), 'scopegate')
   cpSync(CHART, copy, { recursive: true })
   writeFileSync(
@@ -500,7 +501,10 @@ t.test('the gateway mounts the client secret of each issuer that it introspects 
   t.notOk(kinds.includes('Secret'), 'the chart generates no secret that nothing reads')
 })
 
-/** Both ways: a key with a default is described, a described key has a default. Free-form maps and lists have neither. */
+/**
+ * Each key with a default must have a description, and each described key must have a default. Maps and lists with
+ * user-defined content are exceptions.
+ */
 function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string): void {
   const properties: Readonly<Record<string, SchemaObject>> | undefined = schema['properties']
   if (properties === undefined || value === null || typeof value !== 'object') return
@@ -521,7 +525,7 @@ t.test('every key of values.yaml is explained', async (t) => {
     if (!isMap(map)) return [path]
     return map.items.flatMap(({ key, value }, at) => {
       if (!isScalar(key)) return []
-      // The parser hands the comment above a map's first key to the map.
+      // The parser assigns the comment above the first key to the map.
       if (isExplained(key.commentBefore) || (at === 0 && isExplained(map.commentBefore))) return []
       return findUnexplained(value, `${path}.${key.value}`)
     })

@@ -16,14 +16,16 @@ import { ROOT } from './render-chart.ts'
 
 const GATEWAY = 'http://127.0.0.1:8080'
 const PASSWORD = 'correct horse battery staple'
-/** The owner of a new named volume: the owner of the folder in the image, or root for a folder that the image lacks. */
+/**
+ * The owner of a new named volume: the owner of its folder in the image, or root if the image has no such folder.
+ */
 const VOLUME_OWNERS: Readonly<Record<string, number>> = {
   'client-secret': 0,
   keys: 65_532,
   platform: 65_532,
   redis: 999,
 }
-/** Replaces images with a shell: the programs of this machine. */
+/** An image for containers that need a shell: the programs of this machine. */
 const MACHINE: Image = {
   entrypoint: [],
   env: {},
@@ -118,7 +120,7 @@ function run(
   const { child, exec } = startContainer({
     ...{ name, image, hosts, owner: { uid, gid }, env: service.environment ?? {} },
     readOnlyRoot: service.read_only === true,
-    // Root has no capabilities either. Other users lose them with their user id.
+    // Root also has no capabilities. Other users lose them when the user ID changes.
     command: uid === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all', ...command] : command,
     mounts: [
       ...(service.tmpfs ?? []).map((path) => ({ folder: temporaryFolder(), path, readOnly: false })),
@@ -144,7 +146,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-/** Waits as Compose does for a service that others depend on. */
+/** Waits for a service that other services need, like Compose. */
 async function waitFor(
   t: Test,
   name: string,
@@ -171,7 +173,7 @@ async function exitCode(child: ChildProcess | undefined): Promise<number | null>
   return child.exitCode
 }
 
-/** The whole authorization code flow, with the example client and the account that was added. */
+/** Completes the authorization code flow with the example client and the new account. */
 async function getToken(t: Test): Promise<string> {
   const client = spawn(
     process.execPath,

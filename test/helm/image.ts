@@ -8,11 +8,17 @@ export type Image = {
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user: { readonly uid: number; readonly gid: number }
-  /** Paths of this checkout and their places in the image. Output of a build stage has the same path in the checkout. */
+  /**
+   * Copied paths of this checkout, and their paths in the image. The output of a build stage has the same path in the
+   * checkout.
+   */
   readonly copies: readonly { readonly from: string; readonly to: string }[]
 }
 
-/** Reads one target of the Dockerfile, with the stages it is based on. @throws {Error} for a target that cannot run. */
+/**
+ * Reads one target of the Dockerfile, including the stages that it uses.
+ * @throws {Error} for a target that cannot run.
+ */
 export function readImage(target: string): Image {
   const text = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
     .replace(/^#.*\n/gm, '')

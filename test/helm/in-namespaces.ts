@@ -4,8 +4,8 @@ import t from 'tap'
 const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
 
 /**
- * Runs the tests of a file in mount, network and process namespaces of their own: mounts and ports stay invisible to the rest of
- * the machine. The file is run twice, and `check` only the second time.
+ * Runs the tests of a file in separate mount, network and process namespaces. Mounts and ports are invisible to other
+ * programs. The file runs twice, and `check` runs only the second time.
  */
 export function inNamespaces(file: string, check: () => void): void {
   if (process.env[INSIDE] === undefined) enter(file)

@@ -31,7 +31,7 @@ t.test('an upgrade of a whole release changes no secret and replaces no pod', as
   t.strictSame(objects, before)
 })
 
-/** Renders with a cluster in reach, as `helm upgrade` does. */
+/** Renders the chart with access to a cluster, like `helm upgrade`. */
 async function upgrade(
   t: Test,
   secrets: readonly KubeObject[],

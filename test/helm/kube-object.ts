@@ -1,4 +1,4 @@
-/** The part of Kubernetes objects that the chart writes and the checks read. */
+/** The members of Kubernetes objects that the checks read. */
 export type KubeObject = {
   readonly apiVersion: string
   readonly kind: string
@@ -35,7 +35,7 @@ export type ServicePort = {
   readonly appProtocol?: string
 }
 
-/** The parts of a pod that the checks look at. */
+/** The members of a pod that the checks read. */
 export type PodSpec = {
   readonly serviceAccountName?: string
   readonly automountServiceAccountToken?: boolean
@@ -64,7 +64,7 @@ export type PodSpec = {
   readonly volumes?: readonly Volume[]
 }
 
-/** The parts of a container that the checks look at. */
+/** The members of a container that the checks read. */
 export type Container = {
   readonly name: string
   readonly image: string
@@ -107,7 +107,7 @@ export type Container = {
   }[]
 }
 
-/** How the kubelet asks a container over HTTP. */
+/** An HTTP probe of the kubelet. */
 export type Probe = {
   readonly httpGet: { readonly path: string; readonly port: string | number }
   readonly periodSeconds: number
@@ -116,7 +116,7 @@ export type Probe = {
 
 type Item = { readonly key: string; readonly path: string }
 type Source = { readonly name?: string; readonly items?: readonly Item[] }
-/** The sorts of volumes that the chart mounts. */
+/** The types of volumes that the chart mounts. */
 export type Volume = {
   readonly name: string
   readonly emptyDir?: object

@@ -10,9 +10,9 @@ import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
-/** Fewer mutants than this that helm renders: the generator misses lines. */
+/** Minimum number of mutants that helm renders. With fewer mutants, the generator misses lines. */
 const LEAST_RENDERED = 60
-/** helm processes at once. */
+/** Number of concurrent helm processes. */
 const SLOTS = 2
 
 /** A Secret that an earlier release generated. */
@@ -21,7 +21,7 @@ const KEPT: KubeObject = {
   data: { 'cookie-keys': Buffer.from('kept').toString('base64') },
 }
 
-/** Files with the values of the scenarios, and the way to a cluster that holds KEPT. */
+/** Files with the values of the scenarios, and a configuration for a cluster that contains KEPT. */
 type Setting = { readonly valueFiles: readonly string[]; readonly kubeconfig: string }
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
@@ -63,7 +63,7 @@ t.test('a check catches each change of a template', async (t) => {
     if (outcome === 'survived') t.fail(`survived: ${file}:${line}: ${before}  ->  ${after ?? '(removed)'}`)
 })
 
-/** Renders the mutant until a check fails; the most promising rendering comes first. */
+/** Renders the mutant until a check fails. The check that is most likely to fail comes first. */
 async function judge(
   { message, text }: Pick<Mutant, 'message' | 'text'>,
   chart: string,
@@ -86,7 +86,7 @@ async function judge(
   return (await losesError(others, chart)) ? 'caught by a check' : 'survived'
 }
 
-/** undefined: helm fails, or writes objects that are not YAML. */
+/** Default: helm failed, or did not write YAML objects. */
 async function renderTo(
   chart: string,
   release: string | undefined,
@@ -101,7 +101,7 @@ async function renderTo(
   }
 }
 
-/** Whether the message of a `fail`, with its `%s`, made this text. */
+/** Returns whether `message` is the format of the error `says`. The format can contain `%s`. */
 function isFormatOf(message: string, says: string): boolean {
   return message.split(/%[a-z]/).every((part) => says.includes(part))
 }

@@ -12,9 +12,9 @@ const VOLUME_TYPES = [
 ]
 
 /**
- * Names every field in which a pod falls short of what we promise: Pod Security Standard «restricted», and beyond it a
- * read-only root, no token of the cluster and no environment made of Services.
- * Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+ * Returns a message for each field of a pod that violates our requirements: the Pod Security Standard «restricted», a
+ * read-only root file system, no token of the cluster, and no environment variables for Services. Source:
+ * https://kubernetes.io/docs/concepts/security/pod-security-standards/
  */
 export function findPodSecurityFaults(pod: PodSpec): readonly string[] {
   const faults: string[] = []

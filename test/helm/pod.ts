@@ -18,7 +18,7 @@ import { type Image, readImage } from './image.ts'
 import type { Container, KubeObject, PodSpec, Probe, Volume } from './kube-object.ts'
 import { find } from './render-chart.ts'
 
-/** The cluster around a pod. */
+/** The objects, volumes and host names that a pod uses. */
 export type Cluster = {
   readonly objects: readonly KubeObject[]
   /** Folders of persistent volume claims. */
@@ -27,11 +27,11 @@ export type Cluster = {
   readonly hosts: readonly string[]
 }
 
-/** A container of a pod, run as a process of this machine. */
+/** A container of a pod that runs as a process of this machine. */
 export type Pod = {
   /**
-   * Probes as the kubelet does, at shorter intervals, until the status is 200.
-   * @throws {Error} by rejection, when the failure threshold is reached or the container ends.
+   * Sends probes like the kubelet, at shorter intervals, until the status is 200.
+   * @throws {Error} by rejection, when the failure threshold is reached or the container exits.
    */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<void>
   /** Address of a named container port. */
@@ -40,9 +40,12 @@ export type Pod = {
   output(): string
   /** Runs another command in the container, as `kubectl exec --stdin` does. */
   exec(command: readonly string[], input: string): { readonly status: number | null; readonly output: string }
-  /** SIGTERM, and SIGKILL when the grace is over. @returns the exit code, or the signal that ended it. */
+  /**
+   * Sends SIGTERM, then SIGKILL at the end of the grace period.
+   * @returns the exit code, or the signal that ended the process.
+   */
   stop(): Promise<number | string>
-  /** SIGKILL, when a test has failed. */
+  /** Sends SIGKILL, for a failed test. */
   kill(): void
 }
 
@@ -61,17 +64,17 @@ export type ContainerOptions = {
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly readOnlyRoot: boolean
-  /** Folders of this machine, and where they are mounted. */
+  /** Folders of this machine, and their mount paths. */
   readonly mounts: readonly { readonly folder: string; readonly path: string; readonly readOnly: boolean }[]
 }
 
-/** A container that runs, and a way to run further commands in it. */
+/** A running container. `exec` runs another command in the container. */
 export type RunningContainer = { readonly child: ChildProcess; readonly exec: Pod['exec'] }
 
 /**
- * Runs the pod of a Deployment the way a kubelet and a container runtime would: ConfigMaps and Secrets as directories at the
- * rendered paths, the rendered command, arguments, environment, user and group. Memory limits and seccomp are left out.
- * Needs root, in a mount and a network namespace of its own.
+ * Runs the pod of a Deployment like a kubelet and a container runtime: ConfigMaps and Secrets are directories at the
+ * rendered paths. The command, arguments, environment, user and group are the rendered ones. Memory limits and seccomp
+ * are not applied. Requires root, in separate mount and network namespaces.
  */
 export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
   const pod = deployment.spec?.template?.spec
@@ -105,8 +108,8 @@ export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
 }
 
 /**
- * Runs a container: only the files of its image and its mounts, its command, environment, user and group.
- * Needs root, in a mount namespace of its own.
+ * Runs a container with only the files of its image and its mounts, and with its command, environment, user and group.
+ * Requires root, in a separate mount namespace.
  */
 export function startContainer(options: ContainerOptions): RunningContainer {
   const { name, image, owner, mounts } = options
@@ -121,7 +124,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const env = { PATH: STANDARD_PATH, HOSTNAME: name, ...image.env, ...options.env }
   const enter = (command: readonly string[]): readonly string[] => [
     '--no-new-privs',
-    // Exactly this environment: the test runner adds its own to every child process.
+    // The process gets exactly this environment. The test runner adds its own variables to every child process.
     ...['env', '--ignore-environment', ...Object.entries(env).map((one) => one.join('='))],
     ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
     ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
@@ -185,7 +188,7 @@ function watch(child: ChildProcess, pod: PodSpec, container: Container): Omit<Po
   }
 }
 
-/** The image's files, the libraries that Node.js is linked to, and no shell. */
+/** Creates a root folder with the files of the image and the shared libraries of Node.js, without a shell. */
 function makeRoot(root: string, image: Image, hosts: readonly string[]): void {
   run('mount', '-t', 'tmpfs', '-o', 'mode=0755', 'root', root)
   for (const folder of LIBRARIES) {
@@ -222,7 +225,7 @@ function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
   const folder = mkdtempSync(join(tmpdir(), `volume-${volume.name}-`))
   chownSync(folder, 0, gid)
   if (volume.emptyDir !== undefined) {
-    chmodSync(folder, 0o2777) // as the kubelet makes it, with fsGroup
+    chmodSync(folder, 0o2777) // the kubelet sets this mode with fsGroup
     return folder
   }
   chmodSync(folder, 0o755)
@@ -236,7 +239,7 @@ function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
     const data = find(cluster.objects, 'ConfigMap', source.configMap?.name ?? '').data ?? {}
     return Object.entries(data).map(([file, text]) => [file, Buffer.from(text)])
   })
-  // The kubelet swaps a whole directory through links, so that each read shows one version.
+  // The kubelet replaces a whole directory through symbolic links, so that each read returns files of one version.
   const version = '..2026_01_01_00_00_00.000000001'
   mkdirSync(join(folder, version))
   symlinkSync(version, join(folder, '..data'))

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from './kube-object.ts'
 
-/** The repository's folder. */
+/** Root folder of the repository. */
 export const ROOT = join(import.meta.dirname, '..', '..')
-/** The chart's folder. */
+/** Folder of the chart. */
 export const CHART = join(ROOT, 'helm')
 
-/** An environment without the machine's helm configuration and without a cluster. */
+/** An environment without the helm configuration of the machine and without a cluster. */
 export const HELM_ENVIRONMENT = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
@@ -16,7 +16,7 @@ export const HELM_ENVIRONMENT = {
   KUBECONFIG: '/nonexistent',
 }
 
-/** Runs the real helm, with nothing of the machine's own configuration and no cluster. */
+/** Runs the real helm, without the configuration of the machine and without a cluster. */
 export function helm(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
   const command = process.env['SCOPEGATE_HELM']
   if (command === undefined)
@@ -30,19 +30,22 @@ export function helm(...args: readonly string[]): { status: number | null; stdou
   return { status, stdout, stderr }
 }
 
-/** Renders the chart as release `gw` in namespace `shop`. @throws {Error} with helm's message when it rejects. */
+/**
+ * Renders the chart as release `gw` in namespace `shop`.
+ * @throws {Error} with the message of helm.
+ */
 export function render(...args: readonly string[]): readonly KubeObject[] {
   return renderRelease('gw', ...args)
 }
 
-/** The same as another release. */
+/** Renders the chart as another release. */
 export function renderRelease(release: string, ...args: readonly string[]): readonly KubeObject[] {
   const { status, stdout, stderr } = helm('template', release, CHART, '--namespace', 'shop', ...args)
   if (status !== 0) throw new Error(stderr)
   return parseObjects(stdout)
 }
 
-/** Reads a stream of YAML documents; a duplicate key or any other fault is an error. */
+/** Parses a stream of YAML documents. Rejects duplicate keys and all other errors. */
 export function parseObjects(text: string): readonly KubeObject[] {
   return parseAllDocuments(text, { version: '1.1', strict: true, uniqueKeys: true }).flatMap((document) => {
     const [fault] = document.errors
@@ -51,7 +54,7 @@ export function parseObjects(text: string): readonly KubeObject[] {
   })
 }
 
-/** @throws {Error} when the chart did not write it. */
+/** @throws {Error} when the chart did not render the object. */
 export function find(objects: readonly KubeObject[], kind: string, name: string): KubeObject {
   const found = objects.find((object) => object.kind === kind && object.metadata.name === name)
   if (found === undefined) {

@@ -132,7 +132,7 @@ function checkInside(): void {
       ...['--set', 'policies.configMaps={team}'],
       ...['--set', 'upstreams.books.url=http://127.0.0.2:8080,gateway.config.listen.host=127.0.0.1'],
     )
-    // A team's ConfigMap with a key that the chart's own ConfigMap has too.
+    // The ConfigMap of a team. One of its keys is also in the ConfigMap of the chart.
     const [[key, text] = ['', '']] = Object.entries(
       find(objects, 'ConfigMap', 'gw-scopegate-policies').data ?? {},
     )
@@ -155,7 +155,7 @@ function checkInside(): void {
   })
 }
 
-/** Starts the pods of both Deployments, asks their probes, and ends them when the test ends. */
+/** Starts the pods of both Deployments and checks their probes. The end of the test stops them. */
 async function startBoth(
   t: Test,
   objects: readonly KubeObject[],
@@ -165,7 +165,10 @@ async function startBoth(
   return { gateway: address, pods: { gateway, authorizationServer } }
 }
 
-/** Starts a pod of every Deployment, checks its probes, and ends it when the test ends. `address` is the gateway's. */
+/**
+ * Starts a pod of every Deployment and checks its probes. The end of the test stops the pods. `address` is the address
+ * of the gateway.
+ */
 async function startPods(
   t: Test,
   objects: readonly KubeObject[],
@@ -189,7 +192,7 @@ async function startPods(
   return { address, gateway, authorizationServer: pods.get('gw-scopegate-authorization-server') }
 }
 
-/** The kubelet's last word: both end by themselves, well before the grace is over. */
+/** Stops both pods with SIGTERM. Each of them must exit with code 0 before the end of its grace period. */
 async function stopBoth(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
   for (const [name, pod] of Object.entries(pods)) {
     t.equal(await pod.stop(), 0, `${name} ends with 0 after SIGTERM`, { output: pod.output() })
@@ -213,7 +216,7 @@ async function checkDiscovery(t: Test, gateway: string, issuer: string): Promise
   t.match(userinfo.headers.get('www-authenticate'), /error="invalid_token"/)
 }
 
-/** With the real promtool: types, names, units and help of everything that both services expose. */
+/** Checks types, names, units and help texts of all metrics of both services with the real promtool. */
 async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
   for (const [name, pod] of Object.entries(pods)) {
     const scrape = await fetch(`${pod.address('management')}/metrics`)

@@ -1,27 +1,30 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** One change of one line of a template. */
+/** A change to one line of a template. */
 export type Mutant = {
   /** Name of the template. */
   readonly file: string
-  /** From 1. */
+  /** The first line has the number 1. */
   readonly line: number
   readonly before: string
-  /** undefined: the line is removed. */
+  /** Default: the line is removed. */
   readonly after: string | undefined
-  /** The whole template with the change. */
+  /** The complete template with the change. */
   readonly text: string
-  /** The text of the next `fail`, when the line belongs to one. */
+  /** The text of the next `fail`, if the line belongs to a `fail`. */
   readonly message: string | undefined
 }
 
 const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
 const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
-/** Spaces, then an action or a pair of a `dict` that spans several lines. */
+/** A line with an action, or a line of a `dict` over several lines. */
 const OUTPUT = /^(?!.*:=).*\{\{|^\s+"\w+" /
 
-/** Makes the mutants of every template that writes objects: lines removed, values replaced, conditions fixed, loops emptied. */
+/**
+ * Creates the mutants of all templates that render objects: removed lines, replaced values, constant conditions, and
+ * empty loops.
+ */
 export function makeTemplateMutants(chart: string): readonly Mutant[] {
   const files = readdirSync(join(chart, 'templates')).filter((name) => !name.endsWith('.txt'))
   return files.flatMap((file) => mutate(file, readFileSync(join(chart, 'templates', file), 'utf8')))
@@ -58,7 +61,7 @@ function changesOf(line: string): readonly (string | undefined)[] {
   if (control === 'with') changes.push(line.replace(/(\{\{-? *with) .*? *(-?\}\})/, '$1 "" $2'))
   if (control === 'range') changes.push(line.replace(/(\{\{-? *range (?:.*:=)?).*? *(-?\}\})/, '$1 list $2'))
   if (control === undefined && OUTPUT.test(line)) changes.push(undefined)
-  // A condition that is one value has its constants already.
+  // If the condition is a single value, the constants above already replace it.
   const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
   if (control !== 'range' && !(isPlain && control !== undefined))
     for (const { 0: value, index } of line.matchAll(VALUE))

@@ -1,7 +1,7 @@
 const NO_SERVER = ['authorizationServer.enabled=false']
 const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
 
-/** Values that cannot work, and the message with which the rendering fails. */
+/** Invalid values, and the error message of the rendering. */
 export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
   {
     set: ['replicaCount=2'],

@@ -6,20 +6,20 @@ import { type ChartView, type Component, viewChart } from './chart-view.ts'
 import type { KubeObject } from './kube-object.ts'
 import { CHART } from './render-chart.ts'
 
-/** A value of values.yaml, the place where it arrives, and the expected content of that place. */
+/** A key of values.yaml, a function that reads a rendered field, and the expected content of this field. */
 export type ValueCheck = readonly [value: string, read: (chart: ChartView) => unknown, expected: unknown]
 
-/** Values that are set together, and a check for each of them. */
+/** Values that are set together, and their checks. */
 export type Scenario = {
   readonly name: string
-  /** Name of the release; `gw` unless set. */
+  /** Name of the release. Default: `gw`. */
   readonly release?: string
   readonly values: object
   readonly checks: readonly ValueCheck[]
 }
 
 const BOTH: readonly Component[] = ['gateway', 'authorization-server']
-/** Reads the same place of both services. */
+/** Reads the same field of both services. */
 const both = (read: (chart: ChartView, component: Component) => unknown) => (chart: ChartView) =>
   BOTH.map((component) => read(chart, component))
 const twice = (expected: unknown): readonly unknown[] => [expected, expected]
@@ -61,7 +61,7 @@ const selector = (component: Component, name: string) => ({
   'app.kubernetes.io/component': component,
 })
 
-/** Every value is checked in one of these at least (values.check.ts). */
+/** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'all values at once',

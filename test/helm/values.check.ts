@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { CHART, renderRelease } from './render-chart.ts'
 import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
-/** A rendering that fails checks these (chart.check.ts). */
+/** Values whose only check is an error of the rendering (chart.check.ts). */
 const ONLY_FAILS = ['global.gitops']
 
 t.test('each value reaches the objects that use it', async (t) => {
@@ -27,7 +27,7 @@ t.test('every value of values.yaml is checked', async (t) => {
   for (const path of all) t.ok(isPath(values, path.split('.')), `${path} is a value`)
 })
 
-/** A check of a map covers the values in it. */
+/** Returns the values without a check. A check of a map includes its values. */
 function findUnchecked(value: unknown, path: string, checked: ReadonlySet<string>): readonly string[] {
   if (checked.has(path)) return []
   if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0)
