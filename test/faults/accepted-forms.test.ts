@@ -11,7 +11,7 @@ import {
   startStrictUpstream,
 } from '../fixtures/strict-upstream.ts'
 
-// Node's parser accepts some requests beyond the grammar of RFC 9112. SECURITY.md lists all of them.
+// Node's parser accepts some requests that the grammar of RFC 9112 does not permit. SECURITY.md lists all of them.
 const HEADERS = 'Host: a\r\nConnection: close\r\n'
 const CHUNKED = `${HEADERS}Transfer-Encoding: chunked\r\n`
 const get = (line: string) => `${line}\r\n${HEADERS}\r\n`
@@ -19,7 +19,10 @@ const post = (body: string) => `POST /pub/x HTTP/1.1\r\n${CHUNKED}\r\n${body}`
 const PLAIN = get('GET /pub/x HTTP/1.1')
 const PLAIN_BODY = post('5\r\nhello\r\n0\r\n\r\n')
 
-/** The accepted forms by their names on the page: the bytes, and the plain request that they equal upstream. */
+/**
+ * The accepted forms by their names in SECURITY.md: the sent bytes, and the plain request that the upstream must
+ * receive.
+ */
 const FORMS: Readonly<Record<string, readonly (readonly [sent: string, plain: string])[]>> = {
   'CR and LF before the request line': [
     [`\r\n${PLAIN}`, PLAIN],
@@ -44,7 +47,7 @@ const FORMS: Readonly<Record<string, readonly (readonly [sent: string, plain: st
   ],
 }
 
-/** Starts a gateway before an upstream that reads as narrowly as RFC 9112 allows. */
+/** Starts a gateway and an upstream that accepts only the grammar of RFC 9112. */
 async function startBoth(test: Test): Promise<{ under: GatewayUnderTest; upstream: StrictUpstream }> {
   const upstream = await startStrictUpstream()
   const under = await startGatewayUnderTest(test, {
@@ -106,7 +109,7 @@ t.test('other protocols, and RTSP with other methods, are rejected', async (t) =
   t.same(upstream.requests, [])
 })
 
-// A letter, a digit and a delimiter of each kind, and the bytes that parsers disagree about.
+// A letter, a digit, a delimiter of each kind, and bytes that parsers interpret differently.
 const BYTES = '\0\t\n\v\r !"#%+,:;=?@0A_af\x7f\x80'
 
 t.test('one changed byte makes a request that RFC 9112 or the list allows, or is rejected', async (t) => {
@@ -121,7 +124,7 @@ t.test('one changed byte makes a request that RFC 9112 or the list allows, or is
   const next = rows.values()
   const send = async (): Promise<void> => {
     for (const bytes of next) {
-      // Ends every request that is incomplete: a NUL is never a part of framing.
+      // The NUL bytes end every incomplete request, because framing never contains NUL.
       const { statuses } = await sendBytes(under.gateway.url, bytes + '\0'.repeat(512))
       if (statuses[0] !== 200) continue
       accepted += 1
@@ -135,7 +138,7 @@ t.test('one changed byte makes a request that RFC 9112 or the list allows, or is
   t.same(upstream.problems, [], 'every request that was forwarded is well-formed')
 })
 
-/** Every insertion, replacement and deletion of one byte. */
+/** Returns every insertion, replacement and deletion of one byte. */
 function edits(text: string): readonly string[] {
   const found = new Set<string>()
   for (let at = 0; at <= text.length; at++) {
@@ -146,7 +149,7 @@ function edits(text: string): readonly string[] {
   return [...found]
 }
 
-/** Writes an accepted form as the plain request. HTTP/1.0 has the same grammar as HTTP/1.1. */
+/** Converts an accepted form to the plain request. HTTP/1.0 has the same grammar as HTTP/1.1. */
 function toPlain(bytes: string): string {
   return bytes
     .replace(/^[\r\n]+/, '')

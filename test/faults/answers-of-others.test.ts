@@ -2,7 +2,7 @@ import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { soakBleed } from '../../bench/soak/soak-bleed.ts'
 
-// The long form is `npm run soak:bleed`.
+// `npm run soak:bleed` runs this test with more requests.
 t.test(
   'each client receives the complete response to its own request while other clients disconnect',
   async (t) => {

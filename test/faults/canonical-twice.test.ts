@@ -3,7 +3,8 @@ import t from 'tap'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 
-// FUZZ_CANONICAL_RUNS sets the number of runs. A failure prints the seed and the path with which fast-check repeats it.
+// FUZZ_CANONICAL_RUNS sets the number of runs. The message of a failure contains the seed and the path that repeat it
+// with fast-check.
 const RUNS = Number(process.env['FUZZ_CANONICAL_RUNS'] ?? 100_000)
 const HEADER_RUNS = Math.ceil(RUNS / 10)
 const LIMIT_MS = 60_000 + RUNS

@@ -10,7 +10,7 @@ const KINDS = [
   ['GET', '/api/courses', undefined],
   ['GET', '/nothing-here', undefined],
 ] as const
-/** More clock reads than any of these requests makes. */
+/** More clock reads than a request of this test needs. */
 const READINGS = 12
 
 t.test(

@@ -11,7 +11,7 @@ import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-
 import { until } from '../fixtures/until.ts'
 
 const CLIENTS = 60
-/** Free descriptors for connections to the upstream. */
+/** Number of free descriptors for connections to the upstream. */
 const LEFT = 8
 /** A policy reload opens files, and this test counts every descriptor. */
 const SETTINGS = { policyReload: 'manual' }
@@ -39,7 +39,7 @@ async function startUpstream(t: Test) {
 // Only Linux has prlimit(1), which changes the limit of another process.
 const skip = process.platform === 'linux' ? false : 'this system lacks prlimit(1)'
 
-/** Lets a running process open a number of further descriptors. The system assigns the lowest free number. */
+/** Limits the number of additional descriptors of a running process. The system assigns the lowest free number. */
 function limitDescriptors(pid: number, left: number | undefined): void {
   const taken = descriptors(pid)
   let limit = 0

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
-// docs/faults.md states the behaviour for each fault and its test. A row without an existing test proves nothing.
+// docs/faults.md states the behavior for each fault, and the test that shows the behavior. Each of these tests must
+// exist.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = read('docs/faults.md')

@@ -5,11 +5,15 @@ import { holdConversation } from '../fixtures/hold-conversation.ts'
 import { madeUpConversation, readMark, renderConversation } from '../fixtures/made-up-conversation.ts'
 import { type StrictRequest, startStrictUpstream } from '../fixtures/strict-upstream.ts'
 
-// FUZZ_FORWARD_RUNS sets the number of runs. A failure prints its seed. FUZZ_FORWARD_SEED repeats it.
+// FUZZ_FORWARD_RUNS sets the number of runs. The message of a failure contains its seed, and FUZZ_FORWARD_SEED repeats
+// the run.
 const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 3_000)
 const SEED = process.env['FUZZ_FORWARD_SEED']
 const LIMIT_MS = 60_000 + RUNS * 50
-/** Requests of a client that disconnected arrive before this number of later clients has finished. */
+/**
+ * A client can disconnect before the upstream receives its requests. They arrive before this number of later clients
+ * has finished.
+ */
 const LATE_CONVERSATIONS = 3
 
 t.test(
@@ -31,7 +35,7 @@ t.test(
     let seen = 0
     let lastLeft = 0
 
-    /** Requests that arrived since the last call, without requests of clients that disconnected earlier. */
+    /** Returns the requests since the last call, without requests of clients that disconnected earlier. */
     function arrivedOf(current: number) {
       const fresh = upstream.requests.slice(seen)
       seen = upstream.requests.length
@@ -57,7 +61,8 @@ t.test(
       if (upstream.problems.length > 0) throw new Error(`not well-formed: ${upstream.problems}`)
       if (statuses.some((status) => status >= 500)) throw new Error(outcome)
       if (arrived.length < accepted) throw new Error(outcome)
-      // A request in flight has no response yet when its client disconnects. The pipelined requests after it never start.
+      // When a client disconnects, one request in flight can be without a response. The gateway never forwards the
+      // pipelined requests after it.
       if (!reset && sure > accepted + (ended ? 1 : 0)) throw new Error(outcome)
       inOrder(arrived)
     })
@@ -81,7 +86,7 @@ function markOf({ headers }: StrictRequest): ReturnType<typeof readMark> {
   return readMark(headers.find(([name]) => name === 'x-mark')?.[1] ?? '')
 }
 
-/** @throws {Error} when a request arrives twice, or before an earlier request of its client. */
+/** @throws {Error} if a request arrives twice, or before an earlier request of the same client. */
 function inOrder(requests: readonly StrictRequest[]): void {
   const last = new Map<number, number>()
   for (const one of requests) {

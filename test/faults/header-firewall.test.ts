@@ -2,12 +2,12 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Marks bytes from the client, so that the test finds them at the upstream. */
+/** A value that identifies bytes from the client at the upstream. */
 const MARK = '6.6.6.6'
 
 /** Header lines with which an untrusted peer forges an identity, an address or a request target. */
 const SPELLINGS: readonly string[] = [
-  // identity, in the spellings that servers treat as one name
+  // identity headers, in spellings that servers treat as one name
   `X-Auth-Subject: ${MARK}`,
   `x-auth-subject: ${MARK}`,
   `X-AUTH-SUBJECT: ${MARK}`,
@@ -44,7 +44,7 @@ const SPELLINGS: readonly string[] = [
   `SSL_Client_Verify: SUCCESS ${MARK}`,
   `$WSCC: ${MARK}`,
   `X-MS-Client-Principal-Name: ${MARK}`,
-  // source of the request
+  // address of the client
   `X-Forwarded-For: ${MARK}`,
   `X-Forwarded-For: 127.0.0.1, ${MARK}`,
   `X-Forwarded-For: ${MARK}\r\nX-Forwarded-For: ${MARK}`,
@@ -80,7 +80,7 @@ const SPELLINGS: readonly string[] = [
   `X-HTTP-Method-Override: ${MARK}`,
   `X-Request-Id: ${MARK}`,
   `X_Request_Id: ${MARK}`,
-  // removal of a gateway header, or a hidden client header
+  // removal of a gateway header, or a client header that `Connection` names
   `Connection: x-auth-subject, x-forwarded-for, x-request-id\r\nX-Auth-Subject: ${MARK}`,
   `Connection: keep-alive, via\r\nVia: ${MARK}`,
 ]

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Every object inherits these names, unless it has no prototype.
+// Names of properties that every object inherits, unless the object has no prototype.
 const NAMES = [
   '__proto__',
   'constructor',

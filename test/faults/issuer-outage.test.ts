@@ -13,12 +13,12 @@ import { recordCredential } from '../fixtures/capture.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-// `npm run soak:outage` is the full version with time measurements.
+// `npm run soak:outage` runs this test with more requests and measures times.
 
 const USES = 'scopegate_token_stale_uses_total'
 const PASSED = 201
 
-/** Two gateways and an authorization server on one durable Redis. */
+/** Starts two gateways and an authorization server with a durable Redis. */
 async function startCluster(t: Test) {
   const cleanup = createCleanup()
   const parent = t.testdir({ redis: {}, cluster: {} })
@@ -34,7 +34,7 @@ async function startCluster(t: Test) {
     redis: { ofServers: redis.url, ofGateways: redis.url },
     eventStream: false,
     secret: (value) => value !== undefined && recordCredential(value),
-    // Every second, each token needs a check.
+    // Each token needs a new check every second.
     gatewaySettings: { SCOPEGATE_TOKEN_CACHE__MAX_TTL: '1s', SCOPEGATE_ISSUERS__0__STALE_IF_ERROR: '10m' },
   })
   await awaitChannel(cluster, 'up')
@@ -47,7 +47,7 @@ async function startCluster(t: Test) {
   }
 }
 
-/** Waits until each gateway has accepted known tokens by an earlier check, `count` times more. */
+/** Waits until each gateway has accepted tokens `count` more times because of an earlier check. */
 async function awaitUses({ gateways }: RevocationCluster, count: number): Promise<void> {
   for (const gateway of gateways) {
     const before = await gateway.metric(USES)
@@ -56,7 +56,7 @@ async function awaitUses({ gateways }: RevocationCluster, count: number): Promis
   }
 }
 
-/** Waits until no gateway accepts tokens by an earlier check. */
+/** Waits until no gateway accepts tokens because of an earlier check. */
 async function awaitEnd({ gateways }: RevocationCluster): Promise<void> {
   for (const gateway of gateways)
     await until(

@@ -4,7 +4,7 @@ import { measureLateContent } from '../../bench/soak/measure-late-content.ts'
 import { startLateContentUpstream } from '../../bench/soak/start-late-content-upstream.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
-// The long form is `npm run soak:late-content`.
+// `npm run soak:late-content` runs this test with more responses.
 t.test('late content after 204, 304, HEAD and interim responses reaches no other response', async (t) => {
   const cleanup = createCleanup()
   t.teardown(() => cleanup.run())
@@ -12,7 +12,7 @@ t.test('late content after 204, 304, HEAD and interim responses reaches no other
     folder: t.testdir(),
     cleanup,
     upstream: await startLateContentUpstream(cleanup),
-    upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses are failures
+    upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses count as failures
   })
   const rows = await measureLateContent({ url: gateway.url, calls: 450, concurrency: 8 })
   t.match(rows[0], { what: 'responses', measured: '900' })

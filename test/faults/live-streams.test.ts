@@ -26,7 +26,7 @@ t.test('one hundred streams stay open during the drain and then end cleanly', as
 })
 
 t.test('a drain ends when its last stream ends', async (t) => {
-  const streams = await startStreams(t, 3_600_000) // much longer than this test runs
+  const streams = await startStreams(t, 3_600_000) // longer than the test
   const closing = streams.under.gateway.close()
   await useAll(streams, 'last')
   for (const source of streams.eventSources) source.end()

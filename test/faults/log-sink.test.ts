@@ -20,7 +20,7 @@ async function start(t: Test, stdout: number): Promise<SoakGateway> {
   return startSoakGateway({ folder: t.testdir(), cleanup, upstream, stdout })
 }
 
-/** Sends requests that each log one line and must each get a response. */
+/** Sends requests. Each one causes one log line and must get a response. */
 async function ask(t: Test, gateway: SoakGateway, requests: number): Promise<void> {
   let next = 0
   let answered = 0
@@ -86,7 +86,7 @@ t.test('the gateway exits while its log reader is blocked', async (t) => {
   const pipe = aFifo(t)
   const gateway = await start(t, pipe.writer)
   pipe.handOver()
-  await ask(t, gateway, 50) // more than a pipe buffers
+  await ask(t, gateway, 50) // more than the buffer of a pipe
   gateway.process.child.kill('SIGTERM')
   await gateway.process.ended
   t.equal(gateway.process.child.exitCode, 0)

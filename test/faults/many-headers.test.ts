@@ -3,7 +3,8 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 const lines = (count: number): string => `Host: api.test\r\nConnection: close\r\n${'a:b\r\n'.repeat(count)}`
 
-// Some releases of Node kept 1,000 header lines and dropped the rest silently, with any token among them.
+// Some versions of Node.js process only 1,000 header lines. They silently drop all later lines, which can include the
+// token.
 t.test('rejects a request with more header lines than Node keeps', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const [target, last] of [

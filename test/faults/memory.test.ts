@@ -8,7 +8,7 @@ import { measureSlowReaders } from '../../bench/soak/slow-readers.ts'
 import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
-// `npm run soak:memory` runs the long forms with every limit. It reports times. This test does not assert them.
+// `npm run soak:memory` runs all limits with more requests, and reports times. This test does not assert times.
 async function start(t: Test): Promise<SoakGateway> {
   const cleanup = createCleanup()
   const folder = t.testdir()

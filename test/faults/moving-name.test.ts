@@ -7,7 +7,7 @@ import { until } from '../fixtures/until.ts'
 /** The gateway resolves names again every 5 s. A busy machine may take longer. */
 const LONG_MS = 60_000
 
-// On Linux every address in 127.0.0.0/8 is a loopback address. Other systems must configure 127.0.0.2 first.
+// On Linux, every address in 127.0.0.0/8 is a loopback address. On other systems, 127.0.0.2 needs configuration.
 const skip = process.platform === 'linux' ? false : '127.0.0.2 is no address here'
 
 t.test(
@@ -54,7 +54,7 @@ t.test(
     for (let i = 0; i < 20; i++) await ask()
     t.equal(first.requests.length, before, 'nothing goes to the old address any more')
 
-    // On new connections, so that each request needs an address.
+    // The requests use new connections, so that each request needs an address.
     const askedAgain = (before: number) => async () => {
       await Promise.all(Array.from({ length: 5 }, ask))
       return names.questions > before

@@ -6,7 +6,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { mutatePolicy, seededRandom } from '../fixtures/mutate-sources.ts'
 import { send } from '../fixtures/send.ts'
 
-/** Raised by `npm run soak:sources`. */
+/** Number of mutants. `npm run soak:sources` sets a higher number. */
 const MUTANTS = Number(process.env['SOURCE_MUTANTS'] ?? 30)
 /** Every tenth mutant restarts the gateway. */
 const RESTART_EVERY = 10
@@ -29,7 +29,7 @@ routes:
     match: { methods: [GET], path: /api/courses/open }
     anonymous: deny
 `
-/** Requests for the source whose files stay valid: method, path, headers, and status. */
+/** Requests for the source whose files stay valid, with method, path, headers and expected status. */
 const EXPECTED = [
   ['GET', '/api/billing/open', {}, 200],
   ['GET', '/api/billing/7', {}, 401],
@@ -99,7 +99,7 @@ t.test(
         if (response.status !== status)
           t.fail(`${method} ${path}: ${response.status} in place of ${status} after\n${mutant}`)
       }
-      // The source may not serve requests without a token, so no mutant may open its own paths either.
+      // The source has no permission for requests without a token, so no mutant can open even its own paths.
       for (const path of ['/api/courses/open', '/api/courses/7']) {
         const { status } = await send(`${under.gateway.url}${path}`)
         if (status === 200) t.fail(`${path} is open after\n${mutant}`)

@@ -5,7 +5,7 @@ import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** The size limit of a head. The gateway holds it until the request ends. */
+/** Headers of the maximum size. The gateway keeps them in memory until the end of the request. */
 const HEADERS = Array.from({ length: 60 }, (_, n) => `x-filler-${n}: ${'x'.repeat(1_000)}\r\n`).join('')
 
 /** Long, because a busy machine fills a heap slowly. */
@@ -34,7 +34,7 @@ async function startHangingUpstream(t: Test) {
   const address = server.address()
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    /** Received requests, and connections that only tested the port. */
+    /** Number of received requests, plus connections that only tested the port. */
     get taken() {
       return taken
     },
@@ -58,7 +58,8 @@ t.test('with more requests than memory, the gateway rejects requests, stays up a
     upstream: upstream.url,
     upstreamSettings: { timeout: '5m' }, // no request times out
     nodeOptions: ['--max-old-space-size=128'],
-    // The defaults of `overload.heap`. Without them the process runs out of memory. CPU load must not cause rejections first.
+    // The defaults of `overload.heap` apply. Without them, the process runs out of memory. `loopDelay` is long, so that
+    // CPU load does not cause earlier rejections.
     settings: { limits: { headers: '100KiB' }, overload: { loopDelay: { close: '1m', refuse: '1m' } } },
   })
   const { hostname, port } = new URL(gateway.url)
@@ -82,7 +83,7 @@ t.test('with more requests than memory, the gateway rejects requests, stays up a
   await until(
     'requests are rejected',
     async () => {
-      // Waits for the previous batch, because requests in the system's buffers would arrive all at once.
+      // Waits for the previous batch. Otherwise requests in system buffers would all arrive together.
       if (upstream.taken + answered < sent) return false
       for (let n = 0; n < 50; n++) attack()
       return (await metric(gateway, 'scopegate_overload_refused_total{reason="heap"}')) > 100

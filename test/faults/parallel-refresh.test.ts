@@ -9,7 +9,7 @@ import {
 } from '../../bench/soak/soak-refresh.ts'
 import { recordCredential } from '../fixtures/capture.ts'
 
-// The short form of `npm run soak:refresh`: two processes on one store.
+// `npm run soak:refresh` runs this test with more rounds: two processes with one store.
 for (const store of ['sqlite', 'redis', 'postgres'] as const)
   t.test(`on ${store}, two servers give every use of a refresh token one response`, async (t: Test) => {
     const cleanup = createCleanup()

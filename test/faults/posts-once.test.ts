@@ -5,10 +5,10 @@ import { startCountingUpstream } from '../../bench/soak/start-counting-upstream.
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 
-/** Approximate bytes of some requests and responses on one connection. */
+/** Approximate number of bytes for a few requests and responses on one connection. */
 const LONGEST_LIFE_BYTES = 4_000
 
-// `npm run soak:lossy` runs ten times as long, in a network that loses packets.
+// `npm run soak:lossy` runs ten times as many requests, in a network that loses packets.
 t.test(
   'executes each POST at most once when connections break at any byte in either direction',
   async (t) => {
@@ -22,7 +22,7 @@ t.test(
       folder,
       cleanup,
       upstream: proxy.url,
-      upstreamSettings: { ejection: { failures: 1_000 } }, // an ejected address would break no connection
+      upstreamSettings: { ejection: { failures: 1_000 } }, // without ejection, because no connection breaks then
       route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
     })
     const anyByte = (): number => 1 + Math.floor(Math.random() * LONGEST_LIFE_BYTES)

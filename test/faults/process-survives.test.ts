@@ -9,7 +9,7 @@ import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Throws an uncaught exception on request. */
+/** A module that throws an uncaught exception on a signal. */
 const DEFECT = 'data:text/javascript,process.on("SIGWINCH",()=>{throw new Error("made up")})'
 
 async function start(t: Test, settings: Readonly<Record<string, unknown>> = {}): Promise<SoakGateway> {

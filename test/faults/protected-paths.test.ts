@@ -86,7 +86,7 @@ const HEADERS: readonly string[] = [
   'Range: bytes=0-0\r\nIf-None-Match: *\r\n',
   'User-Agent: kube-probe/1.30\r\n',
 ]
-/** Invalid credentials, sent in place of a token. */
+/** Invalid credentials in place of a token. */
 // biome-ignore format: a table
 const CREDENTIALS = [
   'Authorization: Basic YWRtaW46YWRtaW4=\r\n',
@@ -124,14 +124,14 @@ t.test(
   },
 )
 
-// Worst case: every other path is open, so the gateway forwards a spelling that does not match its protected route.
-// As documented, `;` is part of a segment, and case is significant.
+// In the worst case, a route opens all other paths. The gateway then forwards each spelling that does not match its
+// protected route. By definition, `;` is part of a segment, and paths are case-sensitive.
 t.test('beside a route for all paths, no spelling reaches the upstream as a protected path', async (t) => {
   const { under, upstream } = await start(t, '/**')
   const cases = everySpelling().filter((one) => !one.hasToken)
   const statuses = await sendAll(under, cases)
   const { leaked, passed } = await judge(t, { under, upstream, cases, statuses }, (path, method) =>
-    // A route is a path with its methods. Other methods match the wide route, as the policy requires.
+    // A route has paths and methods. Other methods match the open route, as the policy requires.
     readings(path).some((reading) =>
       ROUTES.some(
         ({ template, methods }) =>
@@ -157,7 +157,7 @@ async function start(t: Test, open: string): Promise<{ under: GatewayUnderTest; 
   return { under, upstream }
 }
 
-/** Every spelling of every path, with and without a token. Methods and headers alternate. */
+/** Returns every spelling of every path, with and without a token. Methods and headers alternate. */
 function everySpelling(): Case[] {
   return ROUTES.flatMap((route, row) =>
     PATH_SPELLINGS.flatMap(([what, spell], column) => {
@@ -173,7 +173,7 @@ function everySpelling(): Case[] {
   )
 }
 
-/** Every path in its normal spelling, with every method and every header. */
+/** Returns every path in its normal spelling, with every method and every header. */
 function everyHeader(): Case[] {
   return ROUTES.flatMap(({ path, methods }) =>
     [...methods, 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND'].flatMap((method) =>
@@ -253,7 +253,7 @@ async function judge(
   return { leaked, passed }
 }
 
-/** Whether a server may read the path as a protected path: without parameters, in any case. */
+/** Returns whether a server can interpret the path as a protected path. Ignores parameters and case. */
 function isProtected(path: string): boolean {
   const careless = [path, path.toLowerCase()].flatMap((one) => [one, one.replace(/;[^/]*/g, '')])
   return careless
@@ -261,7 +261,10 @@ function isProtected(path: string): boolean {
     .some((reading) => ROUTES.some(({ template }) => matchesTemplate(template, reading)))
 }
 
-/** Interpretations of a path by servers: decoded once, dots resolved, slashes merged, backslashes replaced. */
+/**
+ * Returns possible interpretations of a path by servers: decoded once, dots resolved, slashes merged, backslashes
+ * replaced.
+ */
 function readings(path: string): string[] {
   const decoded = decodeURIComponent(path)
   const texts = [path, decoded, decoded.replaceAll('\\', '/')]
@@ -287,7 +290,7 @@ function resolveDots(path: string): string {
   return `/${kept.join('/')}`
 }
 
-/** Whether a template matches a path, segment by segment. Independent of the gateway's code. */
+/** Returns whether a template matches a path, segment by segment. Does not use code of the gateway. */
 function matchesTemplate(template: string, path: string): boolean {
   const below = template.endsWith('/**')
   const wanted = (below ? template.slice(0, -3) : template).split('/')

@@ -7,12 +7,13 @@ import t from 'tap'
 import { POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
-// `npm run soak:reload` runs 1,000 reloads.
+// Number of reloads. `npm run soak:reload` runs 1,000.
 const RELOADS = Number(process.env['RELOAD_HEAP'] ?? 50)
 const WARM_UP = 20
 /**
- * Maximum change of the heap per reload, in bytes, in both directions. A leaked snapshot of this policy takes about 100 KiB.
- * A megabyte of compiled code is about 20 KiB for each of fifty reloads. A heap that shrinks by more was not at rest before.
+ * Maximum change of the heap per reload, in bytes, in both directions. A leaked snapshot of this policy takes about 100
+ * KiB. One megabyte of compiled code is about 20 KiB for each of fifty reloads. If the heap shrinks by more, it was not
+ * stable before the test.
  */
 const MOST_LEFT_BYTES = 50_000
 
@@ -37,7 +38,7 @@ t.test(`${RELOADS} reloads leak no memory`, async (t) => {
     )
     const { result } = await gateway.reload('signal')
     if (result !== 'applied') throw new Error(`reload ${number}: ${result}`)
-    // The test keeps the log and the recorded requests.
+    // Every request adds log lines and recorded requests to the heap of the test.
     if (number % 10 !== 0) return
     for (const path of ['/openapi.json', '/auth.md', '/.well-known/oauth-protected-resource'])
       await send(`${gateway.url}${path}`)
@@ -50,7 +51,7 @@ t.test(`${RELOADS} reloads leak no memory`, async (t) => {
     return process.memoryUsage().heapUsed
   }
   for (let number = 0; number < WARM_UP / 2; number++) await reload(number)
-  // Counting objects makes V8 discard megabytes of code. The rest of the warm-up compiles that code again.
+  // While V8 counts objects, it discards megabytes of compiled code. The rest of the warm-up compiles this code again.
   const tables = countTables()
   t.ok(tables > 0, 'the heap contains the counted objects')
   for (let number = WARM_UP / 2; number < WARM_UP; number++) await reload(number)

@@ -33,7 +33,7 @@ t.test('a session keeps the policy under which it was opened, and ends with its 
   let folder = ''
   const { under, live } = await startStreams(t, 2_000, { lifeSeconds: 600 }, (config) => {
     folder = config.policiesDir
-    // Without a revocation stream, the gateway introspects the tokens of open sessions periodically.
+    // Without a revocation stream, the gateway periodically introspects the tokens of open sessions.
     return { ...config, tokenCache: { ...config.tokenCache, ttlWithoutPushMs: 50, maxTtlMs: 50 } }
   })
   writeFileSync(

@@ -7,10 +7,13 @@ import { POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
-// `npm run soak:reload` runs 1,000 swaps.
+// Number of swaps. `npm run soak:reload` runs 1,000.
 const SWAPS = Number(process.env['RELOAD_SWAPS'] ?? 50)
 
-/** Two files whose routes move from one to the other. A mix of two versions is invalid. */
+/**
+ * Returns two files of one version. Between versions, routes move from one file to the other, so a mix of two versions
+ * is invalid.
+ */
 function version(number: number): Readonly<Record<string, string>> {
   const other = `apiVersion: scopegate/v1
 kind: Policy
@@ -46,14 +49,15 @@ t.test(
     const load = (async () => {
       while (swapping) {
         statuses.add((await send(`${gateway.url}/moves`)).status)
-        await wait(1) // clients without a pause would leave the gateway no time to load policies
+        await wait(1) // clients without pauses would leave the gateway no time to load policies
       }
     })()
     const inForce = () => log().filter(({ event }) => event === 'policy_reloaded').length
     for (let number = 1; number <= SWAPS; number++) {
       const before = inForce()
       volume?.swap(version(number))
-      // Every tenth swap stays long enough to be read twice and loaded. The other swaps can occur at any point of a read.
+      // Every tenth version stays until the gateway has read it twice and loaded it. The other swaps can occur at any
+      // time during a read.
       if (number % 10 === 0) await until('a swap comes into force', async () => inForce() > before)
       else await wait(Math.random() * 3)
     }

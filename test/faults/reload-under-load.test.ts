@@ -7,7 +7,7 @@ import {
   startReloadedGateway,
 } from '../../bench/soak/soak-reload.ts'
 
-// The long form is `npm run soak:reload`.
+// `npm run soak:reload` runs this test with more requests.
 t.test('policies change, and become invalid, under load', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir()

@@ -94,7 +94,7 @@ t.test(
     )
     await until('only the old ones are there', async () => `${childrenOf(pid)}` === `${before}`)
 
-    // The running configuration lacks this upstream. Only new workers load it.
+    // The running workers do not know this upstream. Only new workers load its configuration.
     const upstreams = join(gateway.folder, 'upstreams.yaml')
     const { api } = JSON.parse(readFileSync(upstreams, 'utf8'))
     writeFileSync(upstreams, JSON.stringify({ api, other: api }))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { soakRestart } from '../../bench/soak/soak-restart.ts'
 
-// The long form is `npm run soak:restart`.
+// `npm run soak:restart` runs this test with more requests.
 t.test('no request fails while all workers are replaced under keep-alive load', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir()

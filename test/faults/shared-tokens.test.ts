@@ -12,9 +12,12 @@ import { mostWithin } from '../fixtures/most-within.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Two gateways, each with a connection for requests and one for revocations. */
+/** Number of Redis connections: two gateways, each with one connection for requests and one for revocations. */
 const CONNECTIONS = 4
-/** Each connection waits 2 s before it reconnects: a gateway with two makes one a second. Timers fire at most 1 ms early. */
+/**
+ * Each connection waits 2 s before it reconnects. A gateway with two connections therefore connects once per second.
+ * Timers fire at most 1 ms early.
+ */
 const RECONNECT_MS = 1_995
 
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-shared-tokens-'))
@@ -35,7 +38,7 @@ type Cluster = {
   another(): Promise<GatewayUnderTest>
 }
 
-/** Long, because a busy machine must not look like an unavailable issuer. */
+/** Returns an issuer with a long timeout, so that a busy machine does not look like an unavailable issuer. */
 function patient(issuer: GatewayConfig['issuers'][number]) {
   return { ...issuer, introspection: issuer.introspection && { ...issuer.introspection, timeoutMs: 20_000 } }
 }
@@ -62,7 +65,7 @@ async function startCluster(t: Test): Promise<Cluster> {
         }
       },
     })
-    // Introspection results from before the revocation stream was connected are not reused.
+    // The gateway does not use introspection results from before the connection to the revocation stream.
     await until('it hears of revocations', async () =>
       under.log().some(({ event }) => event === 'revocations_connected'),
     )
@@ -107,7 +110,7 @@ t.test(
     const spy = new Redis(redis.url)
     t.teardown(() => spy.quit())
     let herds = 0
-    // A gateway that is too busy to write to Redis in time continues without it.
+    // A gateway that cannot write to Redis in time continues without Redis.
     const herd = await until('what was asked for a herd is in Redis', async () => {
       const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
       const before = issuer.asked.length
@@ -117,7 +120,7 @@ t.test(
       t.ok(asked === 1 || asked === 2, `${asked} questions of two replicas`)
       return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
     })
-    // A gateway that is too busy to read the Redis response in time calls the issuer.
+    // A gateway that does not receive the Redis response in time calls the issuer.
     await until('a replica that starts later hears what Redis knows', async () => {
       const later = await another()
       const asked = issuer.asked.length
@@ -132,8 +135,8 @@ t.test(
 )
 
 /**
- * Sends tokens of every kind in the current state of Redis. The gateway denies every invalid token, and accepts every valid JWT
- * and every token that the issuer reports as active.
+ * Sends tokens of every kind in the present state of Redis. The gateway must deny every invalid token. The gateway must
+ * accept every valid JWT, and every token that the issuer reports as active.
  */
 async function tryEverybody(t: Test, { one, two, jwts }: Cluster, round: string): Promise<void> {
   const { issuer } = one

@@ -23,7 +23,7 @@ routes:
   - { name: limited, match: { methods: [GET], path: /limited }, rateLimit: { requests: 1000000, per: 1m, by: route } }
 `
 
-/** A gateway that counts rate limits in Redis. */
+/** Starts a gateway that counts rate limits in Redis. */
 async function start(t: Test, url: string): Promise<GatewayUnderTest> {
   return startGatewayUnderTest(t, {
     policy: POLICY,
@@ -42,7 +42,7 @@ async function statuses(under: GatewayUnderTest, count: number): Promise<Record<
   return found
 }
 
-/** Number of decisions without Redis. */
+/** Returns the number of decisions without Redis. */
 async function fallbacks(under: GatewayUnderTest): Promise<number> {
   const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
   return [...scrape.matchAll(/^scopegate_rate_limit_fallback_total\{[^}]*\} (\d+)/gm)].reduce(
@@ -79,7 +79,7 @@ t.test(
       connectedAtMs.push(performance.now())
       sockets.add(socket)
       socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-      // Long enough to connect: the first command ends the connection.
+      // The connection lasts until the first command.
       socket.once('data', () => socket.destroy())
     })
     await new Promise<void>((resolve) => flapping.listen(0, '127.0.0.1', resolve))
@@ -93,7 +93,7 @@ t.test(
       t.same(await statuses(under, 100), { 200: 100 })
       return connectedAtMs.length >= 4
     })
-    // One connection for requests and one for revocations, each after 2 s. Timers fire at most 1 ms early.
+    // One connection is for requests and one for revocations. Each of them waits 2 s. Timers fire at most 1 ms early.
     t.ok(mostWithin(connectedAtMs, 1_995) <= 2, 'neither connection reconnects immediately')
   },
 )

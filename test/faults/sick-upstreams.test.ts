@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const HEAD = 'Host: api.test\r\nConnection: close\r\n'
 const GET = `GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`
-/** For tests that wait for a timeout to expire. All other timeouts are long enough for a busy machine. */
+/** Timeout for tests that wait for its expiry. All other timeouts are long enough for a busy machine. */
 const SOON_MS = 300
 
 type Sick = {
@@ -19,7 +19,7 @@ type Sick = {
   readonly errorType: string
   readonly reply?: Reply
   readonly network?: (proxy: FaultProxy) => void | Promise<void>
-  /** Timeouts of the upstream that are short. */
+  /** Short timeouts of the upstream. */
   readonly times?: Partial<UpstreamSettings>
 }
 
@@ -131,7 +131,10 @@ const SILENT: readonly Sick[] = [
   },
 ]
 
-/** Faults inside a response: the gateway forwards the received part, and the client detects that it is incomplete. */
+/**
+ * Faults during a response: the gateway forwards the received part, and the client detects that the response is
+ * incomplete.
+ */
 const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
   {
     what: 'dies before the length that it announced',
@@ -201,7 +204,7 @@ routes:
   - { name: open, match: { methods: [GET, POST, PUT, DELETE, HEAD], path: "/pub/**" } }
 `
 
-/** All bytes received on one connection, and whether it was reset. */
+/** Returns all bytes that a client receives on one connection, and whether the connection was reset. */
 async function exchange(url: string, bytes: string): Promise<{ text: string; reset: boolean }> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -249,7 +252,7 @@ for (const sick of BROKEN_OFF)
       },
     )
 
-/** Whether a client that follows RFC 9112 section 6.3 sees a complete response. */
+/** Returns whether a client sees a complete response by the rules of RFC 9112 section 6.3. */
 function isWhole(text: string): boolean {
   const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s)
   if (/^HTTP\/1\.1 5/.test(head)) return false

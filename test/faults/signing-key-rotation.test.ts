@@ -11,7 +11,10 @@ import { startRotatingServices, untilLogged } from '../fixtures/rotating-service
 import { send } from '../fixtures/send.ts'
 import { startService } from '../fixtures/start-service.ts'
 
-/** More than the polling interval of secret files, so that both replicas publish the key before it signs. Seconds. */
+/**
+ * Time until a published key signs. Longer than the polling interval of secret files, so that both replicas publish the
+ * key first. Seconds.
+ */
 const LEAD_SECONDS = 20
 
 t.test('signing keys: no refresh fails, and replicas switch at the instant in the file', async (t) => {
@@ -35,7 +38,7 @@ t.test('signing keys: no refresh fails, and replicas switch at the instant in th
     browser: openBrowser(baseUrl),
     scope: 'openid courses:read',
   })
-  /** Refreshes at one server and returns the ID token with its key, and the times around the request. */
+  /** Refreshes at one server. Returns the ID token, its key, and the times before and after the request. */
   const refresh = async ({ url }: { readonly url: string }) => {
     const before = Math.floor(Date.now() / 1_000)
     const answer = await send(`${url}${ENDPOINTS.token}`, {

@@ -19,7 +19,7 @@ t.test('open WebSockets stay with their worker while every worker is replaced', 
     cleanup,
     upstream: upstream.url,
     route: { match: { methods: ['GET'], path: '/pub/**' }, websocket: true },
-    settings: { workers: 2, drain: { delay: '0s', grace: '60s' } }, // much longer than this test runs
+    settings: { workers: 2, drain: { delay: '0s', grace: '60s' } }, // longer than the test
   })
   const clients = await Promise.all(
     Array.from({ length: SESSIONS }, () => openWebsocket(`${gateway.url}/pub/live`)),

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { soakTruncated } from '../../bench/soak/soak-truncated.ts'
 
-// The long form is `npm run soak:truncated`.
+// `npm run soak:truncated` runs this test with more responses.
 t.test('a response that the upstream truncates never looks complete to the client', async (t) => {
   const cleanup = createCleanup()
   t.teardown(() => cleanup.run())

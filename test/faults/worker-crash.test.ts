@@ -29,7 +29,7 @@ async function start(t: Test): Promise<SoakGateway> {
 const requests = async (gateway: SoakGateway): Promise<number> =>
   sumSamples(await scrape(gateway), 'scopegate_http_requests_total')
 
-/** Ignores a missing process: an earlier victim may have exited since the lookup. */
+/** Ignores a missing process, because a killed worker may have exited since the lookup. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -54,7 +54,7 @@ t.test('a killed worker is replaced while the other worker serves requests', asy
   await until('the victim is gone', async () => !childrenOf(pid).includes(victim as number))
   const ready = await fetch(`${gateway.managementUrl}/readyz?verbose`)
   t.equal(ready.status, 200, 'the gateway is ready with one worker')
-  // A new connection, because a connection to the victim is broken.
+  // The request uses a new connection, because the connections of a killed worker are broken.
   const answer = await fetch(`${gateway.url}/pub/x`, { headers: { connection: 'close' } }).catch(() =>
     fetch(`${gateway.url}/pub/x`, { headers: { connection: 'close' } }),
   )
@@ -84,7 +84,7 @@ t.test('delays restarts of workers that crash repeatedly, and reports not ready'
   )
   t.ok((await starts()) < 40, 'restarts are delayed')
   t.equal((await fetch(`${gateway.managementUrl}/livez`)).status, 200)
-  // Recovers without intervention after the crashes stop.
+  // After the last kill, the gateway recovers without intervention.
   await until('it is ready again', async () => (await fetch(`${gateway.managementUrl}/readyz`)).ok, 120_000)
   t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
 })
@@ -108,7 +108,7 @@ t.test('all workers sign assertions with one key, replacements included', async 
   t.equal(await until('an answer', () => keys().catch(() => undefined)), first)
 })
 
-// The long form, with times, is `npm run soak:crash`.
+// `npm run soak:crash` runs this test with more requests and measures times.
 t.test('a worker that is killed under load loses only its requests in flight', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir()
