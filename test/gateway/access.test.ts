@@ -133,12 +133,12 @@ t.test(
     const [asked] = under.issuer.asked
     t.equal(asked?.get('token'), 'good')
     t.equal(asked?.get('client_secret'), under.issuer.clientSecret)
-    // The gateway decides again for a cached caller: other route, other scopes.
+    // The gateway decides again for a cached caller, because the route requires other scopes.
     t.equal((await call(under, '/api/challenged', { token: 'good' })).status, 403)
   },
 )
 
-/** A gateway with this timeout for the issuer. */
+/** Starts a gateway with this timeout for the issuer. */
 function startWithDeadline(t: Test, timeoutMs: number): Promise<GatewayUnderTest> {
   return startGatewayUnderTest(t, {
     change: (config) => ({
@@ -183,7 +183,7 @@ t.test(
     } satisfies Record<string, IssuersAnswer>
     for (const [what, answer] of Object.entries(noAnswers)) {
       await checkUnanswered(t, under, what, answer)
-      // A single response keeps the circuit closed.
+      // One response keeps the circuit closed.
       under.issuer.answerWith(undefined)
       t.equal(
         (await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status,

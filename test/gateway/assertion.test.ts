@@ -16,7 +16,7 @@ function aPem(): string {
   )
 }
 
-// The harness uses a folder of the test as the policies folder.
+// The gateway under test uses a folder of the test as its policy folder.
 const folder = t.testdir()
 
 function aKeyFile(): string {

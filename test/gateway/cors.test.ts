@@ -11,7 +11,7 @@ type Preflight = {
   readonly more?: readonly string[]
 }
 
-/** Sends the preflight of a browser. */
+/** Sends a preflight like a browser. */
 function preflight({ gateway }: GatewayUnderTest, path: string, asked: Preflight = {}) {
   const { origin = PAGE, method = 'GET', names, more = [] } = asked
   const headers = ['origin', origin, 'access-control-request-method', method]
@@ -57,7 +57,7 @@ t.test('a preflight reflects valid names only, and a bounded number of them', as
   )
 })
 
-// A page can read these names, and the names that Fetch safelists (Content-Type, Last-Modified, …).
+// The names that a page can read, in addition to the names that Fetch always exposes (Content-Type, Last-Modified, …).
 const EXPOSED = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],
   ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'ETag', 'Link', 'Location'],
@@ -109,7 +109,7 @@ routes:
 const ADMIN = 'https://admin.example'
 const FOREIGN = 'https://foreign.example'
 
-/** The CORS headers of a response, by their names without the prefix. */
+/** Returns the CORS headers of a response, by their names without the prefix. */
 function corsOf(headers: Headers): Readonly<Record<string, string>> {
   const prefix = 'access-control-'
   return Object.fromEntries(
@@ -192,15 +192,16 @@ t.test('a preflight follows the cors of the routes that the page can reach', asy
     ['/app', 'null', 'GET', {}],
     ['/closed', PAGE, 'GET', {}],
     ['/open', FOREIGN, 'GET', allowed('*', 'GET, HEAD, OPTIONS')],
-    // Two routes of one path: a browser caches the methods, so a method of the other route is not listed.
+    // Two routes have this path. A browser caches the methods, so the response does not list methods of the other
+    // route.
     ['/mixed', PAGE, 'GET', allowed(PAGE, 'GET, HEAD, OPTIONS')],
     ['/mixed', PAGE, 'PUT', {}],
     ['/mixed', ADMIN, 'PUT', allowed(ADMIN, 'PUT, OPTIONS')],
-    // A preflight has no value of mcp-method.
+    // A preflight does not contain the value of mcp-method.
     ['/mcp', PAGE, 'POST', allowed(PAGE, 'POST, OPTIONS')],
     ['/mcp', ADMIN, 'POST', allowed(ADMIN, 'POST, OPTIONS')],
     ['/mcp', FOREIGN, 'POST', {}],
-    // A method that the path does not have.
+    // No route of this path has the method.
     ['/app', PAGE, 'DELETE', allowed('*', 'GET, HEAD, PUT, OPTIONS')],
   ] as const) {
     const { status, headers } = await preflight(under, path, { origin, method })

@@ -13,7 +13,7 @@ function chunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-/** The upstream starts an event stream for every request. The test chooses the events. */
+/** The upstream starts an event stream for every request. The test sends the events. */
 function startStreams(under: GatewayUnderTest): {
   readonly sockets: Socket[]
   readonly requests: RecordedRequest[]
@@ -28,7 +28,7 @@ function startStreams(under: GatewayUnderTest): {
   return { sockets, requests }
 }
 
-/** A client that sees every byte and does not send `connection: close`. */
+/** Opens a connection that records every byte and does not send `connection: close`. */
 async function openRaw(under: GatewayUnderTest, path: string, token?: string) {
   const { hostname, port } = new URL(under.gateway.url)
   const socket = connect(Number(port), hostname)
@@ -90,7 +90,7 @@ t.test('a stream continues after its token expires', async (t) => {
   const { sockets } = startStreams(under)
   let token = ''
   let tried = 0
-  // On a busy machine a token can expire before its stream starts. The test then tries the next one.
+  // On a busy machine, a token can expire before its stream starts. The test then uses a new token.
   const client = await until('a stream', async () => {
     token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })

@@ -4,7 +4,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 const HOST = 'Host: api.test\r\n'
 const END = 'Connection: close\r\n\r\n'
 
-/** Class, bytes and the expected status. The upstream must receive no byte. */
+/** Attack class, sent bytes and expected status. The upstream must not receive any byte. */
 const REJECTED: readonly (readonly [what: string, bytes: string, status: number])[] = [
   [
     'Content-Length and Transfer-Encoding',

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Literal copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and
-// gateway/pipeline/shape-response.ts. A name that is removed there must fail here.
+// Copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and
+// gateway/pipeline/shape-response.ts. If a name is removed there, this test fails.
 
 const HOP_BY_HOP = [
   'keep-alive',
@@ -154,7 +154,7 @@ const MANAGED_PREFIXES = [
   'x-original-',
 ]
 
-/** Headers of these products with known identity forgery, spelled as in their documentation. */
+/** Headers that were used to forge an identity in these products, with the spelling of their documentation. */
 const AS_DOCUMENTED = [
   'X-Consumer-ID',
   'X-Consumer-Custom-ID',
@@ -210,7 +210,7 @@ function linesOf(names: readonly string[]): string {
   return names.map((name) => `${name}: forged\r\n`).join('')
 }
 
-/** One spelling of each name for every separator that servers fold to `-`. */
+/** Returns the spellings of each name, one for every separator that servers convert to `-`. */
 function spellingsOf(names: readonly string[]): readonly (readonly string[])[] {
   return [
     names,
@@ -231,7 +231,7 @@ for (const [table, names] of Object.entries({
     const { raw, upstream } = await startGatewayUnderTest(t)
     t.equal(new Set(names).size, names.length, 'each name is listed once')
     for (const spelling of spellingsOf(names)) {
-      // Two lines of one credential are rejected, and a malformed credential gets 401.
+      // The gateway rejects a repeated credential, and responds to a malformed credential with 401.
       const tested = spelling.filter((name) => !/^(?:authorization|dpop)$/i.test(name))
       const response = await raw(
         `GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${linesOf(tested)}\r\n`,

@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const CALM: PressureReading = { heap: 0.1, memory: 0, loop: 0, longestDelayMs: 0 }
 
-/** A gateway with a pressure that the test sets. */
+/** Starts a gateway. The test sets its pressure. */
 async function start(t: Test) {
   let pressure = CALM
   const { gateway, upstream, logText } = await startGatewayUnderTest(t, {

@@ -197,7 +197,8 @@ t.test('two gateways with one Redis enforce one limit, and continue when Redis s
   const counted = async (under: typeof one) =>
     sumSamples(await metricsOf(under), 'scopegate_rate_limit_fallback_total')
   let tried = 0
-  // A gateway that is too busy to read Redis in time counts locally, as designed. Then the test takes another caller.
+  // A gateway that does not receive the Redis response in time counts locally, as designed. The test then uses another
+  // caller.
   const statuses = await until('Redis counted them all', async () => {
     from = `203.0.113.${++tried}`
     const before = (await counted(one)) + (await counted(two))

@@ -76,7 +76,7 @@ t.test('a gateway with revocationRedis reads revocations there, and everything e
   const revocation = writeRevocation(
     aRevocation({ issuer: BASE_URL, grant: 'A-grant', expiresAtSeconds: 99_999_999_999 }),
   )
-  // The partition of the first character A.
+  // The partition of grants whose first character is A.
   const stream = revocationStream('{scopegate:00}')
   await Promise.any(cluster.nodes.map(({ redis }) => redis.xadd(stream, '*', REVOCATION_FIELD, revocation)))
   await until('rejected', async () => (await statusOf('one')) === 401)

@@ -8,7 +8,7 @@ import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
 type Reloadable = GatewayUnderTest & {
-  /** Writes the one policy file. */
+  /** Writes the only policy file. */
   write(text: string, name?: string): void
   remove(name?: string): void
   readonly folder: string
@@ -275,7 +275,7 @@ t.test('a changed ConfigMap in a nested folder becomes active automatically', as
   let volume: ConfigMapVolume | undefined
   const under = await startReloadable(t, (config) => {
     mkdirSync(join(config.policiesDir, 'team'))
-    // The same key as the policy file beside it.
+    // The same file name as in the parent folder.
     volume = aConfigMap(join(config.policiesDir, 'team'), { 'test.policy.yaml': team('/api/team') })
     return { ...config, policyReload: 'watch' }
   })

@@ -102,7 +102,7 @@ t.test('a gateway that starts without Redis limits the cache as without a revoca
   under.issuer.revoke('one', { push: false })
   await until('rejected', async () => (await statusOf(under, 'one')) === 401)
 
-  // When Redis reports that no issuer publishes there, no revocation can be missing.
+  // Redis reports that no issuer publishes revocations to it, so no revocation can be missing.
   await network.up()
   await until('Redis has responded', async () => (await channelUp()) === undefined)
 })

@@ -27,7 +27,7 @@ type Claims = Readonly<Record<string, unknown>>
 const now = () => Math.floor(Date.now() / 1_000)
 const ofSubject = ({ issuer }: JwtIssuer, sub = 'user-1') => ({ format: 'iss_sub', iss: issuer, sub })
 
-/** A security event token that reports the end of all sessions of user-1, with the given changes. */
+/** Returns a security event token that revokes all sessions of user-1, with these changes. */
 const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): string =>
   by.sign(
     {
@@ -43,7 +43,10 @@ const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): strin
     { typ: 'secevent+jwt', ...header },
   )
 
-/** A and B may send events, C may not. Tokens of all three are valid. B gets one request for an unknown key. */
+/**
+ * The gateway accepts events of A and B, and rejects events of C. It accepts tokens of all three. B gets one request
+ * for an unknown key.
+ */
 async function start(t: Test, redis?: string) {
   const issuers = await Promise.all([startJwtIssuer(), startJwtIssuer(), startJwtIssuer()])
   const [a, b, c] = issuers
@@ -82,7 +85,7 @@ function withGateway(world: Awaited<ReturnType<typeof startGatewayUnderTest>>) {
 const aToken = (by: JwtIssuer, claims: Claims = {}): string =>
   by.sign({ aud: BASE_URL, scope: 'posts:read', jti: 'token-1', ...claims })
 
-// All tests share one setup unless they state otherwise. Each test has its own subjects.
+// All tests without their own setup use this one. Each test has its own subjects.
 const { a, b, c, gateway, post, statusOf, upstream, log, logText } = await start(t)
 
 t.test('RFC 8935 §2.4: an invalid event, or one of an unlisted issuer, changes nothing', async (t) => {
@@ -249,7 +252,8 @@ t.test('RFC 8935 §2.2: an event revokes the tokens of its subject up to its tim
       { jti: 'another', iat: at },
       200,
     ],
-    // Accepted without effect: the event matches no caller of this gateway, or its type is not supported.
+    // The gateway accepts these events without an effect. They match no caller of this gateway, or their type is not
+    // supported.
     [
       'token-claims-change',
       { ...about, events: { [`${BASE}/caep/event-type/token-claims-change`]: { claims: {} } } },
@@ -392,7 +396,7 @@ t.test('while the keys are unavailable an event is neither accepted nor rejected
   t.ok(Number(answer.headers.get('retry-after')) >= 1)
 })
 
-/** Headers of each response of the events endpoint, without the changing values. */
+/** Returns the headers of a response of the events endpoint, without values that differ in each run. */
 function headersOf({ headers }: { readonly headers: Headers }): Readonly<Record<string, string>> {
   const {
     date,
@@ -486,7 +490,7 @@ t.test('with Redis an event reaches every gateway, also one that starts later', 
     async () => (await three.statusOf(token)) === 401,
   )
   for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'a token issued later is valid')
-  // A later event counts as a different event, although both were sent after it had occurred.
+  // A later event is different from the first one, although the second occurrence was before the first response.
   await until(
     'the event is accepted',
     async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202,

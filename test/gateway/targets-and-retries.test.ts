@@ -18,7 +18,7 @@ routes:
 
 type Pair = { under: GatewayUnderTest; other: RecordingUpstream; proxy: FaultProxy }
 
-/** A gateway with an upstream at two addresses. The test can break the network to the first one. */
+/** Starts a gateway with an upstream at two addresses. The test can interrupt the network to the first address. */
 async function startPair(t: Test, failures = 100): Promise<Pair> {
   const other = await startRecordingUpstream()
   t.teardown(() => other.close())

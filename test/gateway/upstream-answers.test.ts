@@ -67,7 +67,7 @@ t.test('a response before the end of the request body reaches the client complet
     const client = connect(Number(port), '127.0.0.1')
     let answer = ''
     client.on('data', (chunk) => (answer += chunk.toString()))
-    // The connection closes while the client still sends. The response has arrived by then.
+    // The gateway closes the connection while the client still sends. The client has already received the response.
     client.on('error', () => undefined)
     client.write(`POST /pub/x HTTP/1.1\r\n${HEAD}Content-Length: 900000\r\n\r\n`)
     const sending = setInterval(() => client.writable && client.write(Buffer.alloc(50_000)), 1)
@@ -85,7 +85,7 @@ t.test('unsolicited bytes never become the next response', async (t) => {
   upstream.reply((socket, { target }) => {
     const nonce = target.slice('/pub/'.length)
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${nonce.length}\r\n\r\n${nonce}`)
-    // Directly after the response, or while the connection is idle.
+    // Sends the bytes directly after the response, or while the connection is idle.
     if (nonce.endsWith('0')) {
       ended = new Promise((resolve) => socket.once('close', resolve))
       poisonIdle = () => socket.write(POISON)
@@ -111,7 +111,7 @@ t.test('an event stream outlives the timeout for the start of a response', async
     stream = socket
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 0\n\n')
   })
-  // A busy machine may need more time to start a response than this route allows.
+  // A busy machine may need more time to start a response than the route permits.
   const response = await until('it begins', async () => {
     const answer = await fetch(`${gateway.url}/api/impatient`)
     if (answer.status === 200) return answer
@@ -123,7 +123,7 @@ t.test('an event stream outlives the timeout for the start of a response', async
   t.equal(await read(), 'data: 0\n\n')
   upstream.reply(() => undefined)
   for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
-    // A request that started later has had the whole timeout.
+    // This later request waited for the complete timeout, so the stream has already lasted longer.
     t.equal((await fetch(`${gateway.url}/api/impatient`)).status, 504)
     stream?.write(event)
     t.equal(await read(), event)

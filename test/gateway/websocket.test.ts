@@ -83,7 +83,7 @@ async function open(under: Under, path: string, token?: string, protocols?: stri
   return { socket, messages, closed }
 }
 
-/** The bytes of a handshake. `change` replaces header lines. */
+/** Returns the bytes of a handshake. `change` replaces header lines. */
 function handshake(path: string, headers: readonly string[] = []): string {
   return [
     `GET ${path} HTTP/1.1`,
@@ -216,8 +216,8 @@ t.test('pings and pongs are forwarded', async (t) => {
 t.test('a token that expires closes both sides of the session with 1008', async (t) => {
   const under = await start(t)
   let tried = 0
-  // On a busy machine a token can expire before its session starts or its echo arrives. The test then tries the next
-  // one.
+  // On a busy machine, a token can expire before its session starts or its echo arrives. The test then uses a new
+  // token.
   const client = await until('a session is used before its token expires', async () => {
     const token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
@@ -430,7 +430,7 @@ t.test('a client that reads slowly slows the upstream down and loses no message'
   const socket = connect(Number(port), hostname)
   socket.write(handshake('/live/open'))
   await once(socket, 'readable')
-  // Nothing is read. Bytes beyond the kernel buffers stay at the upstream.
+  // The client does not read. Bytes that do not fit into the kernel buffers stay at the upstream.
   await until('settled', async () => {
     const [upstream] = under.live.sockets
     const before = upstream?.bufferedAmount ?? 0
@@ -502,7 +502,7 @@ t.test('a session ends when a condition of its route no longer holds', async (t)
   t.same(await one.closed, { code: 1008, reason: 'no longer allowed' })
 })
 
-/** Accepts a handshake that the upstream held back. RFC 6455 section 4.2.2. */
+/** Accepts a handshake that waits at the upstream. RFC 6455 section 4.2.2. */
 function grant({ socket, request }: Held): void {
   const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
   const accept = createHash('sha1').update(key).digest('base64')
@@ -513,7 +513,7 @@ function grant({ socket, request }: Held): void {
 }
 type Held = { readonly socket: Duplex; readonly request: IncomingMessage }
 
-/** Holds back handshakes from now on. */
+/** From now on, the upstream does not respond to handshakes. */
 function holdHandshakes({ live }: Under): readonly Held[] {
   const held: Held[] = []
   live.onHandshake((socket, request) => held.push({ socket, request }))

@@ -16,13 +16,13 @@ const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () =>
 type WorkerFigures = {
   readonly state: CircuitState
   readonly isConnected: boolean
-  /** All counters and sizes. */
+  /** Value of all counters and sizes. */
   readonly count: number
   readonly pressure: PressureReading
   readonly level: 'normal' | 'refusing'
 }
 
-/** The registry of a worker whose sources report these values. */
+/** Returns the registry of a worker with these values. */
 function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures): Registry {
   const limit = level === 'normal' ? 1 : 0
   const monitor = new OverloadMonitor({
@@ -79,7 +79,7 @@ const ILL: WorkerFigures = {
   level: 'refusing',
 }
 
-/** Every gauge of Scopegate: its value over the two workers, in either order. */
+/** The merged value of every gauge of Scopegate for two workers. The order of the workers must not matter. */
 const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_build_info: 1,
   scopegate_circuit_state: 2,
@@ -174,7 +174,7 @@ t.test('Scopegate chooses the aggregation of every gauge of Node.js and of the p
     process_start_time_seconds: 'min',
     process_virtual_memory_bytes: 'sum',
   }
-  // Some systems have fewer of these metrics.
+  // Some operating systems report fewer of these metrics.
   t.strictSame(
     rules,
     rules.map(([name]) => [name, expected[name]]),

@@ -9,7 +9,7 @@ import { until } from '../../fixtures/until.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
-/** A gateway in separate processes, and its log. */
+/** Starts a gateway with separate processes, and collects its log. */
 async function start(t: Test, workers: number) {
   const cleanup = createCleanup()
   const folder = join(t.testdir(), 'gateway')

@@ -13,7 +13,7 @@ type FakeWorker = WorkerProcess & {
 
 const CRASH: WorkerEnd = { code: undefined, signal: 'SIGKILL' }
 
-/** Creates a pool of workers that a test controls. A worker ends when it gets the message to stop. */
+/** Creates a pool with simulated workers. A worker exits when it gets the message to stop. */
 function aPool(workers: number) {
   const forked: FakeWorker[] = []
   const reasons: string[] = []

@@ -24,7 +24,7 @@ const aLimit = (rule: Partial<RateLimitRule> = {}) =>
 /** A long timeout, so that a busy machine does not look like a failed Redis. */
 const PATIENT = { commandTimeoutMs: 20_000 }
 
-/** A limiter of one process, and the number of its local decisions. */
+/** Creates the limiter of one process, and counts its local decisions. */
 async function aLimiter(t: Test, url: string, options: { readonly commandTimeoutMs?: number } = PATIENT) {
   const fallbacks: Record<string, number> = {}
   let log = ''
@@ -191,9 +191,9 @@ t.test(
     const { limiter, fallbacks, log } = await aLimiter(t, redis.url, {})
     const limit = aLimit({ requests: 1_000_000 })
     await limiter.take(limit, 'a')
-    const before = fallbacks['failed'] ?? 0 // Failures of a busy machine.
+    const before = fallbacks['failed'] ?? 0 // Failures because of a busy machine.
     redis.freeze()
-    // Callers before the circuit opened waited for the timeout. The test checks the order of events, not times.
+    // Before the circuit opened, callers waited for the timeout. The test checks the order of events, not their times.
     const first = await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.take(limit, `first-${i}`)))
     t.ok(first.every((state) => state.allowed))
     t.equal(fallbacks['failed'], before + 20)

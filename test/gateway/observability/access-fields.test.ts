@@ -34,12 +34,12 @@ const CLIENT = ['client.address', 'user_agent.original']
 const DECISION = ['auth.decision', 'auth.reason']
 const CALLER = ['auth.client_id', 'auth.subject']
 
-/** The fields of a request that was forwarded and got a response. */
+/** The fields for a request that was forwarded and got a response. */
 const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT, ...DECISION]
-/** The fields of a request on an API route that was not forwarded. */
+/** The fields for a request that matched an API route and was not forwarded. */
 const REJECTED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
 
-/** Sends requests one after the other, and returns the access line of each. */
+/** Sends requests sequentially. Returns the access line of each request. */
 function accessLines(under: GatewayUnderTest) {
   let seen = 0
   return async (request: () => Promise<unknown>): Promise<Line> => {
@@ -52,7 +52,7 @@ function accessLines(under: GatewayUnderTest) {
   }
 }
 
-/** Asserts the fields of a line in their order, and the values of the fields that are the same on every line. */
+/** Asserts the order of the fields of a line, and the values of fields that are the same on every line. */
 function hasFields(t: Test, line: Line, fields: readonly string[], what: string): void {
   t.strictSame(Object.keys(line), fields, what)
   t.match(line, { level: 'info', time: /^\d{4}-\d\d-\d\dT.*Z$/, service: 'gateway', event: 'access' }, what)

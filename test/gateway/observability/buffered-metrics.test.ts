@@ -6,7 +6,7 @@ import { BufferedHistogram } from '../../../gateway/observability/buffered-histo
 const CONFIG = { name: 'seconds', help: 'How long.', buckets: [0.01, 0.1, 1] }
 const OBSERVED = [0.01, 0.010_1, 0, 1, 1.5, 0.5, 100, -1]
 
-/** Links to traces, which this test does not create. */
+/** Removes exemplars. They are links to traces, and this test creates no traces. */
 function withoutExemplars(metrics: unknown): unknown {
   return JSON.parse(JSON.stringify(metrics, (key, value) => (key === 'exemplar' ? undefined : value)))
 }

@@ -8,7 +8,7 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 
 const ISSUER = 'https://issuer.example'
 
-/** The metrics of a gateway in which each meter counted, with different numbers. */
+/** Returns the metrics of a gateway. Each meter has a different count. */
 function someMetrics() {
   const logger = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
   const monitor = new OverloadMonitor({
@@ -83,7 +83,8 @@ function someMetrics() {
 }
 
 /**
- * The type of each metric, and its series without the buckets of histograms. A literal copy, independent of the code.
+ * The type of each metric, and its series without the buckets of histograms. The test does not derive this copy from
+ * the code.
  */
 const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: string[]]>> = {
   scopegate_auth_decisions_total: ['counter', '{route="p/one",decision="allow",reason="ok"} 1'],
@@ -179,10 +180,10 @@ t.test('histograms have the documented buckets', async (t) => {
   )
 })
 
-/** Metrics of `platform/process/`, outside this folder. */
+/** Metrics that `platform/process/` defines. */
 const PLATFORM = new Set(['scopegate_log_lines_dropped_total', 'scopegate_uncaught_total'])
 
-/** The help text of each other metric. A literal copy, independent of the code. */
+/** The help text of each other metric. The test does not derive this copy from the code. */
 const HELP: Readonly<Record<string, string>> = {
   scopegate_auth_decisions_total: 'Decisions on API routes.',
   scopegate_auth_reported_total: 'Requests that audit-only mode allowed although their policy denies them.',

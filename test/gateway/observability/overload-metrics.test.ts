@@ -5,7 +5,7 @@ import { addOverloadMetrics } from '../../../gateway/observability/overload-metr
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-/** The metrics of a monitor that reads the loop delay `loopMs`. */
+/** Returns the metrics of a monitor that measures the loop delay `loopMs`. */
 function overloadMetrics(loopMs: number) {
   const reading = { heap: 0.25, memory: 0.5, loop: loopMs, longestDelayMs: 1_500 }
   const monitor = new OverloadMonitor({

@@ -15,7 +15,7 @@ const { cert } = aCertificate({ fromMs: FROM_MS, untilMs: UNTIL_MS })
 const certificate = new X509Certificate(cert)
 const THUMBPRINT = hash('sha256', certificate.raw, 'base64url')
 
-/** A TLS connection with the client certificate. It counts the inspections. */
+/** Creates a TLS socket with this client certificate, and counts its reads. */
 function tlsSocket(remoteAddress: string, authorized: boolean) {
   let inspections = 0
   const socket: TLSSocket = Object.create(TLSSocket.prototype, {

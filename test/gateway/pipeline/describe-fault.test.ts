@@ -3,7 +3,7 @@ import { describeProofFault, describeTokenFault } from '../../../gateway/pipelin
 import type { ProofFault } from '../../../oauth/dpop/check-proof.ts'
 import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
-/** The description of each fault of a token. A literal copy, independent of the code. */
+/** The description of each fault of a token. The test does not derive this copy from the code. */
 const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])[] = [
   [
     { reason: 'malformed' },
@@ -83,7 +83,7 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
   [{ reason: 'claims_invalid' }, 'The access token has claims with invalid values.'],
 ]
 
-/** The description of each fault of a DPoP proof. A literal copy, independent of the code. */
+/** The description of each fault of a DPoP proof. The test does not derive this copy from the code. */
 const PROOF_FAULTS: Readonly<Record<ProofFault, string>> = {
   missing: 'The DPoP proof is missing: send it in the DPoP header.',
   repeated: 'The DPoP proof must be sent once: the request has several DPoP headers.',

@@ -15,7 +15,7 @@ routes:
   - { name: small, match: { methods: [POST], path: /small }, bodyLimit: 4B }
 `
 
-/** Headers of each local error, with the length of its body. */
+/** Returns the headers of a local error whose body has this length. */
 const error = (bytes: number): readonly string[] => [
   'content-type: application/json',
   `content-length: ${bytes}`,
@@ -31,7 +31,7 @@ const POLICY_HASH = 'x-scopegate-policy: HASH'
 
 type Row = readonly [request: string, status: string, headers: readonly string[], body: string]
 
-/** The complete response to each request, in this order. A literal copy, independent of the code. */
+/** The complete response to each request, in this order. The test does not derive this copy from the code. */
 const ROWS: readonly Row[] = [
   [
     'GET /nothing',
@@ -304,7 +304,7 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-/** Replaces the values that differ from run to run, and removes the date. */
+/** Replaces the values that are different in each run, and removes the date. */
 function withoutVariables(response: string): string {
   return response
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')

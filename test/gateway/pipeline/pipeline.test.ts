@@ -51,7 +51,7 @@ t.test('durations in the log and in metrics come from the monotonic clock', asyn
     t.match(text, `scopegate_${sum}\n`)
 })
 
-/** Headers of the gateway in each forwarded request. */
+/** Headers that the gateway adds to each forwarded request. */
 const OWN = [
   'x-request-id: ID',
   'x-forwarded-for: 127.0.0.1',

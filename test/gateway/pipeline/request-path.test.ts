@@ -8,14 +8,14 @@ import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import type { Rejection, TokenFault } from '../../../policy-engine/decide/rejection.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
-// Three pages are a contract with clients and operators. They list every result of the code and no other result.
+// Clients and operators rely on three pages. The pages must list all results of the code and no others.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = ['request-path', 'rejections', 'limits'].map((name) => read(`docs/${name}.md`)).join('\n')
 
 type Row = readonly [one: string, two: string, three: string, four: string, five: string]
 
-/** The rows of the table whose head starts with `first`: their first five cells. */
+/** Returns the first five cells of each row. `first` is the first column heading of the table. */
 function tableOf(first: string): readonly Row[] {
   const lines = page.split('\n')
   const head = lines.findIndex((line) => line.startsWith(`| ${first} `))
@@ -30,7 +30,7 @@ function tableOf(first: string): readonly Row[] {
 
 const bare = (cell: string): string => cell.replaceAll('`', '')
 
-/** One rejection of each kind. The compiler finds a missing kind. */
+/** One rejection of each kind. The compiler reports a missing kind. */
 const REJECTIONS: { readonly [Kind in Rejection['rejected']]: Extract<Rejection, { rejected: Kind }> } = {
   request_malformed: { rejected: 'request_malformed', detail: 'detail' },
   target_too_long: { rejected: 'target_too_long', limitBytes: 1 },
@@ -182,7 +182,7 @@ t.test('every name in the page exists in the code', async (t) => {
   t.equal(stages.length, 9)
   for (const stage of stages) {
     const file = `${stage.slice(2).replaceAll(' ', '-')}.ts`
-    // Stage 9 runs when the upstream responds, so it is not in the list of stages.
+    // Stage 9 runs when the upstream responds. Therefore it is not in the list of stages.
     const folder = file === 'shape-response.ts' ? 'gateway/pipeline' : 'gateway/pipeline/stages'
     t.ok(existsSync(join(root, folder, file)), stage)
   }

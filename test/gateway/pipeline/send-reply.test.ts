@@ -14,12 +14,12 @@ import { until } from '../../fixtures/until.ts'
 
 const REPLY: LocalReply = { status: 200, headers: ['content-length', '2'], body: 'ok' }
 
-/** Request and response at the server, and the connection of the client. */
+/** The request and the response at the server, and the connection of the client. */
 type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly closes: boolean
-  /** Everything that the client received so far. */
+  /** Returns all bytes that the client has received. */
   received(): string
   write(bytes: string): void
 }

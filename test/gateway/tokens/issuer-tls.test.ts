@@ -13,7 +13,7 @@ import { introspectionOptions } from '../../fixtures/introspection-options.ts'
 const authority = aCertificate({ authority: true })
 const CLIENT = { clientId: 'gateway', clientSecret: 'the secret of a test' }
 
-/** An issuer on HTTPS, and the requests that it received. */
+/** Starts an HTTPS issuer, and records its requests. */
 async function startIssuer(t: Test, { cert, key }: TestCertificate) {
   const asked: string[] = []
   const server = createServer({ cert, key }, (request, response) => {
@@ -36,7 +36,10 @@ async function startIssuer(t: Test, { cert, key }: TestCertificate) {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 }
 
-/** Calls the issuer once. @throws the error of the call, with the reasons as its causes. */
+/**
+ * Calls the issuer once.
+ * @throws the error of the call. Its causes contain the reasons.
+ */
 type Ask = (t: Test, url: string, ca: string | undefined) => Promise<unknown>
 
 const ASKS: Readonly<Record<string, Ask>> = {

@@ -10,7 +10,7 @@ import { startIssuer } from '../../fixtures/an-issuer.ts'
 
 const START_SECONDS = 1_800_000_000
 const DELAY_MS = 60_000
-/** An earlier status would extend the bound that the operator set. */
+/** An earlier status would extend the maximum delay of the operator. */
 const NEVER_USED: EarlierStatus = {
   ...NO_EARLIER_STATUS,
   find: () => {
@@ -18,7 +18,7 @@ const NEVER_USED: EarlierStatus = {
   },
 }
 
-/** Opens an issuer client. The test sets the time up to which all revocations are known. */
+/** Creates an issuer client. The test sets the time until which all revocations are known. */
 async function open(t: Test, change: Partial<JwtConfig>, withIntrospection: boolean) {
   const clock = aClock(START_SECONDS * 1_000)
   const jwts = await startJwtIssuer()

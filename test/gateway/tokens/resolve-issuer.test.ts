@@ -11,7 +11,7 @@ const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): TokenStatus =>
     ? { active: false, fault: { reason, secondsAgo: 1 } }
     : { active: false, fault: { reason } }
 
-/** An issuer with fixed results, which records its calls. */
+/** Creates an issuer with fixed results that records its calls. */
 function anIssuer(
   asked: string[],
   name: string,

@@ -7,7 +7,7 @@ import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool
 
 const CONNECTION = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
 
-/** A separate thread, so that it can respond and reset while this thread is blocked. */
+/** Runs in a separate thread, so that it can respond and reset while the main thread is blocked. */
 const EARLY_ANSWERER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const flag = new Int32Array(workerData.flag)
@@ -26,7 +26,10 @@ require('node:net').createServer((socket) => {
 
 type Outcome = { status: number; body: string; error: string | undefined }
 
-/** A response and a reset arrive while a body is sent, and the next write finds the connection broken. */
+/**
+ * Sends a body. During the transmission, a response and a reset arrive. The next write fails because the connection is
+ * broken.
+ */
 async function sendInto(answer: string, readsEarlyResponses = true): Promise<Outcome> {
   const flag = new SharedArrayBuffer(8)
   const view = new Int32Array(flag)
@@ -72,7 +75,7 @@ async function sendInto(answer: string, readsEarlyResponses = true): Promise<Out
   })
   body.write(Buffer.alloc(1_000))
   await once(worker, 'message')
-  // Nothing is read from here to the writes. The response waits in the system, with the reset behind it.
+  // From here until the writes, the gateway reads nothing. The response waits in the system, and the reset follows it.
   Atomics.store(view, 0, 1)
   Atomics.notify(view, 0)
   Atomics.wait(view, 1, 0, 60_000)

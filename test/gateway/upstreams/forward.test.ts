@@ -18,7 +18,9 @@ const FAILURES = 3
 
 const loopback: ResolveName = async () => [{ address: '127.0.0.1', family: 4 }]
 
-/** A server that forwards with `change`d requests to an upstream whose circuit opens after a few failures. */
+/**
+ * Starts a server that forwards requests with these changes. The circuit of its upstream opens after a few failures.
+ */
 async function startForwarder(
   t: Test,
   {
@@ -30,7 +32,7 @@ async function startForwarder(
   }: {
     readonly resolve?: ResolveName
     readonly start?: (request: ForwardRequest) => unknown
-    /** Names of the targets. */
+    /** Host names of the targets. */
     readonly hosts?: readonly string[]
     readonly ejection?: CircuitRules
     readonly tickMs?: () => number
@@ -137,7 +139,7 @@ t.test(
   },
 )
 
-/** The gateway tests the target immediately after the first failure. */
+/** After the first failure, the gateway tests the target immediately. */
 const SENSITIVE: CircuitRules = { failures: 1, longestPauseMs: 1 }
 
 t.test('a request replaces a trial that got no response within 5 s', async (t) => {
@@ -180,13 +182,13 @@ t.test('two requests that fail at the same time are not both retried as the tria
     },
   })
   const [first, second] = upstream.targets.all
-  await send(url) // the second target
+  await send(url) // this request uses the second target
   t.same([first?.state, second?.state], ['closed', 'open'])
 
   change({ retries: { attempts: 2, on: ['connect'] } })
   const replies = [send(url), send(url)]
   await until('both requests are at the first target', async () => first?.outstanding === 2)
-  await new Promise(setImmediate) // a request asks for its connection at the end of the iteration
+  await new Promise(setImmediate) // the gateway requests connections at the end of the event loop iteration
   recovering.resolve(await loopback(''))
   await until('the second target accepts a connection', async () => second?.state === 'half_open')
   failing.reject(notFound)

@@ -6,7 +6,7 @@ import { send } from '../../fixtures/send.ts'
 
 type Method = '_write' | 'push'
 
-/** Opens sockets of a Node.js version that never calls an overridden method. */
+/** Returns a function that opens sockets like a Node.js version that never calls an overridden method. */
 function withoutCallsOf(method: Method): (options: TcpNetConnectOpts) => Socket {
   return (options) =>
     Object.defineProperty(connect(options), method, {
@@ -15,7 +15,7 @@ function withoutCallsOf(method: Method): (options: TcpNetConnectOpts) => Socket 
     })
 }
 
-/** Opens sockets of a Node.js version that calls an overridden `_write` in another way. */
+/** Returns a function that opens sockets like a Node.js version that calls an overridden `_write` differently. */
 function withOtherCalls(call: (write: Socket['_write'], given: Parameters<Socket['_write']>) => unknown) {
   return (options: TcpNetConnectOpts): Socket => {
     let write = Socket.prototype._write

@@ -10,7 +10,7 @@ type Row = readonly [
   retryCause: RetryCause | undefined,
 ]
 
-/** Each code that the system, OpenSSL, undici and gateway/upstreams/http1 report. */
+/** Each error code of the system, OpenSSL, undici and gateway/upstreams/http1. */
 const ROWS: readonly Row[] = [
   [
     ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],

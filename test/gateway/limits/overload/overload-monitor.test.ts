@@ -89,7 +89,7 @@ t.test(
   async (t) => {
     const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
     t.teardown(() => reader.close())
-    // The reader has seen every collection that these observers have seen, because its own observer started earlier.
+    // The observer of the reader started earlier, so it reports each collection before the observer of this test.
     const turns = monitorEventLoopDelay({ resolution: 20 })
     turns.enable()
     t.teardown(() => turns.disable())

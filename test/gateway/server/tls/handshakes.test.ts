@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** A complete ClientHello. */
+/** Returns the bytes of a complete ClientHello. */
 async function aClientHello(t: Test, under: TlsGateway): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -50,7 +50,7 @@ t.test('invalid handshakes, incomplete ones, and clients that leave do not stop 
   const starts: readonly Buffer[] = [
     ...Array.from({ length: 60 }, () => randomBytes(200)),
     ...Array.from({ length: 60 }, (_, at) => {
-      // One byte of a valid ClientHello is changed.
+      // Changes one byte of a valid ClientHello.
       const changed = Buffer.from(hello)
       const place = Math.floor((at / 60) * changed.length)
       changed[place] = (changed[place] ?? 0) ^ 0xff
@@ -58,7 +58,7 @@ t.test('invalid handshakes, incomplete ones, and clients that leave do not stop 
     }),
     Buffer.from([0x16, 0x03, 0x01, 0xff, 0xff, 0x01]),
     Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-    Buffer.from('\x80\x2e\x01\x00\x02', 'latin1'), // SSL 2.
+    Buffer.from('\x80\x2e\x01\x00\x02', 'latin1'), // A ClientHello of SSL 2.
   ]
   const lingering: Socket[] = []
   const ends = starts.map(async (bytes, at) => {
@@ -81,7 +81,7 @@ t.test('invalid handshakes, incomplete ones, and clients that leave do not stop 
     await whenClosed(socket)
   })
   await Promise.all([...ends, ...cut])
-  // These connections stay open while the others open and close.
+  // These connections stayed open while the other connections opened and closed.
   for (const socket of lingering) socket.destroy()
   t.equal(await under.get('/pub/x'), 200)
   t.notMatch(under.logText(), /uncaught|"level":"error"/)

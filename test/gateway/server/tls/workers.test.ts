@@ -40,7 +40,7 @@ t.test(
       await once(response, 'end')
       return response.statusCode
     }
-    /** Makes enough handshakes to reach both workers. */
+    /** Performs so many handshakes that both workers get some. */
     const fingerprints = async (): Promise<ReadonlySet<string>> => {
       const seen = new Set<string>()
       for (let time = 0; time < 6; time++) {

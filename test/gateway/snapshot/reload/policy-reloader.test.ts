@@ -14,7 +14,7 @@ const sourcesOf = (hash: string): PolicySources => ({
 })
 const PROBLEMS = [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))]
 
-/** A reloader with a disk that the test controls. Contents that start with `bad` are invalid. */
+/** Creates a reloader with a simulated disk. Contents that start with `bad` are invalid. */
 function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []

@@ -22,7 +22,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const NEVER_MS = 1_000_000
 
-/** A watch of a folder, and its results so far. */
+/** Watches a folder, and records the results. */
 function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) {
   const counts = { looks: 0, watches: 0, heard: 0 }
   let looksBefore = 0
@@ -57,7 +57,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
     lines,
     counts,
     more,
-    /** Waits until the system has reported the change that `act` makes, and a check has followed. */
+    /** Waits until the system has reported a change that `act` made, and a check has run. */
     async noticed(what: string, act: () => void): Promise<void> {
       await until('it is watched', async () => counts.watches > 0)
       await more(`${what}: heard`, 'heard', act)
@@ -147,7 +147,7 @@ t.test('a closed watch reports nothing', async (t) => {
   const open = start(t, dir)
   await until('both are watched', async () => closed.counts.watches + open.counts.watches === 2)
   closed.watch.close()
-  // Earlier events have arrived by then, and a check in progress has finished.
+  // When this change is reported, earlier events have arrived, and the running check has finished.
   await open.noticed('what came before', () => writeFileSync(join(dir, 'a'), '1'))
   const { looks } = closed.counts
   for (const text of ['2', '3', '4']) await open.noticed(text, () => writeFileSync(join(dir, 'a'), text))

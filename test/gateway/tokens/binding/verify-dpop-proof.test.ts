@@ -30,7 +30,7 @@ function verify(
   )
 }
 
-/** The valid proof with another signature. */
+/** Returns a valid proof with another signature. */
 function resigned(change: (signature: Buffer, input: string) => Buffer): string {
   const proof = aProof(GOOD)
   const at = proof.lastIndexOf('.')
@@ -38,7 +38,7 @@ function resigned(change: (signature: Buffer, input: string) => Buffer): string 
   return `${proof.slice(0, at)}.${signature.toString('base64url')}`
 }
 
-/** Proofs that are rejected although their jti is valid. */
+/** Proofs that the gateway rejects although their jti is valid. */
 const REJECTED: Readonly<Record<string, string>> = {
   'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
   'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),

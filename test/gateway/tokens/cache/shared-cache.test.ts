@@ -26,7 +26,7 @@ t.teardown(async () => {
 })
 t.beforeEach(() => spy.flushall())
 
-/** The introspection client of one gateway, with a wall clock that the test sets. */
+/** Creates the introspection client of one gateway. The test sets its wall clock. */
 async function aGateway(
   t: Test,
   issuer: TestIssuer,
@@ -72,7 +72,7 @@ async function setUp(t: Test) {
   return { issuer, one: await aGateway(t, issuer), two: await aGateway(t, issuer) }
 }
 
-/** Returns the only key in Redis when it exists. */
+/** Returns the only key in Redis. */
 async function theKey(): Promise<string> {
   return until('the entry is stored', async () => (await spy.keys('scopegate:verdict:*'))[0])
 }
@@ -156,7 +156,7 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
     t.equal(issuer.asked.length, asked + 1, what)
     t.equal(two.results.at(-1), 'bad', what)
     await until('the entry is stored again', async () => {
-      // A key of another type is replaced too.
+      // The gateway also replaces a key with another type of value.
       return (await spy.type(key)) === 'string' && (await spy.strlen(key)) === own.length
     })
   }
@@ -246,7 +246,7 @@ const away = (response: { writeHead(status: number): { end(): unknown } }): void
   response.writeHead(503).end()
 }
 
-/** Two gateways with `staleIfError`, an issuer, and a token that only the first gateway has introspected. */
+/** Creates two gateways with `staleIfError`, an issuer, and a token that only the first gateway has introspected. */
 async function setUpOutage(t: Test, claims = {}) {
   const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
   t.teardown(() => issuer.close())

@@ -24,7 +24,7 @@ const INACTIVE = { active: false, fault: { reason: 'inactive' } }
 
 type Options = Partial<IntrospectionOptions> & { readonly capMs?: () => number }
 
-/** A real issuer named `name`, and how the gateway introspects its tokens. */
+/** Starts a real issuer named `name`. Returns the settings with which the gateway introspects its tokens. */
 async function anIssuer(t: Test, clock: TestClock, name: string, change: Options = {}) {
   const server = await startIssuer({ issuer: name, audience: 'https://api.test' })
   let uses = 0
@@ -80,7 +80,7 @@ function aValidator(issuers: readonly Issuer[], clock: TestClock, capMs?: () => 
   return { ...validator, validate, cache }
 }
 
-/** A validator with one issuer that has reported the token `known` as active. */
+/** Creates a validator with one issuer, which has reported the token `known` as active. */
 async function setUp(t: Test, change: Options = {}, claims = {}, lifetimeSeconds = 900) {
   const clock = aClock()
   const { server, issuer, uses, checks } = await anIssuer(t, clock, 'https://a.test', change)
@@ -242,7 +242,7 @@ t.test('a known token is not accepted past its expiry by the wall clock', async 
   await t.rejects(ahead('known'), { code: 'ERR_INTROSPECTION_STATUS' })
 })
 
-/** Validates with the entries of a cache, and a wall clock that is ahead. */
+/** Creates a validator with an existing cache and a wall clock that is ahead. */
 function aValidatorAhead(clock: TestClock, cache: TokenCache, server: TestIssuer, aheadMs: number) {
   const introspector = createIntrospector(
     introspectionOptions({ issuer: 'https://a.test', endpoint: server.endpoint, tickMs: clock.tickMs }),

@@ -10,7 +10,7 @@ import { aRevocation } from '../../../fixtures/a-revocation.ts'
 const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies TokenStatus
 const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
-/** A token validator with a clock and an issuer that the test controls. */
+/** Creates a token validator. The test controls its clock and its issuer. */
 function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
   const clock = { ms: 0, wallMs: 0 }
   const questions: {
@@ -56,7 +56,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
     if (found === undefined) throw new Error(`introspection ${index} is missing`)
     return found
   }
-  /** Completes introspection `index`, and returns the result of `pending`. */
+  /** Completes the introspection with this index, and returns the result of `pending`. */
   const settle = (pending: TokenStatus | Promise<TokenStatus>, index: number, status: TokenStatus) => {
     question(index).answer(status)
     return pending

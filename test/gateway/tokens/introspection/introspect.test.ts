@@ -16,7 +16,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://issuer.test'
 
-/** An introspection client with a real issuer. */
+/** Creates an introspection client with a real issuer. */
 async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
   const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
   const clock = { ms: 0 }
@@ -75,7 +75,7 @@ const typed =
     if (coding !== undefined) response.setHeader('content-encoding', coding)
     response.end(coding === undefined ? GOOD_ANSWER : gzipSync(GOOD_ANSWER))
   }
-/** An endless response. Counts the written bytes. */
+/** Sends an endless response, and counts the written bytes. */
 function endless(written: { bytes: number }): Answer {
   return (response) => {
     const chunk = Buffer.alloc(64 * 1024, 0x20)
@@ -123,7 +123,7 @@ t.test('a malformed response is never used as a token status', async (t) => {
     issuer.answerWith(answer)
     await t.rejects(introspector.introspect('a'), { code }, what)
     t.equal(issuer.asked.length, code === 'ERR_INTROSPECTION_CONNECTION' ? 2 : 1, `${what}: questions`)
-    // A well-formed response without a status comes from the issuer and counts as a response.
+    // A well-formed response without a token status also counts as a response of the issuer.
     t.equal(results.length, 1)
   }
   t.ok(written.bytes < 32 * 1024 * 1024, `${written.bytes} bytes were read at most`)
@@ -230,7 +230,7 @@ t.test('introspect() sends no request for queued callers after the circuit opene
   t.equal(results.filter((result) => result === 'ERR_INTROSPECTION_SUSPENDED').length, 7)
 })
 
-/** Rejects some tokens with an error, and returns a status for the others. */
+/** Rejects some tokens with an error. Returns a status for all other tokens. */
 function rejecting(isRejected: (token: string) => boolean, rejection: Answer) {
   return (response: ServerResponse, body: URLSearchParams) =>
     (isRejected(body.get('token') ?? '') ? rejection : json('{"active":false}'))(response)
@@ -271,7 +271,7 @@ t.test('introspect() reports a token as inactive when the issuer rejects that to
   }
 })
 
-/** A token of the issuer, and the form that the issuer requires of every token. */
+/** A token of the issuer, and the format that the issuer requires of every token. */
 const FORMS: Readonly<Record<string, readonly [token: string, isForm: (token: string) => boolean]>> = {
   hexadecimal: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b', (token) => /^[\da-f]{40}$/.test(token)],
   'a UUID': [

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createRequestProbe } from '../../../../gateway/tokens/introspection/request-probe.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** A probe whose requests end when the test says so. */
+/** Creates a probe. The test completes its requests. */
 function setUp() {
   const clock = { ms: 0 }
   const sent: { readonly token: string; readonly accept: () => void; readonly reject: () => void }[] = []

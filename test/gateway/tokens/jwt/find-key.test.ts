@@ -5,7 +5,7 @@ import { aKey } from '../../../fixtures/jwk.ts'
 
 const ALLOWED = new Set(['ES256', 'ES384', 'RS256', 'EdDSA', 'Ed25519'])
 
-/** A published key without an algorithm. */
+/** Returns a published key without `alg`. */
 function anyUse(algorithm: string, kid?: string) {
   const { alg: _alg, kid: _kid, ...jwk } = aKey(algorithm, 'x').jwk
   return kid === undefined ? jwk : { ...jwk, kid }

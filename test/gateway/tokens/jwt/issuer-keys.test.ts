@@ -10,7 +10,7 @@ import { aKey } from '../../../fixtures/jwk.ts'
 const ALGORITHMS = new Set(['ES256'])
 const HOUR = 3_600_000
 const AWAY = new IssuerKeysError('ERR_ISSUER_KEYS_CONNECTION', 'The connection failed.')
-/** Key generation is slow, and the tests need key IDs more than different keys. */
+/** Generating keys is slow. The tests need many key IDs, and only a few keys. */
 const POOL = Array.from({ length: 4 }, (_, index) => aKey('ES256', String(index)).jwk)
 
 function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
@@ -160,7 +160,7 @@ t.test(
     for (let second = 0; second < 3_600; second += 1) {
       const key = keys.lookUp('a', 'ES256')
       if (key === undefined || key instanceof Promise) t.fail(`the key was gone in second ${second}`)
-      // Invented kids have no effect.
+      // Unknown key IDs have no effect.
       void Promise.resolve(keys.lookUp(`junk-${second}`, 'ES256')).catch(() => undefined)
       await clock.advance(1_000)
     }
@@ -179,7 +179,7 @@ t.test('while the keys cannot be fetched, an unknown kid is neither accepted nor
   await keys.start()
   goAway()
   await clock.advance(5_000)
-  publish('a', 'b') // But the gateway cannot fetch it yet.
+  publish('a', 'b') // the gateway cannot fetch the new key yet
   goAway()
   const first = t.rejects(async () => keys.lookUp('b', 'ES256'), {
     code: 'ERR_ISSUER_KEYS_UNCONFIRMED',

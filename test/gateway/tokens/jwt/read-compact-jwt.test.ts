@@ -36,7 +36,7 @@ for (const token of [
   'abc',
   'eyJhbGciOiJFUzI1NiJ9',
   'e',
-  // Some servers issue tokens of two parts with random letters, which start with any character.
+  // Some servers issue tokens with two parts of random characters. They can start with any character.
   `e9${'x'.repeat(41)}.${'y'.repeat(43)}`,
   `eyJ${'x'.repeat(40)}.${'y'.repeat(43)}`,
   `ew0${'x'.repeat(40)}.${'y'.repeat(43)}`,
@@ -49,7 +49,7 @@ for (const token of [
 
 const whole = compact(HEADER, CLAIMS)
 const [h = '', c = '', s = ''] = whole.split('.')
-/** Returns the same bytes with other trailing bits, which a lenient reader takes for the same token. */
+/** Returns a text with other unused trailing bits. A lenient decoder decodes both texts to the same bytes. */
 const otherTrailingBits = (text: string) => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   return text.slice(0, -1) + alphabet[alphabet.indexOf(text.at(-1) ?? '') + 1]
@@ -137,7 +137,10 @@ t.test('names of Object.prototype are ordinary names', async (t) => {
   if (typeof jwt !== 'string') t.equal(jwt.claims.get('valueOf'), undefined)
 })
 
-/** CPU time for each of fifty calls. The minimum of three runs, so that garbage of other tests does not count. */
+/**
+ * Returns the CPU time of one call. Each of three runs has fifty calls. The minimum excludes garbage collection of
+ * other tests.
+ */
 function leastMicros(token: string): number {
   const times = [1, 2, 3].map(() => {
     const before = cpuMs()
@@ -187,7 +190,7 @@ t.test('readCompactJwt() decodes every JWT to its original parts, and no other s
         const place = at % token.length
         const other = token.slice(0, place) + put + token.slice(place)
         const again = readCompactJwt(other)
-        // Another spelling is another token, or invalid.
+        // Each other spelling must be another token or invalid.
         if (other !== token && typeof again !== 'string' && again.token === token) return false
         return JSON.stringify(Object.fromEntries(jwt.claims)) === JSON.stringify(JSON.parse(text))
       },

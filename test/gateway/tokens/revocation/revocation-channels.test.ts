@@ -19,7 +19,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://api.test'
 
-/** The revocation channels of one gateway. */
+/** Creates the revocation channels of one gateway. */
 async function listen(
   t: Test,
   options: {

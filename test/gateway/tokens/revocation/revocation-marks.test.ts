@@ -9,7 +9,7 @@ import { startRedis } from '../../../fixtures/start-redis.ts'
 
 const { issuer } = aCaller()
 const REVOKED_AT = 1_000
-/** A second in which a token was issued, and whether the revocation of its subject applies to it. */
+/** The second in which a token was issued, and whether the revocation of its subject applies to the token. */
 const ROWS = [
   [REVOKED_AT - 1, true],
   [REVOKED_AT, true],

@@ -15,7 +15,7 @@ type Heard = {
   statuses: number[]
   body: string
   pieces: number
-  /** `end`, or the code of the error. */
+  /** `end`, or the error code. */
   outcome: string
   controller: DispatchController
 }
@@ -156,7 +156,7 @@ for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
           const heard = await ask(pool).over
           t.equal(heard.outcome, 'end')
           t.ok(heard.body === body, 'the exact body')
-          // Bytes too late for the same piece arrive while the connection is idle.
+          // Bytes that arrive after the end of the response reach an idle connection.
           await until('it has been sent', async () => sockets.at(-1)?.writableLength === 0)
           for (let round = 0; round < 10; round++) await nextRound()
         }

@@ -12,7 +12,8 @@ import { readWithLlhttp } from '../../../fixtures/llhttp.ts'
 import { readWithClient, recordDispatch, requestOf } from '../../../fixtures/read-with-client.ts'
 import { groupHeaders, type Head, type ResponseReading } from '../../../fixtures/response-reading.ts'
 
-// FUZZ_RESPONSES_RUNS sets the number of runs, with a new seed. A failure prints its seed. FUZZ_RESPONSES_SEED repeats it.
+// FUZZ_RESPONSES_RUNS sets the number of runs with a new seed. The message of a failure contains its seed, and
+// FUZZ_RESPONSES_SEED repeats the run.
 const FUZZ_RUNS = process.env['FUZZ_RESPONSES_RUNS']
 const FUZZ_SEED = process.env['FUZZ_RESPONSES_SEED']
 const RUNS = Number(FUZZ_RUNS ?? 1_100)
@@ -25,10 +26,10 @@ function chooseSeeds(): readonly number[] {
   return FUZZ_RUNS === undefined ? [1, 2, 3, 4, 5] : [Date.now() % 2 ** 31]
 }
 
-/** A deliberate difference: the client is stricter than llhttp. */
+/** An intended difference: the client is stricter than llhttp. */
 type Rule = {
   readonly name: string
-  /** Error of the client; `undefined`: both accept the response. */
+  /** Error of the client. `undefined`: both accept the response. */
   readonly error?: RegExp
   readonly applies: (bytes: string, theirs: ResponseReading, given: GeneratedResponse) => boolean
 }
@@ -143,7 +144,7 @@ const REJECTED: readonly Rule[] = [
   },
 ]
 
-/** Responses that both accept, and after which only llhttp keeps the connection. */
+/** Responses that both accept. Only llhttp keeps the connection open after them. */
 const CLOSED: readonly Rule[] = [
   {
     name: 'a response to HEAD',
@@ -180,7 +181,7 @@ function useRule(rules: readonly Rule[], given: GeneratedResponse, theirs: Respo
   return rule !== undefined
 }
 
-/** Returns how the client differs from llhttp without a rule. */
+/** Returns a difference between the client and llhttp that no rule explains. */
 function findDifference(
   given: GeneratedResponse,
   ours: ResponseReading,
@@ -206,7 +207,7 @@ function findDifference(
   return useRule(rules, given, theirs) ? undefined : 'rejects a response without a rule'
 }
 
-/** @throws {Error} for a difference without a rule. */
+/** @throws {Error} for a difference that no rule explains. */
 function compare(given: GeneratedResponse, ours: ResponseReading, theirs: ResponseReading): void {
   const difference = findDifference(given, ours, theirs)
   if (difference !== undefined)
@@ -235,7 +236,7 @@ t.test('the generated responses use each rule, and the client accepts a third of
   t.ok(accepted > (chooseSeeds().length * RUNS) / 3, `${accepted} accepted`)
 })
 
-/** Starts an upstream that sends the response whose number is the path of the request. */
+/** Starts an upstream. The path of a request is the number of the response to send. */
 async function startSender(t: Test, responses: readonly GeneratedResponse[]): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

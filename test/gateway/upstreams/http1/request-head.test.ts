@@ -40,7 +40,7 @@ const UNFORWARDABLE: Readonly<Record<string, Partial<RequestHead>>> = {
 for (const [what, given] of Object.entries(UNFORWARDABLE))
   t.test(`formatRequestHead() rejects ${what}`, async (t) => {
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
-    // Names in the cache are not checked again.
+    // The cache contains these names, so they are not validated again.
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
   })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseResponseHead } from '../../../../gateway/upstreams/http1/response-head.ts'
 
-/** Without the empty line at the end. */
+/** Parses header lines without the final empty line. */
 function parse(lines: string) {
   return parseResponseHead(`${lines}\r\n`, lines.length)
 }
