@@ -19,7 +19,7 @@ const serviceOf = (name: string): ComposeService => {
   if (service === undefined) throw new Error(`compose.yaml has no service ${name}`)
   return service
 }
-/** A service that ends when its work is done. */
+/** Returns whether a service exits after its work. */
 const runsOnce = (name: string): boolean =>
   services.some(([, service]) =>
     dependenciesOf(service).some(

@@ -11,19 +11,22 @@ import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** `explain` and `test` agree with a gateway: generated requests run over real sockets and in the simulation. */
+/**
+ * `explain` and `test` must return the same results as a gateway. The test sends generated requests to a gateway and to
+ * the simulation.
+ */
 const FUZZ_REQUESTS = process.env['FUZZ_AGREEMENT_REQUESTS']
-/** Number of random runs. Without it, every run uses the same policy and requests, which cover every outcome. */
+/** Number of random runs. By default, every run uses the same policy and requests, which cover every result. */
 const SEED = FUZZ_REQUESTS === undefined ? { seed: 1 } : {}
 const REQUESTS = Number(FUZZ_REQUESTS ?? 10_000)
-/** Different tokens. Requests share them, so most validations are cache hits. */
+/** Number of different tokens. Several requests use each token, so most validations are cache hits. */
 const TOKENS = 500
 const CONNECTIONS = 16
-/** A busy machine needs much longer than the few seconds of a free one. */
+/** An idle machine needs a few seconds. A busy machine needs much longer. */
 const LIMIT_MS = 120_000 + 30 * REQUESTS
-/** In bytes. Short, so that a few more segments exceed it, before or after a rewrite. */
+/** Bytes. The limit is so low that a few more segments exceed it, before or after a rewrite. */
 const TARGET_LIMIT_BYTES = 48
-/** The limit of routes without their own. In bytes. */
+/** Default limit of the routes. Bytes. */
 const BODY_LIMIT_BYTES = 64
 const ROUTE_BODY_LIMIT_BYTES = 16
 const SCOPES = ['courses:read', 'courses:write', 'posts:read', 'pages:read', 'orders:read']
@@ -63,7 +66,7 @@ const routeRules = fc.record(
   { requiredKeys: ['anonymous'] },
 )
 
-/** Similar routes, so that the selected route depends on every rule of matching. */
+/** Similar routes, so that every rule of route matching can change the selected route. */
 const MATCHES = [
   { methods: ['GET'], path: '/api/things' },
   { methods: ['POST', 'PUT'], path: '/api/things' },
@@ -93,7 +96,7 @@ type Match = {
 
 type Cors = { readonly origins: readonly string[]; readonly methods?: readonly string[] }
 
-/** A `cors` may name only methods of its route. */
+/** `cors` can list only methods of its route. */
 function narrowed(cors: Cors, { methods: all }: Match): Cors {
   const { methods, ...rest } = cors
   const kept = methods?.filter((one) => all.includes(one)) ?? []
@@ -233,7 +236,7 @@ const token = fc.record(
   },
   { requiredKeys: ['scope'] },
 )
-/** A request, the index of its token, and the announced length of its body. */
+/** A request, the index of its token, and the value of Content-Length. */
 const trial = fc.record({
   method: fc.constantFrom(
     ...['GET', 'GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'OPTIONS', 'TRACE'],
@@ -252,7 +255,7 @@ const trial = fc.record({
 
 type Trial = typeof trial extends fc.Arbitrary<infer T> ? T : never
 
-/** The parts of a response, of its access log line and of the forwarded request that the simulation predicts. */
+/** The parts of a response, of its access log line and of the forwarded request that a simulation predicts. */
 type Outcome = {
   readonly status: number | undefined
   readonly error: string | undefined
@@ -276,11 +279,11 @@ async function send({ hostname, port }: URL, one: Trial, headers: readonly strin
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
-/** Returns the outcome that the simulation predicts. */
+/** Returns the predicted result. */
 function predict({ decision, response, caller }: Simulation, method: string): Outcome {
   const { rejection, auditOnlyDenial, as, route, upstreamPath, preflight } = decision
   const isAllowed = as === 'token' || as === 'anonymous'
-  // A limit rejects a request after the decision on its caller.
+  // The gateway applies this limit after the decision on the caller.
   const isAboveLimit = rejection !== undefined && route !== undefined && decisionOf(rejection) === undefined
   const allowed = `allow ${caller === undefined ? 'anonymous' : 'ok'}`
   return {
@@ -296,7 +299,7 @@ function predict({ decision, response, caller }: Simulation, method: string): Ou
   }
 }
 
-/** The age of an expired token grows while the test runs. */
+/** Removes the age of an expired token, which increases during the test. */
 function withoutMinutes(challenge: string | undefined): string | undefined {
   return challenge?.replace(/expired \d+ minutes ago/, 'expired some minutes ago')
 }
@@ -309,7 +312,7 @@ t.test(
   'a gateway responds and decides as the simulation predicts, for generated policies and requests',
   { timeout: LIMIT_MS },
   async (t) => {
-    t.intercept(Date, 'now', { value: () => nowSeconds * 1_000 }) // for the gateway and for the simulation
+    t.intercept(Date, 'now', { value: () => nowSeconds * 1_000 }) // the gateway and the simulation use this time
     const [content] = fc.sample(policy, { ...SEED, numRuns: 1 })
     const world = await startGatewayUnderTest(t, {
       policy: stringify(content, { aliasDuplicateObjects: false }),
@@ -335,7 +338,7 @@ t.test(
       ...one,
     }))
     const tokens = claims.map((one, index) => world.issuer.store(`token-${index}`, one))
-    // The gateway serves `/` itself.
+    // The gateway itself responds to `/`.
     const trials = fc
       .sample(trial, { ...SEED, numRuns: REQUESTS })
       .filter((one) => !/^\/(\?|$)/.test(one.target))

@@ -11,7 +11,7 @@ import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
 const LIMIT_MS = 120_000
-/** The test of the whole file. Its services are shared by every test. */
+/** The root test of this file. All tests share its services. */
 const file = t
 
 async function say(...args: string[]) {
@@ -55,7 +55,7 @@ t.test(
 t.test('an unknown verb is reported with the most similar verb', async (t) => {
   for (const [args, text] of [
     [['sevre'], 'there is no `scopegate sevre`. See: scopegate --help'],
-    // P10: verbs of other tools.
+    // Verbs of other tools get a suggestion.
     [['validate'], '`validate` is not a verb; use `scopegate check`. See: scopegate --help'],
     [['lint', 'policies'], '`lint` is not a verb; use `scopegate check`. See: scopegate --help'],
     [['version'], '`version` is not a verb; use `scopegate --version`. See: scopegate --help'],
@@ -96,7 +96,7 @@ t.test('every example of --help runs and exits with the documented code', async 
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
   const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
   writeFileSync(join(dir, 'bin/scopegate'), script, { mode: 0o755 })
-  // `scopegate dev` as a user starts it, for its own example and for those that ask what runs.
+  // Services of `scopegate dev`, for the example of `dev` and for the examples that need running services.
   const product = await startScopegate(file)
   for (const verb of VERBS.filter(({ name }) => name !== 'dev'))
     for (const example of verb.examples) {
@@ -105,12 +105,15 @@ t.test('every example of --help runs and exits with the documented code', async 
     }
 })
 
-/** Runs shell syntax in a shell, services as processes, and all other commands in this process, which is fast. */
+/**
+ * Runs an example. Shell syntax runs in a shell, and services run as processes. All other commands run in this process,
+ * which is fast.
+ */
 async function runExample(
   example: VerbExample,
   { dir, serves, product }: { readonly dir: string; readonly serves: boolean; readonly product: Scopegate },
 ) {
-  // Another program may use the default ports.
+  // Another program may use the default ports of `dev`.
   const command = example.command
     .replace('http://127.0.0.1:8080', product.baseUrl)
     .replace('http://127.0.0.1:9090', product.managementUrl)
@@ -122,7 +125,7 @@ async function runExample(
   return { code, output: terminal.said.out + terminal.said.err }
 }
 
-/** Ends a service after it reports that it listens. */
+/** Stops a service after its log reports the address. */
 async function runProgram(
   program: string,
   args: readonly string[],

@@ -27,7 +27,7 @@ tests:
     token: { scope: courses:read }
     expect: { decision: deny, status: 404 }
 `
-/** The same by a rewrite in each route. */
+/** Equivalent routes with a rewrite in each route. */
 const REWRITTEN = `${HEAD}defaults: { anonymous: challenge }
 routes:
   - name: list-stations

@@ -6,13 +6,13 @@ import { readErrorPages, runErrorPage } from '../fixtures/error-pages.ts'
 
 const ROOT = findPackageRoot()
 const PAGES = readErrorPages()
-/** Families of codes that are given with the letter of who reads the file. */
+/** Numbers of errors that several kinds of files can have. The letter of the code names the reader of the file. */
 const NUMBERED = /^(?:0\d\d|1[01]\d)$/
 
-/** Only a start reports these codes, because they need secrets or keys. Their pages have no example. */
+/** Only a start reports these codes, because the checks need secrets or keys. Their pages have no example. */
 const FOUND_AT_START = ['C301', 'C302', 'C306', 'C320', 'C322', 'C350']
 
-/** Every code that the source can give. */
+/** Returns every error code that the source contains. */
 function codesOfTheSource(): ReadonlySet<string> {
   const texts = ['gateway', 'authorization-server', 'policy-engine', 'platform', 'cli', 'oauth'].flatMap(
     (folder) =>

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// Each relative link of a page leads to a file and a heading that exist, and the indexes list every page.
+// Each relative link of a page must have an existing file and heading as its target. The indexes must list every page.
 const FILES = new Set(listRepositoryFiles())
 const PAGES = [...FILES].filter((path) => /^(?:[A-Z]+\.md|docs\/.*\.md|\w+\/README\.md)$/.test(path))
 

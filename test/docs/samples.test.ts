@@ -6,10 +6,10 @@ import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// Each command that a page shows works, and each output that it shows is the real one.
+// Each command of a page must work, and the shown output must be the real output.
 const ROOT = findPackageRoot()
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
-/** Commands that need a running gateway or do not end; other tests run these verbs. */
+/** Commands that need a running gateway or do not exit. Other tests run these verbs. */
 const NOT_RUN =
   /^(?:doctor|dev|gateway|authorization-server|token|account|completion) |^check --watch|--live |--url /
 const PAGES = [
@@ -22,7 +22,7 @@ const PAGES = [
 
 type Sample = { readonly command: string; readonly output: string }
 
-/** The `scopegate` commands of a page, and the output that follows a command with a prompt. */
+/** Returns the `scopegate` commands of a page, with the output that follows a command with a prompt. */
 function samplesOf(page: string): readonly Sample[] {
   const samples: Sample[] = []
   for (const [, block = ''] of page.matchAll(/^```(?:sh|console)?\n([\s\S]*?)^```$/gm)) {
@@ -40,7 +40,9 @@ function samplesOf(page: string): readonly Sample[] {
   return samples
 }
 
-/** The shipped configuration and policies, and the route that the README adds, in a git repository with two revisions. */
+/**
+ * Creates a git repository with two revisions of the shipped configuration and policies, and the route of the README.
+ */
 function aProject(t: Test): string {
   const folder = t.testdir({})
   for (const name of ['config', 'policies']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
@@ -59,7 +61,7 @@ function aProject(t: Test): string {
   return folder
 }
 
-/** Splits a command line as a shell does, quotes and redirections included. */
+/** Splits a command line like a shell, including quotes and redirections. */
 function wordsOf(command: string): readonly string[] {
   const [shown = ''] = command.split(/ > | && | \| /)
   return [...shown.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
@@ -68,7 +70,7 @@ function wordsOf(command: string): readonly string[] {
 for (const name of PAGES)
   t.test(`the commands of ${name} work and print the shown output`, async (t) => {
     const folder = aProject(t)
-    // Paths are shown relative to the folder of the process.
+    // The output shows paths relative to the working directory.
     const before = process.cwd()
     process.chdir(folder)
     t.teardown(() => process.chdir(before))

@@ -2,11 +2,12 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// A renamed file or function leaves its old name in pages and comments. The compiler does not find these names.
+// After a renaming, pages and comments can still contain the old name of a file or function. The compiler does not find
+// these names.
 const FILES = new Set(listRepositoryFiles())
 const FILE_NAMES = new Set([...FILES].map((path) => posix.basename(path)))
 const SOURCES = [...FILES].filter((path) => /\.[jt]s$/.test(path))
-/** Files of operators, whose comments name pages. */
+/** Configuration files, whose comments contain names of pages. */
 const CONFIGURATION = [...FILES].filter((path) =>
   /^(?:config|helm)\/.*\.(?:yaml|txt|tpl)$|^compose\.yaml$/.test(path),
 )
@@ -15,17 +16,17 @@ const PAGES = [...FILES].filter((path) => /^(?:README|CONTRIBUTING|SECURITY|docs
 /** Lines of block comments, line comments, and comments after code. */
 const COMMENT = /^\s*(?:\/\/|\/\*|\*(?:[\s/]|$)).*$|(?<=\s)\/\/ .*$/gm
 const FOLDERS = new Set([...FILES].flatMap((path) => /^([\w-]+)\//.exec(path)?.[1] ?? []))
-/** A path below a folder of the repository, also without backticks. */
+/** A path in a folder of the repository, also without backticks. */
 const ROOTED = new RegExp(
   `(?<![\\w./-])((?:${[...FOLDERS].join('|')})/[\\w./-]+\\.(?:ts|js|yaml|md|json))\\b`,
   'g',
 )
 /** A file name or a relative path in backticks. */
 const QUOTED = /`([\w.-]+(?:\/[\w.-]+)*\.(?:ts|js|yaml|md|json))`/g
-/** A function or method in backticks; the name before a dot is not checked. */
+/** A function or method in backticks. The test ignores the name before a dot. */
 const FUNCTION = /`(?:[\w$]+\.)*([a-z][\w$]*)\(\)`/g
 
-/** A file that the README tells its reader to create. */
+/** A file that readers of the README create. */
 const CREATED_BY_READERS = new Set(['policies/lecture-notes.policy.yaml'])
 
 const comments = new Map(
@@ -48,7 +49,10 @@ const namesInCode = new Set(
   ),
 )
 
-/** A path counts from the root or from the folder of the text. A bare name of a source file counts in every folder. */
+/**
+ * Returns whether a path exists, relative to the root or to the folder of the text. A bare file name can be in any
+ * folder.
+ */
 function exists(name: string, text: string): boolean {
   if (FILES.has(name) || FILES.has(posix.join(posix.dirname(text), name)) || CREATED_BY_READERS.has(name))
     return true

@@ -1,4 +1,7 @@
-/** A contract of several hundred operations, of the kind that generators write: every schema refers to others, and round. */
+/**
+ * Returns a contract with several hundred operations, like the output of a generator. Its schemas contain references to
+ * other schemas, with cycles.
+ */
 export function aBigContract(resources: number, more: Readonly<Record<string, unknown>> = {}): string {
   const paths: Record<string, unknown> = {}
   const schemas: Record<string, unknown> = {}

@@ -35,7 +35,7 @@ const MAP = [
   'bookings.write=posts:write',
 ] as const
 
-/** Three operations that no policy can express, two that one can. */
+/** Three operations that a policy cannot express, and two that it can express. */
 const MIXED = `openapi: 3.0.3
 info: { title: Mixed }
 security: [{ o: [] }]

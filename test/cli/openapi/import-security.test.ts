@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { main } from '../../../cli/main.ts'
 import { aTerminal } from '../../fixtures/a-terminal.ts'
 
-/** Some operations declare no security, one declares that it needs none. */
+/** Some operations do not declare security, and one declares an empty list. */
 const UNDECLARED = `openapi: 3.0.3
 info: { title: Pets }
 paths:
@@ -12,7 +12,7 @@ paths:
     put: { operationId: changeUser }
 `
 
-/** A plain token beside OAuth with scopes, and one operation that takes the token alone. */
+/** A bearer token as an alternative to OAuth with scopes, and one operation that accepts only the bearer token. */
 const ALTERNATIVES = `openapi: 3.0.3
 info: { title: Clouds }
 paths:

@@ -23,7 +23,7 @@ function from(text: string) {
   return importContract(parseContract(text, 'api.yaml'), NAMES, ANYTHING)
 }
 
-/** A contract of one operation, GET /a, whose security is given. */
+/** Returns a contract with the operation GET /a and this security. */
 function withSecurity(security: string): string {
   return `openapi: 3.1.0
 paths: { /a: { get: { security: ${security} } } }
@@ -57,7 +57,7 @@ t.test('import converts security that a route can express to scopes and an anony
     ['[{ p: [a, b] }, {}]', 'challenge\nanonymous: allow\nscopes: { all: [a, b] }'],
     ['[{ o: [a] }, { o: [b] }]', 'challenge\nscopes: { any: [a, b] }'],
     ['[{ o: [a, b] }, { o: [c, a] }]', 'challenge\nscopes: { all: [a], any: [b, c] }'],
-    // A caller with a and b has a.
+    // Each caller with the scopes a and b also has the scope a.
     ['[{ o: [a, b] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],
     ['[{ o: [a, b] }, { b: [] }]', 'challenge'],
     ['[{ o: [a] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],

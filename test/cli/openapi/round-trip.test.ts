@@ -94,13 +94,13 @@ const generatedRoute = fc
       name: 'test/x',
       policy: 'test',
       path: `/${one.segments.join('/')}${one.below ? '/**' : ''}`,
-      // One alone in `any` is the same as in `all`.
+      // One scope in `any` is equivalent to one scope in `all`.
       scopes: one.all.length + any.length === 0 || any.length === 1 ? undefined : { all: one.all, any },
       rateLimit: one.limit === null ? undefined : { requests: one.limit, perMs: 60_000, by: 'client' },
     })
   })
 
-/** Routes that can be in one policy together. */
+/** Routes that can belong to one policy. */
 const generatedRoutes = fc.array(generatedRoute, { minLength: 1, maxLength: 6 }).map((routes) => {
   const taken = new Set<string>()
   return routes.flatMap((route, index) => {
@@ -122,7 +122,7 @@ function exportRoutes(routes: readonly PolicyRoute[], withKeys: boolean) {
   )
 }
 
-/** The rules of each method and path, without names of files and routes. */
+/** Returns the rules of each method and path, without names of files and routes. */
 function meaning(routes: readonly PolicyRoute[]): ReadonlyMap<string, object> {
   return new Map(
     routes
@@ -165,7 +165,7 @@ t.test(
 t.test('an export without x-scopegate and its policies agree in scopes and anonymous rules', async () => {
   fc.assert(
     fc.property(generatedRoutes, (routes) => {
-      // A `**` beside a parameter of the same shape is one path in OpenAPI.
+      // In OpenAPI, a `**` and a parameter at the same position are one path.
       const plain = routes.filter(({ path }) => !path.endsWith('**'))
       if (plain.length === 0) return
       const document = parseContract(JSON.stringify(exportRoutes(plain, false).document), 'api.json')
@@ -248,7 +248,7 @@ t.test("the demo's own contract has no security; with the policies' it agrees wi
   }
   const alone = drift(json)
   t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303', 'O304']))
-  // The description of the service does not belong to the gateway.
+  // The imported service description does not describe the gateway.
   t.same(
     alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
     ['GET /healthz', 'GET /openapi.json'],

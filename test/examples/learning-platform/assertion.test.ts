@@ -12,7 +12,7 @@ const ISSUER = 'https://api.test'
 const { privateKey, publicKey } = await generateKeyPair('ES256')
 const foreign = await generateKeyPair('ES256')
 
-/** Claims of an assertion. The gateway's defaults fill the rest. */
+/** Claims of an assertion. Other claims have the defaults of the gateway. */
 type Parts = {
   readonly subject?: string | undefined
   readonly audience?: string
@@ -36,7 +36,7 @@ function anAssertion(parts: Parts = {}): Promise<string> {
   return jwt.sign(parts.key ?? privateKey)
 }
 
-/** A key server that can be unavailable. */
+/** A key server that the test can stop. */
 const gateway = createServer(async (_request, response) => {
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }]
   response.writeHead(away ? 500 : 200, { 'content-type': 'application/json' })

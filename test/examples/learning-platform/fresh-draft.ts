@@ -10,7 +10,10 @@ const UNIQUE: Readonly<Record<string, (number: number) => string>> = {
   path: (number) => `fresh/${number}.txt`,
 }
 
-/** Returns a valid body for a new member of the family: fields of the first member, with new unique values. */
+/**
+ * Returns a valid body for a new member of the family. The body has the fields of the first member, with new unique
+ * values.
+ */
 export async function freshDraft(
   platform: Platform,
   family: CollectionFamily,

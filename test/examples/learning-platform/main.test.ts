@@ -70,7 +70,7 @@ function start(t: Test, env: Readonly<Record<string, string>>): Process {
     },
   })
   const output = { text: '' }
-  // Not the child's 'close' event: the child does not emit it after the parent has disconnected.
+  // Not 'close': Node does not emit 'close' for a child after the parent has disconnected the IPC channel.
   const ends: Promise<unknown>[] = []
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue

@@ -231,7 +231,7 @@ async function sendRaw(url: string, text: string): Promise<string> {
   socket.on('data', (chunk) => {
     answer += chunk
   })
-  socket.on('error', () => undefined) // the server closes the connection before it reads everything
+  socket.on('error', () => undefined) // the server closes the connection before it has read all bytes
   socket.write(text)
   await once(socket, 'close')
   return answer

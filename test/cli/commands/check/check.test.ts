@@ -6,7 +6,7 @@ import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 
 const ROOT = findPackageRoot()
 
-/** A copy of the shipped configuration and policies, with some files replaced; undefined removes one. */
+/** Copies the shipped configuration and policies, with some files replaced. `undefined` removes a file. */
 function aCopy(t: Test, files: Readonly<Record<string, string | undefined>> = {}): string {
   const dir = t.testdir({ config: {}, policies: {} })
   for (const folder of ['config', 'policies'])

@@ -94,7 +94,7 @@ t.test('runOnChange() runs again after each change, for every way to write a fil
     run: async (changed) => {
       seen.push(changed)
       const step = steps.shift()
-      // After the end of this run, like a user.
+      // A user changes a file after the end of a run.
       setImmediate(() => step?.())
       return [folder, join(folder, 'nowhere')]
     },

@@ -37,7 +37,7 @@ function runShell(dir: string, command: string, args: readonly string[]) {
   return spawnSync(command, args, { cwd: join(dir, 'work'), encoding: 'utf8', env })
 }
 
-/** Words before the cursor as bash splits them, and the expected replies of a shell. */
+/** Words before the cursor as bash splits them, and the expected candidates of a shell. */
 const CASES: readonly (readonly [words: readonly string[], replies: readonly string[]])[] = [
   [['che'], ['check']],
   [['account', ''], ['add']],
@@ -129,7 +129,7 @@ function completeInFish(dir: string, line: string): readonly string[] {
     .map((one) => one.replace(/\t.*|\/\t.*/, '').replace(/^--kind=|\/$/, ''))
 }
 
-/** Calls the function with its own `words`, because zsh completes only in an interactive shell. */
+/** Calls the function with an assigned `words`, because zsh completes only in an interactive shell. */
 function completeInZsh(dir: string, line: string): readonly string[] {
   const words = line.split(' ')
   const { stdout, stderr } = runShell(dir, 'zsh', [

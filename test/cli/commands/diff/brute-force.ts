@@ -6,7 +6,7 @@ import type { ClaimValue } from '../../../../policy-engine/decide/named-claims.t
 import { type CleanHeaders, cleanHeaders } from '../../../../policy-engine/match/clean-headers.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 
-/** The values from which requests and tokens are built. */
+/** The values of generated requests and tokens. */
 export type Alphabet = {
   readonly segments: readonly string[]
   readonly depth: number
@@ -16,10 +16,12 @@ export type Alphabet = {
   readonly claims: Readonly<Record<string, readonly (ClaimValue | undefined)[]>>
 }
 
-/** Gained and lost access for each pair of routes that a request matches. `-` means no route. */
+/** For each pair of routes that one request matches: whether a caller gains or loses access. `-` means no route. */
 type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
 
-/** Decides every request of an alphabet with every token and without one, on both sides. Returns the differences. */
+/**
+ * Decides every request of an alphabet with every token and without a token, for both sides. Returns the differences.
+ */
 function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
   const found = new Map<string, { gains: boolean; loses: boolean }>()
   const callers: (Caller | undefined)[] = [undefined]
@@ -41,7 +43,7 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
         if (names[0] === '-' && names[1] === '-') continue
         const key = names.join(' ')
         const hasConditions = routes.some((one) => (one?.when.length ?? 0) > 0)
-        // Without conditions, only the two routes decide.
+        // Without conditions, the result depends only on the two routes.
         if (!hasConditions && found.has(key)) continue
         const outcome = found.get(key) ?? { gains: false, loses: false }
         found.set(key, outcome)
@@ -65,7 +67,10 @@ function toCleanHeaders(headers: Readonly<Record<string, string | undefined>>): 
   return clean
 }
 
-/** The access changes of `diff` and of every request and token of an alphabet, in one format. */
+/**
+ * Returns the access changes that `diff` reports, and the access changes of all requests and tokens of an alphabet, in
+ * the same format.
+ */
 export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet) {
   const { changes } = comparePolicies(
     { policies: old, resourcePaths: [] },

@@ -129,7 +129,7 @@ t.test('different members of a list claim may satisfy different conditions', asy
       ],
     }),
   ]
-  // No path holds this value in a parameter, and still a token with [id, 'x/y'] passes.
+  // A path parameter cannot have this value. A token with [id, 'x/y'] still has access.
   t.match(say(side(among('a')), side(among('a', 'x/y'))), /WIDENED\n1 widened, 0 narrowed/)
   t.match(say(side(among('a', 'x y')), side(among('a'))), /NARROWED\n0 widened, 1 narrowed/)
 })

@@ -8,7 +8,7 @@ import { someResources } from '../../../fixtures/some-resources.ts'
 import { type Alphabet, toldAndTried } from './brute-force.ts'
 
 const SCOPES = ['r', 'w']
-/** Number of random runs. Without it, every run uses the same pairs. */
+/** Number of random runs. By default, every run uses the same pairs. */
 const FUZZ_RUNS = process.env['FUZZ_DIFF_RUNS']
 const RUNS = FUZZ_RUNS === undefined ? { numRuns: 100, seed: 1 } : { numRuns: Number(FUZZ_RUNS) }
 const VALUES = ['1', '19', '2', '8', '9', 'a', 'b', 1]
@@ -19,7 +19,7 @@ const ALPHABET: Alphabet = {
   scopes: SCOPES,
   headers: { h: [undefined, '1', '2', '9'] },
   claims: {
-    // 8 and 9 are possible values of a path and a header. 0 is neither. Lists contain any two.
+    // The value 8 occurs in paths, 9 in headers, and 0 in neither. Each list contains two values.
     c: [
       undefined,
       '0',
@@ -75,7 +75,8 @@ const route = fc
     const base = `/${segments.join('/')}`
     const path = below ? `${base === '/' ? '' : base}/**` : slash === 0 && base !== '/' ? `${base}/` : base
     const hasParameter = path.includes('{x}')
-    // One route in three has conditions, so that scopes decide too. `{path.x}` requires its parameter.
+    // One route in three has conditions, so that scopes also decide. A condition with `{path.x}` requires its
+    // parameter.
     const when = (isPlain === 0 ? rest.when : []).filter(
       ({ test }) => hasParameter || !JSON.stringify(test).includes('"path"'),
     )

@@ -18,7 +18,7 @@ function formatted(text: string): string {
 const hashOf = (text: string): string =>
   contentHash(parseYaml(text, { shownAs: 'a.policy.yaml', letter: 'P' }).value)
 
-/** JSON is YAML; control characters have to be written as escapes in both. */
+/** JSON is YAML. Control characters need escapes in both formats. */
 const asJson = (text: string): string => JSON.stringify(text).replace('\u0085', '\\u0085')
 
 const HEAD = `apiVersion: scopegate/v1
@@ -224,7 +224,7 @@ t.test(
 )
 
 const FUZZ_RUNS = process.env['FUZZ_FMT_RUNS']
-/** Number of random runs. Without it, every run uses the same texts. */
+/** Number of random runs. By default, every run uses the same texts. */
 const RUNS = FUZZ_RUNS === undefined ? { numRuns: 150, seed: 1 } : { numRuns: Number(FUZZ_RUNS) }
 
 const scalar = fc.oneof(
@@ -275,7 +275,7 @@ const policy = fc
       .map((keys) => Object.fromEntries(keys.map((key) => [key, one[key as keyof typeof one]]))),
   )
 
-/** Puts comments and empty lines wherever a text still says the same with them. */
+/** Inserts comments and empty lines at positions where they do not change the meaning. */
 function scatter(text: string, places: readonly { readonly at: number; readonly what: string }[]): string {
   let scattered = text
   for (const { at, what } of places) {
@@ -300,14 +300,14 @@ t.test('formatPolicy() keeps meaning and comments, and changes nothing in a seco
     collectionStyle: fc.constantFrom('any' as const, 'block' as const, 'flow' as const),
     defaultStringType: fc.constantFrom('PLAIN' as const, 'QUOTE_DOUBLE' as const, 'QUOTE_SINGLE' as const),
     indent: fc.constantFrom(2, 4),
-    indentSeq: fc.constant(true), // without it, the writer of this test makes invalid YAML of empty lists
+    indentSeq: fc.constant(true), // otherwise the `yaml` library writes empty lists as invalid YAML
     lineWidth: fc.constantFrom(0, 40),
   })
   let comments = 0
   fc.assert(
     fc.property(policy, style, places, (content, options, where) => {
       const text = scatter(stringify(content, { ...options, aliasDuplicateObjects: false }), where)
-      // A text that begins with a typographic quotation mark is rejected where it stands without quotes.
+      // The parser rejects an unquoted text that starts with a typographic quotation mark.
       fc.pre(parseYaml(text, { shownAs: '', letter: 'P' }).diagnostics.length === 0)
       const once = formatted(text)
       comments += text.match(/# ?(one|two|a: b|"x)$/gm)?.length ?? 0
