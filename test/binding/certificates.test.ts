@@ -214,7 +214,7 @@ t.test('with a client CA, uses only certificates that it signed and ignores the 
 })
 
 const XFCC_CERT = `Cert="${pemUrl(own)}"`
-/** Each header with its format: valid values, values with another certificate, and values without a certificate. */
+/** Header formats. Each one has valid values, values with another certificate, and values without a certificate. */
 const FORMATS = [
   {
     header: { name: 'x-forwarded-client-cert', format: 'xfcc' },

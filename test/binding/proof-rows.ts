@@ -3,19 +3,19 @@ import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { aProof, type ProofKey } from '../fixtures/dpop-proof.ts'
 import { macJws, part } from '../fixtures/jws.ts'
 
-/** A bound token, with more tokens and keys for an attacker or a careless client. */
+/** A bound token, and more tokens and keys that an attacker or a faulty client could use. */
 export type ProofWorld = {
   readonly url: string
   readonly key: ProofKey
   readonly other: ProofKey
   readonly rsa: ProofKey
-  /** Bound to `key`. */
+  /** A token that is bound to `key`. */
   readonly token: string
-  /** Also bound to `key`. */
+  /** Another token that is bound to `key`. */
   readonly second: string
-  /** Not bound. */
+  /** A token without a binding. */
   readonly plain: string
-  /** Bound to a certificate. */
+  /** A token that is bound to a certificate. */
   readonly certified: string
   readonly now: number
 }
@@ -23,7 +23,7 @@ export type ProofWorld = {
 export type ProofRow = {
   readonly what: string
   readonly answer: ProofFault | TokenFault['reason'] | 'two_credentials'
-  /** Header lines. */
+  /** Returns header lines. */
   readonly send: (world: ProofWorld) => readonly string[]
   readonly target?: string
   readonly method?: string
@@ -31,7 +31,7 @@ export type ProofRow = {
 
 type Change = Readonly<Record<string, unknown>>
 
-/** A proof with one change to a valid proof. */
+/** Creates a row with one change to a valid proof. */
 function changed(
   what: string,
   answer: ProofRow['answer'],
@@ -55,7 +55,7 @@ function changed(
   }
 }
 
-/** Another value in place of a proof. */
+/** Creates a row with another value in place of the proof. */
 function instead(what: string, answer: ProofRow['answer'], text: (world: ProofWorld) => string): ProofRow {
   return {
     what,

@@ -14,7 +14,7 @@ const key = aProofKey()
 const token = 'bound-token'
 const url = `${BASE_URL}/api/courses`
 
-/** Uses an opaque bound token: introspection returns `cnf`. RFC 9449 section 6.2. */
+/** Starts a gateway for an opaque bound token. Introspection returns `cnf`. RFC 9449 section 6.2. */
 async function startBound(
   t: Test,
   options: Parameters<typeof startGatewayUnderTest>[1] = {},
@@ -49,7 +49,10 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one 
   })
   const one = await startBound(t, { change })
   const other = await startBound(t, { change })
-  /** Repeats an attempt in which Redis was too slow: the gateway then checks locally, so the result proves nothing. */
+  /**
+   * Repeats an attempt if Redis was too slow. In that case the gateway checks only locally, so the result shows
+   * nothing.
+   */
   const undisturbed = async (attempt: () => Promise<readonly Response[]>): Promise<readonly Response[]> => {
     const before = (await fallbacks(one)) + (await fallbacks(other))
     const answers = await attempt()
@@ -103,7 +106,7 @@ t.test('accepts the same jti from two keys', async (t) => {
 t.test(
   '§9 of RFC 9449: where a nonce is required, a proof needs one that was given out within two minutes',
   async (t) => {
-    // The middle of a minute: no minute boundary falls between a nonce and its proof.
+    // The middle of a minute, so that no minute starts between a nonce and its proof.
     const now = Math.floor(Date.now() / 60_000) * 60 + 30
     t.intercept(Date, 'now', { value: () => now * 1_000 })
     const under = await startBound(t, {

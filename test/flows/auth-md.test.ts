@@ -6,7 +6,7 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// Runs the commands of the served walkthrough in one shell, so that the document stays correct.
+// Runs the commands of the served `auth.md` in one shell, so that the document stays correct.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const walkthrough = (await send(`${baseUrl}/auth.md`)).text

@@ -10,7 +10,7 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 import { until } from '../fixtures/until.ts'
 
-// Start-up failures: no process starts partially, and each message helps the operator.
+// Each service must start completely or exit, and each message must help the operator.
 t.jobs = 3 // each test starts its own programs in its own folders
 const APART = { buffered: true }
 const STACK = /^\s+at .*:\d+:\d+\)?$/m

@@ -25,7 +25,7 @@ t.test(
       new Set(['400 invalid_grant']),
     )
 
-    // RFC 6749 section 4.1.2: a second use of a code revokes its tokens.
+    // RFC 6749 section 4.1.2: if a client uses a code twice, the server revokes its tokens.
     if (winner === undefined) return
     const { accessToken } = client.readTokens(winner)
     await until('the gateway rejects the token of the replayed code', async () => {

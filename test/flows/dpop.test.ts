@@ -36,7 +36,7 @@ async function discover(base: string): Promise<oauth.AuthorizationServer> {
   )
 }
 
-/** Signs in with a client that announces its key, and returns the callback. */
+/** Signs in with a client that sends its key in the authorization request. Returns the callback. */
 async function authorize(as: oauth.AuthorizationServer, client: oauth.Client, base: string, jkt: string) {
   const verifier = oauth.generateRandomCodeVerifier()
   const state = oauth.generateRandomState()
@@ -123,7 +123,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
     const stolen = await send(api.href, { token: tokens.access_token })
     t.equal(stolen.status, 401)
     t.match(stolen.headers.get('www-authenticate'), /^Bearer error="invalid_token".*, DPoP algs="/)
-    await failure(call(tokens.access_token, thief)) // learns the nonce
+    await failure(call(tokens.access_token, thief)) // the response contains the nonce
     t.match(await failure(call(tokens.access_token, thief)), {
       status: 401,
       cause: [{ scheme: 'dpop', parameters: { error: 'invalid_token' } }],
@@ -133,7 +133,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
       oauth
         .refreshTokenGrantRequest(as, client, auth, tokens.refresh_token ?? '', { ...options, ...INSECURE })
         .then((response) => oauth.processRefreshTokenResponse(as, client, response))
-    await failure(refresh({ DPoP: thief })) // receives the nonce of that server
+    await failure(refresh({ DPoP: thief })) // the response contains the nonce of that server
     t.match(await failure(refresh({ DPoP: thief })), { error: 'invalid_grant' })
     t.match(await failure(refresh({})), { error: /^invalid_/ })
   })

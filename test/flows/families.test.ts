@@ -10,7 +10,7 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// The catalogue and the policies define the tests. A new family is tested without a change here.
+// The tests read the catalogue and the policies, so a new family needs no change here.
 type Route = {
   readonly name: string
   readonly match: { readonly methods: readonly string[]; readonly path: string }
@@ -25,7 +25,7 @@ type Operation = {
 }
 
 const STATUS_OF: Readonly<Record<string, number>> = { GET: 200, POST: 201, PUT: 200, PATCH: 200, DELETE: 204 }
-const MAX_TRIES = 5 // attempts to find a unique value
+const MAX_TRIES = 5 // Maximum number of attempts to find a unique value.
 
 const root = findPackageRoot()
 const catalogue = (
@@ -43,9 +43,9 @@ const browser = openBrowser(scopegate.baseUrl)
 const client = await registerClient(scopegate)
 const api = (await send(`${scopegate.baseUrl}/openapi.json`)).json as unknown as OpenApi
 
-/** For each scope, a token with only this scope. */
+/** A token for each scope, with only this scope. */
 const only = new Map<string, string>()
-/** For each scope, a token with all other scopes. */
+/** A token for each scope, with all other scopes. */
 const allBut = new Map<string, string>()
 await obtainAllTokens()
 
@@ -120,7 +120,10 @@ function operationsOf({ routes }: Policy): readonly Operation[] {
   )
 }
 
-/** Uses one browser session: one authorization for each scope, and one full grant that is narrowed for the others. */
+/**
+ * Uses one browser session. Each scope needs one authorization. The tokens with all other scopes come from one full
+ * grant.
+ */
 async function obtainAllTokens(): Promise<void> {
   for (const scope of resourceScopes) {
     const { accessToken } = await client.obtainTokens({ browser, scope })
@@ -177,7 +180,7 @@ function attempt(
   return send(url, { method, token, ...body })
 }
 
-/** Creates a copy of an existing resource. The API names each value that must be unique. */
+/** Creates a copy of an existing resource. The API reports each value that must be unique. */
 async function createOne(
   operations: readonly Operation[],
   existing: Readonly<Record<string, unknown>>,

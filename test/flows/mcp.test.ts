@@ -15,7 +15,7 @@ import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { quietPort, startScopegate } from '../fixtures/start-scopegate.ts'
 
-// The client of the official SDK uses the tools of examples/mcp-server. The server URL is its only input.
+// The client of the official SDK uses the tools of examples/mcp-server. Its only input is the URL of the server.
 const REDIRECT_URI = 'http://127.0.0.1:49300/callback'
 const REVISION = '2026-07-28'
 const folder = (name: string): string =>
@@ -153,7 +153,7 @@ t.test('the MCP server rejects a call whose body contradicts its headers', async
   }
 })
 
-/** The SDK's client with a provider that stores its state, and a user with a browser. */
+/** Creates a client of the SDK with a provider that stores its state, and a user with a browser. */
 function anAgent() {
   let tokens: OAuthTokens | undefined
   let goTo: URL | undefined
@@ -193,7 +193,7 @@ function anAgent() {
   }
 }
 
-/** One call in the format of the protocol revision. `body` overrides values that the headers also carry. */
+/** Sends one call in the format of the protocol revision. `body` overrides values that are also in headers. */
 async function call(what: {
   readonly method: string
   readonly name?: string

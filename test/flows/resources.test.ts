@@ -39,7 +39,7 @@ t.test('a client that knows only the URL gets a token for that resource only', a
     }),
   })
 
-  // The challenge contains the metadata URL. The client also derives the URL and compares both.
+  // The challenge contains the metadata URL. The client also computes this URL from the resource, and compares both.
   const nobody = await send(resource, { method: 'POST', body: '{}' })
   t.equal(nobody.status, 401)
   const { parameters } = parseChallenge(nobody.headers.get('www-authenticate'))

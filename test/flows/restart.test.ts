@@ -42,7 +42,7 @@ t.test('grants persist over a restart, and revoked tokens stay revoked', async (
 
   const fresh = await again.obtainTokens({ browser: openBrowser(after.baseUrl), scope: 'courses:read' })
   t.equal((await send(`${after.baseUrl}/api/courses`, { token: fresh.accessToken })).status, 200)
-  // The password is wrong, so the flow succeeds only with the existing browser session.
+  // With a wrong password, the flow succeeds only because the browser session still exists.
   const person = { password: 'not the password' }
   const remembered = await again.obtainTokens({ browser, scope: 'courses:read', person })
   t.equal((await send(`${after.baseUrl}/api/courses`, { token: remembered.accessToken })).status, 200)

@@ -17,9 +17,12 @@ import { knownClient } from '../fixtures/register-client.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Cache time of token status while revocations do not arrive. It is 30 s while they arrive. */
+/** Cache time of a token status while the revocation stream is down. With the stream, the cache time is 30 s. */
 const CAP_MS = 5_000
-/** Half of the cache time: a gateway that denies by then received the revocation. The soak test checks the limit of 1 s. */
+/**
+ * Half of the cache time. A gateway that denies the token earlier has received the revocation. The soak test checks the
+ * limit of 1 s.
+ */
 const TOLD_MS = 15_000
 
 /** Disables the repeat window: every second use of a refresh token revokes its grant. */
@@ -27,7 +30,10 @@ const SERVER_SETTINGS = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '0s' }
 
 type Cluster = RevocationCluster & { readonly folder: string }
 
-/** Stops a cluster, then checks that its logs contain no token. Registered before the folder, so it runs before removal. */
+/**
+ * Stops a cluster, and checks that its logs contain no token. Registered before the folder, so that it runs before the
+ * removal of the folder.
+ */
 function atEnd(t: Test) {
   const cleanup = createCleanup()
   const secrets = new Set<string>()
@@ -97,14 +103,17 @@ async function statuses({ gateways }: RevocationCluster, token: string): Promise
   return Promise.all(gateways.map((gateway) => gateway.statusOf(token)))
 }
 
-/** Returns a token that every gateway has accepted. */
+/** Returns a token that every gateway has already accepted. */
 async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> {
   const token = await cluster.obtainToken()
   t.same(await statuses(cluster, token), [201, 201, 201])
   return token
 }
 
-/** Revokes grants in every supported way. @returns tokens that all gateways had accepted and now deny. */
+/**
+ * Revokes grants in all supported ways.
+ * @returns tokens that all gateways accepted before and deny now.
+ */
 async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly string[]> {
   const { client, gateways, servers } = cluster
   const elsewhere = knownClient({ baseUrl: servers.at(-1)?.url ?? '', secret: () => undefined }, client)
@@ -141,7 +150,7 @@ t.test(
     }
     const kept = await knownToken(t, cluster)
 
-    // `npm run soak:revocation` is the full version with time measurements.
+    // `npm run soak:revocation` runs this test with more rounds and measures times.
     const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
     t.same([...answers], [[200, 10]])
     gone.push(...tokens, ...(await endGrants(t, cluster)))
@@ -184,7 +193,7 @@ t.test('Redis loses its data: denied tokens stay denied, and the services report
   t.equal((await cluster.client.revoke(token)).status, 200)
   await denied(cluster, token)
 
-  // Redis restarts with a snapshot from before the acknowledged revocation.
+  // Redis restarts with a snapshot that lacks the acknowledged revocation.
   await cluster.redis.stop()
   const stale = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port })
   t.teardown(() => stale.stop())

@@ -13,8 +13,8 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 import { until } from '../fixtures/until.ts'
 
-// Production setup: each service runs by its own command, without development mode, with one operator account
-// and the most verbose log level.
+// A production setup: one command for each service, no development mode, one operator account, and the most verbose log
+// level.
 const PASSWORD = 'correct horse of the tests'
 
 const folder = t.testdir({ demo: {} })
@@ -78,7 +78,8 @@ t.test('the account can sign in, call the API, refresh and revoke', async (t) =>
   const client = await registerClient(product, { token_endpoint_auth_method: 'client_secret_post' })
   const scope = 'openid email courses:read'
   const tokens = await client.obtainTokens({ browser, scope, person: carol })
-  // The URL also contains the ID of an interaction. The signature protects its cookie.
+  // The cookie of an interaction contains its ID, which is also in the URL. The ID is not a secret, because a signature
+  // protects the cookie.
   for (const { name, value } of browser.cookies.values())
     if (!/_(interaction|resume)$/.test(name)) secrets.add(value)
   t.ok([...browser.cookies.values()].some(({ name }) => name.endsWith('.sig')))

@@ -179,7 +179,7 @@ t.test('§4 on approval the redirect carries code and iss', async (t) => {
   t.equal(redirect.searchParams.get('iss'), baseUrl)
 })
 
-/** Checks the rules for every document: public, cacheable, revalidated by ETag, HEAD like GET. */
+/** Checks the rules for every document: public, cacheable, with an ETag, and with the same headers for HEAD and GET. */
 async function expectDocument(t: Test, path: string, contentType = /^application\/json/): Promise<Answer> {
   const answer = await send(`${baseUrl}${path}`)
   t.equal(answer.status, 200)
@@ -210,7 +210,7 @@ async function expectRejection(t: Test, overrides: Fields, error: string): Promi
   t.equal(parameters.get('iss'), baseUrl)
 }
 
-/** Checks that the server responds with a page, because it trusts no redirect target. */
+/** Checks that the server responds with a page, because no redirect target is trusted. */
 async function expectPage(t: Test, overrides: Fields): Promise<void> {
   const answer = await authorize(overrides)
   t.equal(answer.status, 400)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Class 55: a request without a token has no identity, and is served only where a policy allows it.
-// A request with a bad credential is never served as anonymous.
+// Class 55: a request without a token has no identity. The gateway forwards such a request only if a policy permits
+// anonymous access. The gateway never treats a request with an invalid credential as anonymous.
 
 const IDENTITY = /^x-auth|^authorization$|^cookie$/i
 const FORGED = [
@@ -51,7 +51,7 @@ t.test(
         .at(-1)
         ?.headers.map(([name]) => name.toLowerCase())
         .filter((name) => IDENTITY.test(name))
-      // The policy of this route forwards headers unchanged; the upstream validates them.
+      // The policy of this route forwards headers unchanged, and the upstream validates them.
       t.same(told, path === '/api/trusted' ? ['cookie'] : [], path)
     }
     t.equal(issuer.asked.length, 0, 'the gateway does not introspect a token in a cookie')

@@ -18,7 +18,7 @@ type Answer = {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends a row on its own connection, to a route that also serves anonymous requests. */
+/** Sends a row on a new connection, to a route that also permits anonymous access. */
 async function answerTo({ under }: World, row: Row, token: string): Promise<Answer> {
   const { target = '/api/courses', headers } = row.send?.(token) ?? {
     headers: [`Authorization: Bearer ${token}`],
@@ -33,9 +33,9 @@ async function answerTo({ under }: World, row: Row, token: string): Promise<Answ
   }
 }
 
-/** Description that the client receives, with any number of seconds. */
+/** Returns the description that the client must receive, with any number of seconds. */
 function descriptionOf(reason: Exclude<Row['answer'], number | 'any_401'>): string {
-  // There are several issuers, so the description names no token endpoint.
+  // With several issuers, the description does not name a token endpoint.
   return describeTokenFault(faultOf(reason), undefined).replace(/expired .* ago/, 'expired')
 }
 

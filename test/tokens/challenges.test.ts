@@ -5,7 +5,7 @@ import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtu
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
 import { parseObject } from '../fixtures/send.ts'
 
-// Class 54: a challenge contains configured values only. Neither a request nor a token can change it.
+// Class 54: a challenge contains only configured values. Neither requests nor tokens change a challenge.
 
 const EVIL = [
   'evil.test',

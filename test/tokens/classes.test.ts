@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
-// Every class of token attacks must occur in the name of a test, or in a row of the table of bad tokens.
+// Every class of token attacks must occur in a test name, or in a row of the table of bad tokens.
 
 const root = join(findPackageRoot(), 'test')
 const CLASSES: readonly (readonly [number: number, what: string])[] = [
@@ -30,14 +30,14 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('classes.test.ts'))
   .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }))
 
-/** Reports whether the name of a test contains the class: `class 41: …`, `classes 43, 48: …`. */
+/** Returns whether a test name contains the class: `class 41: …`, `classes 43, 48: …`. */
 function namesInTest(text: string, number: number): boolean {
   return [...text.matchAll(/['"`]class(?:es)? ([\d, ]+)/g)].some(([, numbers = '']) =>
     numbers.split(',').some((one) => Number(one) === number),
   )
 }
 
-/** Reports whether a row of the table has the class as its first argument. */
+/** Returns whether a row of the table has the class as its first argument. */
 function namesInRow(
   { name, text }: { readonly name: string; readonly text: string },
   number: number,

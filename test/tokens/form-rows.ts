@@ -9,7 +9,10 @@ const spelt = (ofClass: number, what: string, answer: RowAnswer, spell: Spell): 
   row(ofClass, what, answer, ({ main }) => spell(main.sign(good())))
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** Returns another letter with the same leading bits. A lenient base64url decoder reads the same bytes. */
+/**
+ * Returns another letter with the same leading bits. A lenient base64url decoder returns the same bytes for both
+ * letters.
+ */
 const nextLetter = (text: string, at: number) => {
   const place = text.length + at
   return (

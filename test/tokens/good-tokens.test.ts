@@ -35,7 +35,7 @@ t.test('accepts a token of each algorithm on the routes that its scopes allow', 
   t.equal(issuer.keyFetches, 1, 'the gateway fetched the keys before the first token')
 })
 
-/** Token formats of well-known issuers: only the parts that differ. */
+/** Token formats of well-known issuers, reduced to the differences. */
 const SHAPES: readonly {
   readonly name: string
   readonly server: JwtIssuerOptions

@@ -3,7 +3,7 @@ import t from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
-// Class 50: only a valid introspection response counts. Each response is for its own token, on each kind of route.
+// Class 50: the gateway accepts only a valid introspection response for the same token, on each kind of route.
 
 const now = Math.floor(Date.now() / 1_000)
 const ACTIVE = {
@@ -84,7 +84,8 @@ t.test(
         t.equal(rejected.headers.has('retry-after'), status === 503)
         t.equal(rejected.headers.has('www-authenticate'), status === 401)
         t.equal(rejected.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
-        // The issuer now sends a valid response. The gateway cached no failure, but caches a token status for seconds.
+        // The issuer sends a valid response now. The gateway caches a token status for seconds, and has cached no
+        // failure.
         issuer.answerWith(give(json(ACTIVE)))
         const after = await send(`${gateway.url}/api/courses`, { token })
         t.equal(after.status, status === 503 ? 200 : 401, `${what}, then a valid response`)

@@ -1,7 +1,7 @@
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import type { TestRoute } from './matrix-world.ts'
 
-/** One form of a claim and its meaning. `means` is empty for an invalid form. */
+/** One form of a claim, and its values. `means` is empty for an invalid form. */
 export type Shape = {
   readonly what: string
   readonly value: unknown
@@ -43,7 +43,7 @@ export const AUDIENCES: readonly Shape[] = [
   shape('a pattern', '*'),
 ]
 
-/** Class 52: scopes are members of a set and compare exactly. `courses:write` implies `courses:read`. */
+/** Class 52: scopes are members of a set, and their comparison is exact. `courses:write` implies `courses:read`. */
 export const SCOPES: readonly Shape[] = [
   shape('missing', undefined),
   shape('empty', ''),
@@ -90,7 +90,7 @@ export const BROKEN_SCOPES: readonly unknown[] = [
   null,
 ]
 
-/** Returns the expected result for a token. Uses no code of the gateway. */
+/** Returns the expected result for a token, without code of the gateway. */
 export function expected(where: TestRoute, audience: readonly string[], scopes: readonly string[]): string {
   const metadata = where.resource.replace(BASE_URL, `${BASE_URL}/.well-known/oauth-protected-resource`)
   if (!audience.includes(where.resource)) return `401 invalid_token ${metadata}`

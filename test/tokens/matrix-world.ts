@@ -7,10 +7,10 @@ import { startIssuer, type TestIssuer } from '../fixtures/an-issuer.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
 import { send } from '../fixtures/send.ts'
 
-/** The second issuer with introspection. */
+/** Another issuer with introspection. */
 export const D = 'https://d.test'
 
-/** A route, described independently of the gateway's configuration. */
+/** A route. The description does not depend on the configuration of the gateway. */
 export type TestRoute = {
   readonly path: string
   /** Required audience of a token. */
@@ -45,7 +45,7 @@ export const SHARED: readonly TestRoute[] = [
   testRoute('/api/open', '', []),
   testRoute('/mcp', '/mcp', ['courses:read']),
   testRoute('/mcp/open', '/mcp', []),
-  // Both match the route /** and belong to different resources.
+  // Both paths match the route /** and belong to different resources.
   testRoute('/mcp/wide', '/mcp', ['posts:read']),
   testRoute('/wide', '', ['posts:read']),
 ]
@@ -81,9 +81,9 @@ export type Matrix = {
   readonly under: GatewayUnderTest
   /** Introspects tokens. */
   readonly a: TestIssuer
-  /** Issues JWTs, which the gateway verifies. */
+  /** Issues JWTs. The gateway verifies them. */
   readonly b: JwtIssuer
-  /** Also issues JWTs; its keys have the same `kid` values as the keys of B. */
+  /** Also issues JWTs. Its keys have the same `kid` values as the keys of B. */
   readonly c: JwtIssuer
   /** Introspects tokens, after A. */
   readonly d: TestIssuer

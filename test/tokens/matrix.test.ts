@@ -3,8 +3,9 @@ import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { AUDIENCES, BROKEN_SCOPES, expected, JWT_SCOPES, SCOPES, type Shape } from './matrix-shapes.ts'
 import { D, type Matrix, ONLY, SHARED, startMatrix, type TestRoute } from './matrix-world.ts'
 
-// Class 48: the cache holds the claims of a token, not a decision. The test sends each token to one route, then to all.
-// Each later request must hit the cache and must get the result of a first request, by audience, scopes and issuer.
+// Class 48: the cache contains the claims of a token, not a decision. The test sends each token to one route, then to
+// all routes. Each later request must hit the cache. Each later request must get the same result as a first request to
+// its route.
 
 let count = 0
 

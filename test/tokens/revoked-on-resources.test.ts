@@ -31,7 +31,7 @@ t.test(
       change: (config) => {
         const [asked] = config.issuers
         if (asked === undefined) throw new Error('there is one')
-        // The sender of the stream of `one` may send any revocation for `two`.
+        // The sender of the revocation stream of `one` also tries to revoke tokens of `two`.
         const told = { introspection: asked.introspection, revocations: source.url }
         return {
           ...config,
@@ -65,7 +65,8 @@ t.test(
     const tell = async (change: Parameters<typeof aRevocation>[0]) => {
       source.send('revoked', writeRevocation(aRevocation(change)))
     }
-    // Revocations beyond the sender's authority: by token key, by subject, and with the other issuer's name.
+    // Revocations that this sender is not allowed to cause: by token key, by subject, and with the name of the other
+    // issuer.
     await tell({ token: name(two.issuer, 'the same'), subject: name(two.issuer, 'the same') })
     await tell({ issuer: two.issuer, token: name(two.issuer, 'the same') })
     await tell({ issuer: BASE_URL, grant: 'g', subject: name(BASE_URL, 'the same'), atSeconds: now + 60 })

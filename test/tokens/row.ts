@@ -1,10 +1,10 @@
 import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import type { World } from './world.ts'
 
-/** Expected result of a row: the reason why the token is invalid, or a status. */
+/** Expected result of a row: the fault of the token, or a status. */
 export type RowAnswer = Exclude<TokenFault['reason'], 'expired'> | 'expired' | 'any_401' | 400 | 403 | 431
 
-/** One bad token, or one bad way to send a valid token. */
+/** An invalid token, or an invalid way to send a valid token. */
 export type Row = {
   /** Number of the class in SECURITY.md. */
   readonly class: number

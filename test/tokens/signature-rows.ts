@@ -90,7 +90,7 @@ const OTHER_FORMS = [
   ),
 ]
 
-/** Encodings of a public key. Every client can know each of them. */
+/** Encodings of a public key. An attacker can know all of them. */
 const SECRETS: readonly (readonly [what: string, of: (key: KeyObject) => Buffer | string])[] = [
   ['PEM', (key) => key.export({ type: 'spki', format: 'pem' })],
   ['PEM without its last line break', (key) => String(key.export({ type: 'spki', format: 'pem' })).trim()],

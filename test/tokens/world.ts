@@ -7,12 +7,15 @@ import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { aKey, publicJwk, type TestKey } from '../fixtures/jwk.ts'
 
-/** A real gateway with the issuers, keys and traps that the attacks need. */
+/** A real gateway, and the issuers, keys and traps for the attacks. */
 export type World = {
   readonly under: GatewayUnderTest
   /** Signs with every algorithm; access tokens are `at+jwt`. */
   readonly main: JwtIssuer
-  /** May use `ES256` only, though it publishes more keys. Its `kid` values equal those from `main`. */
+  /**
+   * The gateway accepts only `ES256` from this issuer, although the issuer publishes more keys. Its `kid` values equal
+   * those of `main`.
+   */
   readonly other: JwtIssuer
   /** Issues tokens with typ `JWT`, like Keycloak. */
   readonly plain: JwtIssuer
