@@ -4,7 +4,7 @@ import { BenchError } from '../../bench/bench-error.ts'
 import { measureCpuMicros, parseCpuTicks } from '../../bench/measure-cpu.ts'
 
 t.test('measureCpuMicros() fails for a process that has ended', async (t) => {
-  const neverAProcess = 2 ** 30 // above the largest pid on Linux
+  const neverAProcess = 2 ** 30 // higher than the largest process ID on Linux
   t.throws(
     () => measureCpuMicros(neverAProcess),
     new BenchError('ERR_BENCH_SUBJECT', `the server under test (process ${neverAProcess}) has ended`),
@@ -32,6 +32,6 @@ t.test('measureCpuMicros() counts the CPU time of child processes', async (t) =>
   const ofChild = 100_000
   while (measureCpuMicros(child.pid ?? 0) < ofChild);
   const { user, system } = process.cpuUsage()
-  const ROUNDING = 40_000 // /proc rounds every figure down to 10 ms
+  const ROUNDING = 40_000 // /proc rounds every value down to 10 ms
   t.ok(measureCpuMicros(process.pid) >= user + system + ofChild - ROUNDING)
 })

@@ -24,7 +24,7 @@ t.test('unsupportedNode() names the required version, the found version and the 
     )
 })
 
-/** Versions of Node.js on this machine that the command does not support. */
+/** Unsupported versions of Node.js on this machine. */
 const unsupported = (process.env['PATH'] ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'node'))

@@ -59,7 +59,7 @@ t.test('impliedBy() terminates on a cycle and never lists the scope itself', asy
 
 t.test('a scope is granted by exactly the scopes that imply it, in any file order', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
-  // Each scope implies later scopes only, which excludes cycles.
+  // A scope can imply only later scopes, so cycles are impossible.
   const implies = fc.tuple(...names.map((_, at) => fc.subarray(names.slice(at + 1))))
   fc.assert(
     fc.property(implies, fc.shuffledSubarray(names, { minLength: 6 }), (lists, order) => {

@@ -8,7 +8,7 @@ import { readErrorPages } from '../fixtures/error-pages.ts'
 
 const BROKEN = join(import.meta.dirname, 'broken')
 const ENTRIES = readdirSync(BROKEN).filter((name) => !name.endsWith('.expected') && name !== 'README.md')
-/** Codes of files that a repository cannot contain. The tests below create such files. */
+/** Codes of files that a repository cannot contain. The tests below create these files. */
 const MADE_UP = ['P001', 'P003', 'P005', 'P018']
 
 const found = new Set<string>(MADE_UP)
@@ -41,7 +41,7 @@ t.test('every code of policies has a broken file', async (t) => {
   const codes = readErrorPages().map(({ code }) => code)
   t.same(
     codes.filter((code) => code.startsWith('P') && !found.has(code)),
-    // These codes concern a policy source: test/policy-engine/load/source-permissions.test.ts
+    // Only policy sources cause these codes. test/policy-engine/load/source-permissions.test.ts tests them.
     ['P007', 'P401', 'P402', 'P403', 'P404', 'P405'],
   )
 })
@@ -67,7 +67,7 @@ t.test('loadPolicies() explains folders and files that cannot be read', async (t
   t.match(codes(join(dir, 'large')), [/^P003 .*10000001 bytes/])
   t.match(codes(join(dir, 'other')), [/^P005/, /^P006/, /^P006/])
   chmodSync(join(dir, 'secret', 'a.policy.yaml'), 0)
-  // Nothing is unreadable to root.
+  // Root can read every file.
   if (process.getuid?.() !== 0) t.match(codes(join(dir, 'secret')), [/^P001 permission denied/])
 })
 

@@ -15,7 +15,7 @@ type Line = {
   readonly matchHeaders: readonly { name: string; value: string }[]
 }
 
-/** A route as `POST /mcp mcp-name=a`. */
+/** Parses a route in the format `POST /mcp mcp-name=a`. */
 function readLine(line: string): Line {
   const [methods = '', path = '', ...headers] = line.split(' ')
   const matchHeaders = headers.map((one) => {
@@ -71,7 +71,7 @@ t.test('a tool name in plain text and in Base64 is the same name', async (t) => 
     '=?base64?/w==?=',
     '=?utf-8?x?=',
     '=?',
-    // Decoders that drop a byte order mark, and servers that trim, read these as delete_course.
+    // Decoders that drop a byte order mark, and servers that trim white space, decode these values as delete_course.
     '=?base64?77u/ZGVsZXRlX2NvdXJzZQ==?=',
     `=?base64?${btoa('delete_course ')}?=`,
     `=?base64?${btoa('delete_course\0')}?=`,
@@ -234,9 +234,7 @@ function toClaim(route: Line & { readonly at: number }): RouteKey {
   return { ...route, template, headers: route.matchHeaders, location }
 }
 
-/**
- * All routes on the most specific shape that accepts the method. Among them the route with the most required headers.
- */
+/** Selects a route without an index: the most specific path that accepts the method, then the most required headers. */
 function slowly(
   routes: readonly Line[],
   method: string,
@@ -258,7 +256,7 @@ function slowly(
     line.methods.includes(method) ||
     (method === 'HEAD' && line.methods.includes('GET') && !ownHead.has(shapeOf(line)))
   const onPath = routes.filter((line) => matches(line.path) && takes(line))
-  // `/a/**` is as specific as `/a` for the path `/a` itself, and less specific where both exist.
+  // For the path `/a`, a route `/a/**` ranks directly after a route `/a`.
   const order = (line: Line) => (shapeOf(line) === '/a/**' && path === '/a' ? 0.5 : rank(line.path))
   const best = Math.min(...onPath.map(order))
   const [first] = onPath

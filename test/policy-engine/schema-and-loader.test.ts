@@ -14,7 +14,7 @@ const ROOT = findPackageRoot()
 const RUNS = Number(process.env['FUZZ_SCHEMA_RUNS'] ?? 2_000)
 const nowhere = { file: 'x', line: undefined, column: undefined, length: 1, text: undefined }
 
-/** Both validators: the printed schema as an editor applies it, and the structural check of the loader. */
+/** Each format has two validators: the printed JSON Schema, as in an editor, and the structural check of the loader. */
 const FORMATS = [
   { kind: 'Policy', suffix: '.policy.yaml', load: checkPolicyFile },
   { kind: 'PolicyTest', suffix: '_test.yaml', load: checkPolicyTestFile },

@@ -16,7 +16,7 @@ const PUSHED = { pending: 'PushedAuthorizationRequest', path: ENDPOINTS.pushedAu
 const OPEN = { pending: 'Interaction', path: ENDPOINTS.authorization } as const
 const BROWSER = { accept: 'text/html,application/xhtml+xml;q=0.9' }
 
-/** Sends an authorization request with a client address that the gateway reports. */
+/** Sends an authorization request. The gateway reports this client address. */
 const authorize = (
   client: Client,
   address: string,
@@ -38,7 +38,7 @@ const push = (
       ...overrides,
     },
   })
-/** Starts the pushed authorization. */
+/** Sends an authorization request with the received `request_uri`. */
 const usePushed = (client: Client, pushed: Answer, address: string): Promise<Answer> => {
   const url = client.authorizeUrl('openid', '')
   url.search = new URLSearchParams({

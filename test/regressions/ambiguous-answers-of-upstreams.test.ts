@@ -12,7 +12,7 @@ t.test('a response without content has no Content-Length', async (t) => {
   t.notMatch(answer, /content-length/i)
 })
 
-// The header names the coding of the bytes. The gateway dropped the header and forwarded the coded bytes.
+// `Transfer-Encoding` names the coding of the body. The gateway dropped the header and forwarded the coded body.
 for (const coding of ['gzip', 'gzip, chunked', 'identity', 'chunked, chunked'])
   t.test(`a response in the transfer coding "${coding}" is not forwarded as plain content`, async (t) => {
     const under = await startGatewayUnderTest(t)
@@ -24,7 +24,7 @@ for (const coding of ['gzip', 'gzip, chunked', 'identity', 'chunked, chunked'])
     t.notMatch(answer, /zzzz/)
   })
 
-// Some readers parse a number with a leading zero as octal. They would see a different end of the response.
+// Some parsers read a number with a leading zero as octal. They would find another end of the response.
 t.test('forwards a Content-Length without its leading zeros', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 0010\r\n\r\n0123456789')

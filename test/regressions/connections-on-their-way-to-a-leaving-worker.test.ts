@@ -11,7 +11,8 @@ const CLIENTS = 8
 const ROLLS = 1
 const LIMIT_MS = 120_000
 
-// The supervisor passed a connection to a worker that had stopped accepting. The worker exited, and the connection was lost.
+// The supervisor sent a connection to a worker that no longer accepted connections. The worker exited, and the
+// connection was lost.
 t.test(
   'no connection is lost while workers are replaced, with a new connection for each request',
   async (t) => {

@@ -7,7 +7,7 @@ import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 
-// npm forwards SIGTERM only to the shell of its script. The shell exited, and the gateway kept its port.
+// npm sends SIGTERM only to the shell of its script. The shell exited, and the gateway kept its port open.
 t.test('scopegate dev in an npm script ends when the shell of npm ends', async (t) => {
   const port = await quietPort()
   const shell = spawnPlainly(
@@ -29,7 +29,7 @@ t.test('scopegate dev in an npm script ends when the shell of npm ends', async (
   t.equal((await ask()).status, 200)
 
   shell.kill('SIGTERM')
-  await ended // when the last program that holds this output exits
+  await ended // resolves when the last program with this output has exited
   t.equal(lines.at(-1), 'scopegate: stopping …')
   await t.rejects(ask(), { code: 'ECONNREFUSED' })
 })

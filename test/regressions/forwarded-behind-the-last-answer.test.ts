@@ -14,9 +14,10 @@ routes:
 const HOST = 'Host: api.test\r\n'
 const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n`
 
-// A client that sends `Expect: 100-continue` and gets a final response loses its connection, because the gateway cannot know
-// whether the body follows. Node still reads the rest of the segment. It ends the connection between two chunks of the second
-// request. The third request then found a connection without a pending request. It was forwarded, and its response was lost.
+// A client sends `Expect: 100-continue` and gets a final response. The gateway then closes the connection, because the
+// body may or may not follow. Node still parses the rest of the segment, and closes the connection between two chunks
+// of the second request. The third request then had a connection without a pending request. The gateway forwarded this
+// request, and its response was lost.
 for (const [what, first, status] of [
   ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
   [

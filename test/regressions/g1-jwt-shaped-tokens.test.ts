@@ -1,4 +1,5 @@
-// The authorization server rejected the introspection of every JWT with 400. The gateway treated that as an outage: 503.
+// The authorization server rejected the introspection of every JWT with 400. The gateway treated this response as an
+// outage, and sent 503.
 import { generateKeyPairSync } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
@@ -196,7 +197,7 @@ function startGateway(t: Test): Promise<GatewayUnderTest> {
   })
 }
 
-/** Long, so that each token is introspected once on a busy machine too. */
+/** The cache time is long, so that the gateway introspects each token once, also on a busy machine. */
 function askOnce(config: GatewayConfig): GatewayConfig {
   return { ...config, tokenCache: { ...config.tokenCache, negativeTtlMs: 600_000 } }
 }

@@ -1,4 +1,5 @@
-// For an ECDSA signature (r, s), (r, n - s) is valid too. RFC 7518 permits both. docs/tokens.md claimed one spelling per token.
+// If (r, s) is a valid ECDSA signature, then (r, n - s) is also valid, and RFC 7518 permits both. docs/tokens.md
+// claimed that each token has only one spelling.
 import { hash, sign } from 'node:crypto'
 import t from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
@@ -22,7 +23,7 @@ const ORDERS = {
 } as const
 const ALGORITHMS = ['ES256', 'ES384', 'ES512'] as const
 
-/** The same JWS with another `s` in its signature. */
+/** Returns the same JWS with another value of `s` in its signature. */
 function withS(jws: string, change: (s: bigint) => bigint): string {
   const at = jws.lastIndexOf('.') + 1
   const signature = Buffer.from(jws.slice(at), 'base64url')

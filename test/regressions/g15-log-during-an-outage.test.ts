@@ -7,12 +7,13 @@ const REQUESTS = 200
 
 type Line = Readonly<Record<string, unknown>>
 
-/** Sums the failures of some lines: lines for one failure, and summary lines with a count. */
+/** Returns the number of failures that log lines report. A line reports one failure, or contains a count. */
 function failuresIn(lines: readonly Line[]): number {
   return lines.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0)
 }
 
-// An outage of one hour wrote 34 MB: an `introspection_failed` of 1.2 kB, with a stack, for each request.
+// An outage of one hour wrote 34 MB of log. Each request caused an `introspection_failed` line of 1.2 kB with a stack
+// trace.
 t.test('an outage of the issuer writes some lines, not a line for each request', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { url, managementUrl } = under.gateway
@@ -76,7 +77,7 @@ t.test('an outage of the issuer writes some lines, not a line for each request',
 t.test('an outage of an upstream writes some lines, not a line for each request', async (t) => {
   const under = await startGatewayUnderTest(t)
   const lines = (event: string): readonly Line[] => under.log().filter((line) => line['event'] === event)
-  // A response between two failures keeps the circuit closed, so that every request reaches the upstream.
+  // A response between two failures keeps the circuit closed, so each request reaches the upstream.
   let asked = 0
   under.upstream.reply((socket) => {
     asked += 1

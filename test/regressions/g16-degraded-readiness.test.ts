@@ -6,7 +6,7 @@ import { send } from '../fixtures/send.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Waits until `/readyz?verbose` is this text. The gateway is ready all the time. */
+/** Waits until `/readyz?verbose` returns this text. The gateway must be ready throughout. */
 async function expectReadiness(t: Test, under: GatewayUnderTest, expected: readonly (string | RegExp)[]) {
   const matches = (line: string, index: number): boolean => {
     const one = expected[index]
@@ -21,7 +21,7 @@ async function expectReadiness(t: Test, under: GatewayUnderTest, expected: reado
   }).catch((error: Error) => t.fail(error.message, { found: lines }))
 }
 
-// All checks passed while every token got 503.
+// All checks passed while the response to every token was 503.
 t.test('a check names an issuer that does not respond, and the gateway is ready', async (t) => {
   const under = await startGatewayUnderTest(t)
   const token = under.issuer.store('good', { scope: 'courses:read' })
@@ -130,7 +130,7 @@ routes:
       '[+] event_loop',
       summary,
     ])
-  // This Redis has no publisher of revocations.
+  // No issuer publishes revocations to this Redis.
   await readiness('[+] redis', '', 'ok')
   redis.freeze()
   for (let count = 0; count < 5; count += 1) await send(`${under.gateway.url}/limited`)

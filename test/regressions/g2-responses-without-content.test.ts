@@ -7,7 +7,7 @@ const SIZED = `content-length: ${STRAY.length}`
 const CHUNKED = 'transfer-encoding: chunked'
 const CHUNKS = `${STRAY.length.toString(16)}\r\n${STRAY}\r\n0\r\n\r\n`
 
-/** Heads that announce content against RFC 9110, and the content in that framing. */
+/** Response heads that announce content although RFC 9110 permits none, and content with this framing. */
 const HEADS: readonly (readonly [method: string, statusLine: string, framing: string, content: string])[] = [
   ['GET', 'HTTP/1.1 204 No Content', SIZED, STRAY],
   ['GET', 'HTTP/1.1 204 No Content', CHUNKED, CHUNKS],
@@ -28,7 +28,7 @@ for (const [method, statusLine, framing, content] of HEADS)
       upstream.reply((socket, { target }) => {
         if (target.endsWith('/first')) socket.write(`${statusLine}\r\n${framing}\r\n\r\n`)
         else {
-          // The connection was reused: the late content arrives after the next request was written.
+          // The gateway reuses the connection. Late content arrives after the gateway has written the next request.
           if (used.has(socket)) socket.write(content)
           socket.write('HTTP/1.1 200 OK\r\nx-nonce: own\r\ncontent-length: 3\r\n\r\nown')
         }

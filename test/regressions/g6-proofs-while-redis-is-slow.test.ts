@@ -1,4 +1,5 @@
-// One call of more than 75 ms to Redis made a gateway detect replays on its own: 4 of 100 proofs could be used twice.
+// After one Redis call of more than 75 ms, a gateway detected replays only locally. In the test, 4 of 100 proofs could
+// be used twice.
 import t, { type Test } from 'tap'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
@@ -9,7 +10,7 @@ import { until } from '../fixtures/until.ts'
 
 const ROUNDS = 100
 const SLOW: Fault = { latencyMs: 100 }
-/** Redis timeout of a gateway. A slower round means that the machine is busy, and proves nothing. */
+/** Redis timeout of a gateway. If a round takes longer, the machine is busy and the result shows nothing. */
 const PATIENCE_MS = 1_000
 
 const key = aProofKey()

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// RFC 9110 section 10.1.1: an HTTP/1.0 client does not know interim responses and reads `100` as the final response.
+// RFC 9110 section 10.1.1: an HTTP/1.0 client does not know interim responses, and interprets `100` as the final
+// response.
 t.test('sends 100 Continue only to HTTP/1.1 clients that expect it', async (t) => {
   const under = await startGatewayUnderTest(t)
   const answers = [

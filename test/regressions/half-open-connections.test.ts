@@ -3,7 +3,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// After bytes that are not a request, the gateway ended its side of the connection and waited forever for the client.
+// After invalid bytes, the gateway closed its side of the connection and waited forever for the client.
 for (const [what, bytes] of [
   ['bytes that are not HTTP', 'this is not HTTP\r\n\r\n'],
   ['a tunnel', 'CONNECT api.test:80 HTTP/1.1\r\nHost: api.test:80\r\n\r\n'],
@@ -29,7 +29,7 @@ for (const [what, bytes] of [
       t.teardown(() => client.destroy())
       client.write(bytes)
       await until('the answer', async () => received !== '')
-      // Only a connection that is closed on both sides responds to a byte with a reset.
+      // The system responds to a byte with a reset only if the gateway has closed both sides.
       await until('the reset', async () => {
         client.write('x')
         return gone

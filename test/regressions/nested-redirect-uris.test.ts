@@ -1,11 +1,12 @@
-// The error message quoted a redirect URI. A list nested thousands of levels deep overflowed the stack, and the client got 500.
+// The error message contained the redirect URI. A list with thousands of nested levels caused a stack overflow, and the
+// client got 500.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
 const server = await startServer(t)
-const DEPTH = 8_000 // about 16 KiB, the limit of the endpoint
+const DEPTH = 8_000 // about 16 KiB, the body limit of the endpoint
 
 for (const [name, open, close] of [
   ['lists', '[', ']'],

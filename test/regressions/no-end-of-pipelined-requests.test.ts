@@ -6,11 +6,11 @@ import { until } from '../fixtures/until.ts'
 
 const REQUEST = `GET /pub/x HTTP/1.1\r\nHost: api.test\r\nX-Long: ${'x'.repeat(950)}\r\n\r\n`
 const PIECE = Buffer.from(REQUEST.repeat(64))
-/** More than the buffers of both sockets hold. */
+/** More bytes than the buffers of both sockets. */
 const ALL_BYTES = 48 * 1024 * 1024
 
-// The gateway paused reading at request 101, and Node resumed it at the end of each request. One connection with one slow
-// response could use unlimited memory.
+// The gateway paused reading at request 101. Node resumed reading at the end of each request. One connection with one
+// slow response could use unlimited memory.
 t.test('stops reading an endless series of pipelined requests while the first has no response', async (t) => {
   const under = await startGatewayUnderTest(t)
   let release: () => void = () => undefined

@@ -2,9 +2,9 @@ import t from 'tap'
 import { COMMAND } from '../fixtures/run-command.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// A full disk behind `scopegate schema > file` ended with a stack trace.
+// `scopegate schema > file` with a full disk printed a stack trace.
 t.test('reports an output that cannot be written, and exits with 1', async (t) => {
-  // A file that is open only for reading fails on every system, in the same way as a full disk.
+  // Writes to a file that is open only for reading fail on every system, like writes to a full disk.
   const child = spawnPlainly('sh', ['-c', `"${process.execPath}" "${COMMAND}" schema 1< "${COMMAND}"`])
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))

@@ -1,4 +1,4 @@
-// The gateway sent its own preflight response for the authorization endpoint and the sign-in pages. It allowed calls from
+// The gateway responded to preflights for the authorization endpoint and the sign-in pages, and permitted requests from
 // every origin.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'

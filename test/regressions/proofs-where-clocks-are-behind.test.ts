@@ -1,4 +1,5 @@
-// A proof is valid for longer on machines whose clocks are behind. Redis dropped it when it was too old for the first gateway.
+// On a machine whose clock is behind, a proof is valid for longer. Redis removed the proof when it was too old for the
+// first gateway.
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { createSharedUsedProofs } from '../../gateway/tokens/binding/shared-used-proofs.ts'
@@ -22,7 +23,7 @@ t.test('Redis keeps a used proof for a limited time, one minute longer than it i
     onAlone: () => t.fail('Redis is there'),
     logger,
     failures: { failed: () => undefined },
-    timeoutMs: 60_000, // the machine may be busy
+    timeoutMs: 60_000, // long, because the machine may be busy
   })
   for (const [id, ageSeconds, longestMs] of [
     ['new', 0, 120_000],

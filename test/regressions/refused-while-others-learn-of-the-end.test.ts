@@ -4,13 +4,14 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 
-// The listener closed immediately. Clients that had not yet seen the failing readiness lost their connections.
+// The gateway closed its listener immediately. Clients that had not yet read the failing readiness endpoint lost their
+// connections.
 t.test('a gateway that shuts down accepts requests until load balancers had time to notice', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, drain: { delayMs: 3_000, graceMs: 20_000 } }),
   })
   const { port } = new URL(under.gateway.url)
-  // A keep-alive connection of a load balancer, with one response before the shutdown.
+  // A keep-alive connection of a load balancer that received one response before the shutdown.
   const kept = connect(Number(port), '127.0.0.1')
   kept.write('GET /pub/before HTTP/1.1\r\nHost: a\r\n\r\n')
   const [before] = await once(kept, 'data')

@@ -8,8 +8,8 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// After many requests had waited for a slow upstream, V8 treated the objects of a request as long-lived. It allocated them in
-// the old generation from then on. Young-generation collections never freed the objects that they referenced.
+// Many requests had waited for a slow upstream. After that, V8 considered the objects of a request long-lived, and
+// allocated them in the old generation. Young-generation collections never freed the objects that they referenced.
 
 const MAIN = join(import.meta.dirname, '..', '..', 'gateway', 'main.ts')
 const COLLECT_NOW_AND_THEN = "data:text/javascript,setInterval(() => gc({ type: 'minor' }), 200).unref()"
@@ -17,7 +17,7 @@ const PATH = '/api/courses'
 const WAITING = 800
 const LATER = 5_000
 const CONNECTIONS = 32
-/** In bytes. The headers of one request alone take several times as much. */
+/** Bytes. The headers of one request alone need several times this limit. */
 const PROMOTED_BYTES_PER_REQUEST = 1_024
 const LIMIT_MS = 60_000
 
@@ -35,7 +35,7 @@ t.test(
     const gateway = await startGateway(t, `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
 
     const burst = ask(gateway.url, WAITING, new Agent({ maxSockets: WAITING }))
-    burst.catch(() => undefined) // awaited below
+    burst.catch(() => undefined) // the test awaits it below
     await until('every request waits', async () => held.length === WAITING, LIMIT_MS)
     await gateway.collected(2)
     holds = false
@@ -55,7 +55,7 @@ t.test(
   },
 )
 
-/** A gateway that reports every collection of its young generation, which is large from the start. */
+/** Starts a gateway that reports every young-generation collection. Its young generation is large from the start. */
 async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: string) {
   const secretFile = join(t.testdir(), 'secret')
   writeFileSync(secretFile, 'a'.repeat(43), { mode: 0o600 })

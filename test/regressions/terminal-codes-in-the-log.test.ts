@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// JSON escapes only the control characters below a space. Terminals also obey the characters from 0x80 to 0x9f.
+// JSON escapes only the control characters below U+0020. Terminals also interpret the characters from U+0080 to U+009F.
 t.test('the log escapes control characters of a user agent that a terminal would obey', async (t) => {
   const under = await startGatewayUnderTest(t)
   await under.raw(

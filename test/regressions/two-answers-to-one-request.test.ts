@@ -2,8 +2,9 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 
-// The rest of a rejected body never arrived. The gateway sent a second response for that request. A proxy that shares a
-// connection between clients reads it as the response to the next request.
+// The gateway rejected a request, and the rest of its body never arrived. The gateway then sent a second response for
+// this request. A proxy that shares a connection between clients interprets this response as the response to the next
+// request.
 for (const [what, head] of [
   ['rejected', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
   ['of no route', 'POST /nothing HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],

@@ -5,10 +5,13 @@ import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// `npm start` and `npm test` started together in a new checkout. Each `npm ci` removed the packages of the other, and both failed.
-// The remaining folder was marked as complete, so that every later start failed too.
+// `npm start` and `npm test` ran at the same time in a new checkout. Each `npm ci` removed the packages of the other,
+// and both failed. The remaining folder was marked as complete, so every later start failed too.
 const LOCK = JSON.stringify({ packages: { 'node_modules/a': { version: '1.0.0' } } })
-/** Like npm: removes the existing packages, and fails beside another run. Installs when the file `continue` exists. */
+/**
+ * Simulates npm: removes the installed packages, and fails while another simulation runs. Installs when the file
+ * `continue` exists.
+ */
 const NPM = `
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 if (existsSync('busy')) process.exit(1)

@@ -1,4 +1,4 @@
-// A token of a removed client was inactive for the gateway, and still gave access to userinfo.
+// A token of a removed client was inactive for the gateway. The userinfo endpoint still accepted this token.
 import { join } from 'node:path'
 import t from 'tap'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'

@@ -17,7 +17,7 @@ const JWT = signJws(
 )
 const [header = '', payload = '', signature = ''] = JWT.split('.')
 
-/** A folder as a run leaves it. */
+/** Creates a folder with the files of a test run. */
 function aCapture(t: Test, log: string, credentials: readonly string[] = [OPAQUE, JWT]): string {
   return t.testdir({
     logs: { 'some.test.ts.1.0.gateway': log },
@@ -54,7 +54,7 @@ t.test('a run without credentials or logs says so', async (t) => {
   t.match(findLoggedCredentials(t.testdir({})), { credentials: 0, logs: 0, lines: 0 })
 })
 
-/** Runs one test file by the runner itself. */
+/** Runs one test file with the runner itself. */
 function run(
   t: Test,
   program: string,
@@ -62,7 +62,7 @@ function run(
   const folder = t.testdir({ 'one.test.ts': '' })
   const file = join(folder, 'one.test.ts')
   const sum = join(folder, 'sum.json')
-  // A run of failed tests keeps the process records of the surrounding run. Every other run removes them.
+  // A failed run keeps the process records of the surrounding run. Every other run removes them.
   const save = join(folder, 'save')
   writeFileSync(save, relative(ROOT, file))
   const fixtures = join(ROOT, 'test', 'fixtures')

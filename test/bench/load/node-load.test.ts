@@ -17,7 +17,7 @@ async function loadOn(t: Test, answer: RequestListener, own: Partial<Target> = {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/courses`
   const target = { url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}', ...own }
   const result = await load.run(target, SECONDS)
-  // All sent bytes have arrived when the connections are closed.
+  // When the connections are closed, all sent bytes have arrived.
   await new Promise((resolve) => server.close(resolve))
   return result
 }

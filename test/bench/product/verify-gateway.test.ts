@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { verifyGateway } from '../../../bench/product/verify-gateway.ts'
 
-/** A gateway with these values in its metrics and log. */
+/** Starts a server that reports these values in metrics, like a gateway, and writes them to a log. */
 async function saying(t: Test, counts: { requests: number; hits: number; misses: number; lines: number }) {
   const server = createServer((_request, response) => {
     response.end(

@@ -48,7 +48,7 @@ t.test('signatureFromDer() inverts signatureToDer()', async (t) => {
     t.same(signatureFromDer(signatureToDer(signature, 4) ?? signature, 4), signature, text)
   }
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // One in 128 signatures has an integer with a leading zero.
+  // One of 128 signatures contains an integer with a leading zero.
   for (let count = 0; count < 400; count++) {
     const signature = signatureFromDer(sign('sha256', DATA, privateKey), 32)
     if (signature.length !== 64) t.fail(`${signature.length} bytes`)

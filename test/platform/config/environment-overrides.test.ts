@@ -53,7 +53,7 @@ const overrides = (env: Env, options: Parameters<typeof read>[1] = {}) =>
 const hints = (env: Env, options: Parameters<typeof read>[1] = {}) =>
   read(env, options).diagnostics.map(({ hint }) => hint)
 
-/** The value to which a variable converts for a key. */
+/** Returns the converted value of a variable for a key. */
 const converted = (key: string, given: string) =>
   read({ [`SCOPEGATE_${key}`]: given }).overrides.map(({ value }) => value)
 
@@ -182,7 +182,7 @@ t.test('readOverrides() warns about a variable that matches no key', async (t) =
     ['SCOPEGATE_ISSUERS__0__ISUER', 'did you mean SCOPEGATE_ISSUERS__0__ISSUER?'],
     ['SCOPEGATE_LIST_OR_MAP__INER', 'did you mean SCOPEGATE_LIST_OR_MAP__INNER?'],
     ['SCOPEGATE_ELEPHANT', undefined],
-    // The common prefix does not count, so a name of one character resembles no key.
+    // The common prefix does not count, so a name of one character is not similar to a key.
     ['SCOPEGATE_X', undefined],
   ] as const)
     t.strictSame(hints({ [name]: 'x' }), [hint], name)

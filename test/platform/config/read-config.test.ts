@@ -279,7 +279,7 @@ t.test('readConfig() reads digits as a number where a key accepts a number or a 
   t.throws(() => workers('0'), ConfigError)
 })
 
-/** The location of a value from the environment. */
+/** Returns the location of a value from the environment. */
 const inVariable = (name: string) => ({
   file: `environment variable ${name}`,
   line: undefined,
@@ -401,7 +401,7 @@ t.test('readConfig() adds the defaults of absent keys, also in nested maps and f
     text: 'other',
     map: { a: 'x', deep: { b: 2 } },
   })
-  // The defaults name the user-defined keys, whose spelling an override keeps.
+  // The defaults contain the user-defined keys. A value from the environment keeps their spelling.
   t.strictSame(plain(loose('{}', { SCOPEGATE_UPSTREAMS__ONETWO__URL: 'http://b' }).value), {
     ...whole,
     upstreams: { 'One-Two': { url: 'http://b' } },

@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-/** Every diagnostic of a catalogue, as one line: code, location, message and hint. */
+/** Returns all diagnostics of a catalogue, one per line: code, location, message and hint. */
 function problemsOf(t: Test, text: string): readonly string[] {
   const file = join(t.testdir({ 'scopes.yaml': text }), 'scopes.yaml')
   return diagnosticsOf(() => readScopeCatalogue({ file })).map(

@@ -6,7 +6,7 @@ import { openSecretFiles } from '../../../platform/config/secret-files.ts'
 import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 
-/** Follows one file with a line of text. `bad` is not usable, and `C302` is not usable with a hint. */
+/** Watches one file. The reader rejects the text `bad`, and rejects the text `C302` with a hint. */
 function setUp(t: Test, file: string) {
   const registry = new Registry()
   const logged: object[] = []

@@ -2,7 +2,7 @@ import t from 'tap'
 import { DRAIN_DEFAULTS, DrainSchema } from '../../../platform/config/drain-schema.ts'
 import { ListenAddress, ManagementAddress } from '../../../platform/config/listen-address.ts'
 
-/** The JSON of a schema, which is its contract. */
+/** Returns a schema as JSON. Configuration editors read this JSON. */
 const json = (schema: object): unknown => JSON.parse(JSON.stringify(schema))
 
 const HOST = { type: 'string', description: 'address to listen on', minLength: 1, maxLength: 255 }

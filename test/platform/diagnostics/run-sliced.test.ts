@@ -15,7 +15,7 @@ t.test('runSync() runs all steps and returns the result', async (t) => {
   t.strictSame(calls, ['one', 'two', 'three'])
 })
 
-/** Runs the steps while a clock advances by `stepMs` per step, and records when the event loop turns. */
+/** Runs the steps while a clock advances by `stepMs` per step. Records the iterations of the event loop. */
 async function runWithClock(stepMs: number): Promise<readonly string[]> {
   const calls: string[] = []
   let nowMs = 1_000

@@ -11,7 +11,7 @@ function aFailure(code: string): Error {
   return Object.assign(new Error('no connection', { cause }), { code })
 }
 
-/** A failure log with a clock that the test controls, and the lines written since the last read. */
+/** Creates a failure log. The test controls its clock and reads the new lines. */
 function aFailureLog() {
   const lines: Readonly<Record<string, unknown>>[] = []
   const logger = createLogger(

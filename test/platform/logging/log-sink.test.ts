@@ -6,7 +6,7 @@ import { until } from '../../fixtures/until.ts'
 
 type Write = { readonly text: string; readonly done: Parameters<WriteBytes>[1] }
 
-/** A sink whose writes the test completes. */
+/** Creates a sink. The test completes its writes. */
 function aSink(heldCharacters = 100) {
   const writes: Write[] = []
   const state = { written: '', nowMs: 0 }
@@ -197,7 +197,7 @@ for (const [held, dropped] of [
       sink.write(`${'x'.repeat(held - 1)}\n`)
       sink.write('dropped\n')
       t.equal(sink.droppedLines, 1)
-      take() // The second text is in flight alone, because it fills a pipe.
+      take() // Only the second text is in flight, because it fills a pipe.
       sink.write('x\n')
       t.equal(sink.droppedLines, dropped)
     },

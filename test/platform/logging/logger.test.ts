@@ -8,7 +8,7 @@ import {
   writeLines,
 } from '../../../platform/logging/logger.ts'
 
-/** Every name under which a request carries a secret. */
+/** The names of all fields that contain a secret of a request. */
 const SECRET_NAMES = [
   'authorization',
   'cookie',

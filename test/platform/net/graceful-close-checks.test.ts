@@ -12,7 +12,7 @@ import { until } from '../../fixtures/until.ts'
 
 const GRACE_MS = 60_000
 
-/** Listens with a server whose clock and interval the test controls. */
+/** Starts a server. The test controls its clock and the interval of its checks. */
 async function start(t: Test, server: Server) {
   const clock = { nowMs: 0 }
   mock.timers.enable({ apis: ['setInterval'] })
@@ -25,7 +25,7 @@ async function start(t: Test, server: Server) {
     server.closeAllConnections()
   })
   const { port } = server.address() as AddressInfo
-  /** Checks the connections once, `afterMs` after the last check, and runs the resulting closes. */
+  /** Checks the connections once, `afterMs` after the previous check, and runs the resulting closes. */
   const look = async (afterMs: number): Promise<void> => {
     clock.nowMs += afterMs
     mock.timers.tick(25)
@@ -42,7 +42,7 @@ async function start(t: Test, server: Server) {
   return { graceful, port, look, looksUntilClose }
 }
 
-/** A connection with one complete request, at both ends. */
+/** Opens a connection that has had one complete request. Returns both ends. */
 async function idleConnection(
   t: Test,
   server: Server,

@@ -73,8 +73,8 @@ t.test('a pause of the whole machine does not make a connection idle', async (t)
   await once(kept, 'data')
   const finished = gentle.finish({ graceMs: 60_000 })
   await nextCheck(connection)
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // Longer than quietMs.
-  // A client that was paused too sends only after the server has checked again. A check closes idle connections with
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // This time is longer than quietMs.
+  // If the client was paused too, it sends only after a new check of the server. A check closes idle connections with
   // `setImmediate`.
   await nextCheck(connection)
   await new Promise(setImmediate)

@@ -41,7 +41,7 @@ t.test('the management port rejects foreign host names, which prevents DNS rebin
   const url = await start(t)
   for (const path of PATHS) {
     const { text, statuses } = await ask(url, path, 'host: evil.example:9090\r\n')
-    // The HTTP parser rejects an invalid path earlier.
+    // The HTTP parser rejects an invalid path before the host check.
     t.same(statuses, [path === '/%zz' ? 400 : 421], path)
     t.notMatch(text, /made-up-secret-check|scopegate_|node/, path)
   }
@@ -99,7 +99,7 @@ t.test('a failed check makes the service not ready, also beside degraded checks'
   t.equal(await response.text(), '[-] policies: none loaded\n[!] redis\nnot ready\n')
 })
 
-/** A server with everything that a service can configure, and the lines of its log. */
+/** Starts a server with all options of a service, and collects its log lines. */
 async function startWhole(t: Test, options: Partial<OpsServerOptions> = {}) {
   const lines: Record<string, unknown>[] = []
   const registry = new Registry()

@@ -8,7 +8,10 @@ import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../../fixtures/sp
 import { until } from '../../fixtures/until.ts'
 
 const ROOT = findPackageRoot()
-/** Prints a word for each signal and for each call of `stop`, which ends when a line arrives on standard input. */
+/**
+ * A program that prints a word for each signal and for each call of `stop`. A call of `stop` finishes when the program
+ * reads a line.
+ */
 const PROGRAM = `
 import { once } from 'node:events'
 import { onTermination } from ${JSON.stringify(join(ROOT, 'platform', 'process', 'drain.ts'))}

@@ -55,7 +55,7 @@ t.test(
       code: 'ERR_REDIS_CLUSTER_NODE',
       message: `Redis at redis://127.0.0.1:${outside?.port} is one node of a Redis Cluster. Name nodes in redis.cluster.addresses instead of redis.url (REDIS_URL).`,
     })
-    // On all nodes: the client can ask any of them for the state of the cluster.
+    // Removes the slot on all nodes, because the client can read the cluster state from any node.
     for (const { redis } of cluster.nodes) await redis.call('CLUSTER', 'DELSLOTSRANGE', '8000', '8000')
     await until('all nodes know that a slot has no primary', () => everyNodeSays('cluster_state:fail'))
     await t.rejects(openRedis({ cluster: { addresses: [`127.0.0.1:${second?.port}`] } }), {

@@ -11,7 +11,7 @@ import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
-/** A Redis, a writer, and a follower that reaches Redis over a network that the test controls. */
+/** Starts a Redis with a writer and a follower. The test controls the network of the follower. */
 async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly user?: string } = {}) {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
@@ -84,7 +84,7 @@ t.test('a stream that was deleted and recreated, even with smaller IDs, is repor
   await alive()
   await redis.flushall()
   const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'b' }))
-  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // The clock of Redis went back.
+  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // The clock of Redis was set back.
   await until('the entries are reported', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.gaps, 2)
@@ -128,7 +128,7 @@ t.test('a follower that trimming overtakes during a read reports a gap', async (
     url: server.url,
     fromStart: true,
     onEntries(entries) {
-      // Synchronous, so that the follower requests the next page afterwards.
+      // The call is synchronous, so the follower requests the next page after it.
       if (calls.length === 1) trimSync(server.port, 10)
       calls.push(entries.length)
     },

@@ -7,7 +7,7 @@ import { startRedis } from '../../fixtures/start-redis.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_SECONDS = 86_400
-/** Redis trims whole nodes of 100 entries, so at most one node of these entries remains. */
+/** Redis removes complete nodes of 100 entries, so at most one node of these entries remains. */
 const ENTRIES = 250
 
 t.test('a stream entry is trimmed when every token that it concerns has expired', async (t) => {
@@ -95,7 +95,8 @@ t.test('relayRevocation() writes an entry, a mark and the time of the issuer for
   ] as const)
     for (const key of [`{scopegate}:revoked:${kind}:${name}`, `${RELAYED}:${kind}:${name}`]) {
       t.equal(await redis.get(key), '1799999990', key)
-      // 99.5 s until the expiry, rounded up, and 300 s. Redis rounds the remaining milliseconds.
+      // The revocation expires 99.5 s later, which is rounded up, and the key expires 300 s after that. Redis rounds
+      // the remaining milliseconds.
       t.ok([399, 400].includes(await redis.ttl(key)), key)
     }
 })

@@ -41,7 +41,7 @@ function load(sources: readonly PolicySource[], texts: Readonly<Record<string, s
   return runSync(loadPolicySourcesSliced(files, sources, { upstreams: new Set(['a-api', 'b-api', 'api']) }))
 }
 
-/** Returns the codes of the errors of one route. */
+/** Returns the error codes of one route. */
 function codesOf(
   source: PolicySource,
   route: string,

@@ -44,7 +44,7 @@ const DROPPED = [
   'Upgrade',
   'HTTP2-Settings',
   'Expect',
-  // Certificates and identities, as ingresses, load balancers and application servers name them.
+  // Headers with which ingresses, load balancers and application servers forward certificates and identities.
   'X-ARR-ClientCert',
   'x_arr_clientcert',
   'X-ARR-SSL',

@@ -75,7 +75,7 @@ t.test('metadata and audience check name the same resource', async () => {
             routes: [],
             seesCertificates: false,
           })
-          // A client has only the document.
+          // A client knows only the document.
           const told = JSON.parse(document.body)
           const caller = aCaller({ audience: [told.resource], issuer })
           const rejection = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
@@ -94,7 +94,7 @@ t.test('metadata and audience check name the same resource', async () => {
   )
 })
 
-/** Derives the metadata URL as a client does. RFC 9728 section 3.1. */
+/** Computes the metadata URL like a client. RFC 9728 section 3.1. */
 function wellKnown(resource: string): string {
   const { origin, pathname } = new URL(resource)
   return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`

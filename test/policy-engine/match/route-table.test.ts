@@ -5,7 +5,7 @@ import { buildRouteTable, type Match } from '../../../policy-engine/match/route-
 
 type Line = { readonly methods: readonly string[]; readonly path: string }
 
-/** Routes as `GET,POST /path`. */
+/** Creates a table of routes in the format `GET,POST /path`. */
 function tableOf(...lines: readonly string[]) {
   return buildRouteTable(lines.map(readLine))
 }
@@ -246,7 +246,7 @@ function shape(path: string): string {
   return path.replace(/\{.\}/g, '{}')
 }
 
-/** Reference implementation of docs/policies.md: all routes that match, then the most specific route. */
+/** A simple implementation of docs/policies.md: finds all routes that match, then the most specific one. */
 function bySpecification(routes: readonly Line[], method: string, request: string): string {
   const onPath = routes.filter((route) => specificity(route.path, request) !== undefined)
   const explicitHead = new Set(
@@ -266,8 +266,8 @@ function bySpecification(routes: readonly Line[], method: string, request: strin
 }
 
 /**
- * One letter for each segment, the smaller the more specific: e end, l literal, p parameter, w `**`. Undefined when
- * the path does not match.
+ * Returns one letter for each segment. A lower letter is more specific: e end, l literal, p parameter, w `**`. Returns
+ * undefined if the path does not match.
  */
 function specificity(template: string, request: string): string | undefined {
   const wanted = request.slice(1).split('/')

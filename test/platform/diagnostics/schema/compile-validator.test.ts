@@ -10,7 +10,7 @@ import {
 } from '../../../../platform/diagnostics/schema/value-schemas.ts'
 import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-locations.ts'
 
-/** A location whose file is the path, and whose column tells keys (1) and values (2) apart. */
+/** Returns a location. Its file is the path, and its column is 1 for keys and 2 for values. */
 const locationOf = (path: YamlPath, part: 'key' | 'value') => ({
   file: path.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.'),
   line: 1,
@@ -19,7 +19,7 @@ const locationOf = (path: YamlPath, part: 'key' | 'value') => ({
   text: undefined,
 })
 
-/** All problems of a value, as lines: code, path, key or value, message and hint. */
+/** Returns all problems of a value, one per line: code, path, key or value, message and hint. */
 function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonly string[] {
   const check = compileValidator(schema, explain === undefined ? { letter: 'C' } : { letter: 'P', explain })
   return check(value, locationOf).map(({ code, severity, location, message, hint, related }) => {
@@ -29,7 +29,7 @@ function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonl
   })
 }
 
-/** The single problem of the value of the key `k`, without its code and location. */
+/** Returns the only problem of the value of the key `k`, without its code and location. */
 function problemOf(schema: TSchema, value: unknown): string | undefined {
   const [first, ...more] = problemsOf(Type.Object({ k: schema }), { k: value })
   t.strictSame(more, [])

@@ -51,7 +51,7 @@ t.test('suggest() prefers the nearest word, and the first of equal ones', async 
 })
 
 t.test('suggest() compares the first 200 characters', async (t) => {
-  // The limit of 203 characters is 51 edits.
+  // For 203 characters, the limit is 51 edits.
   const typed = (edits: number) => `${'a'.repeat(edits)}${'x'.repeat(200 - edits)}abc`
   const word = (edits: number) => `${'b'.repeat(edits)}${'x'.repeat(200 - edits)}def`
   t.equal(suggest(typed(51), [word(51)]), word(51))

@@ -59,7 +59,7 @@ t.test('formatDuration() uses the largest unit that divides the milliseconds, an
   for (const [text, ms] of Object.entries(cases)) t.equal(formatDuration(ms), text, text)
 })
 
-/** The texts that a pattern accepts, of all whole numbers below `end` with each unit. */
+/** Returns the texts that a pattern accepts, for all whole numbers below `end` with each unit. */
 function accepted(pattern: string, end: number): Record<string, string> {
   const form = new RegExp(pattern)
   return Object.fromEntries(

@@ -2,7 +2,7 @@ import t from 'tap'
 import { type ErrorCode, YAMLParseError } from 'yaml'
 import { explainYamlError, typographicQuotes } from '../../../../platform/diagnostics/yaml/yaml-errors.ts'
 
-/** The explanation of a parser error as one line: number, range, message and hint. */
+/** Returns the explanation of a parser error in one line: number, range, message and hint. */
 function explain(code: ErrorCode, says: string, text: string, position: number): string {
   const error = new YAMLParseError([position, position + 1], code, says)
   const { number, range, message, hint } = explainYamlError(error, text)

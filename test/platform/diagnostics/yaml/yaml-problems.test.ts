@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseYaml, readYamlFile } from '../../../../platform/diagnostics/yaml/yaml-document.ts'
 
-/** Every problem of a text: code, line, column and length, message and hint, then related locations. Else its value. */
+/**
+ * Returns all problems of a text: code, line, column, length, message, hint and related locations. Without problems,
+ * returns the value.
+ */
 function describe(text: string): readonly string[] {
   const { diagnostics, value } = parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
   if (diagnostics.length === 0) return [`OK ${JSON.stringify(value)}`]
