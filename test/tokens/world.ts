@@ -13,8 +13,8 @@ export type World = {
   /** Signs with every algorithm; access tokens are `at+jwt`. */
   readonly main: JwtIssuer
   /**
-   * The gateway accepts only `ES256` from this issuer, although the issuer publishes more keys. Its `kid` values equal
-   * those of `main`.
+   * The gateway accepts only `ES256` from this issuer, although the issuer publishes more keys. Its keys have the
+   * same `kid` values as the keys of `main`.
    */
   readonly other: JwtIssuer
   /** Issues tokens with typ `JWT`, like Keycloak. */
