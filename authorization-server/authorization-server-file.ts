@@ -39,8 +39,8 @@ const Lifetimes = Type.Object(
   {
     code: Type.Optional(DurationText('authorization codes')),
     accessToken: Type.Optional(DurationText('access tokens')),
-    refreshToken: Type.Optional(DurationText('refresh tokens, from their last use')),
-    refreshTokenMax: Type.Optional(DurationText('refresh tokens, from the consent')),
+    refreshToken: Type.Optional(DurationText('lifetime of refresh tokens after their last use')),
+    refreshTokenMax: Type.Optional(DurationText('maximum lifetime of refresh tokens after the consent')),
     session: Type.Optional(DurationText('sign-in sessions')),
   },
   { description: 'lifetimes of codes, tokens and sessions' },
@@ -58,9 +58,9 @@ const AccessTokens = Type.Object(
       Type.Array(
         Type.Object(
           { path: ResourcePath('a path of protectedResources, or /'), format: AccessTokenFormat },
-          { description: 'the format for one resource' },
+          { description: 'the token format of one resource' },
         ),
-        { description: 'formats of single resources', maxItems: 1_000 },
+        { description: 'token formats of single resources', maxItems: 1_000 },
       ),
     ),
   },

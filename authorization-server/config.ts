@@ -258,7 +258,10 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     if (value < 1)
       report(`lifetimes.${name.replace(/Seconds$/, '')} is shorter than a second`, 'use 1s or more')
   if (lifetimes.refreshTokenMaxSeconds < lifetimes.refreshTokenSeconds)
-    report('lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken', 'make it at least as long')
+    report(
+      'lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken',
+      'set lifetimes.refreshTokenMax to at least this duration',
+    )
   if (config.refreshTokens.repeatWindowSeconds >= lifetimes.accessTokenSeconds)
     report(
       'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
@@ -279,10 +282,13 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (config.authorization.pending.total < config.authorization.pending.perAddress)
     report(
       'authorization.pending.total is less than authorization.pending.perAddress',
-      'make it at least as large',
+      'set authorization.pending.total to at least this number',
     )
   if (config.drain.delayMs >= config.drain.graceMs)
-    report('drain.delay is not below drain.grace', 'the grace contains the delay: make it longer')
+    report(
+      'drain.delay is not below drain.grace',
+      'drain.grace includes drain.delay: set a longer drain.grace',
+    )
   const { defaultScope } = config.compat
   const defaults = defaultScope === undefined ? [] : (parseScope(defaultScope) ?? [defaultScope])
   for (const scope of defaults.filter((name) => !config.catalogue.has(name)))

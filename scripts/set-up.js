@@ -35,7 +35,7 @@ const NO_DATABASE = '/etc/postgresql-common/createcluster.d/scopegate-tests.conf
 const [major = 0] = process.versions.node.split('.').map(Number)
 if (major < 20)
   fail(
-    `Scopegate is set up with Node.js 20 or later; this is ${process.version}. Install one from nodejs.org.`,
+    `The setup of Scopegate requires Node.js 20 or later; this is ${process.version}. Install a newer version from nodejs.org.`,
   )
 
 while (!dependenciesAreInstalled()) if (installAlone()) break
@@ -111,7 +111,7 @@ function stateOfOther() {
 }
 
 function installDependencies() {
-  say('installing dependencies and the pinned Node.js (npm ci; a minute or so, once) …')
+  say('installing dependencies and the pinned Node.js (npm ci; about a minute, once) …')
   const npm = process.env.npm_execpath
   const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []]
   const started = Date.now()

@@ -7,5 +7,5 @@ import { generatedPages, renderPage } from './generated-docs.ts'
 for (const page of generatedPages()) {
   const { is, shouldBe } = renderPage(page)
   if (is !== shouldBe) writeFileSync(join(findPackageRoot(), page.file), shouldBe)
-  console.log(`${page.file}: ${is === shouldBe ? 'as it should be' : 'written'}`)
+  console.log(`${page.file}: ${is === shouldBe ? 'up to date' : 'written'}`)
 }

@@ -271,7 +271,7 @@ type AccessTokenModel = {
  */
 const PRESENTED_JWT = 'presented-jwt'
 
-/** An expired JWT can be revoked for this time, because the clock of a gateway may be behind. Seconds. */
+/** Time after its expiry in which a JWT can be revoked, because the clock of a gateway may be behind. Seconds. */
 const EXPIRED_SECONDS = 300
 
 /**

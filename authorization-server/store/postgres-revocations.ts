@@ -122,7 +122,7 @@ export function openPostgresRevocations(options: {
       }
       await client?.end().catch(() => undefined)
       if (failures < 2) continue // the first failure may affect only this connection
-      // At each failure: a gateway can connect again through the pool, and would wait for revocations without a problem.
+      // Called at each failure, because gateways that reconnect through the pool do not know of the delay.
       if (!closing.signal.aborted) for (const listener of listeners) listener.lost()
       await pause(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined)
     }

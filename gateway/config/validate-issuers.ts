@@ -202,7 +202,7 @@ function findInvalidDelay({ jwt, revocations }: IssuerEntry, file: GatewayFile):
       ],
     ]
   return milliseconds(jwt.maxRevocationDelay) < MIN_DELAY_MS
-    ? [['C338', key, 'the revocation stream shows only every few seconds that it works', 'set 15s or more']]
+    ? [['C338', key, 'the revocation stream sends heartbeats only every few seconds', 'set 15s or more']]
     : []
 }
 

@@ -10,7 +10,7 @@ export type JwtConfig = {
   readonly maxStaleMs: number
   /** Deadline for the fetch of each document. */
   readonly timeoutMs: number
-  /** Values of `aud` that stand for the base URL. */
+  /** Values of `aud` that identify the base URL. */
   readonly audience: readonly string[]
   readonly claims: JwtRules['claims']
   readonly clockToleranceSeconds: number

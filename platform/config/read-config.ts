@@ -127,7 +127,7 @@ function setAt(value: unknown, path: YamlPath, given: unknown): unknown {
 function cannotSet(override: Override): Diagnostic {
   return diagnostic(
     'C111',
-    `${override.name} cannot be set: its parent must be a map or a list that reaches this index`,
+    `${override.name} cannot be set: its parent must be a map, or a list with all earlier items`,
     wholeFile(`environment variable ${override.name}`),
     { hint: 'number list items from 0, without gaps' },
   )

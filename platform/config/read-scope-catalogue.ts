@@ -86,7 +86,7 @@ function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocu
           ? `"${name}" implies itself`
           : `"${name}" implies "${implied}", which implies "${name}"`
       return [
-        diagnostic('C203', message, location, { hint: 'let the wider scope imply the narrower one only' }),
+        diagnostic('C203', message, location, { hint: 'remove implies from the narrower scope' }),
       ]
     }),
   )

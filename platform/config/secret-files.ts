@@ -46,7 +46,7 @@ export function openSecretFiles(options: {
   const problems = new Map<string, string>()
   const usable = new Gauge({
     name: 'scopegate_secret_file_usable',
-    help: 'Whether the last content of a file with a secret is in use: 1; or not usable, so that the earlier secret stays: 0.',
+    help: '1 while the content of the secret file is in use, 0 while it is not usable and the earlier secret stays.',
     labelNames: ['setting'],
     registers: [options.registry],
     aggregator: 'min', // 0 if the file is not usable in one of the workers

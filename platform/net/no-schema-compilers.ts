@@ -7,5 +7,5 @@ export const NO_SCHEMA_COMPILERS = {
 }
 
 function compileNothing(): never {
-  throw new Error('no route of this server has a schema: nothing is there to compile it')
+  throw new Error('this server has no schema compilers: remove the schema of the route')
 }

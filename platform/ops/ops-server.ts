@@ -73,7 +73,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   app.setNotFoundHandler((_request, reply) =>
     reply
       .code(404)
-      .send({ error: 'not_found', error_description: `There are ${known.join(', ')} and /version.` }),
+      .send({ error: 'not_found', error_description: `Available paths: ${known.join(', ')} and /version.` }),
   )
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const { statusCode = 500 } = error
@@ -123,7 +123,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
 const MISDIRECTED = {
   error: 'misdirected_request',
   error_description:
-    'The management port answers to IP addresses, to localhost, and to names listed in management.names.',
+    'The management port accepts requests for IP addresses, localhost and the names in management.names.',
 }
 
 function formatCheck(check: ReadinessCheck): string {

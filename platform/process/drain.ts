@@ -38,7 +38,7 @@ export function onTermination(
     const deadline = setTimeout(() => {
       options.logger.error(
         { event: 'stop_timeout', grace_ms: options.graceMs },
-        'requests were still running at the end of the grace',
+        'requests were still running at the end of the grace period',
       )
       exit(1)
     }, options.graceMs)

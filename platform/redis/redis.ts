@@ -17,7 +17,7 @@ import { type ConnectionName, explainFailure, isTemporary, nameConnection } from
 const RECONNECT_MS = 1_000
 const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections: together one attempt per second
 
-/** Minimum time between two reconnections that leave a replica. Each reconnection starts after `LEAVE_REPLICA_MS`. */
+/** Minimum time between two disconnections from a replica. The client reconnects after `LEAVE_REPLICA_MS`. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
 const LEAVE_REPLICA_MS = 50
 

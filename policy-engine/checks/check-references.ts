@@ -101,9 +101,9 @@ function checkAdvertised(
   if (typeof advertise !== 'string' || enough.includes(advertise)) return []
   const hint =
     enough.length === 0
-      ? 'remove it: without any, all scopes of all are advertised'
+      ? 'remove it: without "any", the challenge names all scopes of "all"'
       : `choose one of ${enough.join(', ')}`
-  const message = `the advertised scope ${JSON.stringify(advertise)} must be one of any`
+  const message = `the advertised scope ${JSON.stringify(advertise)} must be in "any"`
   return [diagnostic('P204', message, document.locationOf(path), { hint })]
 }
 

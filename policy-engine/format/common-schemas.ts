@@ -6,7 +6,7 @@ export const open = { additionalProperties: false, patternProperties: { '^x-': {
 
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
   description:
-    'Requests without a token. allow (the default, but write it) serves them without identity and without the scopes. challenge responds 401 and tells how to get a token. deny responds 401 without that information.',
+    'Requests without a token. allow (the default; write it explicitly) serves them without identity and without the scopes. challenge responds 401 and tells how to get a token. deny responds 401 without that information.',
 })
 
 export const Extends = Type.String({
@@ -18,7 +18,7 @@ export const Extends = Type.String({
 
 export const Mount = Type.String({
   description:
-    'The path prefix for clients, for example /trains: literal segments, or / for no prefix. The gateway removes it for the upstream. A rewrite replaces the complete path.',
+    'The path prefix for clients, for example /trains: literal segments, or / for no prefix. The upstream gets the path without the prefix. A rewrite replaces the complete path.',
   minLength: 1,
 })
 
@@ -45,7 +45,7 @@ export const Name = (description: string) =>
   Type.String({
     description,
     pattern: '^[a-z][a-z0-9-]{0,62}$',
-    'x-is': 'a name: small letters, digits and -, starting with a letter',
+    'x-is': 'a name: lower-case letters, digits and -, starting with a letter',
   })
 
 export const IdleTimeout = TimeoutText('How long a response may stall on either side.')
@@ -86,7 +86,7 @@ export const RateLimit = Type.Object(
     per: WindowText('The length of the period.'),
     by: Type.Enum(['client', 'subject', 'ip', 'route'], {
       description:
-        'The unit of the count: each client, each subject, each address, or all callers of the route together. Requests without a token count by address.',
+        'The callers that share a count: those with the same client, subject or address, or all callers of the route. Requests without a token count by address.',
     }),
   },
   {

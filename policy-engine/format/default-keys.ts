@@ -15,7 +15,7 @@ export const DEFAULT_KEYS = {
   websocket: Type.Optional(
     Type.Boolean({
       description:
-        'Whether a GET may become a WebSocket. bodyLimit then limits a message, and timeout limits the handshake.',
+        'Whether a GET request may upgrade to a WebSocket. bodyLimit then limits a message, and timeout limits the handshake.',
     }),
   ),
   upstreamAuth: Type.Optional(UpstreamAuth),

@@ -59,7 +59,7 @@ export const HeaderRulesEntry = Type.Object(
     ...open,
     minProperties: 1,
     description:
-      'Changes to headers. A policy cannot change headers of credentials and connections, and headers that the gateway sets.',
+      'Changes to headers. A policy cannot change headers for credentials, headers for the connection, or headers that the gateway sets.',
   },
 )
 

@@ -88,7 +88,7 @@ export const PolicyTestFileSchema = Type.Object(
   {
     ...open,
     $id: 'https://scopegate.dev/schemas/policy-test.v1.json',
-    description: 'Tests of a policy of Scopegate, in a file of their own.',
+    description: 'Tests of a policy of Scopegate, in a separate file.',
   },
 )
 

@@ -78,7 +78,8 @@ export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
 }
 
 /**
- * Sliced version of `loadPolicies()`. Each file needs several steps. Further steps follow for the checks across files.
+ * Runs `loadPolicies()` in steps, so that other work can run between two steps. Each file takes several steps. The
+ * checks across files take more steps.
  */
 export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources, presets = NO_PRESETS } = options

@@ -46,7 +46,7 @@ export function canonicalTarget(target: string, rules: TargetRules): CanonicalTa
   const canonical = path.includes('%') ? normalizeEncoding(path) : undefined
   if (canonical !== undefined && ENCODED_PATH.test(canonical)) return { path: canonical, query }
   return malformed(
-    'The path is ambiguous. Remove dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments and broken encoding.',
+    'The path is ambiguous. Remove dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments and invalid encoding.',
   )
 }
 

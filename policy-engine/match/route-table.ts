@@ -72,7 +72,7 @@ export function buildRouteTable<T extends Routable>(routes: readonly T[]): Route
   return runSync(buildRouteTableSliced(routes))
 }
 
-/** Sliced version of `buildRouteTable()`. A step handles `STEP_ROUTES` entries. */
+/** Runs `buildRouteTable()` in steps of `STEP_ROUTES` routes, so that other work can run between two steps. */
 export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[]): Steps<RouteTable<T>> {
   const groups = yield* groupRoutes(routes)
   const router = FindMyWay({

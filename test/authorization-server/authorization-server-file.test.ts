@@ -73,14 +73,14 @@ drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[
 lifetimes?: lifetimes of codes, tokens and sessions
 lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: authorization codes
 lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: access tokens
-lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from their last use
-lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: refresh tokens, from the consent
+lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of refresh tokens after their last use
+lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: maximum lifetime of refresh tokens after the consent
 lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: sign-in sessions
 accessTokens?: format of access tokens; with jwt, gateways verify them without this server
 accessTokens?.format? {"enum":["opaque","jwt"]}: opaque or jwt
 accessTokens?.algorithm? {"enum":["ES256","EdDSA"]}: signature algorithm of JWTs: ES256 or EdDSA
-accessTokens?.resources? {"maxItems":1000}: formats of single resources
-accessTokens?.resources?[]: the format for one resource
+accessTokens?.resources? {"maxItems":1000}: token formats of single resources
+accessTokens?.resources?[]: the token format of one resource
 accessTokens?.resources?[].path {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or /
 accessTokens?.resources?[].format {"enum":["opaque","jwt"]}: opaque or jwt
 refreshTokens?: use of refresh tokens

@@ -94,7 +94,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
   says(t, { lifetimes: { ...lifetimes, refreshTokenMaxSeconds: 2_591_999 } }, [
     'error',
     'lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken',
-    'make it at least as long',
+    'set lifetimes.refreshTokenMax to at least this duration',
   ])
   says(t, { refreshTokens: { repeatWindowSeconds: 900 } }, [
     'error',
@@ -116,13 +116,13 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
     [
       'error',
       'authorization.pending.total is less than authorization.pending.perAddress',
-      'make it at least as large',
+      'set authorization.pending.total to at least this number',
     ],
   )
   says(t, { drain: { delayMs: 1_000, graceMs: 1_000 } }, [
     'error',
     'drain.delay is not below drain.grace',
-    'the grace contains the delay: make it longer',
+    'drain.grace includes drain.delay: set a longer drain.grace',
   ])
   t.strictSame(authorization.pending, { perAddress: 200, total: 10_000 })
 })

@@ -41,7 +41,7 @@ export async function checkTransport(examination: Examination): Promise<boolean>
   }
   await checkCertificate(examination)
   if (port === '') await checkPlainHttp(examination, `http://${hostname}/`)
-  else report.ok('transport', baseUrl, 'https on its own port, so there was no plain http URL to check')
+  else report.ok('transport', baseUrl, 'https uses a separate port, so there was no plain http URL to check')
   return true
 }
 

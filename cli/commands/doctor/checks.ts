@@ -7,7 +7,7 @@ export const CHECKS = {
     'The base URL uses https or a loopback address, and plain http redirects to https or does not respond.',
   certificate: 'The certificate is valid for at least 14 more days.',
   clock:
-    'The clocks of the gateway and of this machine differ by at most 30 s: times of tokens and proofs depend on it.',
+    'The clocks of the gateway and of this machine differ by at most 30 s: the gateway compares times of tokens and proofs with its clock.',
   'resource-metadata': 'The protected resource metadata is a JSON document of the right kind (RFC 9728).',
   resource:
     '`resource` equals the URL that clients use, byte for byte: otherwise clients discard the document.',

@@ -27,7 +27,7 @@ export const DOCTOR: Verb = {
   examples: [
     {
       command: 'scopegate doctor http://127.0.0.1:8080',
-      description: 'Examines what `scopegate dev` runs.',
+      description: 'Examines the gateway of `scopegate dev`.',
     },
   ],
   exits: { 0: 'no fault', 1: 'at least one fault' },

@@ -86,7 +86,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> | undefined
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there (connection refused)',
+  ECONNREFUSED: 'no service listens on this address (connection refused)',
   ECONNRESET: 'the connection was reset',
   ENOTFOUND: 'the host name has no address',
   EAI_AGAIN: 'the host name cannot be resolved now',

@@ -32,7 +32,7 @@ export const IMPORT: Verb = {
       name: 'scheme',
       value: 'NAME',
       description:
-        'Uses only the alternatives in security with this scheme. Default: all alternatives, without those that require more than another one.',
+        'Uses only the alternatives in security with this scheme. Default: all alternatives except those that require more than another alternative.',
     },
     {
       name: 'server',
@@ -56,7 +56,7 @@ export const IMPORT: Verb = {
       name: 'catalogue',
       value: 'FILE',
       description:
-        'Writes entries for scopes that the catalogue lacks, with descriptions from the document, to this file.',
+        'Writes catalogue entries for unknown scopes to this file, with descriptions from the document.',
     },
     {
       name: 'skip-unsupported',

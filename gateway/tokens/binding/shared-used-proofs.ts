@@ -49,7 +49,7 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
     if (!isAlone)
       logger.warn(
         { event: 'dpop_replays_local' },
-        'Redis is unavailable: each process detects DPoP replays on its own',
+        'Redis is unavailable: each process detects DPoP replays separately',
       )
     isAlone = true
     return true

@@ -57,7 +57,7 @@ export function createEventReceiver(options: {
       else
         logger.warn(
           { event: 'security_event_ignored', ...about, types: ignored },
-          'the gateway ignores event types that revoke nothing',
+          'the gateway ignores event types that do not revoke tokens',
         )
       return 'taken'
     } catch (error) {

@@ -9,7 +9,7 @@ import { createEventStreamReader, type StreamEvent } from './revocation-stream.t
 export type RevocationsOptions = {
   /**
    * A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation. `reset` reports a revocation gap.
-   * `complete` follows a replay of every revocation that still matters.
+   * `complete` follows a replay of every revocation that has not expired.
    */
   readonly url: string
   readonly clientId: string
@@ -36,7 +36,7 @@ export type RevocationsOptions = {
 export type RevocationsSubscription = {
   /** Whether the stream is connected now. */
   readonly connected: boolean
-  /** Resolves when the first connection has received all revocations that still matter, or has failed. */
+  /** Resolves when the first connection has received all revocations that have not expired, or has failed. */
   readonly started: Promise<void>
   /**
    * Returns the time up to which the gateway knows each revocation of the tokens that were issued at `issuedAtSeconds`.
@@ -209,8 +209,8 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
 }
 
 /**
- * Reads whether the issuer resumes after the last event, or replays all events that still matter. Without a statement
- * from the issuer, both values are false.
+ * Reads whether the issuer resumes after the last event, or replays all events that have not expired. Without a
+ * statement from the issuer, both values are false.
  */
 function readReady(data: string): { readonly resumed: boolean; readonly replays: boolean } {
   try {

@@ -7,7 +7,7 @@ import { revocationName } from '../../../platform/revocation-name.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 
 /**
- * The revocations that still matter. A revocation overrides every token status. The status may be older than the
+ * The revocations that have not expired. A revocation overrides every token status. The status may be older than the
  * revocation, or may not reflect the revocation.
  */
 export type RevokedTokens = {
@@ -48,7 +48,7 @@ const MARGIN_SECONDS = 120
  * Creates a store that keeps revocations until the tokens would have expired. The revocation of a grant or a token is
  * final. After a revocation, a subject can sign in again and gets new, valid tokens. An issuer can revoke only its own
  * tokens.
- * @param options.onEvicted called when the store is full and evicts an entry that still matters. The caller must then
+ * @param options.onEvicted called when the store is full and evicts an entry that has not expired. The caller must then
  * drop the cached token statuses.
  */
 export function createRevokedTokens(options: {

@@ -8,7 +8,7 @@ import { type CompactJwt, readCompactJwt } from '../jwt/read-compact-jwt.ts'
 /** An issuer that may send events, and the rules for its Security Event Tokens. */
 export type EventIssuer = {
   readonly issuer: string
-  /** Values of `aud` that stand for this gateway. */
+  /** Values of `aud` that identify this gateway. */
   readonly audience: readonly string[]
   readonly algorithms: ReadonlySet<string>
   readonly keys: Pick<IssuerKeys, 'lookUp' | 'confirmedAtMs'>

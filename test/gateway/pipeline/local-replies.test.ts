@@ -42,8 +42,8 @@ const ROWS: readonly Row[] = [
   [
     'GET //',
     '400 Bad Request',
-    [...error(237), ...CORS, 'connection: close'],
-    '{"error":"invalid_request","error_description":"The path is ambiguous. Remove dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments and broken encoding.","request_id":"ID"}',
+    [...error(238), ...CORS, 'connection: close'],
+    '{"error":"invalid_request","error_description":"The path is ambiguous. Remove dot segments, empty segments, backslashes, encoded slashes, control bytes, fragments and invalid encoding.","request_id":"ID"}',
   ],
   [
     'PUT /pub/x',

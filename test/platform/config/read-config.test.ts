@@ -316,7 +316,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       code: 'C111',
       severity: 'error',
       message:
-        'SCOPEGATE_ISSUERS__7 cannot be set: its parent must be a map or a list that reaches this index',
+        'SCOPEGATE_ISSUERS__7 cannot be set: its parent must be a map, or a list with all earlier items',
       location: inVariable('SCOPEGATE_ISSUERS__7'),
       hint: 'number list items from 0, without gaps',
       related: [],

@@ -141,9 +141,9 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
         `{ name: b, ${rest}, implies: [c] }`,
         `{ name: c, ${rest}, implies: [b] }`,
       ),
-      'error C203 2:71:1 "a" implies itself (let the wider scope imply the narrower one only)',
-      'error C203 3:71:1 "b" implies "c", which implies "b" (let the wider scope imply the narrower one only)',
-      'error C203 4:71:1 "c" implies "b", which implies "c" (let the wider scope imply the narrower one only)',
+      'error C203 2:71:1 "a" implies itself (remove implies from the narrower scope)',
+      'error C203 3:71:1 "b" implies "c", which implies "b" (remove implies from the narrower scope)',
+      'error C203 4:71:1 "c" implies "b", which implies "c" (remove implies from the narrower scope)',
     ],
     [
       scopes('{}'),

@@ -134,7 +134,7 @@ t.test('a POST of a web page changes nothing and gets 403', async (t) => {
         type: JSON_TYPE,
         cache: undefined,
         allow: undefined,
-        body: '{"error":"access_denied","error_description":"Web pages change nothing here. Send the request from a program, without Origin."}',
+        body: '{"error":"access_denied","error_description":"This endpoint rejects requests from web pages. Send the request from a program, without an Origin header."}',
       },
       JSON.stringify(headers),
     )

@@ -151,18 +151,18 @@ t.test('the management port responds exactly like this', async (t) => {
   t.strictSame(await get('/nothing'), [
     404,
     JSON_TYPE,
-    '{"error":"not_found","error_description":"There are /livez, /readyz, /metrics, /state, /change and /version."}',
+    '{"error":"not_found","error_description":"Available paths: /livez, /readyz, /metrics, /state, /change and /version."}',
   ])
   t.strictSame(await get('/livez', 'POST'), [
     404,
     JSON_TYPE,
-    '{"error":"not_found","error_description":"There are /livez, /readyz, /metrics, /state, /change and /version."}',
+    '{"error":"not_found","error_description":"Available paths: /livez, /readyz, /metrics, /state, /change and /version."}',
   ])
   const { text } = await ask(server.url, '/livez', 'host: evil.example\r\n')
   t.match(text, /^HTTP\/1\.1 421 Misdirected Request\r\n/)
   t.equal(
     text.split('\r\n\r\n')[1],
-    '{"error":"misdirected_request","error_description":"The management port answers to IP addresses, to localhost, and to names listed in management.names."}',
+    '{"error":"misdirected_request","error_description":"The management port accepts requests for IP addresses, localhost and the names in management.names."}',
   )
 })
 
@@ -259,5 +259,5 @@ t.test('startOpsServer() explains an address that is in use', async (t) => {
 t.test('a route with a schema fails, because no schema compiler is loaded', async (t) => {
   const { buildValidator, buildSerializer } = NO_SCHEMA_COMPILERS.compilersFactory
   for (const build of [buildValidator, buildSerializer])
-    t.throws(build, { message: 'no route of this server has a schema: nothing is there to compile it' })
+    t.throws(build, { message: 'this server has no schema compilers: remove the schema of the route' })
 })

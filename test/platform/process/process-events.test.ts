@@ -69,7 +69,7 @@ t.test('a shutdown that exceeds its deadline logs exactly these fields', async (
     service,
     event: 'stop_timeout',
     grace_ms: 1,
-    msg: 'requests were still running at the end of the grace',
+    msg: 'requests were still running at the end of the grace period',
   }
   t.strictSame(await run('() => new Promise(() => {})', 1), { code: 1, lines: [EXCEPTION, STOPPING, late] })
 })
