@@ -70,7 +70,7 @@ t.test(
 )
 
 t.test(
-  '§2.1 of RFC 8707: an authorization is for one resource that there is, by redirect or pushed',
+  '§2.1 of RFC 8707: an authorization request names one existing resource, by redirect or pushed',
   async (t) => {
     const browser = openBrowser(server.baseUrl)
     const { challenge } = makePkce()

@@ -117,7 +117,7 @@ async function startListener(
   return { under, tokenFor, base: under.gateway.url, issuer }
 }
 
-t.test('§3 of RFC 8705: our own listener: the certificate of the connection, and no other', async (t) => {
+t.test('§3 of RFC 8705: the TLS listener uses only the certificate of the connection', async (t) => {
   const { under, tokenFor, base, issuer } = await startListener(t, undefined)
   const token = tokenFor(own)
   isRejected(t, await call(base, token), 'certificate_missing', 'no certificate')

@@ -40,7 +40,7 @@ async function fallbacks({ gateway }: GatewayUnderTest): Promise<number> {
 
 const proofWith = (claims: Readonly<Record<string, unknown>> = {}) => aProof({ key, url, token, claims })
 
-t.test('§11.1 of RFC 9449: two gateways with one Redis: a proof is good at one of them, once', async (t) => {
+t.test('§11.1 of RFC 9449: two gateways with one Redis accept a proof only once', async (t) => {
   const redis = await startRedis({ folder: t.testdir({ redis: {} }) })
   t.teardown(redis.stop)
   const change: NonNullable<Parameters<typeof startGatewayUnderTest>[1]>['change'] = (config) => ({
@@ -104,7 +104,7 @@ t.test('accepts the same jti from two keys', async (t) => {
 })
 
 t.test(
-  '§9 of RFC 9449: where a nonce is required, a proof needs one that was given out within two minutes',
+  '§9 of RFC 9449: a required nonce must be at most two minutes old',
   async (t) => {
     // The middle of a minute, so that no minute starts between a nonce and its proof.
     const now = Math.floor(Date.now() / 60_000) * 60 + 30

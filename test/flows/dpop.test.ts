@@ -55,7 +55,7 @@ async function authorize(as: oauth.AuthorizationServer, client: oauth.Client, ba
   return { callback: oauth.validateAuthResponse(as, client, location, state), verifier }
 }
 
-t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces included', async (t) => {
+t.test('§5 of RFC 9449: oauth4webapi completes the flow with DPoP and nonces', async (t) => {
   const { base, server, under, serverUrl } = await startBoth(t)
   const as = await discover(base)
   t.ok(as.dpop_signing_alg_values_supported?.includes('ES256'))
@@ -212,7 +212,7 @@ t.test('§5 of RFC 9449: oauth4webapi goes the whole way with DPoP, nonces inclu
   })
 })
 
-t.test('§10 of RFC 9449: a code that was asked for with a key is good with that key alone', async (t) => {
+t.test('§10 of RFC 9449: a code that is bound to a key is valid only with this key', async (t) => {
   const { base, server } = await startBoth(t)
   const as = await discover(base)
   const client = await oauth.processDynamicClientRegistrationResponse(

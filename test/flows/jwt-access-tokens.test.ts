@@ -103,7 +103,7 @@ for (const algorithm of ['ES256', 'EdDSA'] as const)
     t.equal(await introspections(under), 0)
   })
 
-t.test('§4 of RFC 9068: a resource server verifies a JWT access token by the metadata', async (t) => {
+t.test('§4 of RFC 9068: a resource server verifies a JWT access token with the keys of the metadata', async (t) => {
   const server = await startJwtServer(t)
   const { accessToken, client } = await obtain(server)
   const insecure = { [oauth.allowInsecureRequests]: true } as const

@@ -41,7 +41,7 @@ async function start(t: Test) {
   return { ...world, b, aud, get: (path: string, token?: string) => send(gateway.url + path, { token }) }
 }
 
-t.test('§3.1 of RFC 9728: each resource has a document of its own, under its own path', async (t) => {
+t.test('§3.1 of RFC 9728: each resource has a separate document under its path', async (t) => {
   const { b, get } = await start(t)
   t.same((await get(`${WELL_KNOWN}/mcp`)).json, {
     resource: `${BASE_URL}/mcp`,
@@ -68,7 +68,7 @@ t.test('§3.1 of RFC 9728: each resource has a document of its own, under its ow
 })
 
 t.test(
-  '§3.3 of RFC 9728: nothing else has one: 404 in JSON, never the document of another resource',
+  '§3.3 of RFC 9728: every other path gets 404 in JSON, never the document of another resource',
   async (t) => {
     const { get } = await start(t)
     for (const path of [
@@ -164,7 +164,7 @@ t.test('compat.resourcePathAliases is off by default', async (t) => {
   t.equal(authorizationServer.requests.length, 0)
 })
 
-t.test('§5.1 of RFC 9728: a challenge names the document of the resource that was asked for', async (t) => {
+t.test('§5.1 of RFC 9728: a challenge names the document of the requested resource', async (t) => {
   const { get, aud } = await start(t)
   for (const [path, metadata, scope] of [
     ['/mcp', '/mcp', 'posts:read'],
@@ -197,7 +197,7 @@ t.test('§5.1 of RFC 9728: a challenge names the document of the resource that w
 })
 
 t.test(
-  '§2 of RFC 8707: a token for one resource opens no other one, above, below or beside it',
+  '§2 of RFC 8707: a token for one resource gives no access to another resource, above, below or beside it',
   async (t) => {
     const { get, aud, upstream } = await start(t)
     const paths = { '': '/else', '/mcp': '/mcp/tools', '/reports': '/reports/1' }

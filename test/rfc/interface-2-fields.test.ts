@@ -101,7 +101,7 @@ t.test('§2 grant_type is authorization_code or refresh_token', async (t) => {
 })
 
 t.test(
-  '§2 code is the code returned from the authorization redirect, and good for one exchange',
+  '§2 code is the code returned from the authorization redirect, and valid for one exchange',
   async (t) => {
     const grant = await client.obtainCode({ browser, scope })
     t.match(await client.exchange({ ...grant, code: 'another' }), {
@@ -129,7 +129,7 @@ t.test('§2 redirect_uri must be the redirect URI used at authorization', async 
   two.readTokens(good)
 })
 
-t.test('§2 client_id is the registered client that the code was given to', async (t) => {
+t.test('§2 client_id is the registered client that received the code', async (t) => {
   const other = await registerClient(scopegate)
   const grant = await client.obtainCode({ browser, scope })
   t.match(await other.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })

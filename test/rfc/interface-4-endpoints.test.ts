@@ -166,14 +166,14 @@ t.test('§4 code_challenge_method is required and is S256', async (t) => {
   await expectRejection(t, { code_challenge_method: 'plain' }, 'invalid_request')
 })
 
-t.test('§4 state is required and comes back unchanged', async (t) => {
+t.test('§4 state is required and is returned unchanged', async (t) => {
   await expectRejection(t, { state: undefined }, 'invalid_request')
   const state = 'a b+c/d=&é"<'
   const redirect = await signIn(browser, client.authorizeUrl('courses:read', makePkce().challenge, { state }))
   t.equal(redirect.searchParams.get('state'), state)
 })
 
-t.test('§4 on approval the redirect carries code and iss', async (t) => {
+t.test('§4 on approval the redirect contains code and iss', async (t) => {
   const { redirect } = await client.obtainCode({ browser, scope: 'courses:read' })
   t.match(redirect.searchParams.get('code'), /^[\w-]{22,}$/)
   t.equal(redirect.searchParams.get('iss'), baseUrl)

@@ -126,7 +126,7 @@ t.test('§5.5 a request without a token is served as anonymous and is not challe
   t.same(forged.json, anonymous.json, 'forged identity headers have no effect')
 })
 
-t.test('§5.6 an invalid token gets 401 invalid_token and a pointer to the metadata', async (t) => {
+t.test('§5.6 an invalid token gets 401 invalid_token and the URL of the metadata', async (t) => {
   const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
   for (const token of ['not-a-token', `${accessToken}x`, accessToken.slice(0, -1), 'a.b.c']) {
     const answer = await send(`${baseUrl}/api/courses`, { token })

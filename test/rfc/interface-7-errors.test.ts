@@ -64,7 +64,7 @@ t.test('§7.1 error bodies are JSON with error and error_description', async (t)
   expectBody(t, asBrowser, 400, 'invalid_request')
 })
 
-t.test('§7.2 the 401 and 403 responses carry a WWW-Authenticate header', async (t) => {
+t.test('§7.2 the 401 and 403 responses contain a WWW-Authenticate header', async (t) => {
   for (const path of ['/api/courses', ENDPOINTS.userinfo]) {
     const { headers } = await send(`${baseUrl}${path}`, { token: 'not-a-token' })
     t.match(parseChallenge(headers.get('www-authenticate')), {
@@ -91,7 +91,7 @@ t.test('§7.2 the 401 and 403 responses carry a WWW-Authenticate header', async 
   }
 })
 
-t.test('§7.3 errors of the business endpoints pass through untouched, in the same form', async (t) => {
+t.test('§7.3 errors of business endpoints are forwarded unchanged, in the same format', async (t) => {
   const answer = await send(`${baseUrl}/api/courses/crs_99999999`, { token: tokens.accessToken })
   expectBody(t, answer, 404, 'not_found')
   t.notOk(answer.headers.has('x-scopegate-error'), 'the response comes from the API')

@@ -17,7 +17,7 @@ t.test('§11.1 of RFC 9449: with SQLite, accepts one of several concurrent equal
   onlyOneGetsThrough(t, 5, {}),
 )
 
-t.test('§11.1 of RFC 9449: of equal proofs at once one is taken, with Redis', async (t) => {
+t.test('§11.1 of RFC 9449: with Redis, accepts one of several concurrent equal proofs', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(() => redis.stop())
   await onlyOneGetsThrough(t, AT_ONCE, { store: { type: 'redis' }, redis: { url: redis.url } })

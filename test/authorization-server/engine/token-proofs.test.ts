@@ -57,7 +57,7 @@ const BAD: Readonly<Record<string, readonly string[]>> = {
   'a nonce that is a number': [proven({ claims: { nonce: 1 } })],
 }
 
-t.test('§4.3 of RFC 9449: a bad proof is rejected, and uses up no code', async (t) => {
+t.test('§4.3 of RFC 9449: a rejected proof does not consume the code', async (t) => {
   const grant = await obtain()
   for (const [what, proofs] of Object.entries(BAD))
     t.match(await exchange(grant, ...proofs), { status: 400, json: { error: 'invalid_dpop_proof' } }, what)
@@ -121,7 +121,7 @@ t.test('§10 of RFC 9449: a code that is bound to a key is valid only with that 
   client.readTokens(answer)
 })
 
-t.test('§5.2 of RFC 9449: who said at registration that its tokens are bound gets no others', async (t) => {
+t.test('§5.2 of RFC 9449: a client that registered for bound tokens gets no other tokens', async (t) => {
   const strict = await registerClient(server, { dpop_bound_access_tokens: true })
   const grant = await strict.obtainCode({ browser, scope: 'openid courses:read' })
   t.match(await strict.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })
