@@ -19,7 +19,9 @@ export function installPromtool() {
   if (onPath.status === 0) return 'promtool'
 
   if (spawnSync('apt-get', ['--version'], { stdio: 'ignore' }).status !== 0)
-    fail('promtool is missing. Download promtool from https://prometheus.io/download/ and add its folder to the PATH.')
+    fail(
+      'promtool is missing. Download promtool from https://prometheus.io/download/ and add its folder to the PATH.',
+    )
   say(`fetching promtool from the system's package \`prometheus\` into ${folder} (once; about 20 MB) …`)
   const partial = `${folder}.${process.pid}`
   mkdirSync(partial, { recursive: true })

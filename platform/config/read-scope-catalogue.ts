@@ -85,9 +85,7 @@ function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocu
         implied === name
           ? `"${name}" implies itself`
           : `"${name}" implies "${implied}", which implies "${name}"`
-      return [
-        diagnostic('C203', message, location, { hint: 'remove implies from the narrower scope' }),
-      ]
+      return [diagnostic('C203', message, location, { hint: 'remove implies from the narrower scope' })]
     }),
   )
 }

@@ -57,7 +57,8 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
 
 const NOT_FOR_PAGES = {
   error: 'access_denied',
-  error_description: 'This endpoint rejects requests from web pages. Send the request from a program, without an Origin header.',
+  error_description:
+    'This endpoint rejects requests from web pages. Send the request from a program, without an Origin header.',
 }
 
 /** Browsers send the origin of a request that changes state, but programs do not. Fetch standard, section 3.2. */
