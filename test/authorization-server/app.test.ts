@@ -195,15 +195,18 @@ t.test('userinfo returns the claims that the scopes allow', async (t) => {
     })
 })
 
-t.test('the page of a finished authorization says so, and blames neither the user nor the app', async (t) => {
-  const gone = `${server.baseUrl}${ENDPOINTS.authorization}/an-interaction-that-is-over`
-  const response = await fetch(gone, { headers: { accept: 'text/html' } })
-  t.equal(response.status, 400)
-  t.match(response.headers.get('content-type'), 'text/html')
-  const page = await response.text()
-  t.match(page, 'This page is no longer valid')
-  t.notMatch(page, 'the wrong way')
-})
+t.test(
+  'the page of a finished authorization explains this, and does not blame the user or the app',
+  async (t) => {
+    const gone = `${server.baseUrl}${ENDPOINTS.authorization}/an-interaction-that-is-over`
+    const response = await fetch(gone, { headers: { accept: 'text/html' } })
+    t.equal(response.status, 400)
+    t.match(response.headers.get('content-type'), 'text/html')
+    const page = await response.text()
+    t.match(page, 'This page is no longer valid')
+    t.notMatch(page, 'the wrong way')
+  },
+)
 
 t.test('cancel redirects to the client with access_denied, state and iss', async (t) => {
   const before = audits('consent_denied').length

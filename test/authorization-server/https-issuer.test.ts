@@ -9,7 +9,7 @@ import { startServer } from '../fixtures/start-authorization-server.ts'
 const issuer = 'https://login.example.com'
 
 t.test(
-  'behind TLS every cookie is Secure, the session __Host-, the others __Secure- on their own path',
+  'behind TLS every cookie is Secure, with the prefix __Host- for the session and __Secure- for other cookies',
   async (t) => {
     const server = await startServer(t, { issuer })
     const local = `http://127.0.0.1:${server.port}`

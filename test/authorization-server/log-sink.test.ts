@@ -56,7 +56,10 @@ t.test('a full log disk: counts every dropped line and still serves all requests
     async () => (await dropped(server.managementUrl)) || undefined,
   )
   await register(t, server.url)
-  await until('it is counted', async () => (await dropped(server.managementUrl)) === atStart + 1)
+  await until(
+    'the dropped line is counted',
+    async () => (await dropped(server.managementUrl)) === atStart + 1,
+  )
   server.process.child.kill('SIGTERM')
   await server.process.ended
   t.equal(server.process.child.exitCode, 0)
@@ -70,6 +73,6 @@ t.test('a closed log reader: counts the dropped lines', async (t) => {
   await until('the first lines arrived', async () => read().includes('"listening"'))
   pipe.leave()
   await register(t, server.url)
-  await until('it is counted', async () => (await dropped(server.managementUrl)) === 1)
+  await until('the dropped line is counted', async () => (await dropped(server.managementUrl)) === 1)
   t.equal(server.process.child.exitCode, null)
 })

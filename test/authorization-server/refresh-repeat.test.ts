@@ -62,7 +62,7 @@ t.test('a repeated refresh token gets the same response, and no second successor
   t.equal(audits('refresh_repeated').length, audited + 3)
   t.match(audits('refresh_repeated').at(-1), { client_id: client.clientId, subject: /./, grant: /./ })
   const next = await client.refresh(successor.refreshToken)
-  t.equal(next.status, 200, 'the grant goes on')
+  t.equal(next.status, 200, 'the grant stays valid')
   client.readTokens(next)
 })
 

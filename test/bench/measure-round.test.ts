@@ -22,7 +22,10 @@ t.test('measureRound() counts the CPU time of every process that serves the requ
       connections: 1,
       async run() {
         const before = measureCpuMicros(busy.pid)
-        await until('it has worked', async () => measureCpuMicros(busy.pid) - before >= MICROS)
+        await until(
+          'the process has used CPU time',
+          async () => measureCpuMicros(busy.pid) - before >= MICROS,
+        )
         return { right: 1, wrongStatus: 0, wrongBody: 0, broken: 0, elapsedMs: 1 }
       },
     },

@@ -89,7 +89,7 @@ const FORM: readonly ProofRow[] = [
   instead('an array as claims', 'malformed', (world) => `${good(world).split('.')[0]}.${part([])}.AAAA`),
   instead('two proofs in one line', 'repeated', (world) => `${good(world)}, ${good(world)}`),
   {
-    what: 'two DPoP lines, both good',
+    what: 'two valid DPoP lines',
     answer: 'repeated',
     send: (world) => [`Authorization: DPoP ${world.token}`, `DPoP: ${good(world)}`, `dpop: ${good(world)}`],
   },
@@ -135,8 +135,8 @@ const SIGNATURE: readonly ProofRow[] = [
   changed('the key in the header was swapped', 'bad_signature', ({ other }) => ({
     header: { jwk: other.jwk },
   })),
-  changed('another key, signed with it', 'wrong_key', ({ other }) => ({ key: other })),
-  changed('a key of RSA, signed with it', 'wrong_key', ({ rsa }) => ({ key: rsa })),
+  changed('another key, and a signature by this key', 'wrong_key', ({ other }) => ({ key: other })),
+  changed('an RSA key, and a signature by this key', 'wrong_key', ({ rsa }) => ({ key: rsa })),
   instead('one inverted bit in the signature', 'bad_signature', (world) => {
     const proof = good(world)
     const bytes = Buffer.from(proof.slice(proof.lastIndexOf('.') + 1), 'base64url')

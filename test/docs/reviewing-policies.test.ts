@@ -14,36 +14,39 @@ type Workflow = {
   readonly jobs: { readonly policies: { readonly steps: readonly { readonly run?: string }[] } }
 }
 
-t.test('the steps for a pull request pass what widens nothing, and end a job that does', async (t) => {
-  const [, text = ''] = /^```yaml\n(on:.*?)^```$/ms.exec(read('docs/reviewing-policies.md')) ?? []
-  const steps = (parse(text) as Workflow).jobs.policies.steps.flatMap(({ run }) =>
-    run === undefined ? [] : [run],
-  )
-  t.equal(steps.length, 3)
-  const dir = t.testdir({ policies: { 'courses.policy.yaml': read('policies/courses.policy.yaml') } })
-  cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
-  const git = (...args: string[]) =>
-    execFileSync('git', ['-c', 'user.name=Test', '-c', 'user.email=test@example.test', ...args], {
-      cwd: dir,
-      stdio: 'ignore',
-    })
-  git('init', '-q', '-b', 'base')
-  git('add', '.')
-  git('commit', '-q', '-m', 'first')
-  git('update-ref', 'refs/remotes/origin/main', 'HEAD')
-  const run = async () => {
-    const codes: (number | undefined)[] = []
-    for (const step of steps) {
-      const args = step.replace('"origin/$BASE"', 'origin/main').split(' ').slice(2)
-      codes.push(await main(args, aTerminal({ folder: dir, env: { PATH: process.env['PATH'] } })))
+t.test(
+  'the steps for a pull request accept a change without wider access, and fail for wider access',
+  async (t) => {
+    const [, text = ''] = /^```yaml\n(on:.*?)^```$/ms.exec(read('docs/reviewing-policies.md')) ?? []
+    const steps = (parse(text) as Workflow).jobs.policies.steps.flatMap(({ run }) =>
+      run === undefined ? [] : [run],
+    )
+    t.equal(steps.length, 3)
+    const dir = t.testdir({ policies: { 'courses.policy.yaml': read('policies/courses.policy.yaml') } })
+    cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=Test', '-c', 'user.email=test@example.test', ...args], {
+        cwd: dir,
+        stdio: 'ignore',
+      })
+    git('init', '-q', '-b', 'base')
+    git('add', '.')
+    git('commit', '-q', '-m', 'first')
+    git('update-ref', 'refs/remotes/origin/main', 'HEAD')
+    const run = async () => {
+      const codes: (number | undefined)[] = []
+      for (const step of steps) {
+        const args = step.replace('"origin/$BASE"', 'origin/main').split(' ').slice(2)
+        codes.push(await main(args, aTerminal({ folder: dir, env: { PATH: process.env['PATH'] } })))
+      }
+      return codes
     }
-    return codes
-  }
-  t.same(await run(), [0, 0, 0])
-  const file = join(dir, 'policies/courses.policy.yaml')
-  writeFileSync(file, readFileSync(file, 'utf8').replace('timeout: 5s', 'timeout: 6s'))
-  t.same(await run(), [0, 0, 0])
-  const [withoutTests = ''] = readFileSync(file, 'utf8').split('\ntests:')
-  writeFileSync(file, withoutTests.replaceAll('all: [courses:write]', 'all: [courses:read]'))
-  t.same(await run(), [0, 0, 1])
-})
+    t.same(await run(), [0, 0, 0])
+    const file = join(dir, 'policies/courses.policy.yaml')
+    writeFileSync(file, readFileSync(file, 'utf8').replace('timeout: 5s', 'timeout: 6s'))
+    t.same(await run(), [0, 0, 0])
+    const [withoutTests = ''] = readFileSync(file, 'utf8').split('\ntests:')
+    writeFileSync(file, withoutTests.replaceAll('all: [courses:write]', 'all: [courses:read]'))
+    t.same(await run(), [0, 0, 1])
+  },
+)

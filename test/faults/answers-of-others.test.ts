@@ -15,7 +15,7 @@ t.test(
     })
     t.equal(counts.mismatches, 0, 'no response contains bytes of another response')
     t.strictSame(counts.examples, [])
-    t.strictSame(Object.fromEntries(counts.failed), {}, 'none was lost')
+    t.strictSame(Object.fromEntries(counts.failed), {}, 'no request was lost')
     t.strictSame(upstream.problems, [], 'no request was mixed with another one')
     t.equal(upstream.repeated, 0, 'each request is forwarded at most once')
     t.equal(unanswered, 0, 'no request is forwarded after the last response of its connection')

@@ -49,7 +49,7 @@ t.test(
         if ('rejected' in twice || twice.path !== path || twice.query !== query)
           throw new Error(`not stable: ${path}${query}`)
         if (new URL(`http://api.test${path}${query}`).pathname !== path)
-          throw new Error(`a URL parser reads it otherwise: ${path}`)
+          throw new Error(`a URL parser reads another path: ${path}`)
         const decoded = decodeURIComponent(path)
         if (/(?:^|\/)\.{1,2}(?:[/;]|$)|\/\/|\\|\p{Cc}/u.test(decoded))
           throw new Error(`ambiguous when decoded: ${path}`)

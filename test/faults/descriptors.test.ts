@@ -62,7 +62,10 @@ async function openClients(t: Test, gateway: SoakGateway) {
     })
     return client
   })
-  await until('all are accepted', async () => descriptors(gateway.process.pid).size >= before + CLIENTS)
+  await until(
+    'all connections are accepted',
+    async () => descriptors(gateway.process.pid).size >= before + CLIENTS,
+  )
   return clients
 }
 
@@ -88,7 +91,7 @@ t.test(
 
     limitDescriptors(pid, LEFT)
     for (const { socket } of clients) socket.write('GET /pub/x HTTP/1.1\r\nhost: a\r\n\r\n')
-    await until('each is at the upstream or has its answer', async () => {
+    await until('each request is at the upstream or has its response', async () => {
       return rejected().length + upstream.waiting.length === CLIENTS
     })
     t.equal(upstream.waiting.length, LEFT)
@@ -104,7 +107,7 @@ t.test(
     )
     t.equal(gateway.process.child.exitCode, null)
     upstream.answerAll()
-    await until('those at the upstream are answered', async () => rejected().length === CLIENTS)
+    await until('the requests at the upstream have responses', async () => rejected().length === CLIENTS)
     const served = clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 '))
     t.equal(served.length, LEFT, 'the open requests are not affected')
     t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200, 'the target was never ejected')
@@ -135,7 +138,10 @@ t.test(
     const [first] = clients
     if (first === undefined) throw new Error('there are clients')
     ask(first)
-    await until('one is served, and its connection to the upstream is kept', async () => first.text !== '')
+    await until(
+      'one request has a response, and its upstream connection stays open',
+      async () => first.text !== '',
+    )
 
     limitDescriptors(gateway.process.pid, 0)
     const { hostname, port } = new URL(gateway.url)
@@ -153,7 +159,7 @@ t.test(
     )
     first.text = ''
     ask(first)
-    await until('it is served again', async () => first.text !== '')
+    await until('the client gets another response', async () => first.text !== '')
     t.match(first.text, /^HTTP\/1\.1 200 /)
     t.equal(gateway.process.child.exitCode, null)
 

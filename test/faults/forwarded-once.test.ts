@@ -73,7 +73,7 @@ t.test(
       /^HTTP\/1\.1 200 /,
       'the gateway still serves requests',
     )
-    t.doesNotThrow(() => inOrder(upstream.requests), 'in all there was, nothing twice and nothing overtaken')
+    t.doesNotThrow(() => inOrder(upstream.requests), 'no request is forwarded twice or out of order')
     t.notMatch(under.logText(), /request_failed|"http.response.status_code":500/, 'no request failed')
     t.ok(counts.forwarded > RUNS / 4 && counts.rejected > RUNS / 4)
     t.comment(
@@ -93,7 +93,7 @@ function inOrder(requests: readonly StrictRequest[]): void {
     const mark = markOf(one)
     if (mark === undefined) continue
     if ((last.get(mark.conversation) ?? -1) >= mark.request)
-      throw new Error(`twice, or overtaken: ${JSON.stringify(one.headers)}`)
+      throw new Error(`forwarded twice, or before an earlier request: ${JSON.stringify(one.headers)}`)
     last.set(mark.conversation, mark.request)
   }
 }

@@ -13,16 +13,18 @@ t.test('one hundred streams stay open during the drain and then end cleanly', as
   t.equal((await fetch(`${under.gateway.managementUrl}/readyz`)).status, 503)
   for (const word of ['first', 'second', 'third']) await useAll(streams, word)
   t.pass('every stream is live while the gateway drains')
-  await t.rejects(fetch(`${under.gateway.url}/events`), 'no new one is taken')
+  await t.rejects(fetch(`${under.gateway.url}/events`), 'no new stream is accepted')
   await closing
   for (const { closed } of websockets) t.same(await closed, { code: 1001, reason: 'going away' })
   for (const { ended, text } of eventClients) {
     await ended
-    t.match(text(), /data: third\n\n\r\n0\r\n\r\n$/, 'a whole answer')
+    t.match(text(), /data: third\n\n\r\n0\r\n\r\n$/, 'a complete response')
   }
-  await until('the upstreams are told', async () => live.closes.length === STREAMS)
+  await until('the upstreams have received the Close frames', async () => live.closes.length === STREAMS)
   t.ok(live.closes.every((code) => code === 1001))
-  await until('and let go', async () => eventSources.every((source) => source.destroyed))
+  await until('the event streams to the upstream are closed', async () =>
+    eventSources.every((source) => source.destroyed),
+  )
 })
 
 t.test('a drain ends when its last stream ends', async (t) => {
@@ -47,7 +49,10 @@ t.test(
     const streams = await startStreams(t, 10_000, { lifeSeconds: 6 })
     await useAll(streams, 'before')
     for (const { closed } of streams.websockets) t.same(await closed, { code: 1008, reason: 'token expired' })
-    await until('the upstream is told', async () => streams.live.closes.length === STREAMS)
+    await until(
+      'the upstream has received the Close frames',
+      async () => streams.live.closes.length === STREAMS,
+    )
     t.ok(streams.live.closes.every((code) => code === 1008))
     await useAll({ ...streams, websockets: [] }, 'after')
   },
@@ -60,7 +65,7 @@ t.test('a failed upstream closes fifty WebSocket sessions with 1011 and resets e
   for (const { closed } of streams.websockets) t.same(await closed, { code: 1011, reason: 'upstream gone' })
   for (const { ended, text } of streams.eventClients) {
     await ended
-    t.notMatch(text(), /\r\n0\r\n\r\n$/, 'not a whole answer')
+    t.notMatch(text(), /\r\n0\r\n\r\n$/, 'an incomplete response')
   }
   t.equal((await fetch(`${streams.under.gateway.url}/nothing`)).status, 404, 'the gateway serves')
 })
@@ -79,13 +84,13 @@ t.test(
     client.socket.pause()
     for (let sent = 0; sent < total; sent += piece.length) source.send(piece)
     let held = -1
-    await until('nothing moves any more', async () => {
+    await until('no more bytes arrive', async () => {
       const same = held === source.bufferedAmount
       held = source.bufferedAmount
       return same
     })
     t.ok(held > total / 4, `${held} bytes stay at the upstream`)
     client.socket.resume()
-    await until('all of it', async () => received === total, 120_000)
+    await until('all bytes have arrived', async () => received === total, 120_000)
   },
 )

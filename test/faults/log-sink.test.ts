@@ -32,7 +32,7 @@ async function ask(t: Test, gateway: SoakGateway, requests: number): Promise<voi
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, one))
-  t.equal(answered, requests, 'every request was answered')
+  t.equal(answered, requests, 'every request got a response')
 }
 
 const dropped = async (gateway: SoakGateway): Promise<number> =>
@@ -97,10 +97,10 @@ t.test('counts every dropped line after the log reader exits', async (t) => {
   const gateway = await start(t, pipe.writer)
   pipe.handOver()
   const read = pipe.read()
-  await until('its first lines came', async () => read().includes('"listening"'))
+  await until('the first lines arrived', async () => read().includes('"listening"'))
   pipe.leave()
   await ask(t, gateway, 100)
-  await until('they are counted', async () => (await dropped(gateway)) === 100)
+  await until('the dropped lines are counted', async () => (await dropped(gateway)) === 100)
   t.equal(gateway.process.child.exitCode, null)
 })
 
@@ -113,6 +113,6 @@ t.test('counts every dropped line when the disk is full', async (t) => {
     async () => (await dropped(gateway)) || undefined,
   )
   await ask(t, gateway, 100)
-  await until('they are counted', async () => (await dropped(gateway)) === atStart + 100)
+  await until('the dropped lines are counted', async () => (await dropped(gateway)) === atStart + 100)
   t.equal(gateway.process.child.exitCode, null)
 })

@@ -36,9 +36,9 @@ t.test(
     t.match(
       await under.raw('GET /pub/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
       /^HTTP\/1\.1 200 /,
-      'and the gateway goes on',
+      'the gateway still serves requests',
     )
-    await until('nothing is left under way', async () => {
+    await until('no request is in flight', async () => {
       const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
       return /^scopegate_http_requests_in_flight 0$/m.test(metrics)
     })
@@ -50,7 +50,7 @@ t.test(
     t.equal(
       new Set(MALFORMED_REQUESTS.map((row) => row.bytes)).size,
       MALFORMED_REQUESTS.length,
-      'no row stands twice',
+      'each row is unique',
     )
     t.comment(
       `${MALFORMED_REQUESTS.length} rows: ${MALFORMED_REQUESTS.length - forwarded} rejected, ${forwarded} forwarded once, ${upstream.cutOff} cut off at the upstream`,

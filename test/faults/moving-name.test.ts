@@ -8,7 +8,7 @@ import { until } from '../fixtures/until.ts'
 const LONG_MS = 60_000
 
 // On Linux, every address in 127.0.0.0/8 is a loopback address. On other systems, 127.0.0.2 needs configuration.
-const skip = process.platform === 'linux' ? false : '127.0.0.2 is no address here'
+const skip = process.platform === 'linux' ? false : '127.0.0.2 is not an address of this machine'
 
 t.test(
   'requests follow a changed DNS name, and a name that fails to resolve keeps its address',
@@ -52,7 +52,7 @@ t.test(
     )
     const before = first.requests.length
     for (let i = 0; i < 20; i++) await ask()
-    t.equal(first.requests.length, before, 'nothing goes to the old address any more')
+    t.equal(first.requests.length, before, 'the old address gets no more requests')
 
     // The requests use new connections, so that each request needs an address.
     const askedAgain = (before: number) => async () => {
@@ -60,9 +60,9 @@ t.test(
       return names.questions > before
     }
     names.knows(undefined)
-    await until('the name service is asked in vain', askedAgain(names.questions), LONG_MS)
+    await until('a lookup fails', askedAgain(names.questions), LONG_MS)
     names.fallSilent()
-    await until('it is asked again, and says nothing', askedAgain(names.questions), LONG_MS)
+    await until('another lookup gets no response', askedAgain(names.questions), LONG_MS)
     await Promise.all(Array.from({ length: 20 }, ask))
     t.equal(first.requests.length, before)
   },

@@ -68,7 +68,7 @@ t.test('an invalid source keeps its version in all workers, also in new ones', a
 
   const [victim = 0] = childrenOf(pid)
   process.kill(victim, 'SIGKILL')
-  await until('a worker in its place', async () => {
+  await until('a new worker runs', async () => {
     const now = childrenOf(pid)
     return !now.includes(victim) && (await management('/readyz?verbose')).includes('2 of 2 ready')
   })

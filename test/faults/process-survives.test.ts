@@ -33,7 +33,10 @@ t.test('an uncaught exception does not end the process', async (t) => {
   const gateway = await start(t)
   for (let time = 1; time <= 3; time++) {
     process.kill(gateway.process.pid, 'SIGWINCH')
-    await until('it was thrown', async () => (await metric(gateway, 'scopegate_uncaught_total')) === time)
+    await until(
+      'the exception was thrown',
+      async () => (await metric(gateway, 'scopegate_uncaught_total')) === time,
+    )
     t.equal(await status(gateway), 200)
   }
   t.equal(gateway.process.child.exitCode, null)
@@ -43,7 +46,7 @@ t.test('a worker with an uncaught exception serves requests until it is replaced
   const gateway = await start(t, { workers: 2 })
   const [worker] = childrenOf(gateway.process.pid)
   process.kill(worker as number, 'SIGWINCH')
-  await until('it is replaced', async () => {
+  await until('the worker is replaced', async () => {
     t.equal(await status(gateway), 200)
     return !childrenOf(gateway.process.pid).includes(worker as number)
   })
@@ -88,11 +91,11 @@ t.test(
       return socket.on('error', () => undefined).resume()
     })
     await Promise.all(sockets.map((socket) => once(socket, 'connect').catch(() => undefined)))
-    await until('some were turned away', async () =>
+    await until('some requests were rejected', async () =>
       sockets.some((socket) => socket.readableEnded || socket.closed),
     )
     t.equal(gateway.process.child.exitCode, null)
     for (const socket of sockets) socket.destroy()
-    await until('it serves again', async () => (await status(gateway)) === 200)
+    await until('the gateway serves requests again', async () => (await status(gateway)) === 200)
   },
 )

@@ -247,7 +247,7 @@ async function judge(
       ? []
       : [`${cases[index]?.method} ${cases[index]?.target}: ${list}`]
   })
-  t.same(odd, [], 'each got one answer: 200 when it was forwarded, below 500 when not')
+  t.same(odd, [], 'each request got one response: 200 if it was forwarded, below 500 if not')
   t.same(differs, [], 'the forwarded path equals the matched path, byte for byte')
   t.same(upstream.problems, [], 'every byte that was forwarded was well-formed')
   return { leaked, passed }

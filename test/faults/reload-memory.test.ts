@@ -58,7 +58,7 @@ t.test(`${RELOADS} reloads leak no memory`, async (t) => {
   const before = await heapUsed()
   for (let number = WARM_UP; number < WARM_UP + RELOADS; number++) await reload(number)
   const left = ((await heapUsed()) - before) / RELOADS
-  t.equal(countTables(), tables, 'route tables that anybody still holds')
+  t.equal(countTables(), tables, 'route tables in memory')
   t.ok(Math.abs(left) < MOST_LEFT_BYTES, `${Math.round(left)} bytes are left of each`)
   t.comment(`${Math.round(left)} bytes are left of each reload`)
 })

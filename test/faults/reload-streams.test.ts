@@ -44,9 +44,13 @@ t.test('a session keeps the policy under which it was opened, and ends with its 
     ),
   )
   t.match(await under.gateway.reload('signal'), { result: 'applied' })
-  await t.rejects(openWebsocket(`${under.gateway.url}/live`, 'token'), /403/, 'a new one needs more')
+  await t.rejects(
+    openWebsocket(`${under.gateway.url}/live`, 'token'),
+    /403/,
+    'a new session requires another scope',
+  )
   const asked = under.issuer.asked.length
-  await until('the token was looked at again', async () => under.issuer.asked.length > asked + 1)
+  await until('the token was introspected again', async () => under.issuer.asked.length > asked + 1)
   t.same(live.closes, [], 'no session is closed')
   under.issuer.revoke('token')
   await until('all of them are closed', async () => live.closes.length === 50)

@@ -58,14 +58,14 @@ t.test(
       volume?.swap(version(number))
       // Every tenth version stays until the gateway has read it twice and loaded it. The other swaps can occur at any
       // time during a read.
-      if (number % 10 === 0) await until('a swap comes into force', async () => inForce() > before)
+      if (number % 10 === 0) await until('the swapped policies are active', async () => inForce() > before)
       else await wait(Math.random() * 3)
     }
     swapping = false
     await load
     t.same(statuses, new Set([200]), 'a route that only moves from file to file is always there')
     volume?.swap(version(3))
-    await until('the last one is in force', async () => (await send(`${gateway.url}/new`)).status === 200)
+    await until('the last version is active', async () => (await send(`${gateway.url}/new`)).status === 200)
     const metrics = (await send(`${gateway.managementUrl}/metrics`)).text
     t.match(metrics, /^scopegate_policy_reloads_total\{result="failure"\} 0$/m)
     t.match(metrics, /^scopegate_policy_reload_success 1$/m)

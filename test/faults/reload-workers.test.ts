@@ -81,7 +81,7 @@ t.test(
 
     const [victim = 0] = childrenOf(pid)
     process.kill(victim, 'SIGKILL')
-    await until('a worker in its place, although what is on the disk is broken', async () => {
+    await until('a new worker starts although the files on disk are invalid', async () => {
       const now = childrenOf(pid)
       return !now.includes(victim) && (await gateway.readyz()).includes('2 of 2 ready')
     })
@@ -92,7 +92,7 @@ t.test(
     await until('a new worker was tried', async () =>
       /worker_starts_total\{reason="roll"\} 1/.test((await send(`${gateway.managementUrl}/metrics`)).text),
     )
-    await until('only the old ones are there', async () => `${childrenOf(pid)}` === `${before}`)
+    await until('only the old workers run', async () => `${childrenOf(pid)}` === `${before}`)
 
     // The running workers do not know this upstream. Only new workers load its configuration.
     const upstreams = join(gateway.folder, 'upstreams.yaml')
@@ -101,11 +101,11 @@ t.test(
     gateway.write(gateway.good.replace('"upstream":"api"', '"upstream":"other"'))
     t.match((await gateway.reload()).json, { result: 'broken', diagnostics: [{ code: 'P202' }] })
     process.kill(pid, 'SIGUSR2')
-    await until('both workers have both', async () => {
+    await until('both workers have the new policies and upstreams', async () => {
       const seen = await gateway.asked('/pub/x')
       return seen.size === 1 && [...seen][0]?.startsWith('200 ')
     })
-    await until('and the supervisor knows', async () =>
+    await until('the supervisor reports the new policies', async () =>
       /\[\+\] policies: 1 routes/.test(await gateway.readyz()),
     )
 

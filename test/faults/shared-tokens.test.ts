@@ -66,7 +66,7 @@ async function startCluster(t: Test): Promise<Cluster> {
       },
     })
     // The gateway does not use introspection results from before the connection to the revocation stream.
-    await until('it hears of revocations', async () =>
+    await until('the revocation stream is connected', async () =>
       under.log().some(({ event }) => event === 'revocations_connected'),
     )
     return under
@@ -111,17 +111,17 @@ t.test(
     t.teardown(() => spy.quit())
     let herds = 0
     // A gateway that cannot write to Redis in time continues without Redis.
-    const herd = await until('what was asked for a herd is in Redis', async () => {
+    const herd = await until('the introspection result of concurrent requests is in Redis', async () => {
       const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
       const before = issuer.asked.length
       const tokens = Array.from({ length: 500 }, () => token)
       t.same(await Promise.all([statuses(one, tokens), statuses(two, tokens)]), [{ 200: 500 }, { 200: 500 }])
       const asked = issuer.asked.length - before
-      t.ok(asked === 1 || asked === 2, `${asked} questions of two replicas`)
+      t.ok(asked === 1 || asked === 2, `${asked} introspections by two replicas`)
       return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
     })
     // A gateway that does not receive the Redis response in time calls the issuer.
-    await until('a replica that starts later hears what Redis knows', async () => {
+    await until('a replica that starts later uses the result in Redis', async () => {
       const later = await another()
       const asked = issuer.asked.length
       t.same(await statuses(later, herd.slice(0, 1)), { 200: 1 })
@@ -192,7 +192,7 @@ t.test('valid and invalid tokens keep their statuses during every Redis fault', 
   const before = proxy.connections
   proxy.turnAway()
   await tryEverybody(t, cluster, 'turned-away')
-  await until('each has tried', async () => proxy.connections >= before + CONNECTIONS)
+  await until('each connection was attempted', async () => proxy.connections >= before + CONNECTIONS)
   await tryEverybody(t, cluster, 'turned-away-again')
   await proxy.down()
   await tryEverybody(t, cluster, 'rejected')

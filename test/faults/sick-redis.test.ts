@@ -89,7 +89,7 @@ t.test(
     })
     const { port } = flapping.address() as { port: number }
     const under = await start(t, `redis://127.0.0.1:${port}`)
-    await until('it came back three times', async () => {
+    await until('the gateway has reconnected three times', async () => {
       t.same(await statuses(under, 100), { 200: 100 })
       return connectedAtMs.length >= 4
     })

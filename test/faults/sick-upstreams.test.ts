@@ -63,20 +63,20 @@ const SILENT: readonly Sick[] = [
     times: { timeoutMs: SOON_MS },
   },
   {
-    what: 'sends its head a byte at a time, too slowly',
+    what: 'sends its head too slowly, one byte at a time',
     status: 504,
     errorType: 'upstream_timeout',
     network: (proxy) => proxy.toClient({ sliceBytes: 1, latencyMs: 50 }),
     times: { timeoutMs: SOON_MS },
   },
   {
-    what: 'dies in the middle of its head',
+    what: 'closes the connection within its head',
     status: 502,
     errorType: 'upstream_reset',
     reply: endWith(HALF_HEAD),
   },
   {
-    what: 'is cut off by a reset in the middle of its head',
+    what: 'resets the connection within its head',
     status: 502,
     errorType: 'upstream_reset',
     network: (proxy) => proxy.toClient({ resetAfterBytes: 20 }),
@@ -88,7 +88,7 @@ const SILENT: readonly Sick[] = [
     reply: endWith('220 mail.example ESMTP\r\n\r\n'),
   },
   {
-    what: 'says both how long its answer is and that it is chunked',
+    what: 'sends both a length and chunked framing',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith(
@@ -116,7 +116,7 @@ const SILENT: readonly Sick[] = [
     reply: endWith('HTTP/1.1 200 OK\r\nx-a: b\rx-auth-subject: c\r\ncontent-length: 2\r\n\r\nok'),
   },
   {
-    what: 'sends interim answers without end',
+    what: 'sends endless interim responses',
     status: 502,
     errorType: 'upstream_protocol',
     reply: (socket) => {
@@ -137,14 +137,14 @@ const SILENT: readonly Sick[] = [
  */
 const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
   {
-    what: 'dies before the length that it announced',
+    what: 'closes before the announced length',
     status: 502,
     errorType: 'upstream_reset',
     reply: endWith('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf'),
     came: 'half',
   },
   {
-    what: 'dies before its last chunk',
+    what: 'closes before its last chunk',
     status: 502,
     errorType: 'upstream_reset',
     reply: endWith('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
@@ -158,7 +158,7 @@ const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
     came: 'half',
   },
   {
-    what: 'resets an answer that only its end would delimit',
+    what: 'resets a response without a length',
     status: 502,
     errorType: 'upstream_reset',
     reply: (socket) => {
@@ -167,7 +167,7 @@ const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
     came: 'half',
   },
   {
-    what: 'falls silent in the middle of its answer',
+    what: 'stops sending within its response',
     status: 504,
     errorType: 'upstream_timeout',
     reply: (socket) => {
@@ -300,7 +300,7 @@ t.test(
     for (let i = 0; i < 6; i++) statuses.push(await status())
     t.same(statuses, ['504', '504', '504', '504', '504', '503'])
     deaf.wake()
-    await until('it is back', async () => (await status()) === '200')
+    await until('the upstream responds again', async () => (await status()) === '200')
   },
 )
 
@@ -366,7 +366,7 @@ t.test('a route without responses does not affect other routes', async (t) => {
   const hung = Array.from({ length: 20 }, () =>
     exchange(under.gateway.url, GET.replace('/pub/x', '/pub/hangs')),
   )
-  await until('they hang', async () => under.upstream.requests.length === 20)
+  await until('the requests wait for the upstream', async () => under.upstream.requests.length === 20)
   t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)
   for (const { text } of await Promise.all(hung)) t.match(text, /^HTTP\/1\.1 504 /)
   t.match((await exchange(under.gateway.url, GET)).text, /^HTTP\/1\.1 200 /)

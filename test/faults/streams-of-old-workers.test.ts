@@ -41,6 +41,6 @@ t.test('open WebSockets stay with their worker while every worker is replaced', 
     async () => old.every((worker) => !childrenOf(gateway.process.pid).includes(worker)),
     120_000,
   )
-  await until('the upstream was told of each', async () => upstream.closes.length === SESSIONS)
+  await until('the upstream has received each Close frame', async () => upstream.closes.length === SESSIONS)
   t.ok(upstream.closes.every((code) => code === 1000))
 })

@@ -48,7 +48,7 @@ async function checkRejected(t: Test, under: GatewayUnderTest, code: RegExp, rea
   const text = await answer.text()
   t.match(JSON.parse(text), { error: 'upstream_unavailable', error_description: /./ })
   t.notMatch(text, /certificate|TLS|SSL|self.signed|127\.0\.0\.1|localhost/i)
-  await until('it is logged', async () => under.logText().includes('upstream_failed'))
+  await until('the failure is logged', async () => under.logText().includes('upstream_failed'))
   t.match(
     under.log().find(({ event }) => event === 'upstream_failed'),
     { err: { code } },

@@ -48,10 +48,10 @@ t.test('a killed worker is replaced while the other worker serves requests', asy
   const [victim, other] = childrenOf(pid)
   t.type(victim, 'number')
   for (let one = 0; one < 10; one++) t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
-  await until('both workers count in one place', async () => (await requests(gateway)) === 10)
+  await until('the metrics contain the counts of both workers', async () => (await requests(gateway)) === 10)
 
   process.kill(victim as number, 'SIGKILL')
-  await until('the victim is gone', async () => !childrenOf(pid).includes(victim as number))
+  await until('the killed worker has exited', async () => !childrenOf(pid).includes(victim as number))
   const ready = await fetch(`${gateway.managementUrl}/readyz?verbose`)
   t.equal(ready.status, 200, 'the gateway is ready with one worker')
   // The request uses a new connection, because the connections of a killed worker are broken.
@@ -64,7 +64,10 @@ t.test('a killed worker is replaced while the other worker serves requests', asy
     return verbose.includes('[+] workers: 2 of 2 ready')
   })
   t.ok(childrenOf(pid).includes(other as number), 'the other worker still runs')
-  await until('what the victim had counted is not lost', async () => (await requests(gateway)) === 11)
+  await until(
+    'the metrics contain the counts of the killed worker',
+    async () => (await requests(gateway)) === 11,
+  )
   t.match(await scrape(gateway), /scopegate_worker_starts_total\{reason="crash"\} 1\n/)
 })
 
@@ -85,7 +88,11 @@ t.test('delays restarts of workers that crash repeatedly, and reports not ready'
   t.ok((await starts()) < 40, 'restarts are delayed')
   t.equal((await fetch(`${gateway.managementUrl}/livez`)).status, 200)
   // After the last kill, the gateway recovers without intervention.
-  await until('it is ready again', async () => (await fetch(`${gateway.managementUrl}/readyz`)).ok, 120_000)
+  await until(
+    'the gateway is ready again',
+    async () => (await fetch(`${gateway.managementUrl}/readyz`)).ok,
+    120_000,
+  )
   t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
 })
 
@@ -101,7 +108,7 @@ t.test('all workers sign assertions with one key, replacements included', async 
   for (let one = 0; one < 4; one++) t.equal(await keys(), first, 'every worker publishes the same keys')
   const victims = childrenOf(pid)
   for (const victim of victims) process.kill(victim, 'SIGKILL')
-  await until('two others', async () => {
+  await until('two new workers run', async () => {
     const now = childrenOf(pid)
     return now.length === 2 && now.every((one) => !victims.includes(one))
   })

@@ -79,7 +79,7 @@ function openShell() {
   const run = async (commands: string): Promise<string> => {
     output = ''
     bash.stdin.write(`${commands}\nprintf '\\n%s\\n' '${END}'\n`)
-    await until(`the shell answers:\n${commands}`, async () => {
+    await until(`the shell responds:\n${commands}`, async () => {
       if (bash.exitCode !== null)
         throw new Error(`the shell ended with ${bash.exitCode}: ${errors}\n${commands}`)
       return output.includes(END)

@@ -175,7 +175,7 @@ t.test(
         name,
       )
       t.equal(answer.headers.get('x-scopegate-error'), '1', name)
-      t.notMatch(answer.text, /127\.0\.0\.1|ECONNREFUSED/, `${name} tells nothing about the inside`)
+      t.notMatch(answer.text, /127\.0\.0\.1|ECONNREFUSED/, `${name} reveals no internal details`)
     }
     t.equal((await send(`${gateway.url}/.well-known/oauth-protected-resource`)).status, 200)
     await until('the log contains the exact cause', async () => gateway.log().includes('ECONNREFUSED'))

@@ -209,7 +209,7 @@ function readBack(operations: readonly Operation[], id: string | undefined): Pro
   const read = operations.find(
     ({ method, path }) => method === 'GET' && path.includes('{') === (id !== undefined),
   )
-  if (read === undefined) throw new Error('the family has no way to read one')
+  if (read === undefined) throw new Error('the family has no operation that reads one resource')
   return attempt(read, only.get(read.scope), id)
 }
 

@@ -103,17 +103,20 @@ for (const algorithm of ['ES256', 'EdDSA'] as const)
     t.equal(await introspections(under), 0)
   })
 
-t.test('§4 of RFC 9068: a resource server verifies a JWT access token with the keys of the metadata', async (t) => {
-  const server = await startJwtServer(t)
-  const { accessToken, client } = await obtain(server)
-  const insecure = { [oauth.allowInsecureRequests]: true } as const
-  const issuer = new URL(server.baseUrl)
-  const found = await oauth.discoveryRequest(issuer, insecure)
-  const metadata = await oauth.processDiscoveryResponse(issuer, found)
-  const request = new Request(server.baseUrl, { headers: { authorization: `Bearer ${accessToken}` } })
-  const claims = await oauth.validateJwtAccessToken(metadata, request, server.baseUrl, insecure)
-  t.match(claims, { client_id: client.clientId, scope: 'openid courses:read' })
-})
+t.test(
+  '§4 of RFC 9068: a resource server verifies a JWT access token with the keys of the metadata',
+  async (t) => {
+    const server = await startJwtServer(t)
+    const { accessToken, client } = await obtain(server)
+    const insecure = { [oauth.allowInsecureRequests]: true } as const
+    const issuer = new URL(server.baseUrl)
+    const found = await oauth.discoveryRequest(issuer, insecure)
+    const metadata = await oauth.processDiscoveryResponse(issuer, found)
+    const request = new Request(server.baseUrl, { headers: { authorization: `Bearer ${accessToken}` } })
+    const claims = await oauth.validateJwtAccessToken(metadata, request, server.baseUrl, insecure)
+    t.match(claims, { client_id: client.clientId, scope: 'openid courses:read' })
+  },
+)
 
 t.test('a revocation reaches every gateway, for tokens with and without a cache entry', async (t) => {
   const server = await startJwtServer(t)

@@ -71,7 +71,7 @@ t.test('forwards no call whose headers do not match the policy', async (t) => {
   for (const [what, headers] of Object.entries(hidden)) {
     const answer = await send(address, { method: 'POST', headers, body: '{}' })
     t.equal(answer.status, 404, what)
-    t.equal(answer.headers.get('x-scopegate-error'), '1', `${what}: the gateway said so`)
+    t.equal(answer.headers.get('x-scopegate-error'), '1', `${what}: the response is from the gateway`)
   }
 })
 
@@ -101,7 +101,7 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
   const course = {
     title: 'Tools for agents',
     slug: `tools-${randomBytes(4).toString('hex')}`,
-    summary: 'What they may call, and who says so.',
+    summary: 'Tools that an agent can call.',
     level: 'beginner',
     price_cents: 0,
   }

@@ -242,7 +242,7 @@ t.test(
 )
 
 t.test(
-  'with both channels, either is sufficient: the event stream of any replica carries all revocations',
+  'with both channels, either is sufficient: the event stream of any replica contains all revocations',
   async (t) => {
     const cluster = await startOnRedis(t, { servers: 2, eventStream: true })
     const token = await knownToken(t, cluster)

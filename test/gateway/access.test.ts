@@ -213,11 +213,11 @@ t.test(
   },
 )
 
-t.test('an issuer that sends nothing, or stops within its response, gets 503 too', async (t) => {
+t.test('a client gets 503 when the issuer sends no response or an incomplete response', async (t) => {
   const under = await startWithDeadline(t, 150)
   under.issuer.store('good', { scope: 'courses:read' })
   await checkUnanswered(t, under, 'silence', () => undefined)
-  await checkUnanswered(t, under, 'half an answer', (response) =>
+  await checkUnanswered(t, under, 'an incomplete response', (response) =>
     response.writeHead(200, { 'content-length': '500' }).write('{"active":true'),
   )
   t.equal(under.upstream.bytes, '')

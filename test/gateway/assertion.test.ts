@@ -53,7 +53,7 @@ t.test('the upstream gets an assertion that the published keys verify, and no ac
   t.equal(await assertionOf(under, 'good'), assertion, 'minted once')
 })
 
-t.test('an anonymous request carries no assertion, and the gateway drops a forged one', async (t) => {
+t.test('an anonymous request contains no assertion, and the gateway drops a forged assertion', async (t) => {
   const under = await startGatewayUnderTest(t)
   for (const name of ['x-auth-assertion', 'X_Auth_Assertion', 'x-auth.assertion']) {
     const answer = await send(`${under.gateway.url}/api/asserted`, { headers: { [name]: 'forged' } })

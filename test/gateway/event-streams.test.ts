@@ -43,7 +43,7 @@ async function openRaw(under: GatewayUnderTest, path: string, token?: string) {
   return { socket, ended, text: () => text }
 }
 
-t.test('an EventSource gets each event when it is sent, and reconnects by itself', async (t) => {
+t.test('an EventSource gets each event when it is sent, and reconnects automatically', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { sockets, requests } = startStreams(under)
   const source = new EventSource(`${under.gateway.url}/pub/events`)

@@ -62,7 +62,10 @@ t.test('under higher pressure the gateway rejects requests unread and counts the
   t.equal((await send(`${gateway.url}/pub//%zz`)).status, 400, 'a malformed request still gets 400')
   t.equal(upstream.requests.length, 1)
   t.equal(await metric('scopegate_overload_refused_total{reason="heap"}'), 5)
-  await until('they are logged', async () => logText().split('"error.type":"overloaded"').length === 6)
+  await until(
+    'the rejections are logged',
+    async () => logText().split('"error.type":"overloaded"').length === 6,
+  )
 
   for (const socket of held) socket.write(OK_REPLY)
   t.equal((await first).status, 200, 'requests in progress get their responses')
@@ -110,12 +113,12 @@ t.test('readiness reports a slow event loop, and liveness does not', async (t) =
   const ready = async () => send(`${gateway.managementUrl}/readyz?verbose`)
   t.match(await ready(), { status: 200, text: /\[\+\] event_loop\n/ })
   await set({ longestDelayMs: 1_600 }, 0)
-  const late = await until('it is not ready', async () => {
+  const late = await until('the gateway is not ready', async () => {
     const answer = await ready()
     return answer.status === 503 && answer
   })
   t.match(late.text, /\[-\] event_loop: event loop delay up to 1600 ms\n/)
   t.equal((await send(`${gateway.managementUrl}/livez`)).status, 200)
   await set({}, 0)
-  await until('it is ready again', async () => (await ready()).status === 200)
+  await until('the gateway is ready again', async () => (await ready()).status === 200)
 })

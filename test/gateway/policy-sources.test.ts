@@ -166,28 +166,31 @@ t.test('a source without a valid version responds 503 for its prefixes only', as
   t.equal(await statusOf(under, '/api/billing/7'), 200)
 })
 
-t.test('a source that claims the path of another one is invalid, and the other one is not', async (t) => {
-  const folders = makeFolders(t)
-  folders.write('courses', COURSES)
-  folders.write('billing', BILLING.replace('anonymous: allow', 'anonymous: deny'))
-  const under = await start(t, folders)
-  folders.write(
-    'courses',
-    `${COURSES}  - { name: more, anonymous: allow, match: { methods: [GET], path: /api/billing/7 } }\n`,
-  )
-  const report = await under.gateway.reload('signal')
-  t.match(report.sources, [
-    { name: 'courses', state: 'kept' },
-    { name: 'billing', state: 'valid' },
-  ])
-  t.match(report.diagnostics[0], {
-    code: 'P401',
-    message: /"\/api\/billing\/7" belongs to source billing \(owner team-billing\)/,
-    location: { line: 9 },
-  })
-  t.equal(await statusOf(under, '/api/billing/7'), 401)
-  t.equal(await statusOf(under, '/api/courses/7'), 200)
-})
+t.test(
+  'a source that claims the path of another source is invalid, and the other source stays valid',
+  async (t) => {
+    const folders = makeFolders(t)
+    folders.write('courses', COURSES)
+    folders.write('billing', BILLING.replace('anonymous: allow', 'anonymous: deny'))
+    const under = await start(t, folders)
+    folders.write(
+      'courses',
+      `${COURSES}  - { name: more, anonymous: allow, match: { methods: [GET], path: /api/billing/7 } }\n`,
+    )
+    const report = await under.gateway.reload('signal')
+    t.match(report.sources, [
+      { name: 'courses', state: 'kept' },
+      { name: 'billing', state: 'valid' },
+    ])
+    t.match(report.diagnostics[0], {
+      code: 'P401',
+      message: /"\/api\/billing\/7" belongs to source billing \(owner team-billing\)/,
+      location: { line: 9 },
+    })
+    t.equal(await statusOf(under, '/api/billing/7'), 401)
+    t.equal(await statusOf(under, '/api/courses/7'), 200)
+  },
+)
 
 t.test('a source whose folder is gone or exceeds a limit keeps its version', async (t) => {
   const folders = makeFolders(t)

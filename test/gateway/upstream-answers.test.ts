@@ -112,7 +112,7 @@ t.test('an event stream outlives the timeout for the start of a response', async
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 0\n\n')
   })
   // A busy machine may need more time to start a response than the route permits.
-  const response = await until('it begins', async () => {
+  const response = await until('the event stream starts', async () => {
     const answer = await fetch(`${gateway.url}/api/impatient`)
     if (answer.status === 200) return answer
     await answer.text()
@@ -131,7 +131,7 @@ t.test('an event stream outlives the timeout for the start of a response', async
   await reader?.cancel()
 })
 
-t.test('a client that reads nothing is cut off, and its upstream request ends', async (t) => {
+t.test('the gateway disconnects a client that reads nothing, and ends its upstream request', async (t) => {
   const { gateway, upstream, log } = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

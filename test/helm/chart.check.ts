@@ -93,7 +93,7 @@ for (const file of CASES) {
   t.test(`helm/ci/${file} renders whole`, async (t) => {
     const objects = render(...valuesOf(file))
     const names = objects.map((object) => `${object.kind}/${object.metadata.name}`)
-    t.equal(new Set(names).size, names.length, 'every object has a name of its own')
+    t.equal(new Set(names).size, names.length, 'every object has a unique name')
     for (const object of objects) checkObject(t, object)
     for (const deployment of objects.filter((object) => object.kind === 'Deployment')) {
       checkDeployment(t, deployment, objects)
@@ -105,11 +105,7 @@ for (const file of CASES) {
 
 function checkObject(t: Tap, object: KubeObject): void {
   const what = `${object.kind}/${object.metadata.name}`
-  t.match(
-    object.metadata.name,
-    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-    `${what} has a name that Kubernetes takes`,
-  )
+  t.match(object.metadata.name, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, `${what} has a valid Kubernetes name`)
   t.type(object.metadata.namespace, 'string', `${what} has a namespace`)
   t.match(
     object.metadata.labels,
@@ -144,7 +140,7 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
     const port = probe?.httpGet.port
     t.ok(
       container.ports?.some((one) => one.name === port),
-      `${what} is probed on a port that it has: ${port}`,
+      `${what} is probed on an existing port: ${port}`,
     )
   }
   t.equal(container.startupProbe?.httpGet.path, '/livez')
@@ -233,7 +229,7 @@ t.test('a changed start-up setting replaces the pods of its service only', async
     )
   }
   const before = podsOf()
-  t.strictSame(podsOf(), before, 'nothing changed, nothing replaced')
+  t.strictSame(podsOf(), before, 'without a change, no pod is replaced')
   const policies = ['--set', 'policies.inline.a\\.policy\\.yaml=x']
   t.strictSame(podsOf(...policies), before, 'policies: no pods, because running pods reload them')
   const cold = ['--set', 'policies.reload=restart']
@@ -259,7 +255,7 @@ t.test('policies are reloaded by running pods, unless a restart is wanted', asyn
   t.throws(() => render('--set', 'policies.reload=warm'), /policies\.reload|reload/)
 })
 
-t.test('the management port of each service answers to the names of its Service', async (t) => {
+t.test('the management port of each service accepts the names of its Service', async (t) => {
   for (const file of CASES) {
     const objects = render(...valuesOf(file))
     for (const service of objects.filter((object) => object.kind === 'Service')) {
@@ -273,7 +269,7 @@ t.test('the management port of each service answers to the names of its Service'
 })
 
 t.test(
-  'the gateway counts rate limits in the Redis of the authorization server, or without one in its own',
+  'the gateway counts rate limits in the Redis of the authorization server, or without this server in redis.url',
   async (t) => {
     const addressOf = (...args: readonly string[]) => {
       const objects = render(...args)
@@ -298,7 +294,7 @@ t.test('revocations reach the gateways in the Redis that the authorization serve
   const read = (name: string, file: string) => parse(find(objects, 'ConfigMap', name).data?.[file] ?? '')
   const server = read('gw-scopegate-authorization-server-config', 'authorization-server.yaml')
   const gateway = read('gw-scopegate-config', 'gateway.yaml')
-  t.match(server, { store: { type: 'redis' } }, 'it writes revocations there')
+  t.match(server, { store: { type: 'redis' } }, 'the authorization server writes revocations to Redis')
   t.match(gateway.issuers, [{ issuer: server.issuer, revocations: /\/internal\/revocations$/ }])
   const addresses = ['gw-scopegate', 'gw-scopegate-authorization-server'].map((name) => {
     const [container] = find(objects, 'Deployment', name).spec?.template?.spec.containers ?? []
@@ -459,7 +455,7 @@ t.test('extraEnv reaches the component that it is set for', async (t) => {
   ])
 })
 
-t.test('each ConfigMap of policies has a folder of its own', async (t) => {
+t.test('each ConfigMap of policies has a separate folder', async (t) => {
   const mountsOf = (...args: readonly string[]) => {
     const pod = find(render(...args), 'Deployment', 'gw-scopegate').spec?.template?.spec
     return pod?.containers[0]?.volumeMounts

@@ -25,7 +25,7 @@ function enter(file: string): void {
     'unshare',
     [...namespaces, process.execPath, ...process.execArgv, file],
     { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 280_000 },
-    'in namespaces of their own',
+    'in separate namespaces',
   )
 }
 

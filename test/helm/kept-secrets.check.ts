@@ -5,7 +5,7 @@ import type { KubeObject } from './kube-object.ts'
 import { CHART, find, parseObjects, render } from './render-chart.ts'
 import { startCluster } from './start-cluster.ts'
 
-t.test('an upgrade finds the generated secrets again, and makes only those that are missing', async (t) => {
+t.test('an upgrade keeps the generated secrets, and generates only missing secrets', async (t) => {
   const before = render()
   const kept = find(before, 'Secret', 'gw-scopegate-gateway-client')
   const { objects, asked } = await upgrade(t, [kept])

@@ -59,7 +59,7 @@ export function find(objects: readonly KubeObject[], kind: string, name: string)
   const found = objects.find((object) => object.kind === kind && object.metadata.name === name)
   if (found === undefined) {
     const there = objects.map((object) => `${object.kind}/${object.metadata.name}`).join(', ')
-    throw new Error(`the chart wrote no ${kind}/${name}; it wrote ${there}`)
+    throw new Error(`the chart rendered no ${kind}/${name}; it rendered ${there}`)
   }
   return found
 }

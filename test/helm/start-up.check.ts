@@ -19,7 +19,7 @@ const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
 inNamespaces(import.meta.filename, checkInside)
 
 function checkInside(): void {
-  t.test('nothing set: both services come up healthy', async (t) => {
+  t.test('with default values, both services become healthy', async (t) => {
     const { gateway, pods } = await startBoth(t, render())
     await checkDiscovery(t, gateway, 'http://127.0.0.1:8080')
 
@@ -37,7 +37,7 @@ function checkInside(): void {
     await stopBoth(t, pods)
   })
 
-  t.test('an API with policies, Redis and keys of its own: both services come up healthy', async (t) => {
+  t.test('with custom policies, Redis and keys, both services become healthy', async (t) => {
     await startRedis(t)
     await startLearningPlatform(t)
     const objects = render(
@@ -88,7 +88,7 @@ function checkInside(): void {
     await stopBoth(t, pods)
   })
 
-  t.test('TLS, assertions and upstreams with keys and authorities of their own', async (t) => {
+  t.test('TLS, assertions and upstreams with separate keys and CAs', async (t) => {
     const authority = aCertificate({ authority: true })
     const certificate = aCertificate({ by: authority, names: ['api.example.org'] })
     const objects = render('--values', join(CHART, 'ci', 'tls-values.yaml'))
@@ -212,7 +212,7 @@ async function checkDiscovery(t: Test, gateway: string, issuer: string): Promise
   const userinfo = await fetch(`${gateway}/api/oauth/userinfo`, {
     headers: { authorization: 'Bearer no-such-token' },
   })
-  t.equal(userinfo.status, 401, 'a bad token opens nothing at the authorization server either')
+  t.equal(userinfo.status, 401, 'the authorization server rejects a bad token too')
   t.match(userinfo.headers.get('www-authenticate'), /error="invalid_token"/)
 }
 
@@ -222,7 +222,7 @@ async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promi
     const scrape = await fetch(`${pod.address('management')}/metrics`)
     t.equal(scrape.status, 200)
     const text = await scrape.text()
-    t.match(text, /^scopegate_/m, `${name} has series of its own`)
+    t.match(text, /^scopegate_/m, `${name} has separate series`)
     const { status, stdout, stderr } = spawnSync(
       process.env['SCOPEGATE_PROMTOOL'] ?? 'promtool',
       ['check', 'metrics'],
@@ -232,7 +232,7 @@ async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promi
       },
     )
     t.equal(status, 0, `promtool check metrics: ${name}`, { stdout, stderr })
-    t.equal(`${stdout}${stderr}`, '', `promtool has nothing to say about ${name}`)
+    t.equal(`${stdout}${stderr}`, '', `promtool reports no problem for ${name}`)
   }
 }
 

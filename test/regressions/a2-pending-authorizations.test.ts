@@ -160,7 +160,7 @@ t.test(
     t.match(
       await push(server, confidential, '192.0.2.1', { client_secret: clientSecret }),
       { status: 429, json: { error_description: /from this address/ } },
-      'anybody can register a client with a secret: the address counts',
+      'anyone can register a client with a secret, so the address counts',
     )
     t.match(await push(server, integration, '192.0.2.2'), {
       status: 429,
@@ -242,7 +242,7 @@ async function bounds(
   }
 
   for (let i = 0; i < 30; i++) t.equal((await authorize(client, '192.0.2.1')).status, 303)
-  t.same(await count(), { Interaction: 6 }, 'one address has its share, and loses its own oldest')
+  t.same(await count(), { Interaction: 6 }, 'each address has a share, and its oldest request is evicted')
   t.equal(await stillThere(), 200)
 
   for (let address = 2; address <= 8; address++)
@@ -254,7 +254,7 @@ async function bounds(
   t.same(
     await count(),
     { Interaction: 20, PushedAuthorizationRequest: 5 },
-    'pushed requests have bounds of their own',
+    'pushed requests have separate bounds',
   )
 
   const neighbours = Array.from({ length: 40 }, (_, subnet) => `2001:db8:1:${subnet.toString(16)}::1`)

@@ -33,7 +33,10 @@ t.test('does not store compiled code in the working directory', async (t) => {
 t.test('does not read compiled code from a folder that another user can write', async (t) => {
   const rows: readonly (readonly [string, (root: string) => void])[] = [
     ['others may write', (root) => mkdirSync(join(root, 'compiled'), { recursive: true })],
-    ['others may write to the one above', (root) => mkdirSync(join(root, 'compiled'), { recursive: true })],
+    [
+      'other users can write to the parent folder',
+      (root) => mkdirSync(join(root, 'compiled'), { recursive: true }),
+    ],
     [
       'a link',
       (root) => {

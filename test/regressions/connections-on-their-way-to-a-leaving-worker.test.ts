@@ -47,7 +47,7 @@ t.test(
         const now = childrenOf(gateway.process.pid)
         return now.length === 2 && now.every((pid) => !before.includes(pid))
       }
-      await until('both are others', areOthers, LIMIT_MS)
+      await until('both workers are new', areOthers, LIMIT_MS)
     }
     goesOn = false
     await Promise.all(clients)

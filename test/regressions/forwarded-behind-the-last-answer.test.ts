@@ -26,11 +26,11 @@ for (const [what, first, status] of [
     401,
   ],
   [
-    'an answer that the client wants to be the last',
+    'a response to a request with Connection: close',
     `GET /nothing HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`,
     404,
   ],
-  ['an answer to HTTP/1.0', `GET /nothing HTTP/1.0\r\n${HOST}\r\n`, 404],
+  ['a response to HTTP/1.0', `GET /nothing HTTP/1.0\r\n${HOST}\r\n`, 404],
 ] as const)
   for (const third of [
     `POST /pub/third HTTP/1.0\r\n${HOST}Connection: keep-alive\r\nContent-Length: 7\r\n\r\n1234567`,

@@ -110,7 +110,10 @@ t.test('a target writes one log line when it is ejected, and one when it returns
   t.match(lines('target_ejected'), [{ level: 'warn', upstream: 'api', target: under.upstream.url }])
   t.equal(lines('target_ejected').length, 1)
   under.upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok')
-  await until('it is tried', async () => (await send(`${under.gateway.url}/pub/x`)).status === 200)
+  await until(
+    'the target gets a request',
+    async () => (await send(`${under.gateway.url}/pub/x`)).status === 200,
+  )
   t.match(lines('target_back'), [{ level: 'info', upstream: 'api', target: under.upstream.url }])
   t.equal(lines('target_back').length, 1)
 })
@@ -124,7 +127,7 @@ t.test('repeated errors of an issuer on the revocation stream write one line', a
   const token = under.issuer.store('a-revoked-token', { scope: 'courses:read' })
   t.equal((await send(`${under.gateway.url}/api/courses`, { token })).status, 200)
   under.issuer.revoke(token)
-  await until('what came after it is read', async () => {
+  await until('the gateway has read the revocation', async () => {
     return (await send(`${under.gateway.url}/api/courses`, { token })).status === 401
   })
   t.equal(under.log().filter(({ event }) => event === 'revocations_connected').length, 1)

@@ -28,7 +28,7 @@ t.test('stops reading an endless series of pipelined requests while the first ha
   let answers = ''
   client.on('data', (chunk) => (answers += chunk.toString()))
   client.write(REQUEST)
-  await until('the first', async () => under.upstream.requests.length > 0)
+  await until('the first request', async () => under.upstream.requests.length > 0)
 
   let sentBytes = 0
   const sendMore = (): void => {

@@ -44,7 +44,7 @@ t.test('pipelined requests are not forwarded after their client disconnects', as
   const { connect } = await import('node:net')
   const client = connect(Number(new URL(under.gateway.url).port), '127.0.0.1')
   client.write(`GET /pub/x HTTP/1.1\r\n${HOST}\r\n`.repeat(50))
-  await until('the first', async () => under.upstream.requests.length > 0)
+  await until('the first request', async () => under.upstream.requests.length > 0)
   client.destroy()
   await until('the end at the upstream', async () => ended)
   const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
@@ -60,7 +60,7 @@ t.test('a connection with too many pipelined requests closes after the accepted 
     release = () => socket.write(OK_REPLY)
   })
   const answer = under.raw(`GET /pub/x HTTP/1.1\r\n${HOST}\r\n`.repeat(5_000))
-  await until('the first', async () => under.upstream.requests.length > 0)
+  await until('the first request', async () => under.upstream.requests.length > 0)
   release()
   const count = codes(await answer)?.length ?? 0
   t.ok(count > 1 && count < 2_000, `${count} were answered`)

@@ -51,7 +51,7 @@ t.test(
       perRequest < PROMOTED_BYTES_PER_REQUEST,
       `${Math.round(perRequest)} bytes of each request became old`,
     )
-    t.notMatch(gateway.log(), /illegal value|unrecognized flag|bad option/i, 'this V8 knows the flag')
+    t.notMatch(gateway.log(), /illegal value|unrecognized flag|bad option/i, 'this V8 supports the flag')
   },
 )
 

@@ -50,5 +50,5 @@ t.test('two concurrent set-ups of a checkout install once', async (t) => {
   const installed = join(folder, 'node_modules', 'a')
   rmSync(installed, { recursive: true })
   t.equal(await setUp(), 0)
-  t.ok(existsSync(installed), 'what says that it is installed, and is not, is installed again')
+  t.ok(existsSync(installed), 'an incomplete installation that is marked as complete is installed again')
 })

@@ -103,12 +103,12 @@ t.test('§4 GET /api/oauth/userinfo returns JSON user information for a bearer t
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
 
-t.test('§4 POST /api/oauth/revoke takes an access or refresh token with the client_id alone', async (t) => {
+t.test('§4 POST /api/oauth/revoke takes an access or refresh token with only the client_id', async (t) => {
   for (const kind of ['accessToken', 'refreshToken'] as const) {
     const granted = await client.obtainTokens({ browser, scope: 'courses:read' })
     const form = { token: granted[kind], client_id: client.clientId }
     t.equal((await send(`${baseUrl}/api/oauth/revoke`, { form })).status, 200)
-    await until(`the access token is dead after its ${kind} was revoked`, async () => {
+    await until(`the access token is inactive after its ${kind} was revoked`, async () => {
       const { status } = await send(`${baseUrl}/api/courses`, { token: granted.accessToken })
       return status === 401
     })

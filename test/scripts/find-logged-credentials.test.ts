@@ -90,7 +90,7 @@ ${program}`,
   return { status, output: stdout, sum: JSON.parse(readFileSync(sum, 'utf8')) }
 }
 
-t.test('the runner fails when a test lets a credential into a log, and counts it', async (t) => {
+t.test('the runner fails when a test writes a credential to a log, and counts the failure', async (t) => {
   const { status, output, sum } = run(
     t,
     `recordCredential('${OPAQUE}'); captureLog('gateway')('{"event":"oops","t":"${OPAQUE}"}\\n')`,

@@ -104,7 +104,7 @@ const NOT_DATES: readonly (readonly [what: string, value: (now: number) => unkno
   ['negative', () => -1],
   ['milliseconds', (now) => (now + 900) * 1_000],
   ['beyond every calendar', () => Number.MAX_VALUE],
-  ['one more than can be counted', () => 2 ** 53],
+  ['a number that is too large', () => 2 ** 53],
 ]
 
 const DATES: readonly Row[] = [
@@ -117,8 +117,8 @@ const DATES: readonly Row[] = [
   claims(45, 'exp 0', 'expired', () => ({ exp: 0 })),
   claims(45, 'expired an hour ago', 'expired', (now) => ({ exp: now - 3_600 })),
   claims(45, 'expired 61 seconds ago', 'expired', (now) => ({ exp: now - 61 })),
-  claims(45, 'good in an hour', 'not_yet_valid', (now) => ({ nbf: now + 3_600, exp: now + 7_200 })),
-  claims(45, 'good in three minutes', 'not_yet_valid', (now) => ({ nbf: now + 180 })),
+  claims(45, 'valid in an hour', 'not_yet_valid', (now) => ({ nbf: now + 3_600, exp: now + 7_200 })),
+  claims(45, 'valid in three minutes', 'not_yet_valid', (now) => ({ nbf: now + 180 })),
   claims(45, 'issued in three minutes', 'not_yet_valid', (now) => ({ iat: now + 180 })),
   written(45, 'exp as 1e400', 'claims_invalid', () => '"exp":1e400'),
   written(45, 'exp as NaN', 'malformed', () => '"exp":NaN'),

@@ -114,10 +114,10 @@ const SHAPES: readonly Row[] = [
   signed('claims that are an array', 'malformed', {}, '[]'),
   signed('claims that are another JWT', 'malformed', { cty: 'JWT' }, `${part({ alg: 'none' })}.${part({})}.`),
   signed('claims that are not JSON', 'malformed', {}, 'iss=x'),
-  signed('claims that are nothing', 'malformed', {}, ''),
+  signed('empty claims', 'malformed', {}, ''),
   signed('claims with a byte order mark', 'malformed', {}, '\ufeff{}'),
   signed('claims of null', 'malformed', {}, 'null'),
-  signed('claims of nothing but braces', 'wrong_issuer', {}, '{}'),
+  signed('claims with only braces', 'wrong_issuer', {}, '{}'),
   row(53, '8,000 dots', 'malformed', () => '.'.repeat(8_000)),
   row(53, 'a header and 8,000 dots', 'malformed', () => `eyJ${'.'.repeat(8_000)}`),
   row(53, 'more than the limit', 'malformed', ({ main }) => main.sign(good({ padding: 'x'.repeat(9_000) }))),
@@ -168,7 +168,7 @@ const PLACES: readonly Row[] = [
   withHeaders('as Token', 'unsupported_scheme', (token) => [`Authorization: Token ${token}`]),
   withHeaders('as Basic', 'unsupported_scheme', (token) => [`Authorization: Basic ${token}`]),
   withHeaders('as a parameter', 'malformed', (token) => [`Authorization: Bearer token="${token}"`]),
-  withHeaders('a scheme and nothing', 'malformed', () => ['Authorization: Bearer']),
+  withHeaders('a scheme without a token', 'malformed', () => ['Authorization: Bearer']),
   withHeaders('an empty header', 'unsupported_scheme', () => ['Authorization: ']),
 ]
 

@@ -254,7 +254,7 @@ t.test('a restart without the issuer uses the key cache on disk', async (t) => {
   const dataDir = join(t.testdir({}), 'data')
   const issuer = await anIssuer(t)
   const first = await startWith(t, [aJwtIssuerConfig(issuer.issuer)], dataDir)
-  await until('a copy', async () => {
+  await until('the key cache is written', async () => {
     try {
       // The gateway writes the file under a temporary name until it is complete.
       return readdirSync(dataDir).some((name) => name.endsWith('.json'))
@@ -285,7 +285,7 @@ t.test('no log and no metric contains the claims or the issuer of a token', asyn
   ]
   for (const token of tokens) await ask(under, token)
   const isAccess = ({ event }: Readonly<Record<string, unknown>>) => event === 'access'
-  await until('each is logged', async () => under.log().filter(isAccess).length === tokens.length)
+  await until('each request is logged', async () => under.log().filter(isAccess).length === tokens.length)
   const metrics = await send(`${under.gateway.managementUrl}/metrics`)
   for (const text of [under.logText(), metrics.text]) {
     t.notMatch(text, /in-no-log/)

@@ -56,7 +56,7 @@ const ANSWERS: readonly (readonly [what: string, status: 401 | 503, answer: Give
   ['400 invalid_client', 503, json({ ...ACTIVE, error: 'invalid_client' }, 400)],
   ['400 unsupported_token_type', 401, json({ ...ACTIVE, error: 'unsupported_token_type' }, 400)],
   ['active: false', 401, json({ active: false })],
-  ['active: false with everything else', 401, json({ ...ACTIVE, active: false })],
+  ['active: false with all other members', 401, json({ ...ACTIVE, active: false })],
   ['expired', 401, json({ ...ACTIVE, exp: now - 1 })],
   ['no exp', 401, json({ ...ACTIVE, exp: undefined })],
   ['exp as a string', 401, json({ ...ACTIVE, exp: String(now + 900) })],

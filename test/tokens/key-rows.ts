@@ -20,7 +20,7 @@ const certificate = 'MIIBszCCAVmgAwIBAgIUAAAAAAAAAAAAAAAAAAAAAAAAAAAwCgYIKoZIzj0
 
 const EMBEDDED: readonly (readonly [what: string, header: (world: World) => Header])[] = [
   ['jwk', ({ forger }) => ({ jwk: publicJwk(forger.privateKey) })],
-  ['jwk with a kid of its own', ({ forger }) => ({ jwk: { ...publicJwk(forger.privateKey), kid: 'key-1' } })],
+  ['jwk with another kid', ({ forger }) => ({ jwk: { ...publicJwk(forger.privateKey), kid: 'key-1' } })],
   ['jku', ({ trap }) => ({ jku: `${trap}/keys` })],
   ['x5u', ({ trap }) => ({ x5u: `${trap}/certificate` })],
   ['x5c', () => ({ x5c: [certificate] })],

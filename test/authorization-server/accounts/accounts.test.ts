@@ -222,7 +222,7 @@ t.test('verify() replaces a hash that has other parameters', async (t) => {
 })
 
 t.test(
-  'development accounts do not exist outside development mode, whatever process created them',
+  'development accounts do not exist outside development mode, also after another process created them',
   async (t) => {
     const { store } = await open(t)
     await syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })

@@ -338,7 +338,7 @@ t.test('§11.1 of RFC 9449: the ID of a proof for tokens is stored until no repl
   )
 })
 
-t.test('an event has the origin of its request, and a repeated refresh is an event of its own', async (t) => {
+t.test('an event has the origin of its request, and a repeated refresh is a separate event', async (t) => {
   const on = await startEngine(t)
   const client = await registerClient(on)
   const { refreshToken } = await obtainTokens(on, client)

@@ -180,32 +180,35 @@ t.test('the second consumer of each model gets its error', async (t) => {
   t.ok(await adapter('Grant').find('g'), 'only a code ends its grant')
 })
 
-t.test('destroy() ends the grant of a token, also of an expired one, and of no other model', async (t) => {
-  for (const [model, ends] of [
-    ['AccessToken', true],
-    ['RefreshToken', true],
-    ['AuthorizationCode', false],
-    ['Session', false],
-  ] as const) {
-    const { clock, adapter } = open(t)
-    await adapter('Grant').upsert('g', { jti: 'g' }, 600)
-    await adapter(model).upsert('one', { jti: 'one', grantId: 'g' }, 60)
-    clock.now = 1_060
-    await adapter(model).destroy('one')
-    t.equal((await adapter('Grant').find('g')) === undefined, ends, model)
-  }
-  const { adapter, store } = open(t)
-  await adapter('Grant').upsert('g', { jti: 'g' }, 60)
-  await adapter('AccessToken').upsert('of the grant', { jti: 'a', grantId: 'g' }, 60)
-  await adapter('AccessToken').upsert('of no grant', { jti: 'a' }, 60)
-  await adapter('AccessToken').destroy('of no grant')
-  t.equal(await adapter('AccessToken').find('of no grant'), undefined)
-  t.ok(await adapter('AccessToken').find('of the grant'))
-  const from = await store.revocations.lastId()
-  await adapter('Grant').destroy('g')
-  t.equal(await adapter('AccessToken').find('of the grant'), undefined)
-  t.equal((await store.revocations.readAfter(from, 10))?.length, 1)
-})
+t.test(
+  'destroy() ends the grant of a token, also of an expired token, and ends no grant for other models',
+  async (t) => {
+    for (const [model, ends] of [
+      ['AccessToken', true],
+      ['RefreshToken', true],
+      ['AuthorizationCode', false],
+      ['Session', false],
+    ] as const) {
+      const { clock, adapter } = open(t)
+      await adapter('Grant').upsert('g', { jti: 'g' }, 600)
+      await adapter(model).upsert('one', { jti: 'one', grantId: 'g' }, 60)
+      clock.now = 1_060
+      await adapter(model).destroy('one')
+      t.equal((await adapter('Grant').find('g')) === undefined, ends, model)
+    }
+    const { adapter, store } = open(t)
+    await adapter('Grant').upsert('g', { jti: 'g' }, 60)
+    await adapter('AccessToken').upsert('of the grant', { jti: 'a', grantId: 'g' }, 60)
+    await adapter('AccessToken').upsert('of no grant', { jti: 'a' }, 60)
+    await adapter('AccessToken').destroy('of no grant')
+    t.equal(await adapter('AccessToken').find('of no grant'), undefined)
+    t.ok(await adapter('AccessToken').find('of the grant'))
+    const from = await store.revocations.lastId()
+    await adapter('Grant').destroy('g')
+    t.equal(await adapter('AccessToken').find('of the grant'), undefined)
+    t.equal((await store.revocations.readAfter(from, 10))?.length, 1)
+  },
+)
 
 t.test('revokeByGrantId() revokes the grant', async (t) => {
   const { adapter } = open(t)

@@ -188,7 +188,7 @@ t.test('consent grants the chosen scopes and openid, and withholds the others', 
   })
 })
 
-t.test('consent to nothing grants no scope, and consent to all withholds none', async (t) => {
+t.test('consent without scopes grants no scope, and consent to all scopes withholds no scope', async (t) => {
   const { client, browser, on } = await setUp(t)
   const none = await signIn(client, browser, { scope: 'courses:read' })
   await none('consent')
@@ -226,7 +226,7 @@ t.test('a cancelled request returns access_denied with a description', async (t)
     state: 'a-state',
     iss: on.baseUrl,
   })
-  t.match(await operate('cancel'), { code: 'ERR_INTERACTION_EXPIRED' }, 'it is finished')
+  t.match(await operate('cancel'), { code: 'ERR_INTERACTION_EXPIRED' }, 'the interaction is finished')
 })
 
 t.test('a sign-in ends the session of another account only', async (t) => {

@@ -221,7 +221,7 @@ t.test('an error of the handler is the result, and its request is not remembered
   t.strictSame(exchanges, [])
 })
 
-t.test('a token that disappears during its refresh is used, and ends no grant', async (t) => {
+t.test('a token that disappears during its refresh counts as used, and its grant stays', async (t) => {
   const { context, handle, rotation, store } = await open(t)
   const { ctx, emitted } = context()
   const refreshed = rotation.wrap(async () => {

@@ -81,7 +81,7 @@ t.test('a frozen PostgreSQL fails requests, and works after it continues', async
   await fails(t, store.probe(), 'away')
   await fails(t, store.artifacts('Session').find('x'), 'away')
   server.thaw()
-  await until('it works again', () => writes(store))
+  await until('writes work again', () => writes(store))
 })
 
 t.test('an operation that can run twice is repeated after its connection is closed', async (t) => {

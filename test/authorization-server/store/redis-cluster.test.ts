@@ -144,7 +144,7 @@ t.test('a revocation removes the grant, marks it, and reaches a follower', async
     t.equal(await store.artifacts('Interaction').find(`for ${grantId}`), undefined)
     t.equal(await isMarkedRevoked(redis, aCaller({ grant: hashId(grantId) })), true)
   }
-  await until('all are told', async () => told.length === grants.length)
+  await until('all entries are received', async () => told.length === grants.length)
   t.strictSame(new Set(told), new Set(grants.map(hashId)))
   t.equal(await isMarkedRevoked(redis, aCaller({ grant: hashId('other') })), false)
 })
@@ -169,10 +169,10 @@ t.test('without a message, a follower finds an entry, and a trimmed stream is a 
   await until('the follower is connected', async () => alive > 0)
   const stream = `${PARTITIONED.tagOf('x')}:revocations`
   await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x1"}')
-  await until('the entry is told', async () => told.length === 1)
+  await until('the entry is received', async () => told.length === 1)
   await redis.del(stream)
   await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x2"}')
-  await until('the other entry is told', async () => told.includes('x2'))
+  await until('the other entry is received', async () => told.includes('x2'))
   t.equal(gaps, 2)
 })
 

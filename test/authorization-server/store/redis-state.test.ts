@@ -151,7 +151,7 @@ t.test('readClockDifference() returns the seconds by which this process is ahead
   t.ok(Math.abs(500 - Number(redisSeconds) - middle) < 30, 'the middle of the round trip counts')
 })
 
-t.test('bounded artifacts have exactly these records, and none after their end', async (t) => {
+t.test('bounded artifacts have exactly these records, and no records after their end', async (t) => {
   const store = await open(t)
   const pending = store.artifacts('Interaction')
   const admit = (id: string, address: string, network: string) =>
@@ -237,7 +237,7 @@ t.test('the end of a grant removes its set, writes one entry and a mark', async 
   t.ok(left > 1_190 && left <= 1_200, `${left} s`)
 })
 
-t.test('an account has exactly these keys, and none after its removal', async (t) => {
+t.test('an account has exactly these keys, and no keys after its removal', async (t) => {
   const store = await open(t)
   const rest = { name: 'Carol', passwordHash: 'phc', createdAtSeconds: 7 }
   const carol = { id: 'id-1', username: 'carol', email: 'c@c.test', origin: 'operator', ...rest } as const
@@ -287,7 +287,7 @@ t.test('a damaged account is read with defaults', async (t) => {
   t.equal(await store.accounts.findById('id-1'), undefined)
 })
 
-t.test('a script runs by its hash, and again in full after Redis dropped it', async (t) => {
+t.test('a script runs by its hash, and by its text after Redis dropped it', async (t) => {
   const store = await open(t)
   const consume = () => store.artifacts('AuthorizationCode').consume('unknown')
   await consume()
@@ -318,7 +318,7 @@ t.test('a running server marks its issuer as a publisher', async (t) => {
 })
 
 t.test(
-  'followers and readers get only revocations of this issuer, and learn of unreadable ones',
+  'followers and readers get only revocations of this issuer, and a gap for unreadable revocations',
   async (t) => {
     const store = await open(t)
     const told: unknown[] = []

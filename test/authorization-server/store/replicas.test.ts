@@ -65,7 +65,7 @@ for (const engine of STORE_ENGINES)
       t.match(userinfo.headers.get('www-authenticate'), 'error="invalid_token"')
     })
 
-    t.test('each publishes the revocations of the other, and accepts its ids', async (t) => {
+    t.test('each replica publishes the revocations of the other replica, and accepts its ids', async (t) => {
       const at = (replica: typeof one) => ({ url: urlOf(replica), secret: one.gatewaySecret })
       const client = await registerClient(one)
       const revokeOne = async () => {

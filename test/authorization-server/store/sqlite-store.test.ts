@@ -104,7 +104,7 @@ t.test('the newest artifact of a UID or user code is found', async (t) => {
   t.match(await store.artifacts('Session').find('two', { expired: true }), { uid: 'u' })
 })
 
-t.test('a consumed artifact has the time of its use, and an exchange too', async (t) => {
+t.test('a consumed artifact has the time of its use, also after an exchange', async (t) => {
   const { clock, store } = open(t)
   for (const id of ['one', 'two']) await store.artifacts('RefreshToken').upsert(id, { jti: id }, 60)
   clock.now = 1_007
@@ -209,7 +209,7 @@ t.test('a follower gets at most 1000 entries at once, else the log reports a gap
   insert(1)
   await until('a new follower starts the polling again', async () => again.length === 1)
   t.strictSame(again, [1])
-  t.equal(told.length, 2, 'a stopped follower hears nothing')
+  t.equal(told.length, 2, 'a stopped follower receives nothing')
 })
 
 t.test('listByOrigin() sorts by user name, and separates the origins', async (t) => {

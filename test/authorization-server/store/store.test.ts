@@ -436,7 +436,7 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     t.type(await store.sweep(1_000), 'number')
   })
 
-  t.test('accounts: a taken username or id changes nothing', async (t) => {
+  t.test('accounts: an insert with an existing username or id changes nothing', async (t) => {
     const { accounts } = await open(t)
     t.equal(await accounts.insert(anAccount({ id: 'id-1', username: 'carol' })), true)
     t.equal(await accounts.insert(anAccount({ id: 'id-2', username: 'carol', name: 'Thief' })), false)
@@ -652,8 +652,8 @@ t.test('SQLite: a reader that is ahead of a restored backup cannot resume', asyn
   await store.close()
   const restored = openFile(backup)
   t.equal(await restored.revocations.readAfter(heard, 10), undefined)
-  await revokeOne(restored, 'told to others')
-  await revokeOne(restored, 'told to others, too')
+  await revokeOne(restored, 'sent to other readers')
+  await revokeOne(restored, 'also sent to other readers')
   t.equal(await restored.revocations.readAfter(heard, 10), undefined, 'another revocation uses its number')
   t.equal((await restored.revocations.readAfter(common, 10))?.length, 2)
 })

@@ -26,7 +26,7 @@ t.test(
     const gone = (atMs: number, status: number) => checkUse(aUse({ token: 'gone', atMs, status }), rules)
     t.equal(gone(18_999, 200), 'right')
     t.equal(gone(18_999, 401), 'failure')
-    t.equal(gone(19_500, 401), undefined, 'it may have been on its way when the token was revoked')
+    t.equal(gone(19_500, 401), undefined, 'the request may have been in transit when the token was revoked')
     t.equal(gone(20_999, 200), undefined)
     t.equal(gone(21_000, 200), 'wrong allow')
     t.equal(gone(21_000, 401), 'right')

@@ -88,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'without security anywhere a route needs a token, and with it elsewhere each operation has its own',
+  'without security a route requires a token, and the security of the document applies to its operations',
   async (t) => {
     t.equal(routeOf('openapi: 3.0.0\npaths: { /a: { get: {} } }\n'), 'challenge')
     t.equal(

@@ -188,84 +188,84 @@ t.test('an export without x-scopegate and its policies agree in scopes and anony
   )
 })
 
-t.test(
-  'routes that differ in headers share one operation, which names the others without drift',
-  async (t) => {
-    const byHeader = (name: string, value: string) =>
-      aPolicyRoute({
-        name: `test/${name}`,
-        path: '/mcp',
-        methods: ['POST'],
-        matchHeaders: [{ name: 'mcp-name', value }],
-        scopes: { all: [value === 'one' ? 'a:read' : 'a:write'], any: [] },
-      })
-    const routes = [byHeader('one', 'one'), byHeader('two', 'two')]
-    const { document, leftOut } = exportRoutes(routes, true)
-    t.same(
-      leftOut.map(({ name }) => name),
-      ['test/two'],
-    )
-    const contract = parseContract(JSON.stringify(document), 'api.json')
-    const { text = '' } = importContract(contract, { name: 'test', upstream: 'api' }, ANYTHING)
-    t.match(text, 'match: { methods: [POST], path: /mcp, headers: { mcp-name: one } }')
-    const policies = compilePolicies(
-      { routes, hash: '' },
-      { implication: NO_IMPLICATION, resources: someResources([]) },
-    )
-    const { operations } = readOperations(
-      parseContract(JSON.stringify(exportRoutes(routes, false).document), 'api.json'),
-    )
-    const drift = findDrift({
-      document: contract,
-      operations,
-      policies,
-      implication: NO_IMPLICATION,
-      locationOf: () => wholeFile('test'),
+t.test('routes that differ only in headers share one operation without drift', async (t) => {
+  const byHeader = (name: string, value: string) =>
+    aPolicyRoute({
+      name: `test/${name}`,
+      path: '/mcp',
+      methods: ['POST'],
+      matchHeaders: [{ name: 'mcp-name', value }],
+      scopes: { all: [value === 'one' ? 'a:read' : 'a:write'], any: [] },
     })
-    t.same(drift, [])
+  const routes = [byHeader('one', 'one'), byHeader('two', 'two')]
+  const { document, leftOut } = exportRoutes(routes, true)
+  t.same(
+    leftOut.map(({ name }) => name),
+    ['test/two'],
+  )
+  const contract = parseContract(JSON.stringify(document), 'api.json')
+  const { text = '' } = importContract(contract, { name: 'test', upstream: 'api' }, ANYTHING)
+  t.match(text, 'match: { methods: [POST], path: /mcp, headers: { mcp-name: one } }')
+  const policies = compilePolicies(
+    { routes, hash: '' },
+    { implication: NO_IMPLICATION, resources: someResources([]) },
+  )
+  const { operations } = readOperations(
+    parseContract(JSON.stringify(exportRoutes(routes, false).document), 'api.json'),
+  )
+  const drift = findDrift({
+    document: contract,
+    operations,
+    policies,
+    implication: NO_IMPLICATION,
+    locationOf: () => wholeFile('test'),
+  })
+  t.same(drift, [])
+})
+
+t.test(
+  'the contract of the demo has no security, and with the security of the policies it agrees with them',
+  async (t) => {
+    const platform = await startPlatform(t)
+    const { json } = await platform.ask('/openapi.json')
+    const { set } = await openPolicySet({ configDir: join(ROOT, 'config') })
+    if (set === undefined) throw new Error('the shipped policies are not valid')
+    const drift = (contract: unknown) => {
+      const document = parseContract(JSON.stringify(contract), 'openapi.json')
+      const { operations, diagnostics } = readOperations(document)
+      t.same(
+        diagnostics.filter(({ code }) => code !== 'O107'),
+        [],
+      )
+      return findDrift({
+        document,
+        operations,
+        policies: set.compiled,
+        implication: readImplication(set.catalogue),
+        locationOf: ({ policy }) => wholeFile(policy.source.file),
+      })
+    }
+    const alone = drift(json)
+    t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303', 'O304']))
+    // The imported service description does not describe the gateway.
+    t.same(
+      alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
+      ['GET /healthz', 'GET /openapi.json'],
+    )
+    t.equal(alone.filter(({ code }) => code === 'O303').length, 94)
+    const merged = buildOpenapi({
+      baseUrl: 'https://api.test',
+      name: 'Test',
+      version: '1',
+      bundledAuthorizationServer: true,
+      catalogue: set.catalogue,
+      routes: set.policies.routes,
+      match: (method, path) => {
+        const match = set.compiled.match(method, path)
+        return match.kind === 'route' ? { ...match, route: match.route.policy } : match
+      },
+      sources: [{ upstream: 'learning-platform', document: json }],
+    })
+    t.same(drift(merged), [])
   },
 )
-
-t.test("the demo's own contract has no security; with the policies' it agrees with them", async (t) => {
-  const platform = await startPlatform(t)
-  const { json } = await platform.ask('/openapi.json')
-  const { set } = await openPolicySet({ configDir: join(ROOT, 'config') })
-  if (set === undefined) throw new Error('the shipped policies are not valid')
-  const drift = (contract: unknown) => {
-    const document = parseContract(JSON.stringify(contract), 'openapi.json')
-    const { operations, diagnostics } = readOperations(document)
-    t.same(
-      diagnostics.filter(({ code }) => code !== 'O107'),
-      [],
-    )
-    return findDrift({
-      document,
-      operations,
-      policies: set.compiled,
-      implication: readImplication(set.catalogue),
-      locationOf: ({ policy }) => wholeFile(policy.source.file),
-    })
-  }
-  const alone = drift(json)
-  t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303', 'O304']))
-  // The imported service description does not describe the gateway.
-  t.same(
-    alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
-    ['GET /healthz', 'GET /openapi.json'],
-  )
-  t.equal(alone.filter(({ code }) => code === 'O303').length, 94)
-  const merged = buildOpenapi({
-    baseUrl: 'https://api.test',
-    name: 'Test',
-    version: '1',
-    bundledAuthorizationServer: true,
-    catalogue: set.catalogue,
-    routes: set.policies.routes,
-    match: (method, path) => {
-      const match = set.compiled.match(method, path)
-      return match.kind === 'route' ? { ...match, route: match.route.policy } : match
-    },
-    sources: [{ upstream: 'learning-platform', document: json }],
-  })
-  t.same(drift(merged), [])
-})

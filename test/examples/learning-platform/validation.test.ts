@@ -41,7 +41,7 @@ for (const family of families) {
       t.equal(
         (await write(draft)).status,
         family.kind === 'collection' ? 201 : 200,
-        'and the right one is taken',
+        'and the valid value is accepted',
       )
     },
   )

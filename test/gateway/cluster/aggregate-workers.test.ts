@@ -105,8 +105,8 @@ const EXPECTED: Readonly<Record<string, number>> = {
 }
 
 for (const [order, workers] of [
-  ['the well one first', [WELL, ILL]],
-  ['the ill one first', [ILL, WELL]],
+  ['the healthy worker first', [WELL, ILL]],
+  ['the failing worker first', [ILL, WELL]],
 ] as const)
   t.test(
     `addMetrics() shows amounts as sums and states as the value of the worst worker, ${order}`,

@@ -189,7 +189,7 @@ t.test('each kind of access line has exactly its fields', async (t) => {
     const { hostname, port } = new URL(gateway.url)
     const socket = connect(Number(port), hostname)
     socket.write('GET /pub/x HTTP/1.1\r\nHost: a\r\n\r\n')
-    await until('it is forwarded', async () => upstream.requests.length > asked)
+    await until('the request is forwarded', async () => upstream.requests.length > asked)
     socket.destroy()
   })
   hasFields(

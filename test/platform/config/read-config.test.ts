@@ -67,7 +67,7 @@ t.test(
       .concat('log: { level: inf }\n')
     try {
       read(t, text)
-      t.fail('it was accepted')
+      t.fail('the file was accepted')
     } catch (error) {
       t.ok(error instanceof BootError && error instanceof ConfigError)
       if (!(error instanceof ConfigError)) return

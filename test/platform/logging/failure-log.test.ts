@@ -68,7 +68,7 @@ t.test('failed() counts further failures of one kind and logs the count every mi
   t.match(takeLines(), [{ count: 1 }], 'each interval has its own count')
 })
 
-t.test('failed() logs a kind in full again after an interval without a failure', async (t) => {
+t.test('failed() logs the complete failure again after an interval without a failure', async (t) => {
   const { failures, clock, takeLines } = aFailureLog()
   failures.failed(FAILED, aFailure('ERR_ONE'))
   await clock.advance(60_000)

@@ -16,7 +16,7 @@ async function openPair(): Promise<{ readonly ours: Socket; readonly theirs: Soc
 }
 
 for (const [name, text] of [
-  ['nothing was left to write', undefined],
+  ['all bytes were written', undefined],
   ['a text was left to write', 'x'],
 ] as const)
   t.test(`a connection that was just ended is reset and released: ${name}`, async (t) => {

@@ -104,7 +104,7 @@ t.test('after a failover, writes to all shards work again within 2 s, and no com
   await until('the replica is the primary', async () => (await replica?.redis.role())?.[0] === 'master')
   const promotedMs = performance.now()
   t.comment(`${((await written) - promotedMs).toFixed(0)} ms after the new primary`)
-  await until('the log says so', async () => lines.length === 2)
+  await until('the log reports both events', async () => lines.length === 2)
   t.strictSame(lines, [
     { event: 'redis_lost', redis: `127.0.0.1:${third?.port}` },
     { event: 'redis_back', redis: `127.0.0.1:${replica?.port}` },

@@ -39,7 +39,7 @@ t.test('without a Sentinel, an optional Redis connects when a Sentinel is availa
   })
   t.teardown(() => redis.disconnect())
   await t.rejects(redis.ping())
-  t.not(redis.status, 'end', 'it continues to try')
+  t.not(redis.status, 'end', 'the client continues to try')
 })
 
 t.test('writes work again within 2 s after a failover', async (t) => {

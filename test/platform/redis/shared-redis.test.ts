@@ -71,7 +71,7 @@ t.test('the shared Redis opens its circuit after five failures, and logs each ch
   clock.nowMs = 999
   t.strictSame(reasons(), ['open', open])
   clock.nowMs = 1_000
-  t.equal(shared.unavailableReason(), 'open', 'the probe is on its way')
+  t.equal(shared.unavailableReason(), 'open', 'the probe is in progress')
   await until('the probe succeeds', async () => shared.unavailableReason() === undefined)
   t.equal(shared.problem, undefined)
   t.strictSame(lines, [

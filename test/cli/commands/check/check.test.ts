@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-t.test('check() shows a few notes in full, and problems in full beside many notes', async (t) => {
+t.test('check() shows a few notes completely, and problems completely beside many notes', async (t) => {
   const policy = (name: string, scope: string) =>
     `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\ndefaults: { anonymous: allow }\nroutes:\n  - { name: x, match: { methods: [GET], path: /${name} }, scopes: { all: [${scope}] } }\n`
   const few = t.testdir({

@@ -107,12 +107,12 @@ t.test(
     t.equal(
       say(byMethod('a/y', 'a/z'), byMethod('a/z', 'a/y')).includes('counted'),
       false,
-      'names mean nothing',
+      'names of routes have no effect',
     )
     t.match(
       say(whole, side([limited('b/all', '/a/**')])),
       /nothing else changed/,
-      'nor does one name for all of it',
+      'a new name for the whole route has no effect',
     )
     const open = side([aPolicyRoute({ name: 'a/x', path: '/a' }), aPolicyRoute({ name: 'a/y', path: '/b' })])
     t.notMatch(say(open, side([limited('a/x', '/a'), limited('a/z', '/b')])), /counted/)

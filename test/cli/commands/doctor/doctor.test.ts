@@ -103,7 +103,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /\/", but clients/,
   ],
   [
-    'nobody issues tokens',
+    'no server issues tokens',
     json(RESOURCE_METADATA, (d) => ({ ...d, authorization_servers: [] })),
     'resource-metadata',
     /contains no http or https URL/,
@@ -117,7 +117,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /200 for an unknown resource, not 404/,
   ],
   [
-    'the issuer is another one',
+    'the issuer is a different issuer',
     json(OAUTH_METADATA, (d) => ({ ...d, issuer: 'https://login.example.com' })),
     'issuer',
     /"https:\/\/login\.example\.com"/,
@@ -149,7 +149,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /revocation_endpoint is "\/api/,
   ],
   [
-    'the keys hold a private one',
+    'the key set contains a private key',
     json('/api/oauth/jwks', () => ({ keys: [{ kty: 'EC', d: 'x' }] })),
     'endpoints',
     /PRIVATE/,
@@ -167,7 +167,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /^courses:fly/,
   ],
   [
-    'documents say nothing of other origins',
+    'documents have no CORS headers',
     on(RESOURCE_METADATA, (a) => {
       delete a.headers['access-control-allow-origin']
     }),
@@ -183,7 +183,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /Expose-Headers lacks WWW-Authenticate/,
   ],
   [
-    'errors say nothing of other origins',
+    'errors have no CORS headers',
     (a) => {
       if (a.status === 401) delete a.headers['access-control-allow-origin']
     },
@@ -220,7 +220,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /no valid Bearer challenge/,
   ],
   [
-    'a bad token is a 403',
+    'a bad token gets 403',
     (a) => {
       if (a.status === 401) a.status = 403
     },
@@ -228,7 +228,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /is 403, not 401/,
   ],
   [
-    'a bad token is served',
+    'a bad token gets 200',
     (a, path) => {
       if (path.startsWith('/api/') && a.status === 401) a.status = 200
     },
@@ -259,7 +259,7 @@ for (const [what, bend, check, says] of FAULTS)
     t.equal(code, 1)
     const fault = faults.find((one) => one.check === check && says.test(one.says))
     t.ok(fault, JSON.stringify(faults, null, 2))
-    t.ok((fault?.cure ?? '').length > 10, 'it says what to change')
+    t.ok((fault?.cure ?? '').length > 10, 'the fault has a remedy')
   })
 
 t.test('escapes control characters in responses of other servers', async (t) => {

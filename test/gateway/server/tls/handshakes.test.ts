@@ -40,7 +40,7 @@ t.test('plain HTTP on the TLS port gets no response and never reaches an upstrea
   const received = await under.raw('GET /pub/x HTTP/1.1\r\nhost: api.test\r\n\r\n')
   t.notMatch(received, /HTTP\//)
   t.equal(under.upstream.requests.length, 0)
-  await until('it is counted', async () => (await failures(under, 'plain_http')) === 1)
+  await until('the failure is counted', async () => (await failures(under, 'plain_http')) === 1)
   t.equal(await under.get('/pub/x'), 200)
 })
 
@@ -89,7 +89,7 @@ t.test('invalid handshakes, incomplete ones, and clients that leave do not stop 
 })
 
 t.test(
-  'an incomplete handshake is closed, slow or silent, and so is a client that stays silent after one',
+  'the gateway closes slow and stalled handshakes, and clients that send nothing after a handshake',
   async (t) => {
     const under = await startTlsGateway(t)
     const hello = await aClientHello(t, under)
@@ -154,7 +154,7 @@ t.test('obsolete and weak protocols are rejected with a specific alert', async (
   for (const [what, options, code] of REJECTED)
     await t.rejects(under.shake({ ...options, agent: false } as ConnectionOptions), { code }, what)
   await until('the failures are counted', async () => (await failures(under, 'version')) >= 2)
-  await until('so is the protocol', async () => (await failures(under, 'protocol')) === 1)
+  await until('the protocol failure is counted', async () => (await failures(under, 'protocol')) === 1)
   for (const options of [{ maxVersion: 'TLSv1.2' }, { minVersion: 'TLSv1.3' }] as const)
     t.match((await under.shake(options)).getProtocol(), options.maxVersion ?? options.minVersion)
 })

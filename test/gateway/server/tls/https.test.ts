@@ -99,7 +99,7 @@ t.test('a new certificate serves new handshakes without a failed request or a lo
     }),
   )
   under.secret.swap(aCertificate({ by: under.authority }))
-  await until('the new one serves', async () => (await fingerprintOf()) !== before, 20_000)
+  await until('the new certificate is active', async () => (await fingerprintOf()) !== before, 20_000)
   const sofar = statuses.length
   await until('the gateway continues to serve', async () => statuses.length > sofar + 50)
   running = false
@@ -128,7 +128,7 @@ t.test('a TLS session of the previous certificate is not resumed', async (t) => 
   const before = first.getPeerCertificate().fingerprint256
   under.secret.swap(aCertificate({ by: under.authority }))
   await until(
-    'the new one serves',
+    'the new certificate is active',
     async () => (await under.shake()).getPeerCertificate().fingerprint256 !== before,
     20_000,
   )

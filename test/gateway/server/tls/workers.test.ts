@@ -66,10 +66,14 @@ t.test(
       }),
     )
     secret.swap(aCertificate({ by: authority }))
-    await until('both serve the new one', async () => !(await fingerprints()).has(before), 30_000)
+    await until(
+      'both workers use the new certificate',
+      async () => !(await fingerprints()).has(before),
+      30_000,
+    )
     await rollWorkers(gateway, 'supervisor')
     t.equal((await fingerprints()).size, 1, 'new workers too')
-    await until('some more are answered', async () => answered + failed.length > 100)
+    await until('more requests have a response', async () => answered + failed.length > 100)
     running = false
     await load
     t.same(failed, [], `${answered} answered`)

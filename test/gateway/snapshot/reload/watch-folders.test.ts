@@ -59,7 +59,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
     more,
     /** Waits until the system has reported a change that `act` made, and a check has run. */
     async noticed(what: string, act: () => void): Promise<void> {
-      await until('it is watched', async () => counts.watches > 0)
+      await until('the folder is watched', async () => counts.watches > 0)
       await more(`${what}: heard`, 'heard', act)
       await until(`${what}: looked at`, async () => counts.looks > looksBefore)
     },
@@ -87,7 +87,7 @@ t.test('written, replaced, added and removed files are detected, and swapped vol
 t.test('many changes in a row are reported as one', async (t) => {
   const dir = t.testdir()
   const watched = start(t, dir, { quietMs: 200 })
-  await until('the first looks', async () => watched.counts.looks === 2)
+  await until('the first checks', async () => watched.counts.looks === 2)
   await watched.noticed('the changes', () => {
     for (let file = 0; file < 100; file++) writeFileSync(join(dir, `${file}`), 'x')
   })
@@ -109,7 +109,7 @@ t.test(
     const link = join(parent, 'link')
     symlinkSync('one', link)
     const linked = start(t, link, { checkEveryMs: 50 })
-    await until('it is watched', async () => linked.counts.watches === 1)
+    await until('the folder is watched', async () => linked.counts.watches === 1)
     symlinkSync('two', join(parent, 'link2'))
     await linked.more('turned', 'watches', () => renameSync(join(parent, 'link2'), link))
     await linked.noticed('written where it leads now', () => writeFileSync(join(parent, 'two', 'a'), '3'))
@@ -135,8 +135,8 @@ t.test('without a file system watch the folder is polled, and the log reports th
   const broken = new EventEmitter() as FSWatcher
   broken.close = () => undefined
   const breaks = start(t, dir, { checkEveryMs: 20, watch: () => broken })
-  await until('the first look', async () => breaks.counts.looks > 0)
-  broken.emit('error', Object.assign(new Error('it broke'), { code: 'EIO' }))
+  await until('the first check', async () => breaks.counts.looks > 0)
+  broken.emit('error', Object.assign(new Error('the watch failed'), { code: 'EIO' }))
   await breaks.more('another look', 'looks', () => undefined)
   t.equal(breaks.lines.length, 1)
 })
@@ -145,7 +145,7 @@ t.test('a closed watch reports nothing', async (t) => {
   const dir = t.testdir()
   const closed = start(t, dir, { checkEveryMs: 20 })
   const open = start(t, dir)
-  await until('both are watched', async () => closed.counts.watches + open.counts.watches === 2)
+  await until('both folders are watched', async () => closed.counts.watches + open.counts.watches === 2)
   closed.watch.close()
   // When this change is reported, earlier events have arrived, and the running check has finished.
   await open.noticed('what came before', () => writeFileSync(join(dir, 'a'), '1'))

@@ -140,11 +140,11 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
   changed.writeUInt8(changed.readUInt8(40) ^ 1, 40)
   const rows: readonly (readonly [what: string, put: () => Promise<unknown>])[] = [
     ['junk', () => spy.set(key, 'junk', 'PX', TTL_MS)],
-    ['claims in the clear', () => spy.set(key, '{"active":true,"scope":"all"}', 'PX', TTL_MS)],
+    ['claims without encryption', () => spy.set(key, '{"active":true,"scope":"all"}', 'PX', TTL_MS)],
     ["another token's value", () => spy.set(key, rich, 'PX', TTL_MS)],
     ['one bit changed', () => spy.set(key, changed, 'PX', TTL_MS)],
     ['1 MB', () => spy.set(key, Buffer.concat([own, Buffer.alloc(2 ** 20)]), 'PX', TTL_MS)],
-    ['its own value for ever', () => spy.set(key, own)],
+    ['its own value without expiry', () => spy.set(key, own)],
     ['a list', () => spy.lpush(key, own)],
     ['a hash', () => spy.hset(key, 'a', own)],
   ]

@@ -106,23 +106,23 @@ t.test('a malformed response is never used as a token status', async (t) => {
     ['HTML', json('<html>active: true</html>'), 'ERR_INTROSPECTION_RESPONSE'],
     ['an empty body', json(''), 'ERR_INTROSPECTION_RESPONSE'],
     ['1 GB', endless(written), 'ERR_INTROSPECTION_RESPONSE'],
-    ['JSON that says it is HTML', typed('text/html'), 'ERR_INTROSPECTION_RESPONSE'],
-    ['JSON that says it is text', typed('text/plain; a=application/json'), 'ERR_INTROSPECTION_RESPONSE'],
-    ['JSON that says nothing', typed(undefined), 'ERR_INTROSPECTION_RESPONSE'],
-    ['a compressed answer', typed('application/json', 'gzip'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['JSON with an HTML content type', typed('text/html'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['JSON with a text content type', typed('text/plain; a=application/json'), 'ERR_INTROSPECTION_RESPONSE'],
+    ['JSON without a content type', typed(undefined), 'ERR_INTROSPECTION_RESPONSE'],
+    ['a compressed response', typed('application/json', 'gzip'), 'ERR_INTROSPECTION_RESPONSE'],
     ['500', json('{"active":true}', 500), 'ERR_INTROSPECTION_STATUS'],
     ['201', json('{"active":true}', 201), 'ERR_INTROSPECTION_STATUS'],
     ['a redirect', redirect, 'ERR_INTROSPECTION_STATUS'],
     ['401', json('{"active":true}', 401), 'ERR_INTROSPECTION_CREDENTIALS'],
     ['403', json('{"active":true}', 403), 'ERR_INTROSPECTION_CREDENTIALS'],
-    ['no answer', hangUp, 'ERR_INTROSPECTION_CONNECTION'],
-    ['half an answer', halfway, 'ERR_INTROSPECTION_CONNECTION'],
+    ['no response', hangUp, 'ERR_INTROSPECTION_CONNECTION'],
+    ['an incomplete response', halfway, 'ERR_INTROSPECTION_CONNECTION'],
   ]
   for (const [what, answer, code] of rows) {
     const { issuer, introspector, results } = await setUp(t)
     issuer.answerWith(answer)
     await t.rejects(introspector.introspect('a'), { code }, what)
-    t.equal(issuer.asked.length, code === 'ERR_INTROSPECTION_CONNECTION' ? 2 : 1, `${what}: questions`)
+    t.equal(issuer.asked.length, code === 'ERR_INTROSPECTION_CONNECTION' ? 2 : 1, `${what}: requests`)
     // A well-formed response without a token status also counts as a response of the issuer.
     t.equal(results.length, 1)
   }

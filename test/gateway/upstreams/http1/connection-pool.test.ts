@@ -157,7 +157,7 @@ for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
           t.equal(heard.outcome, 'end')
           t.ok(heard.body === body, 'the exact body')
           // Bytes that arrive after the end of the response reach an idle connection.
-          await until('it has been sent', async () => sockets.at(-1)?.writableLength === 0)
+          await until('all bytes are sent', async () => sockets.at(-1)?.writableLength === 0)
           for (let round = 0; round < 10; round++) await nextRound()
         }
         if (reused) t.equal(sockets.length, 1)

@@ -45,7 +45,7 @@ function setUp() {
   }
 }
 
-const away = (): Promise<TokenStatus> => Promise.reject(new Error('nobody can say'))
+const away = (): Promise<TokenStatus> => Promise.reject(new Error('the token status is unavailable'))
 
 t.test('a session whose token cannot be validated is closed, but not at the first failure', async (t) => {
   const { rechecks, closed, now, session, answerWith, settle } = setUp()
