@@ -277,7 +277,7 @@ t.test('ends its check of endless documents and of servers that do not respond',
   t.match(faults, [{ check: 'resource-metadata', says: /longer than 1048576 bytes/ }])
   const nobody = await examine('http://127.0.0.1:1')
   t.equal(nobody.code, 1)
-  t.match(nobody.faults, [{ check: 'reachable', says: /nothing listens there/ }])
+  t.match(nobody.faults, [{ check: 'reachable', says: /no service listens on this address/ }])
 })
 
 t.test(
