@@ -1,8 +1,8 @@
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import {
+  CURRENT_STATUS_ONLY,
   type EarlierStatus,
   type IntrospectionResult,
-  NO_EARLIER_STATUS,
   type TokenStatus,
 } from './cache/token-status.ts'
 import type { Issuer } from './issuer.ts'
@@ -51,7 +51,7 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
         const ttlMs = status.active ? (issuer.usableMs?.(status.caller) ?? Infinity) : Infinity
         if (ttlMs > 0 || introspect === undefined) return { status, ageMs: 0, ttlMs }
         // `jwt.maxRevocationDelay` has passed, so an earlier status must not be used.
-        const result = await introspect(token, sinceClearMs, names, NO_EARLIER_STATUS)
+        const result = await introspect(token, sinceClearMs, names, CURRENT_STATUS_ONLY)
         return { ...result, staleIfErrorMs: 0 }
       },
     }

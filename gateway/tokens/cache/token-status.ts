@@ -33,6 +33,8 @@ export type IntrospectionResult = {
 
 /** The earlier active status of a token whose check is in progress. */
 export type EarlierStatus = {
+  /** Whether a status from another gateway may be used while the issuer cannot respond. */
+  readonly mayBeShared: boolean
   /** Returns the status if the status is from this issuer and may be used while the issuer cannot respond. */
   find(issuer: string): ActiveStatus | undefined
   /** Records that the issuer responded. */
@@ -42,7 +44,11 @@ export type EarlierStatus = {
 }
 
 export const NO_EARLIER_STATUS: EarlierStatus = {
+  mayBeShared: true,
   find: () => undefined,
   responded: () => undefined,
   discard: () => undefined,
 }
+
+/** Requires a current status: no status from an earlier check may be used. */
+export const CURRENT_STATUS_ONLY: EarlierStatus = { ...NO_EARLIER_STATUS, mayBeShared: false }

@@ -102,6 +102,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
   ): Promise<IntrospectionResult | undefined> {
     const own = earlier.find(issuer)
     if (own !== undefined) return { status: own, ageMs: 0, ttlMs: 0 }
+    if (!earlier.mayBeShared) return undefined
     return stale !== undefined && (await sharedCache?.isUsable(stale)) === true ? stale : undefined
   }
 

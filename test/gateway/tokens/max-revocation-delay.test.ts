@@ -1,12 +1,21 @@
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { type EarlierStatus, NO_EARLIER_STATUS } from '../../../gateway/tokens/cache/token-status.ts'
-import { type IssuerClient, openIssuerClient } from '../../../gateway/tokens/issuer-client.ts'
+import {
+  type IssuerClient,
+  type IssuerClientOptions,
+  openIssuerClient,
+} from '../../../gateway/tokens/issuer-client.ts'
 import type { JwtConfig } from '../../../gateway/tokens/issuer-config.ts'
 import { resolveIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import { openSharedRedis } from '../../../platform/redis/shared-redis.ts'
 import { aClock } from '../../fixtures/a-clock.ts'
 import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
 import { startIssuer } from '../../fixtures/an-issuer.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+import { until } from '../../fixtures/until.ts'
 
 const START_SECONDS = 1_800_000_000
 const DELAY_MS = 60_000
@@ -19,7 +28,12 @@ const NEVER_USED: EarlierStatus = {
 }
 
 /** Creates an issuer client. The test sets the time until which all revocations are known. */
-async function open(t: Test, change: Partial<JwtConfig>, withIntrospection: boolean) {
+async function open(
+  t: Test,
+  change: Partial<JwtConfig>,
+  withIntrospection: boolean,
+  shared?: IssuerClientOptions['shared'],
+) {
   const clock = aClock(START_SECONDS * 1_000)
   const jwts = await startJwtIssuer()
   const introspected = await startIssuer({ issuer: jwts.issuer, audience: 'https://api.test' })
@@ -45,7 +59,7 @@ async function open(t: Test, change: Partial<JwtConfig>, withIntrospection: bool
     dataDir: undefined,
     clock,
     random: () => 0,
-    shared: undefined,
+    shared,
     completeUntilMs: () => state.completeUntilMs,
     meter: { refreshed() {}, dropped() {}, introspected() {}, sharedLookUp() {}, staleUsed() {} },
     logger: { info() {}, warn() {}, error() {} } as never,
@@ -112,4 +126,36 @@ t.test('a JWT of an issuer without introspection cannot be verified after maxRev
   t.strictSame(codes, ['jwt_unverifiable', 'ERR_REVOCATIONS_MISSING'])
   state.completeUntilMs = clock.tickMs()
   t.match(await ask(token), { status: { active: true } }, 'revocations arrive again')
+})
+
+t.test('a status from another gateway does not extend maxRevocationDelay', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = await openSharedRedis({
+    url: server.url,
+    logger: createLogger({ level: 'silent', service: 'gateway' }),
+    tickMs: () => performance.now(),
+    commandTimeoutMs: 20_000, // A long timeout, so that a busy machine does not look like a failed Redis.
+  })
+  const spy = new Redis(server.url)
+  t.teardown(async () => {
+    redis.close()
+    spy.disconnect()
+    await server.stop()
+  })
+  const shared = { redis, isRevoked: async () => false, maxTtlMs: 30_000, maxAgeMs: () => 30_000 }
+  const { clock, introspected, sign, ask, state } = await open(
+    t,
+    { maxRevocationDelayMs: DELAY_MS },
+    true,
+    shared,
+  )
+  state.completeUntilMs = Number.NEGATIVE_INFINITY
+  const token = sign(START_SECONDS - 100)
+  introspected.store(token, { iat: START_SECONDS - 100, exp: START_SECONDS + 900 })
+  t.match(await ask(token), { status: { active: true, isStale: undefined } })
+  await until('the status is shared', async () => (await spy.keys('scopegate:verdict:*')).length === 1)
+  introspected.answerWith((response) => response.writeHead(503).end())
+  t.match(await ask(token), { status: { active: true, isStale: undefined } }, 'within its cache time')
+  await clock.advance(30_000)
+  await t.rejects(ask(token), { code: 'ERR_INTROSPECTION_STATUS' })
 })
