@@ -35,7 +35,9 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   const jwt = readCompactJwt(token)
   if (jwt === 'malformed') return MALFORMED
   if (jwt === 'opaque') {
-    const introspectors = issuers.flatMap(({ introspect }) => (introspect === undefined ? [] : [introspect]))
+    const introspectors = issuers.flatMap(({ issuer, introspect }) =>
+      introspect === undefined ? [] : [{ issuer, introspect }],
+    )
     return introspectors.length === 0
       ? WRONG_ISSUER
       : { kind: 'opaque', validate: (...how) => introspectInOrder(token, how, introspectors) }
@@ -60,18 +62,28 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
     : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
 }
 
-/** Returns the first active result. A failure counts only when no other issuer returns an active result. */
+/** An issuer with introspection. */
+type Introspecting = Pick<Issuer, 'issuer'> & { readonly introspect: NonNullable<Issuer['introspect']> }
+
+/**
+ * Returns the first active result. The issuer of the earlier status is first, so the other issuers cannot delay its
+ * result. A failure counts only when no issuer returns an active result, and the issuer of the earlier status does not
+ * report the token as inactive.
+ */
 async function introspectInOrder(
   token: string,
   how: Inquiry,
-  introspectors: readonly NonNullable<Issuer['introspect']>[],
+  introspectors: readonly Introspecting[],
 ): Promise<IntrospectionResult> {
+  const [, , { issuer: known }] = how
   let failure: unknown
   let last: IntrospectionResult | undefined
-  for (const introspect of introspectors) {
+  let isRejected = false
+  for (const { issuer, introspect } of withFirst(known, introspectors)) {
     try {
       const result = await introspect(token, ...how)
       if (result.status.active) return result
+      isRejected ||= issuer === known
       // `inactive` means that this issuer does not recognize the token. Any other fault describes the problem more
       // precisely.
       if (last === undefined || isUnknown(last.status)) last = result
@@ -79,8 +91,14 @@ async function introspectInOrder(
       failure ??= error
     }
   }
-  if (failure !== undefined || last === undefined) throw failure
+  if (last === undefined || (failure !== undefined && !isRejected)) throw failure
   return last
+}
+
+/** Moves one issuer to the start. */
+function withFirst(first: string | undefined, all: readonly Introspecting[]): readonly Introspecting[] {
+  if (first === undefined || all.length === 1) return all
+  return [...all.filter(({ issuer }) => issuer === first), ...all.filter(({ issuer }) => issuer !== first)]
 }
 
 function isUnknown(status: TokenStatus): boolean {

@@ -33,6 +33,8 @@ export type IntrospectionResult = {
 
 /** The earlier active status of a token whose check is in progress. */
 export type EarlierStatus = {
+  /** The issuer that reported the token as active at an earlier check. Undefined: not known. */
+  readonly issuer: string | undefined
   /** Whether a status from another gateway may be used while the issuer cannot respond. */
   readonly mayBeShared: boolean
   /** Returns the status if the status is from this issuer and may be used while the issuer cannot respond. */
@@ -44,6 +46,7 @@ export type EarlierStatus = {
 }
 
 export const NO_EARLIER_STATUS: EarlierStatus = {
+  issuer: undefined,
   mayBeShared: true,
   find: () => undefined,
   responded: () => undefined,

@@ -149,6 +149,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       return status?.caller.issuer === issuer ? { ...status, isStale: true } : undefined
     }
     return {
+      issuer: cache.stale(key, tickMs())?.status.caller.issuer,
+      mayBeShared: true,
       find: findFrom,
       responded: (issuer) => silent.delete(issuer),
       discard(issuer) {

@@ -322,6 +322,7 @@ t.test('a revocation in Redis discards the earlier status of this process', asyn
   await spy.set(revokedKey('grant', 'grant-1'), '1')
   const discarded: string[] = []
   const earlier = {
+    issuer: undefined,
     mayBeShared: true,
     find: () => undefined,
     responded: () => undefined,
