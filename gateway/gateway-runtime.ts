@@ -32,7 +32,7 @@ import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import { openSourceVersions } from './snapshot/reload/source-versions.ts'
 import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
-import { openTokens } from './tokens/open-tokens.ts'
+import { openTokens, staleIfErrorOf } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { systemAddresses } from './upstreams/name-addresses.ts'
@@ -131,8 +131,8 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   const sessions = createWebsocketSessions({
     ...config.websockets,
     recheckMs: Math.min(config.tokenCache.maxTtlMs, config.tokenCache.ttlWithoutPushMs),
-    doubtMs: config.tokenCache.maxTtlMs,
-    staleIfErrorMs: (issuer) => config.issuers.find((one) => one.issuer === issuer)?.staleIfErrorMs ?? 0,
+    graceMs: config.tokenCache.maxTtlMs,
+    staleIfErrorMs: ({ token, caller }) => staleIfErrorOf(config, token, caller.issuer),
     validate: validator.validate,
     tickMs,
     pushed: channels.isConnected,

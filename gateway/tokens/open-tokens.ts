@@ -11,6 +11,7 @@ import { createTokenValidator, type TokenValidator } from './cache/token-validat
 import { type ClientSecret, followClientSecret } from './client-secret.ts'
 import { type IssuerClient, type IssuerClientOptions, openIssuerClient } from './issuer-client.ts'
 import type { Clock } from './jwt/issuer-keys.ts'
+import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 import { createChannels, revocationChecks, sharedAgeMs, statusCapMs } from './revocation/open-revocations.ts'
 import type { RevocationChannels } from './revocation/revocation-channels.ts'
 import { isMarkedRevoked } from './revocation/revoked-tokens.ts'
@@ -79,6 +80,20 @@ export async function openTokens(
     }),
     checks: () => [...issuerChecks(issuers), ...revocationChecks(channels)],
   }
+}
+
+/**
+ * Returns the time for which an earlier status of a token may be used. 0 for a JWT that the gateway verifies, because
+ * only the operator sets its bound (`jwt.maxRevocationDelay`). Milliseconds.
+ */
+export function staleIfErrorOf(
+  { issuers }: Pick<GatewayConfig, 'issuers'>,
+  token: string,
+  issuer: string,
+): number {
+  const config = issuers.find((one) => one.issuer === issuer)
+  if (config === undefined || (config.jwt !== undefined && readCompactJwt(token) !== 'opaque')) return 0
+  return config.staleIfErrorMs
 }
 
 /** Returns the client secrets that change when their files change, by issuer. */

@@ -35,12 +35,15 @@ export type TokenValidator = {
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
    * array each time. The status depends on all issuers of the array, so the cache key includes all of them.
    * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
+   * @param issuer the issuer that reported the token as active before. Without a cached status, this issuer is asked
+   * first. If this issuer reports the token as inactive, failures of other issuers have no effect. Default: not known.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   validate(
     token: string,
     issuers: readonly string[],
     wanted?: ClaimSelection,
+    issuer?: string,
   ): TokenStatus | Promise<TokenStatus>
   /**
    * Rejects revoked tokens from now on, including tokens whose validation is in progress.
@@ -121,10 +124,11 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     kind: TokenKind,
     check: UncachedCheck,
     names: ClaimNames,
+    known: string | undefined,
   ): Promise<TokenStatus> {
     const startedAt = starts
     const at = { tickMs: tickMs(), nowMs: nowMs(), kind }
-    const result = await check.validate(at.tickMs - startedOverAtMs, names, earlierStatus(key, names))
+    const result = await check.validate(at.tickMs - startedOverAtMs, names, earlierStatus(key, names, known))
     const { status } = result
     // A revocation may have arrived during the validation. A valid signature does not show that the token is not
     // revoked.
@@ -143,13 +147,13 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     return entry.status.caller.expiresAtSeconds * 1_000 > nowMs() ? entry : undefined
   }
 
-  function earlierStatus(key: string, names: ClaimNames): EarlierStatus {
+  function earlierStatus(key: string, names: ClaimNames, known: string | undefined): EarlierStatus {
     const findFrom = (issuer: string): ActiveStatus | undefined => {
       const status = findStale(key, names)?.status
       return status?.caller.issuer === issuer ? { ...status, isStale: true } : undefined
     }
     return {
-      issuer: cache.stale(key, tickMs())?.status.caller.issuer,
+      issuer: known ?? cache.stale(key, tickMs())?.status.caller.issuer,
       mayBeShared: true,
       find: findFrom,
       responded: (issuer) => silent.delete(issuer),
@@ -212,26 +216,28 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   }
 
   return {
-    validate(token, of, { needed, names } = EMPTY_CLAIM_SELECTION) {
+    validate(token, of, { needed, names } = EMPTY_CLAIM_SELECTION, issuer) {
       const { issuers, id } = issuerSet(of)
       const key = tokenKey(id, token)
-      const known = cache.get(key, tickMs())
-      if (known !== undefined && isEnough(known, needed)) {
+      const cached = cache.get(key, tickMs())
+      if (cached !== undefined && isEnough(cached, needed)) {
         options.observe.hit(tokenKind(token))
-        return known.active && revoked.has(known.caller) ? REVOKED : known
+        return cached.active && revoked.has(cached.caller) ? REVOKED : cached
       }
       const kind = tokenKind(token)
       options.observe.miss(kind)
       // Two calls share a lookup only if both read the same claims. The claims can differ only for a short time after a
-      // reload of the policies.
-      const flightKey = names.length === 0 ? key : `${key}\n${names.join('\n')}`
+      // reload of the policies. The known issuer has an effect only if there are several issuers.
+      const known = issuers.length > 1 ? issuer : undefined
+      const flightKey =
+        names.length === 0 && known === undefined ? key : [key, known ?? '', ...names].join('\n')
       const earlier = findStale(key, names)
       if (earlier !== undefined && tickMs() < earlier.retryAtMs) return useStale(earlier.status)
       let flight = flights.get(flightKey)
       if (flight === undefined) {
         const check = resolveIssuer(token, issuers)
         if (check.kind === 'known') return check.status
-        flight = startFlight(flightKey, runCheck(key, kind, check, names))
+        flight = startFlight(flightKey, runCheck(key, kind, check, names, known))
       }
       const patienceMs = earlier && staleUseOf(earlier.status)?.patienceMs
       if (earlier === undefined || patienceMs === undefined) return wait(flight)

@@ -25,9 +25,9 @@ export type OpenSession = {
 export type TokenRechecksOptions = {
   readonly validate: TokenValidator['validate']
   /** Longest time that a session stays open while its token cannot be validated. Milliseconds. */
-  readonly doubtMs: number
-  /** Additional time while the issuer cannot respond. Milliseconds. */
-  readonly staleIfErrorMs: (issuer: string) => number
+  readonly graceMs: number
+  /** Additional time while the issuer of the token cannot respond. Milliseconds. */
+  readonly staleIfErrorMs: (identity: { readonly token: string; readonly caller: Caller }) => number
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
@@ -70,7 +70,8 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     if (identity === undefined) return
     const startedMs = tickMs()
     try {
-      const status = await validate(identity.token, identity.issuers, identity.claims)
+      const { token, issuers, claims, caller } = identity
+      const status = await validate(token, issuers, claims, caller.issuer)
       if (status.active && status.isStale === true) doubt(open, startedMs)
       else inDoubt.delete(open)
       if (!status.active) session.close(POLICY_VIOLATION, 'token revoked')
@@ -79,8 +80,8 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
       // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep
       // sessions with revoked tokens open.
       const sinceMs = doubt(open, startedMs)
-      const moreMs = isOutage(error) ? options.staleIfErrorMs(identity.caller.issuer) : 0
-      if (tickMs() - sinceMs >= options.doubtMs + moreMs)
+      const moreMs = isOutage(error) ? options.staleIfErrorMs(identity) : 0
+      if (tickMs() - sinceMs >= options.graceMs + moreMs)
         session.close(INTERNAL_ERROR, 'token cannot be checked')
     }
   }

@@ -7,6 +7,7 @@ import {
   openIssuerClient,
 } from '../../../gateway/tokens/issuer-client.ts'
 import type { JwtConfig } from '../../../gateway/tokens/issuer-config.ts'
+import { staleIfErrorOf } from '../../../gateway/tokens/open-tokens.ts'
 import { resolveIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { openSharedRedis } from '../../../platform/redis/shared-redis.ts'
@@ -158,4 +159,15 @@ t.test('a status from another gateway does not extend maxRevocationDelay', async
   t.match(await ask(token), { status: { active: true, isStale: undefined } }, 'within its cache time')
   await clock.advance(30_000)
   await t.rejects(ask(token), { code: 'ERR_INTROSPECTION_STATUS' })
+})
+
+t.test('staleIfErrorOf() is 0 for a JWT that the gateway verifies', async (t) => {
+  const { sign } = await open(t, {}, false)
+  const token = sign(START_SECONDS)
+  const issuer = 'https://issuer.test'
+  const config = aJwtIssuerConfig(issuer)
+  t.equal(staleIfErrorOf({ issuers: [config] }, token, issuer), 0)
+  t.equal(staleIfErrorOf({ issuers: [config] }, 'opaque', issuer), 60_000)
+  t.equal(staleIfErrorOf({ issuers: [{ ...config, jwt: undefined }] }, token, issuer), 60_000)
+  t.equal(staleIfErrorOf({ issuers: [config] }, 'opaque', 'https://other.test'), 0)
 })

@@ -14,7 +14,7 @@ t.test(
       maxSessions: 10,
       maxSessionsPerCaller: 10,
       recheckMs: 5,
-      doubtMs: 30_000,
+      graceMs: 30_000,
       staleIfErrorMs: () => 60_000,
       pushed: () => true,
       validate: () => ({ active: true, caller: aCaller({}) }),

@@ -1,14 +1,20 @@
 import t from 'tap'
+import { TokenCache } from '../../../../gateway/tokens/cache/token-cache.ts'
 import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
+import { createTokenValidator } from '../../../../gateway/tokens/cache/token-validator.ts'
 import { IntrospectionError } from '../../../../gateway/tokens/introspection/introspection-error.ts'
 import {
   createTokenRechecks,
   type OpenSession,
 } from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
+import type { Issuer } from '../../../../gateway/tokens/issuer.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
+import { aClock } from '../../../fixtures/a-clock.ts'
 
 const GOOD: TokenStatus = { active: true, caller: aCaller({}) }
 const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
+
+const ISSUERS = ['https://a.test', 'https://b.test']
 
 function setUp() {
   const asked: string[] = []
@@ -20,7 +26,7 @@ function setUp() {
       asked.push(token)
       return answer(token)
     },
-    doubtMs: 30_000,
+    graceMs: 30_000,
     staleIfErrorMs: () => 60_000,
     tickMs: () => now.ms,
   })
@@ -28,7 +34,7 @@ function setUp() {
     session: {
       close: (code: number, reason: string) => closed.push(`${token} ${code} ${reason}`),
     } as unknown as OpenSession['session'],
-    identity: { token, issuers: [], caller: aCaller({}), hasAccess: () => hasAccess },
+    identity: { token, issuers: ISSUERS, caller: aCaller({}), hasAccess: () => hasAccess },
   })
   return {
     rechecks,
@@ -166,4 +172,58 @@ t.test('an earlier status closes a session that no longer has access', async (t)
   rechecks.add(session('poor', false))
   await settle()
   t.same(closed, ['poor 1008 no longer allowed'])
+})
+
+t.test('only the issuer of its token keeps a session open during an outage', async (t) => {
+  const { closed, session, settle } = setUp()
+  const results: Record<string, () => Promise<TokenStatus>> = {
+    'https://a.test': outage,
+    'https://b.test': async () => BAD,
+  }
+  const issuers = ISSUERS.map(
+    (issuer): Issuer => ({
+      issuer,
+      id: issuer,
+      verify: undefined,
+      introspect: async () => ({
+        status: (await results[issuer]?.()) ?? BAD,
+        ageMs: 0,
+        ttlMs: Infinity,
+      }),
+      ready: true,
+      close: async () => undefined,
+    }),
+  )
+  const clock = aClock()
+  const cache = new TokenCache({ maxEntries: 1, maxBytes: 1e6, maxTtlMs: 30_000, negativeTtlMs: 0 })
+  const { validate } = createTokenValidator({ ...clock, issuers, cache, observe: { hit() {}, miss() {} } })
+  const rechecks = createTokenRechecks({
+    validate,
+    graceMs: 30_000,
+    staleIfErrorMs: () => 60_000,
+    tickMs: clock.tickMs,
+  })
+  const open = (name: string) => {
+    const { identity, ...other } = session(name)
+    return {
+      ...other,
+      identity: identity && { ...identity, caller: aCaller({ issuer: 'https://b.test' }) },
+    }
+  }
+  rechecks.add(open('revoked'))
+  await settle()
+  t.same(closed, ['revoked 1008 token revoked'], 'its issuer rejects the token, and the other one is away')
+
+  results['https://a.test'] = async () => BAD
+  results['https://b.test'] = outage
+  const known = open('known')
+  rechecks.add(known)
+  await clock.advance(89_999)
+  rechecks.add(known)
+  await settle()
+  t.equal(closed.length, 1)
+  await clock.advance(1)
+  rechecks.add(known)
+  await settle()
+  t.same(closed.slice(1), ['known 1011 token cannot be checked'])
 })
