@@ -104,7 +104,8 @@ function findUnsafeAlgorithms({ jwt }: IssuerEntry): readonly Problem[] {
   })
 }
 
-function findUnsafeKeys({ issuer, jwt, introspection }: IssuerEntry, baseUrl: string): readonly Problem[] {
+function findUnsafeKeys(entry: IssuerEntry, baseUrl: string): readonly Problem[] {
+  const { issuer, jwt, introspection, securityEvents } = entry
   if (jwt === undefined) return []
   const { uri, file } = jwt.keys ?? {}
   if (uri !== undefined && file !== undefined)
@@ -120,9 +121,10 @@ function findUnsafeKeys({ issuer, jwt, introspection }: IssuerEntry, baseUrl: st
       ],
     ]
   if (isProtectedAddress(uri ?? issuer)) return []
-  // The gateway trusts the introspection results of this server, so an attacker between gateway and server gains
-  // nothing more from the keys.
-  if (uri !== undefined && introspection !== undefined && isSameOrigin(uri, introspection.endpoint)) return []
+  // The gateway trusts the unsigned introspection results of this server, so an attacker between gateway and server
+  // can accept or reject any token without the keys. Signed results and security events depend on the keys.
+  const dependsOnKeys = introspection?.signed === true || securityEvents !== undefined
+  if (uri !== undefined && !dependsOnKeys && isSameOrigin(uri, introspection?.endpoint ?? '')) return []
   return [
     [
       'C336',

@@ -12,9 +12,9 @@ const INTROSPECTION = {
   clientSecretFile: './secret',
 }
 
-/** Reads a configuration with these issuers. */
 const EVENTS = { securityEvents: { audience: ['https://api.test/events'] } }
 
+/** Reads a configuration with these issuers. */
 function read(t: Pick<Test, 'testdir'>, issuers: readonly object[], change: object = {}) {
   const dir = t.testdir({ secret: 'the secret\n' })
   for (const file of ['upstreams.yaml', 'scopes.yaml']) cpSync(join(SHIPPED, file), join(dir, file))
@@ -100,6 +100,13 @@ const jwt = (change: object) => [{ issuer: ISSUER, jwt: change }]
 
 const STREAM = { introspection: INTROSPECTION, revocations: 'https://login.test/revocations' }
 
+/** Keys over http at the origin of the introspection endpoint. */
+const KEYS_OVER_HTTP = {
+  issuer: 'https://api.test',
+  jwt: { keys: { uri: 'http://as.test:8081/keys' } },
+  introspection: { ...INTROSPECTION, endpoint: 'http://as.test:8081/introspect' },
+}
+
 const REJECTED: readonly (readonly [what: string, issuers: readonly object[], message: RegExp])[] = [
   ['no issuer', [], /issuers/],
   [
@@ -144,6 +151,12 @@ const REJECTED: readonly (readonly [what: string, issuers: readonly object[], me
     ],
     /C336[\s\S]*keys\.uri/,
   ],
+  [
+    'keys over http for signed introspection',
+    [{ ...KEYS_OVER_HTTP, introspection: { ...KEYS_OVER_HTTP.introspection, signed: true } }],
+    /C336[\s\S]*keys\.uri/,
+  ],
+  ['keys over http for security events', [{ ...KEYS_OVER_HTTP, ...EVENTS }], /C336[\s\S]*keys\.uri/],
   [
     'a revocation delay below 15 s',
     [{ issuer: ISSUER, jwt: { maxRevocationDelay: '14s' }, ...STREAM }],
@@ -192,9 +205,7 @@ t.test('http is accepted for local addresses, and keys from a file under any iss
   t.ok(read(t, [{ issuer: 'http://127.0.0.1:8180/realms/main', jwt: {} }]))
   t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys: { uri: 'http://127.0.0.1:8081/keys' } } }]))
   t.ok(read(t, [{ issuer: 'http://in-the-cluster:8080', jwt: { keys: { file: './keys.json' } } }]))
-  const introspection = { ...INTROSPECTION, endpoint: 'http://as.test:8081/introspect' }
-  const keys = { uri: 'http://as.test:8081/keys' }
-  t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys }, introspection }]), 'the same origin')
+  t.ok(read(t, [KEYS_OVER_HTTP]), 'the same origin')
   const delayed = [{ issuer: ISSUER, jwt: { maxRevocationDelay: '1m' } }]
   t.ok(read(t, delayed, { redis: { url: 'redis://127.0.0.1' } }), 'Redis is a revocation channel')
 })
