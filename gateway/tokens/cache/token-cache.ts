@@ -122,13 +122,16 @@ export class TokenCache {
    * Records that a check had no result, so the earlier status is used. Stores the earlier status if the status is from
    * another gateway.
    * @param retryAtMs time of the next check, on the monotonic clock.
+   * @returns false, without a change, when a concurrent check has found that the token is not active.
    */
-  keepStale(key: string, result: IntrospectionResult, at: LookupTime, retryAtMs: number): void {
+  keepStale(key: string, result: IntrospectionResult, at: LookupTime, retryAtMs: number): boolean {
+    if (this.#inactive.has(key)) return false
     if (!this.#active.has(key)) this.set(key, result, at)
     const entry = this.#active.peek(key)
-    if (entry === undefined) return
+    if (entry === undefined) return true
     entry.freshUntilMs = NEVER
     entry.retryAtMs = retryAtMs
+    return true
   }
 
   /**

@@ -77,7 +77,7 @@ type Flight = {
 /** Interval between two checks of a token while its issuer cannot respond. Milliseconds. */
 const RETRY_MS = 1_000
 
-const REVOKED: TokenStatus = { active: false, fault: { reason: 'inactive' } }
+const INACTIVE: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
 function isEnough(status: TokenStatus, needed: ClaimNames): boolean {
   return needed.length === 0 || !status.active || hasClaims(status.caller.claims, needed)
@@ -132,10 +132,10 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     const { status } = result
     // A revocation may have arrived during the validation. A valid signature does not show that the token is not
     // revoked.
-    if (status.active && revoked.has(status.caller)) return REVOKED
+    if (status.active && revoked.has(status.caller)) return INACTIVE
     if (status.active && status.isStale === true) {
       silent.add(status.caller.issuer)
-      if (starts === startedAt) cache.keepStale(key, result, at, tickMs() + RETRY_MS)
+      if (starts === startedAt && !cache.keepStale(key, result, at, tickMs() + RETRY_MS)) return INACTIVE
     } else if (starts === startedAt) cache.set(key, result, at)
     return status
   }
@@ -168,7 +168,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   }
 
   function useStale(status: ActiveStatus): TokenStatus {
-    if (revoked.has(status.caller)) return REVOKED
+    if (revoked.has(status.caller)) return INACTIVE
     staleUseOf(status)?.used()
     return { active: true, caller: status.caller, isStale: true }
   }
@@ -222,7 +222,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       const cached = cache.get(key, tickMs())
       if (cached !== undefined && isEnough(cached, needed)) {
         options.observe.hit(tokenKind(token))
-        return cached.active && revoked.has(cached.caller) ? REVOKED : cached
+        return cached.active && revoked.has(cached.caller) ? INACTIVE : cached
       }
       const kind = tokenKind(token)
       options.observe.miss(kind)

@@ -322,3 +322,16 @@ t.test('the validator rejects a cached status that lacks a claim of the route', 
     'each policy set introspects separately',
   )
 })
+
+t.test('a stale status does not replace the rejection of a concurrent check', async (t) => {
+  const { question, ask, cache } = setUp()
+  const selection = (name: string): ClaimSelection => ({ needed: [name], names: [name] })
+  const rejected = ask('a', selection('plan'))
+  const failed = ask('a', selection('team'))
+  question(0).answer(BAD)
+  t.match(await rejected, BAD)
+  question(1).answer({ ...GOOD, isStale: true })
+  t.match(await failed, BAD)
+  t.match(ask('a'), BAD, 'the rejection stays in the cache')
+  t.equal(cache.size, 1)
+})
