@@ -43,10 +43,14 @@ export type SharedCache = {
   /**
    * Looks up a token.
    * @param names claims that policies use. An entry that was stored without one of these claims is not used.
-   * @returns a result, `revoked` if Redis holds a revocation of the token, or undefined. Introspect the token unless
-   * the result is current.
+   * @returns a result, `revoked` if Redis holds a revocation of the token, `miss` if Redis has no entry, or undefined.
+   * Introspect the token unless the result is current.
    */
-  find(token: string, sinceClearMs: number, names: ClaimNames): Promise<SharedResult | 'revoked' | undefined>
+  find(
+    token: string,
+    sinceClearMs: number,
+    names: ClaimNames,
+  ): Promise<SharedResult | 'revoked' | 'miss' | undefined>
   /** Returns whether Redis responds and holds no revocation of the token. Call this before the use of a stale result. */
   isUsable(result: SharedResult): Promise<boolean>
   /** Removes the result of a token, in the background. */
@@ -149,7 +153,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
       )
       if (result === 'failed') shared.failed()
       onResult(result)
-      return result === 'revoked' ? result : found
+      return result === 'revoked' || result === 'miss' ? result : found
     },
     isUsable({ status }) {
       const isFree = options.isRevoked(status.caller).then(

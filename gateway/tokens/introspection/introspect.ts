@@ -115,7 +115,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
     ) {
       const found = sharedCache === undefined ? undefined : await sharedCache.find(token, sinceClearMs, names)
       if (found === 'revoked') earlier.discard(issuer)
-      const result = found === 'revoked' ? undefined : found
+      const result = typeof found === 'string' ? undefined : found
       if (result !== undefined && result.status.isStale !== true) return result
       const startedMs = tickMs()
       let response: unknown
@@ -134,7 +134,8 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
         sharedCache?.store(token, { response: pickReadMembers(response), claims }, status, startedMs)
       else {
         earlier.discard(issuer)
-        if (result !== undefined) sharedCache?.drop(token)
+        // A lookup without a result, such as a timeout, does not show that Redis has no status.
+        if (found !== 'miss') sharedCache?.drop(token)
       }
       return { status, ageMs: 0, ttlMs, staleIfErrorMs }
     },

@@ -332,3 +332,15 @@ t.test('a revocation in Redis discards the earlier status of this process', asyn
   t.same(two.results, ['revoked'])
   t.same(discarded, [ISSUER])
 })
+
+t.test('the rejection of a token removes its status after a lookup without a result', async (t) => {
+  const { issuer, one, two, key } = await setUpOutage(t)
+  issuer.answerWith(undefined)
+  issuer.revoke('token', { push: false })
+  t.match(await two.introspect('token', Infinity, ['plan']), { status: { active: false } })
+  t.same(two.results, ['stale'], 'the status lacks a claim')
+  await until('the entry is removed', async () => (await spy.exists(key)) === 0)
+  issuer.answerWith(away)
+  one.clock.aheadMs = TTL_MS
+  await t.rejects(one.introspect('token'), { code: 'ERR_INTROSPECTION_STATUS' })
+})
