@@ -191,16 +191,28 @@ function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
  */
 const MIN_DELAY_MS = 15_000
 
-function findInvalidDelay({ jwt, revocations }: IssuerEntry, file: GatewayFile): readonly Problem[] {
+function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Problem[] {
+  const { jwt, introspection, revocations } = entry
   if (jwt?.maxRevocationDelay === undefined) return []
   const key = '.jwt.maxRevocationDelay'
-  if (revocations === undefined && file.redis === undefined)
+  if (revocations === undefined && (file.revocationRedis ?? file.redis) === undefined)
     return [
       [
         'C338',
         key,
         'the gateway receives no revocations of this issuer',
         'set revocations or redis.url, or remove it',
+      ],
+    ]
+  // An issuer that does not publish in Redis has no channel. Without introspection, the gateway would then respond with
+  // 503 to every JWT that is older than the delay.
+  if (introspection === undefined)
+    return [
+      [
+        'C338',
+        key,
+        'the gateway cannot introspect JWTs of this issuer when the time has passed',
+        'set introspection, or remove it',
       ],
     ]
   return milliseconds(jwt.maxRevocationDelay) < MIN_DELAY_MS

@@ -190,7 +190,7 @@ function remainingMs(
   return maxDelayMs - Math.min(unknownForMs, Math.max(0, ageMs))
 }
 
-/** Revocations of a JWT may be missing, and the issuer has no introspection. */
+/** Revocations of a JWT may be missing, and the issuer has no introspection. C338 rejects this configuration. */
 class RevocationsMissingError extends UnverifiableError {
   readonly code = 'ERR_REVOCATIONS_MISSING'
 

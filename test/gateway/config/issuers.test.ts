@@ -206,8 +206,16 @@ t.test('http is accepted for local addresses, and keys from a file under any iss
   t.ok(read(t, [{ issuer: 'https://api.test', jwt: { keys: { uri: 'http://127.0.0.1:8081/keys' } } }]))
   t.ok(read(t, [{ issuer: 'http://in-the-cluster:8080', jwt: { keys: { file: './keys.json' } } }]))
   t.ok(read(t, [KEYS_OVER_HTTP]), 'the same origin')
-  const delayed = [{ issuer: ISSUER, jwt: { maxRevocationDelay: '1m' } }]
-  t.ok(read(t, delayed, { redis: { url: 'redis://127.0.0.1' } }), 'Redis is a revocation channel')
+})
+
+t.test('maxRevocationDelay requires introspection and a revocation channel', async (t) => {
+  const jwt = { maxRevocationDelay: '1m' }
+  const redis = { url: 'redis://127.0.0.1' }
+  t.ok(read(t, [{ issuer: ISSUER, jwt, introspection: INTROSPECTION }], { redis }))
+  t.throws(() => read(t, [{ issuer: ISSUER, jwt }], { redis }), {
+    exitCode: 3,
+    message: /C338[\s\S]*maxRevocationDelay[\s\S]*set introspection/,
+  })
 })
 
 t.test('security events reach a single process, or all processes that share a Redis', async (t) => {
