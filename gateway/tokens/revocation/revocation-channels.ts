@@ -8,6 +8,7 @@ import { isReplyError } from '../../../platform/redis/is-reply-error.ts'
 import { relayRevocation } from '../../../platform/redis/publish-revocation.ts'
 import type { RedisConnection, RedisSetting } from '../../../platform/redis/redis-connection.ts'
 import { publisherKey } from '../../../platform/redis/revocation-keys.ts'
+import { extendGap, isInGap, type RevocationGap } from './revocation-gap.ts'
 import {
   type RevocationsOptions,
   type RevocationsSubscription,
@@ -102,6 +103,8 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
    * in Redis.
    */
   const redisCompleteMs = new Map<string, number>()
+  /** The gap of unreadable entries in Redis. Another read of the stream does not fill this gap. */
+  let redisGap: RevocationGap | undefined
   const redisStart = Promise.withResolvers<void>()
   let isUnknown = options.redis !== undefined
 
@@ -120,7 +123,10 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         )
         if (revocations.length > 0) onRevoked(revocations, undefined)
         // An unreadable entry is a revocation of unknown tokens, so the entry counts as a gap.
-        if (revocations.length < entries.length) onGap()
+        if (revocations.length === entries.length) return
+        const completeUntilMs = Math.max(Number.NEGATIVE_INFINITY, ...redisCompleteMs.values())
+        redisGap = extendGap(redisGap, { nowSeconds: nowSeconds(), completeUntilMs })
+        onGap()
       },
       onGap,
       async onAlive(redis) {
@@ -197,11 +203,13 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         .filter(({ issuer }) => isConfigured(issuer))
         .map(({ issuer }) => ({ issuer, isConnected: isConnected(issuer) })),
     marks: (issuer) => publishing.has(issuer),
-    completeUntilMs: (issuer, issuedAtSeconds) =>
-      Math.max(
+    completeUntilMs(issuer, issuedAtSeconds) {
+      const redisMs = redisCompleteMs.get(issuer) ?? Number.NEGATIVE_INFINITY
+      return Math.max(
         subscriptions.get(issuer)?.completeUntilMs(issuedAtSeconds) ?? Number.NEGATIVE_INFINITY,
-        redisCompleteMs.get(issuer) ?? Number.NEGATIVE_INFINITY,
-      ),
+        isInGap(redisGap, issuedAtSeconds) ? Math.min(redisMs, redisGap.completeUntilMs) : redisMs,
+      )
+    },
     async close() {
       await Promise.all([...followers, ...subscriptions.values()].map((one) => one.close()))
     },

@@ -4,6 +4,7 @@ import { type Revocation, readRevocation } from '../../../oauth/revocation.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
+import { extendGap, isInGap, type RevocationGap } from './revocation-gap.ts'
 import { createEventStreamReader, type StreamEvent } from './revocation-stream.ts'
 
 export type RevocationsOptions = {
@@ -48,12 +49,6 @@ export type RevocationsSubscription = {
   close(): Promise<void>
 }
 
-/** A gap: revocations of the tokens that were issued up to `issuedSeconds` may be missing since `completeUntilMs`. */
-type Gap = { readonly issuedSeconds: number; readonly completeUntilMs: number }
-
-/** Maximum clock skew between issuer and gateway. Seconds. */
-const SKEW_SECONDS = 60
-
 /** The issuer sends a comment every 5 s. Three missing comments in a row mean a dead connection. Milliseconds. */
 const SILENCE_MS = 15_000
 /** At most one connection attempt per second. Milliseconds. */
@@ -79,8 +74,10 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   let connected = false
   let lastEventAtMs = Number.NEGATIVE_INFINITY
   let lastId: string | undefined
-  let gap: Gap | undefined
+  let gap: RevocationGap | undefined
   let isReplaying = false
+  /** Whether an event of the current replay could not be parsed. Its revocation stays unknown after the replay. */
+  let hasUnreadable = false
   const start = Promise.withResolvers<void>()
 
   async function connect(): Promise<Dispatcher.ResponseData> {
@@ -128,6 +125,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     if (event === 'ready') {
       const { resumed, replays } = readReady(data)
       isReplaying = replays
+      hasUnreadable = false
       if (!resumed) reportGap()
       if (!replays) start.resolve()
       if (!connected)
@@ -139,23 +137,23 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       return
     } else if (event === 'complete') {
       isReplaying = false
-      gap = undefined
+      if (!hasUnreadable) gap = undefined
       start.resolve()
     } else if (event === 'revoked') {
       const revocation = readRevocation(data)
       if (revocation !== undefined) options.onRevoked(revocation)
       // An unreadable event is a revocation of unknown tokens, so the event counts as a gap.
-      else reportGap()
+      else {
+        hasUnreadable = true
+        reportGap()
+      }
     }
     // After an interrupted replay, the next connection needs a complete replay.
     if (id !== undefined && !isReplaying) lastId = id
   }
 
   function reportGap(): void {
-    gap = {
-      issuedSeconds: options.nowSeconds() + SKEW_SECONDS,
-      completeUntilMs: gap?.completeUntilMs ?? lastEventAtMs,
-    }
+    gap = extendGap(gap, { nowSeconds: options.nowSeconds(), completeUntilMs: lastEventAtMs })
     options.onGap()
   }
 
@@ -197,9 +195,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     },
     started: start.promise,
     completeUntilMs: (issuedAtSeconds) =>
-      gap !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= gap.issuedSeconds)
-        ? gap.completeUntilMs
-        : lastEventAtMs,
+      isInGap(gap, issuedAtSeconds) ? gap.completeUntilMs : lastEventAtMs,
     async close() {
       closing.abort()
       await pool.destroy()

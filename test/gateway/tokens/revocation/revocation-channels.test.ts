@@ -262,3 +262,46 @@ t.test('completeUntilMs() counts Redis while the issuer publishes there', async 
   const last = channels.completeUntilMs(ISSUER, 1)
   t.ok(last >= known, 'the time stays')
 })
+
+t.test('an unreadable revocation is a gap that a replay does not fill', async (t) => {
+  const source = await startRevocationSource(t)
+  source.replays = true
+  const { channels, seen } = await listen(t, { stream: source.url })
+  const nowSeconds = Date.now() / 1_000
+  await until('connected', async () => channels.isConnected(ISSUER))
+  source.send('revoked', '{')
+  source.send('complete', '{}')
+  source.send('revoked', writeRevocation(aRevocation({ grant: 'a' })), '7')
+  await until('the gap is reported', async () => seen.gaps === 2)
+  source.drop()
+  source.replays = false
+  source.resume = true
+  await until('the stream continues after the replay', async () => source.lastEventIds.at(-1) === '7')
+  t.equal(channels.completeUntilMs(ISSUER, nowSeconds), Number.NEGATIVE_INFINITY)
+  await until('connected', async () => channels.completeUntilMs(ISSUER, nowSeconds + 120) > 0)
+  t.equal(channels.completeUntilMs(ISSUER, nowSeconds), Number.NEGATIVE_INFINITY)
+
+  source.replays = true
+  source.resume = false
+  source.drop()
+  await until('the replay begins', async () => seen.gaps === 3)
+  source.send('complete', '{}')
+  await until('a readable replay', async () => channels.completeUntilMs(ISSUER, nowSeconds) > 0)
+})
+
+t.test('an unreadable entry in Redis is a gap for the tokens from before this entry', async (t) => {
+  const { url, redis } = await aRedis(t)
+  await redis.set(publisherKey(ISSUER), '1')
+  const { channels, seen } = await listen(t, { redis: url })
+  const nowSeconds = Date.now() / 1_000
+  const known = channels.completeUntilMs(ISSUER, nowSeconds)
+  t.ok(known > 0)
+  await redis.xadd(REVOCATION_STREAM, '*', REVOCATION_FIELD, '{')
+  await until('the gap is reported', async () => seen.gaps === 2)
+  const later = await until('Redis responds again', async () => {
+    const completeMs = channels.completeUntilMs(ISSUER, nowSeconds + 120)
+    return completeMs > channels.completeUntilMs(ISSUER, nowSeconds) && completeMs
+  })
+  t.ok(channels.completeUntilMs(ISSUER, nowSeconds) < later)
+  t.ok(channels.completeUntilMs(ISSUER, undefined) < later)
+})
