@@ -171,11 +171,15 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         ...stream,
         onGap,
         // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
-        onRevoked: (revocation) => {
-          onRevoked([{ ...revocation, issuer: undefined }], issuer)
-          // Queues the revocation for Redis: for gateways that start later, and for introspection results in Redis.
+        onRevoked: (revocations) => {
+          onRevoked(
+            revocations.map((revocation) => ({ ...revocation, issuer: undefined })),
+            issuer,
+          )
+          // Queues the revocations for Redis: for gateways that start later, and for introspection results in Redis.
           if (options.redis === undefined || publishing.has(issuer)) return
-          if (relays.length < MAX_RELAYS) relays.push({ ...revocation, issuer })
+          const free = MAX_RELAYS - relays.length
+          relays.push(...revocations.slice(0, free).map((revocation) => ({ ...revocation, issuer })))
         },
       })
       subscriptions.set(issuer, subscription)

@@ -19,7 +19,8 @@ export type RevocationsOptions = {
    * The secret from a file, which replaces `clientSecret` when the file changes. Undefined: the secret does not change.
    */
   readonly followedSecret?: ClientSecret | undefined
-  readonly onRevoked: (revocation: Revocation) => void
+  /** Receives the revocations that arrived together, oldest first. */
+  readonly onRevoked: (revocations: readonly Revocation[]) => void
   /** Called for each possible revocation gap, including the time before the first connection. */
   readonly onGap: () => void
   readonly logger: Logger
@@ -114,14 +115,17 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     const read = createEventStreamReader()
     const decoder = new TextDecoder()
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      const events = read(decoder.decode(chunk, { stream: true }))
-      for (const event of events) take(event)
+      const revocations: Revocation[] = []
+      for (const event of read(decoder.decode(chunk, { stream: true }))) take(event, revocations)
+      // One call for all of them: each call checks every open WebSocket session.
+      if (revocations.length > 0) options.onRevoked(revocations)
       lastEventAtMs = tickMs()
     }
     throw new Error('the issuer ended the stream')
   }
 
-  function take({ event, data, id }: StreamEvent): void {
+  /** Applies an event. Adds its revocation to `revocations`. */
+  function take({ event, data, id }: StreamEvent, revocations: Revocation[]): void {
     if (event === 'ready') {
       const { resumed, replays } = readReady(data)
       isReplaying = replays
@@ -141,7 +145,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       start.resolve()
     } else if (event === 'revoked') {
       const revocation = readRevocation(data)
-      if (revocation !== undefined) options.onRevoked(revocation)
+      if (revocation !== undefined) revocations.push(revocation)
       // An unreadable event is a revocation of unknown tokens, so the event counts as a gap.
       else {
         hasUnreadable = true

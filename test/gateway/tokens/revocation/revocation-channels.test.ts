@@ -28,7 +28,7 @@ async function listen(
   },
 ) {
   const heard: (Revocation & { readonly from: string | undefined })[] = []
-  const seen = { gaps: 0 }
+  const seen = { gaps: 0, calls: 0 }
   const clock = { aheadMs: 0 }
   const { stream, redis } = options
   const channels = createRevocationChannels({
@@ -50,7 +50,10 @@ async function listen(
   })
   t.teardown(() => channels.close())
   await channels.open({
-    onRevoked: (revocations, from) => void heard.push(...revocations.map((one) => ({ ...one, from }))),
+    onRevoked(revocations, from) {
+      seen.calls += 1
+      heard.push(...revocations.map((one) => ({ ...one, from })))
+    },
     onGap() {
       seen.gaps += 1
     },
@@ -304,4 +307,14 @@ t.test('an unreadable entry in Redis is a gap for the tokens from before this en
   })
   t.ok(channels.completeUntilMs(ISSUER, nowSeconds) < later)
   t.ok(channels.completeUntilMs(ISSUER, undefined) < later)
+})
+
+t.test('revocations that arrive together are applied together', async (t) => {
+  const source = await startRevocationSource(t)
+  const { channels, heard, seen } = await listen(t, { stream: source.url })
+  await until('connected', async () => channels.isConnected(ISSUER))
+  const events = Array.from({ length: 100 }, (_, count) => writeRevocation(aRevocation({ grant: `${count}` })))
+  source.write(events.map((data) => `event: revoked\ndata: ${data}\n\n`).join(''))
+  await until('all arrive', async () => heard.length === 100)
+  t.ok(seen.calls < 10, `${seen.calls} calls`)
 })
