@@ -34,7 +34,7 @@ import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
 import { openTokens, staleIfErrorOf } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
-import { createRevoke, revocationListener } from './tokens/revocation/open-revocations.ts'
+import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { systemAddresses } from './upstreams/name-addresses.ts'
 import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
 import { createUpstream, type Upstream } from './upstreams/upstream.ts'
@@ -135,7 +135,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     staleIfErrorMs: ({ token, caller }) => staleIfErrorOf(config, token, caller.issuer),
     validate: validator.validate,
     tickMs,
-    pushed: channels.isConnected,
+    isPushed: (caller) => isPushed(caller, channels, issuers),
     nowMs: Date.now,
   })
   const receiveEvent = openEventReceiver(config, {

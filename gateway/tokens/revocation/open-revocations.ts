@@ -2,11 +2,13 @@ import type { Revocation } from '../../../oauth/revocation.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { optionalCheck, type ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import type { GatewayConfig } from '../../config/gateway-config.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { WebsocketSessions } from '../../upstreams/websocket/sessions.ts'
 import type { TokenValidator } from '../cache/token-validator.ts'
 import type { ClientSecret } from '../client-secret.ts'
+import type { Issuer } from '../issuer.ts'
 import {
   createRevocationChannels,
   type RevocationChannels,
@@ -71,6 +73,21 @@ export function revocationListener(state: TokenState): RevocationListener {
       sessions.recheck()
     },
   }
+}
+
+/**
+ * Returns whether each revocation of the caller's token arrives at once. After a revocation gap, an open channel does
+ * not deliver the missed revocations. A JWT in the gap then needs introspection when `jwt.maxRevocationDelay` has
+ * passed, because its signature shows no revocation.
+ */
+export function isPushed(
+  caller: Caller,
+  channels: Pick<RevocationChannels, 'isConnected'>,
+  issuers: readonly Pick<Issuer, 'issuer' | 'usableMs'>[],
+): boolean {
+  if (!channels.isConnected(caller.issuer)) return false
+  const usableMs = issuers.find(({ issuer }) => issuer === caller.issuer)?.usableMs?.(caller)
+  return usableMs === undefined || usableMs > 0
 }
 
 /**

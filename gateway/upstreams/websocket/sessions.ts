@@ -6,10 +6,10 @@ import { createTokenRechecks, type OpenSession, type TokenRechecksOptions } from
 export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number
-  /** Interval of rechecks for tokens of issuers without a connected revocation channel. Milliseconds. */
+  /** Interval of rechecks for tokens whose revocations do not arrive. Milliseconds. */
   readonly recheckMs: number
-  /** Returns whether a revocation channel of the issuer is connected now. */
-  readonly pushed: (issuer: string) => boolean
+  /** Returns whether each revocation of the caller's token arrives at once. */
+  readonly isPushed: (caller: Caller) => boolean
   readonly nowMs: () => number
 }
 
@@ -119,7 +119,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
       const { identity } = open
       // The wall clock may have changed since the expiry timer was set.
       if (identity === undefined || closeExpired(open)) continue
-      if (!options.pushed(identity.caller.issuer) || rechecks.isInDoubt(open)) rechecks.add(open)
+      if (!options.isPushed(identity.caller) || rechecks.isInDoubt(open)) rechecks.add(open)
     }
   }, options.recheckMs).unref()
 

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { sharedAgeMs, statusCapMs } from '../../../../gateway/tokens/revocation/open-revocations.ts'
+import {
+  isPushed,
+  sharedAgeMs,
+  statusCapMs,
+} from '../../../../gateway/tokens/revocation/open-revocations.ts'
+import { aCaller } from '../../../fixtures/a-caller.ts'
 
 const ISSUER = 'https://issuer.example'
 const aCache = (change = {}) => ({
@@ -48,4 +53,15 @@ t.test('sharedAgeMs() accepts no entry older than the limit of a local token sta
     sharedAgeMs(aCache(), channels({ isConfigured: false, marks: false }), { ...own, sinceClearMs: 1 }),
     30_000,
   )
+})
+
+t.test('isPushed() is false for a JWT whose maxRevocationDelay has passed in a gap', async (t) => {
+  const caller = aCaller({ issuer: ISSUER })
+  const connected = channels({ isConnected: true })
+  const issuers = (usableMs: number) => [{ issuer: ISSUER, usableMs: () => usableMs }]
+  t.equal(isPushed(caller, connected, issuers(1)), true)
+  t.equal(isPushed(caller, connected, issuers(0)), false)
+  t.equal(isPushed(caller, connected, [{ issuer: ISSUER }]), true)
+  t.equal(isPushed(caller, connected, [{ issuer: 'https://other.test', usableMs: () => 0 }]), true)
+  t.equal(isPushed(caller, channels({}), issuers(1)), false)
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
 import type { WebsocketSession } from '../../../../gateway/upstreams/websocket/session.ts'
 import { createWebsocketSessions } from '../../../../gateway/upstreams/websocket/sessions.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
@@ -16,7 +17,7 @@ t.test(
       recheckMs: 5,
       graceMs: 30_000,
       staleIfErrorMs: () => 60_000,
-      pushed: () => true,
+      isPushed: () => true,
       validate: () => ({ active: true, caller: aCaller({}) }),
       nowMs: () => {
         clock.looks += 1
@@ -57,3 +58,41 @@ t.test(
     t.equal(sessions.size, 1)
   },
 )
+
+t.test('a session is checked again while revocations of its token may be missing', async (t) => {
+  const inGap = aCaller({ subject: 'in the gap' })
+  const current = aCaller({ subject: 'current' })
+  const sessions = createWebsocketSessions({
+    maxSessions: 10,
+    maxSessionsPerCaller: 10,
+    recheckMs: 5,
+    graceMs: 30_000,
+    staleIfErrorMs: () => 60_000,
+    isPushed: (caller) => caller !== inGap,
+    validate: () => status,
+    nowMs: () => 0,
+    tickMs: () => performance.now(),
+  })
+  let status: TokenStatus = { active: true, caller: current }
+  t.teardown(() => sessions.close())
+  const closed: string[] = []
+  for (const caller of [inGap, current]) {
+    const slot = sessions.reserve(`${caller.subject}`)
+    if ('rejected' in slot) throw new Error(slot.rejected)
+    t.teardown(slot.release)
+    slot.opened({
+      session: {
+        close(code: number, reason: string) {
+          closed.push(`${caller.subject}: ${code} ${reason}`)
+          slot.release()
+        },
+      } as unknown as WebsocketSession,
+      identity: { token: 'a', issuers: [], caller, hasAccess: () => true },
+    })
+  }
+  await new Promise((resolve) => setImmediate(resolve)) // each session is validated when it opens
+  t.same(closed, [])
+  status = { active: false, fault: { reason: 'inactive' } }
+  await until('the session is closed', async () => closed.length > 0)
+  t.same(closed, ['in the gap: 1008 token revoked'])
+})
