@@ -9,8 +9,13 @@ export type StreamListener = {
   end(): void
 }
 
-// above this limit, the server closes the stream of the slow gateway; the gateway reconnects and resumes
+/** Above this limit, the server closes the stream of the slow gateway. The gateway reconnects and resumes. */
 const MAX_UNSENT_BYTES = 1_048_576
+/**
+ * For this time, the events of the start do not count as unsent. A gateway whose stream ends during a replay needs the
+ * complete replay again. Milliseconds.
+ */
+const START_LIMIT_MS = 60_000
 
 /**
  * Creates a listener that writes `text/event-stream` to a response.
@@ -19,10 +24,12 @@ const MAX_UNSENT_BYTES = 1_048_576
 export function createStreamListener(response: ServerResponse, onCut: () => void): StreamListener {
   let buffered: string[] | undefined = []
   let ended = false
+  /** Size of the events of the start, until they are sent or their time has passed. Bytes. */
+  let startBytes = 0
 
   function write(text: string): void {
     if (text === '' || ended || response.destroyed) return
-    if (response.writableLength > MAX_UNSENT_BYTES) {
+    if (response.writableLength > MAX_UNSENT_BYTES + startBytes) {
       response.destroy()
       onCut()
     } else response.write(text)
@@ -39,7 +46,13 @@ export function createStreamListener(response: ServerResponse, onCut: () => void
         'cache-control': 'no-store',
         'x-accel-buffering': 'no',
       })
-      response.write(start)
+      startBytes = Buffer.byteLength(start)
+      const countStart = (): void => {
+        clearTimeout(timer)
+        startBytes = 0
+      }
+      const timer = setTimeout(countStart, START_LIMIT_MS).unref()
+      response.write(start, countStart)
       for (const text of buffered ?? []) response.write(text)
       buffered = undefined
       if (ended) response.end()

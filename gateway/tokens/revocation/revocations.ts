@@ -168,7 +168,8 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
         await listen()
       } catch (error) {
         if (closing.signal.aborted) return
-        if (connected) attempt = 0
+        // Without a complete replay, the next connection needs the whole log again.
+        if (connected && !isReplaying) attempt = 0
         // Logs only the first failure and every tenth failure after that, because an outage may last for hours.
         if (attempt % 10 === 0)
           logger.warn(

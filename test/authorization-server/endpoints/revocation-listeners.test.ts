@@ -324,6 +324,29 @@ t.test(
   },
 )
 
+t.test('a gateway that reads slowly gets a complete replay', async (t) => {
+  const all = Array.from({ length: 10_000 }, (_, count) => ({
+    id: `known.${count}`,
+    // A long name, so that the replay is longer than the buffers of the sockets.
+    revocation: aRevocation({ issuer: `https://${'i'.repeat(1_000)}.test`, grant: 'g'.repeat(43) }),
+  }))
+  const { events, ask, tell } = await openStream(t, {
+    readAfter: async (id) => (id === undefined ? all : undefined),
+  })
+  const response = await ask(GOOD)
+  for (let count = 0; count < 10; count++) {
+    tell(1)
+    await nextTurn()
+  }
+  let end = ''
+  for await (const chunk of response) {
+    end = (end + String(chunk)).slice(-2_000)
+    if (end.includes('event: complete')) break
+  }
+  t.match(end, 'event: complete')
+  t.match(events, [{ result: 'ok' }], 'the stream is not cut')
+})
+
 t.test(
   'accepts 256 of 1,000 concurrent connections, and accepts new connections after they close',
   async (t) => {

@@ -62,6 +62,7 @@ t.test(
 t.test('a session is checked again while revocations of its token may be missing', async (t) => {
   const inGap = aCaller({ subject: 'in the gap' })
   const current = aCaller({ subject: 'current' })
+  let status: TokenStatus = { active: true, caller: current }
   const sessions = createWebsocketSessions({
     maxSessions: 10,
     maxSessionsPerCaller: 10,
@@ -73,7 +74,6 @@ t.test('a session is checked again while revocations of its token may be missing
     nowMs: () => 0,
     tickMs: () => performance.now(),
   })
-  let status: TokenStatus = { active: true, caller: current }
   t.teardown(() => sessions.close())
   const closed: string[] = []
   for (const caller of [inGap, current]) {
