@@ -106,7 +106,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     cookies: cookies(options),
     ttl: {
       AuthorizationCode: lifetimes.codeSeconds,
-      AccessToken: lifetimes.accessTokenSeconds,
+      AccessToken: (ctx) => accessTokenTtl(ctx.oidc.entities.Grant?.exp, options),
       IdToken: lifetimes.accessTokenSeconds,
       RefreshToken: (_ctx, token) => refreshTokenTtl(token.iiat, options),
       Grant: lifetimes.refreshTokenMaxSeconds,
@@ -150,7 +150,6 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
             scope: scopes.join(' '),
             audience: resource,
             accessTokenFormat: formatOf(resource, options.accessTokens),
-            accessTokenTTL: lifetimes.accessTokenSeconds,
             jwt: { sign: { alg: algorithm } },
           }
         },
@@ -208,6 +207,16 @@ function cookies(options: ProviderConfigurationOptions): NonNullable<Configurati
     long: { ...attributes, path: '/' },
     short: attributes,
   }
+}
+
+/**
+ * Returns the lifetime of an access token. The token expires with its grant at the latest. The end of a grant causes no
+ * revocation, so gateways would accept a JWT of an ended grant until the JWT expires.
+ */
+function accessTokenTtl(grantEndSeconds: number | undefined, options: ProviderConfigurationOptions): number {
+  const { accessTokenSeconds } = options.lifetimes
+  if (grantEndSeconds === undefined) return accessTokenSeconds
+  return Math.max(1, Math.min(accessTokenSeconds, grantEndSeconds - options.nowSeconds()))
 }
 
 /** Returns the idle lifetime. The result is smaller if the absolute lifetime of the token family ends earlier. */

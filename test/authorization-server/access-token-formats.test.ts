@@ -30,6 +30,13 @@ const FORMATS: Readonly<Record<string, Format>> = {
   'JWT with EdDSA': { format: 'jwt', algorithm: 'EdDSA' },
 }
 
+const LIFETIMES = {
+  codeSeconds: 60,
+  accessTokenSeconds: 900,
+  refreshTokenSeconds: 1_200,
+  sessionSeconds: 1_200,
+}
+
 /** Starts a server whose resources are the whole API and `/mcp`. */
 async function start(t: Test, format: Format, changes: Partial<AuthorizationServerConfig> = {}) {
   const port = await quietPort()
@@ -229,6 +236,20 @@ for (const [name, format] of Object.entries(FORMATS))
     t.match(await proven(), { status: 200 })
     t.match(await proven(aProofKey()), UNAUTHORIZED)
     t.match(await userinfo(server, token), UNAUTHORIZED, 'as Bearer')
+  })
+
+for (const [name, format] of Object.entries(FORMATS))
+  t.test(`${name}: an access token expires with its grant at the latest`, async (t) => {
+    const server = await start(t, format, { lifetimes: { ...LIFETIMES, refreshTokenMaxSeconds: 1_200 } })
+    const client = await registerClient(server)
+    const { refreshToken } = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: SCOPE })
+    const endSeconds = nowSeconds() + 1_200
+    passTime(t, 1_140)
+    const answer = await client.refresh(refreshToken)
+    const { accessToken } = client.readTokens(answer)
+    const { exp } = await introspect(server, accessToken)
+    t.ok(Number(exp) <= endSeconds, 'the token expires with the grant')
+    t.ok(Number(answer.json['expires_in']) <= 60)
   })
 
 t.test('§2 of RFC 9068: a JWT access token has this header and these claims', async (t) => {

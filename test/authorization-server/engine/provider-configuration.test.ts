@@ -133,7 +133,7 @@ t.test('providerConfiguration() returns exactly these settings of the engine', a
     },
     ttl: {
       AuthorizationCode: 1,
-      AccessToken: 2,
+      AccessToken: 'function',
       IdToken: 2,
       RefreshToken: 'function',
       Grant: 40,
@@ -231,6 +231,20 @@ t.test('a refresh token expires with its idle lifetime, and with its family at t
   for (const [iiat, seconds] of rows) t.equal(lifetime({}, { iiat }), seconds, `${iiat}`)
 })
 
+t.test('an access token expires with its grant at the latest', async (t) => {
+  const lifetime = configuration.ttl?.AccessToken as unknown as (ctx?: object) => number
+  const rows: readonly [number | undefined, number][] = [
+    [undefined, 2],
+    [1_002, 2],
+    [1_001, 1],
+    [1_000, 1],
+    [999, 1],
+  ]
+  for (const [exp, seconds] of rows)
+    t.equal(lifetime({ oidc: { entities: { Grant: { exp } } } }), seconds, `${exp}`)
+  t.equal(lifetime({ oidc: { entities: {} } }), 2)
+})
+
 t.test('renderError() reports the code, the description, and an expired interaction', async (t) => {
   const render = configuration.renderError as unknown as (...args: unknown[]) => unknown
   await render({}, { error: 'one', error_description: 'described' }, new Error('other'))
@@ -277,7 +291,6 @@ t.test('a token for a resource has every scope, its audience and an opaque forma
     scope: 'openid courses:read courses:write',
     audience: 'https://login.example.com/mcp',
     accessTokenFormat: 'opaque',
-    accessTokenTTL: 2,
     jwt: { sign: { alg: 'ES256' } },
   })
   const rejected = async (resource: string, asked: unknown) => ask(resource, asked)
