@@ -59,6 +59,8 @@ export async function openRevocationStream(options: {
   const endAll = (): void => {
     for (const listener of listeners.keys()) listener.end()
   }
+  /** Whether revocations of other processes do not arrive. The log may still be readable. */
+  let isLost = false
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
     // After the end of its stream, a gateway reconnects and gets all revocations of the log.
@@ -67,7 +69,13 @@ export async function openRevocationStream(options: {
       endAll()
     },
     // Ends the streams. With an open stream and heartbeats, a gateway would not notice that revocations are missing.
-    lost: endAll,
+    lost: () => {
+      isLost = true
+      endAll()
+    },
+    restored: () => {
+      isLost = false
+    },
   })
   const heartbeat = setInterval(() => sendAll(': heartbeat\n\n'), HEARTBEAT_MS)
   heartbeat.unref()
@@ -82,8 +90,10 @@ export async function openRevocationStream(options: {
     listeners.set(listener, request.headers.authorization)
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)
-    if (start === undefined) {
-      onEvent({ result: 'temporarily_unavailable', reason: 'the store is unavailable', address })
+    if (start === undefined || isLost) {
+      const reason =
+        start === undefined ? 'the store is unavailable' : 'revocations of other processes do not arrive'
+      onEvent({ result: 'temporarily_unavailable', reason, address })
       return unavailable(reply, 'The revocation log is temporarily unavailable. Try again later.')
     }
     onEvent({ result: 'ok', reason: 'revocation stream opened', address })

@@ -114,6 +114,7 @@ export function openPostgresRevocations(options: {
       try {
         client = await pool.connect({ statementMs: STATEMENT_MS })
         await followOn(client, () => {
+          if (failures > 0) for (const listener of listeners) listener.restored?.()
           failures = 0
         })
       } catch {
@@ -122,7 +123,6 @@ export function openPostgresRevocations(options: {
       }
       await client?.end().catch(() => undefined)
       if (failures < 2) continue // the first failure may affect only this connection
-      // Called at each failure, because gateways that reconnect through the pool do not know of the delay.
       if (!closing.signal.aborted) for (const listener of listeners) listener.lost()
       await pause(RETRY_MS, undefined, { signal: closing.signal }).catch(() => undefined)
     }

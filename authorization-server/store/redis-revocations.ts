@@ -64,6 +64,9 @@ export function openRedisRevocations(options: {
         options.onGap()
         for (const listener of listeners) listener.gap()
       },
+      onAlive: async () => {
+        for (const listener of listeners) listener.restored?.()
+      },
       onLost: () => {
         for (const listener of listeners) listener.lost()
       },

@@ -75,9 +75,9 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   function poll(): void {
     try {
       const version = dataVersion.get()?.['data_version']
-      if (version === seenVersion) return
-      notifyAll()
+      if (version !== seenVersion) notifyAll()
       seenVersion = version
+      if (failures >= MAX_FAILURES) for (const { listener } of followers) listener.restored?.()
       failures = 0
     } catch {
       // The poll does not report the failure, because requests report a locked or damaged file. The next poll reads the

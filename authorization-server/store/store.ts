@@ -103,6 +103,8 @@ export type RevocationListener = {
   gap(): void
   /** Called when revocations of other processes are delayed. The listener receives them later. */
   lost(): void
+  /** Called when revocations of other processes arrive, also without an earlier `lost()`. */
+  restored?(): void
 }
 
 /**

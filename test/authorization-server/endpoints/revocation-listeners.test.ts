@@ -202,9 +202,9 @@ t.test('events of the time before the start follow the start', async (t) => {
   await asked.promise
   t.equal(stream.listeners(), 1)
   tell(2)
-  log().lost()
+  log().gap()
   start.resolve(KNOWN)
-  t.equal(await read(await opening), READY + revoked(1) + revoked(2))
+  t.equal(await read(await opening), READY + revoked(1) + revoked(2) + RESET)
 })
 
 t.test('sends a heartbeat every 5 seconds, until close()', async (t) => {
@@ -291,6 +291,21 @@ t.test('a stream that cannot start gets 503', async (t) => {
     { ...event, reason: 'the store is unavailable' },
     { ...event, reason: 'the server is shutting down' },
   ])
+})
+
+t.test('a stream gets 503 while revocations of other processes do not arrive', async (t) => {
+  const { stream, events, ask, log } = await openStream(t)
+  const response = await ask(GOOD)
+  log().lost()
+  t.equal(await read(response), READY, 'the stream ends')
+  for (const id of [undefined, KNOWN]) t.equal((await ask(GOOD, id)).statusCode, 503, 'the log is readable')
+  await until('the listeners are removed', async () => stream.listeners() === 0)
+  t.match(events.slice(1), [
+    { result: 'temporarily_unavailable', reason: 'revocations of other processes do not arrive' },
+    { result: 'temporarily_unavailable' },
+  ])
+  log().restored?.()
+  t.equal((await ask(GOOD)).statusCode, 200)
 })
 
 t.test(

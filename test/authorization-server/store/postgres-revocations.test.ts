@@ -121,10 +121,22 @@ t.test(
     const own = await startPostgres()
     t.teardown(() => own.remove())
     const follower = await follow(t, own)
+    let isLost = false
+    await follower.store.revocations.follow({
+      revoked: () => undefined,
+      gap: () => undefined,
+      lost: () => {
+        isLost = true
+      },
+      restored: () => {
+        isLost = false
+      },
+    })
     await own.stop()
-    // Gateways can reconnect between two attempts, so the follower reports the loss at each attempt.
     t.same([...new Set(await next(follower, 3))], ['lost'])
+    t.equal(isLost, true)
     await own.start()
+    await until('the end of the loss', async () => !isLost)
     await until('a write', async () =>
       revoke(follower.store, 'after').then(
         () => true,

@@ -367,6 +367,7 @@ t.test(
       revoked: () => void told.push('revoked'),
       gap: () => void told.push('gap'),
       lost: () => void told.push('lost'),
+      restored: () => void told.push('restored'),
     })
     await until('the gap of the start', async () => told.includes('gap'))
     const admin = new Redis(first.url)
@@ -380,6 +381,7 @@ t.test(
     const second = await startRedis({ folder, port: first.port })
     t.teardown(() => second.stop())
     await until('the gap', async () => told.lastIndexOf('gap') > told.indexOf('lost'))
+    await until('the end of the loss', async () => told.lastIndexOf('restored') > told.lastIndexOf('lost'))
     const renewed = await until('the log line', async () =>
       lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
     )

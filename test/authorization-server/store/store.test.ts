@@ -615,6 +615,7 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
     revoked: (logged) => void told.push(...logged.map(() => 'revoked')),
     gap: () => void told.push('gap'),
     lost: () => void told.push('lost'),
+    restored: () => void told.push('restored'),
   })
   const database = new DatabaseSync(file)
   database.exec("insert into revocations (revoked_at, payload) values (1000, 'junk')")
@@ -627,9 +628,11 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
   database.exec(
     "alter table revocations rename to away; update sqlite_sequence set name = 'revocations', seq = 9",
   )
-  database.close()
   await until('lost', async () => told.length === 4)
-  t.same(told.slice(2), ['gap', 'lost'])
+  database.exec('alter table away rename to revocations')
+  database.close()
+  await until('restored', async () => told.length === 6)
+  t.same(told.slice(2), ['gap', 'lost', 'gap', 'restored'])
   await store.close()
 })
 
