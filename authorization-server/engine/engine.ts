@@ -167,12 +167,14 @@ export function createEngine(options: EngineOptions): Engine {
     return code
   }
   const jwts = createJwtAccessTokens(options)
-  const presentedJwts = new WeakMap<IncomingMessage, AccessTokenContent>()
+  const presentedJwts = new WeakMap<IncomingMessage, PresentedJwt>()
   const AccessToken = provider.AccessToken as unknown as AccessTokenModel
   const { find: findOpaque } = AccessToken
   AccessToken.find = async function findAccessToken(value, ...args) {
     if (value !== PRESENTED_JWT) return findOpaque.call(this, value, ...args)
-    const content = Provider.ctx && presentedJwts.get(Provider.ctx.req)
+    // The engine has checked the client before, so a request without a valid client costs no verification of a signature.
+    const presented = Provider.ctx && presentedJwts.get(Provider.ctx.req)
+    const content = presented && (await jwts.read(presented.token, presented))
     return content && new AccessToken(content)
   }
   const { redirectUriAllowed } = provider.Client.prototype
@@ -207,8 +209,7 @@ export function createEngine(options: EngineOptions): Engine {
       const jwt = findJwt(request, engineRequest.body)
       const copy = providerRequest(request, { issuer, ...engineRequest, ...jwt })
       requests.set(copy, engineRequest)
-      const content = jwt && (await jwts.read(jwt.token, jwt))
-      if (content !== undefined) presentedJwts.set(copy, content)
+      if (jwt !== undefined) presentedJwts.set(copy, jwt)
       await callback(copy, response)
       return failures.get(copy)?.error ?? 'ok'
     },
@@ -271,6 +272,9 @@ type AccessTokenModel = {
  */
 const PRESENTED_JWT = 'presented-jwt'
 
+/** A JWT in a request. See {@link findJwt}. */
+type PresentedJwt = { readonly token: string; readonly expiredSeconds: number }
+
 /** Time after its expiry in which a JWT can be revoked, because the clock of a gateway may be behind. Seconds. */
 const EXPIRED_SECONDS = 300
 
@@ -281,7 +285,7 @@ const EXPIRED_SECONDS = 300
 function findJwt(
   request: IncomingMessage,
   body: Buffer | undefined,
-): { readonly token: string; readonly body: Buffer; readonly expiredSeconds: number } | undefined {
+): (PresentedJwt & { readonly body: Buffer }) | undefined {
   const [path = ''] = (request.url ?? '').split('?', 1)
   if (body === undefined || (path !== ENDPOINTS.introspection && path !== ENDPOINTS.revocation))
     return undefined
