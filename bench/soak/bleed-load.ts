@@ -34,7 +34,7 @@ const MOST_AT_ONCE = 3
  * bytes, and a third after some time.
  */
 const SHARE_LEFT = 0.25
-const LONGEST_PATIENCE_MS = 25
+const MAX_DISCONNECT_DELAY_MS = 25
 
 /** Sends requests on keep-alive connections. Some clients disconnect at a random byte. */
 export async function bleedLoad(options: {
@@ -115,7 +115,7 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
       const fate = Math.random() / SHARE_LEFT
       const answers = expected.reduce((sum, one) => sum + one.responseBytes + 300, 0)
       leavesAfterBytes = fate < 0.33 ? randomBelow(answers) : Number.POSITIVE_INFINITY
-      if (fate > 0.33 && fate < 0.66) setTimeout(() => leave('waiting'), randomBelow(LONGEST_PATIENCE_MS))
+      if (fate > 0.33 && fate < 0.66) setTimeout(() => leave('waiting'), randomBelow(MAX_DISCONNECT_DELAY_MS))
       const cut = Math.random() < 0.3 ? randomBelow(text.length) : 0
       socket.write(text.slice(0, cut), 'latin1', () => {
         if (!left) socket.write(text.slice(cut), 'latin1')

@@ -20,8 +20,8 @@ const GIVE_UP_MS = 60_000
  * responds.
  * Many tokens are checked less often, so that the checks do not slow the gateways down.
  */
-const LOOK_AT_ONE_MS = 1
-const LOOK_AT_MANY_MS = 20
+const SINGLE_POLL_MS = 1
+const BATCH_POLL_MS = 20
 
 /** Obtains a token that every gateway has accepted and cached. */
 export async function obtainKnownToken(cluster: RevocationCluster): Promise<string> {
@@ -53,7 +53,7 @@ export async function measureRevocations(
   const tokens: string[] = []
   const answers = new Map<number, number>()
   const { concurrency = 1, until } = options
-  const pollIntervalMs = concurrency === 1 ? LOOK_AT_ONE_MS : LOOK_AT_MANY_MS
+  const pollIntervalMs = concurrency === 1 ? SINGLE_POLL_MS : BATCH_POLL_MS
   for (let round = 0; round < options.rounds; round++) {
     const known: string[] = []
     for (let i = 0; i < concurrency; i++) known.push(await obtainKnownToken(cluster))

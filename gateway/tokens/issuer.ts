@@ -24,13 +24,13 @@ export type Issuer = {
    */
   readonly verify: ((jwt: CompactJwt, names: ClaimNames) => Promise<TokenStatus>) | undefined
   /**
-   * Introspects a token, or returns a result from the shared cache. `sinceClearMs` is the time since the last revocation
+   * Introspects a token, or returns a result from the shared cache. `sinceGapMs` is the time since the last revocation
    * gap. While the issuer cannot respond, returns the earlier status. Undefined: the issuer has no introspection.
    */
   readonly introspect:
     | ((
         token: string,
-        sinceClearMs: number,
+        sinceGapMs: number,
         names: ClaimNames,
         earlier: EarlierStatus,
       ) => Promise<IntrospectionResult>)

@@ -62,7 +62,7 @@ export async function openTokens(
   const shared = sharedLevel(tokenCache, {
     redis,
     revocationRedis,
-    maxAgeMs: (issuer, sinceClearMs) => sharedAgeMs(tokenCache, channels, { issuer, sinceClearMs }),
+    maxAgeMs: (issuer, sinceGapMs) => sharedAgeMs(tokenCache, channels, { issuer, sinceGapMs }),
   })
   const { completeUntilMs } = channels
   const issuers = await openIssuers(config, { ...parts, followedSecrets, shared, completeUntilMs })
@@ -169,7 +169,7 @@ function sharedLevel(
   parts: {
     readonly redis: SharedRedis | undefined
     readonly revocationRedis: SharedRedis | undefined
-    readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
+    readonly maxAgeMs: (issuer: string, sinceGapMs: number) => number
   },
 ): IssuerClientOptions['shared'] {
   const { redis, revocationRedis, maxAgeMs } = parts

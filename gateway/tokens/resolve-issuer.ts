@@ -9,7 +9,7 @@ import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
 /** The parameters of `Issuer.introspect` besides the token. */
-type Inquiry = readonly [sinceClearMs: number, names: ClaimNames, earlier: EarlierStatus]
+type Inquiry = readonly [sinceGapMs: number, names: ClaimNames, earlier: EarlierStatus]
 
 /** How to validate a token. With `known`, the status is already known. */
 export type TokenCheck =
@@ -48,12 +48,12 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (verify !== undefined)
     return {
       kind: 'jwt',
-      validate: async (sinceClearMs, names) => {
+      validate: async (sinceGapMs, names) => {
         const status = await verify(jwt, names)
         const ttlMs = status.active ? (issuer.usableMs?.(status.caller) ?? Infinity) : Infinity
         if (ttlMs > 0 || introspect === undefined) return { status, ageMs: 0, ttlMs }
         // `jwt.maxRevocationDelay` has passed, so an earlier status must not be used.
-        const result = await introspect(token, sinceClearMs, names, CURRENT_STATUS_ONLY)
+        const result = await introspect(token, sinceGapMs, names, CURRENT_STATUS_ONLY)
         return { ...result, staleIfErrorMs: 0 }
       },
     }

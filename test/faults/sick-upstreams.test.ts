@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { UpstreamSettings } from '../../gateway/upstreams/upstream.ts'
 import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
-import { startDeafServer } from '../fixtures/deaf-server.ts'
+import { startSilentServer } from '../fixtures/silent-server.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { OK_REPLY, type Reply } from '../fixtures/recording-upstream.ts'
 import { until } from '../fixtures/until.ts'
@@ -265,15 +265,15 @@ function isWhole(text: string): boolean {
 t.test(
   'an upstream address that drops connection attempts causes 504 after the connect timeout',
   async (t) => {
-    const deaf = await startDeafServer()
-    t.teardown(() => deaf.close())
+    const silent = await startSilentServer()
+    t.teardown(() => silent.close())
     const under = await startGatewayUnderTest(t, {
       policy: POLICY,
       change: (config) => ({
         ...config,
         upstreams: [
-          { ...anUpstream('api', deaf.url), timeoutMs: 60_000, connectTimeoutMs: 200 },
-          anUpstream('auth', deaf.url),
+          { ...anUpstream('api', silent.url), timeoutMs: 60_000, connectTimeoutMs: 200 },
+          anUpstream('auth', silent.url),
         ],
       }),
     })
@@ -286,20 +286,20 @@ t.test(
 t.test(
   'an upstream address that drops connection attempts is ejected, and returns when it accepts them',
   async (t) => {
-    const deaf = await startDeafServer()
-    t.teardown(() => deaf.close())
+    const silent = await startSilentServer()
+    t.teardown(() => silent.close())
     const under = await startGatewayUnderTest(t, {
       policy: POLICY,
       change: (config) => ({
         ...config,
-        upstreams: [{ ...anUpstream('api', deaf.url), connectTimeoutMs: 100 }, anUpstream('auth', deaf.url)],
+        upstreams: [{ ...anUpstream('api', silent.url), connectTimeoutMs: 100 }, anUpstream('auth', silent.url)],
       }),
     })
     const status = async () => (await exchange(under.gateway.url, GET)).text.slice(9, 12)
     const statuses: string[] = []
     for (let i = 0; i < 6; i++) statuses.push(await status())
     t.same(statuses, ['504', '504', '504', '504', '504', '503'])
-    deaf.wake()
+    silent.wake()
     await until('the upstream responds again', async () => (await status()) === '200')
   },
 )

@@ -23,10 +23,10 @@ export type SharedCacheOptions = {
   /** `staleIfError` of the issuer. Milliseconds. */
   readonly staleIfErrorMs: number
   /**
-   * Returns the maximum age of a usable entry. `sinceClearMs` is the time since the last revocation gap.
+   * Returns the maximum age of a usable entry. `sinceGapMs` is the time since the last revocation gap.
    * Milliseconds.
    */
-  readonly maxAgeMs: (sinceClearMs: number) => number
+  readonly maxAgeMs: (sinceGapMs: number) => number
   /** The wall clock, and a monotonic clock. Milliseconds. */
   readonly nowMs: () => number
   readonly tickMs: () => number
@@ -48,7 +48,7 @@ export type SharedCache = {
    */
   find(
     token: string,
-    sinceClearMs: number,
+    sinceGapMs: number,
     names: ClaimNames,
   ): Promise<SharedResult | 'revoked' | 'miss' | undefined>
   /** Returns whether Redis responds and holds no revocation of the token. Call this before the use of a stale result. */
@@ -139,14 +139,14 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   }
 
   return {
-    async find(token, sinceClearMs, names) {
+    async find(token, sinceGapMs, names) {
       const unusable = shared.unavailableReason()
       if (unusable !== undefined) {
         onResult(unusable)
         return undefined
       }
       const { result, found } = await inTime<Found>(
-        look(sealOf(token), options.maxAgeMs(sinceClearMs), names).catch((error) => ({
+        look(sealOf(token), options.maxAgeMs(sinceGapMs), names).catch((error) => ({
           result: isOther(error) ? 'bad' : 'failed',
         })),
         { result: 'failed' },

@@ -34,9 +34,9 @@ export type SharedLevel = {
   readonly maxTtlMs: number
   /**
    * Returns the maximum age of a usable entry in the shared cache. The age depends on whether revocations of the issuer
-   * arrive now, and on the time since the last revocation gap (`sinceClearMs`). Milliseconds.
+   * arrive now, and on the time since the last revocation gap (`sinceGapMs`). Milliseconds.
    */
-  readonly maxAgeMs: (issuer: string, sinceClearMs: number) => number
+  readonly maxAgeMs: (issuer: string, sinceGapMs: number) => number
   readonly onResult: (result: SharedLookupResult) => void
 }
 
@@ -56,14 +56,14 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
   /**
    * Returns the issuer's result, or a recent result from another gateway. If the issuer cannot respond, returns the
    * earlier status. An earlier status of this process takes precedence over a status from another gateway.
-   * @param sinceClearMs time since the last revocation gap. Default: there was no gap.
+   * @param sinceGapMs time since the last revocation gap. Default: there was no gap.
    * @param names claims that policies use. Default: none.
    * @param earlier the earlier status of the token. Default: none.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   introspect(
     token: string,
-    sinceClearMs?: number,
+    sinceGapMs?: number,
     names?: ClaimNames,
     earlier?: EarlierStatus,
   ): Promise<IntrospectionResult>
@@ -89,7 +89,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
           secret: () => options.followedSecret?.current ?? options.clientSecret,
           maxTtlMs: Math.min(shared.maxTtlMs, ttlMs),
           staleIfErrorMs,
-          maxAgeMs: (sinceClearMs) => shared.maxAgeMs(issuer, sinceClearMs),
+          maxAgeMs: (sinceGapMs) => shared.maxAgeMs(issuer, sinceGapMs),
           read,
           nowMs,
           tickMs,
@@ -109,11 +109,11 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
   return {
     async introspect(
       token,
-      sinceClearMs = Number.POSITIVE_INFINITY,
+      sinceGapMs = Number.POSITIVE_INFINITY,
       names = NO_NAMES,
       earlier = NO_EARLIER_STATUS,
     ) {
-      const found = sharedCache === undefined ? undefined : await sharedCache.find(token, sinceClearMs, names)
+      const found = sharedCache === undefined ? undefined : await sharedCache.find(token, sinceGapMs, names)
       if (found === 'revoked') earlier.discard(issuer)
       const result = typeof found === 'string' ? undefined : found
       if (result !== undefined && result.status.isStale !== true) return result

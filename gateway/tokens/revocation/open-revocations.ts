@@ -131,8 +131,8 @@ export function statusCapMs(
 export function sharedAgeMs(
   tokenCache: GatewayConfig['tokenCache'],
   channels: RevocationState,
-  { issuer, sinceClearMs }: { readonly issuer: string; readonly sinceClearMs: number },
+  { issuer, sinceGapMs }: { readonly issuer: string; readonly sinceGapMs: number },
 ): number {
   const capMs = statusCapMs(tokenCache, channels, issuer)
-  return !channels.isConfigured(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceClearMs)
+  return !channels.isConfigured(issuer) || channels.marks(issuer) ? capMs : Math.min(capMs, sinceGapMs)
 }

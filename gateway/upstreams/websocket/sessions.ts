@@ -119,7 +119,7 @@ export function createWebsocketSessions(options: WebsocketSessionsOptions): Webs
       const { identity } = open
       // The wall clock may have changed since the expiry timer was set.
       if (identity === undefined || closeExpired(open)) continue
-      if (!options.isPushed(identity.caller) || rechecks.isInDoubt(open)) rechecks.add(open)
+      if (!options.isPushed(identity.caller) || rechecks.isUnconfirmed(open)) rechecks.add(open)
     }
   }, options.recheckMs).unref()
 

@@ -37,7 +37,7 @@ export type TokenRechecks = {
   add(open: OpenSession): void
   recheckNow(open: OpenSession): void
   /** Returns whether the last validation had no current result and must be repeated. */
-  isInDoubt(open: OpenSession): boolean
+  isUnconfirmed(open: OpenSession): boolean
   remove(open: OpenSession): void
 }
 
@@ -55,13 +55,13 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
   const { validate, tickMs } = options
   const due = new Set<OpenSession>()
   /** Time of the first validation without a current result, by session. */
-  const inDoubt = new WeakMap<OpenSession, number>()
+  const unconfirmedSinceMs = new WeakMap<OpenSession, number>()
   let working = 0
 
   /** Marks a session for another validation. Returns the time of the first validation without a current result. */
-  function doubt(open: OpenSession, startedMs: number): number {
-    const sinceMs = inDoubt.get(open) ?? startedMs
-    inDoubt.set(open, sinceMs)
+  function markUnconfirmed(open: OpenSession, startedMs: number): number {
+    const sinceMs = unconfirmedSinceMs.get(open) ?? startedMs
+    unconfirmedSinceMs.set(open, sinceMs)
     return sinceMs
   }
 
@@ -72,14 +72,14 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
     try {
       const { token, issuers, claims, caller } = identity
       const status = await validate(token, issuers, claims, caller.issuer)
-      if (status.active && status.isStale === true) doubt(open, startedMs)
-      else inDoubt.delete(open)
+      if (status.active && status.isStale === true) markUnconfirmed(open, startedMs)
+      else unconfirmedSinceMs.delete(open)
       if (!status.active) session.close(POLICY_VIOLATION, 'token revoked')
       else if (!identity.hasAccess(status.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
     } catch (error) {
       // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep
       // sessions with revoked tokens open.
-      const sinceMs = doubt(open, startedMs)
+      const sinceMs = markUnconfirmed(open, startedMs)
       const moreMs = isOutage(error) ? options.staleIfErrorMs(identity) : 0
       if (tickMs() - sinceMs >= options.graceMs + moreMs)
         session.close(INTERNAL_ERROR, 'token cannot be checked')
@@ -101,10 +101,10 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
       if (working < MAX_CONCURRENT) void work()
     },
     recheckNow: (open) => void recheck(open),
-    isInDoubt: (open) => inDoubt.has(open),
+    isUnconfirmed: (open) => unconfirmedSinceMs.has(open),
     remove(open) {
       due.delete(open)
-      inDoubt.delete(open)
+      unconfirmedSinceMs.delete(open)
     },
   }
 }

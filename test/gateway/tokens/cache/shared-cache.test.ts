@@ -54,7 +54,7 @@ async function aGateway(
         redis: shared,
         isRevoked: (caller) => isMarkedRevoked(shared.redis, caller),
         maxTtlMs: change.maxTtlMs ?? TTL_MS,
-        maxAgeMs: (_issuer, sinceClearMs) => Math.min(TTL_MS, sinceClearMs),
+        maxAgeMs: (_issuer, sinceGapMs) => Math.min(TTL_MS, sinceGapMs),
         onResult: (result) => results.push(result),
       },
     }),

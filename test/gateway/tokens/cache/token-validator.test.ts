@@ -15,7 +15,7 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
   const clock = { ms: 0, wallMs: 0 }
   const questions: {
     token: string
-    sinceClearMs: number
+    sinceGapMs: number
     answer: (status: TokenStatus, ttlMs?: number, ageMs?: number) => void
     fail: (error: Error) => void
   }[] = []
@@ -32,11 +32,11 @@ function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => numbe
         issuer: 'https://issuer.test',
         id: 'issuer',
         verify: undefined,
-        introspect: (token, sinceClearMs) =>
+        introspect: (token, sinceGapMs) =>
           new Promise<IntrospectionResult>((resolve, fail) => {
             const answer = (status: TokenStatus, ttlMs = Infinity, ageMs = 0) =>
               resolve({ status, ageMs, ttlMs })
-            questions.push({ token, sinceClearMs, answer, fail })
+            questions.push({ token, sinceGapMs, answer, fail })
           }),
         ready: true,
         close: async () => undefined,
@@ -187,7 +187,7 @@ t.test(
     tokenValidator.expire()
     clock.ms = 1_700
     void tokenValidator.validate('a')
-    t.same([question(0).sinceClearMs, question(1).sinceClearMs], [Infinity, 700])
+    t.same([question(0).sinceGapMs, question(1).sinceGapMs], [Infinity, 700])
   },
 )
 

@@ -41,16 +41,16 @@ t.test(
 )
 
 t.test('sharedAgeMs() accepts no entry older than the limit of a local token status', async (t) => {
-  const own = { issuer: ISSUER, sinceClearMs: 60_000 }
+  const own = { issuer: ISSUER, sinceGapMs: 60_000 }
   t.equal(sharedAgeMs(aCache(), channels({}), own), 4_500)
-  t.equal(sharedAgeMs(aCache(), channels({ marks: false }), { ...own, sinceClearMs: 100 }), 100)
+  t.equal(sharedAgeMs(aCache(), channels({ marks: false }), { ...own, sinceGapMs: 100 }), 100)
   t.equal(
-    sharedAgeMs(aCache(), channels({}), { ...own, sinceClearMs: 100 }),
+    sharedAgeMs(aCache(), channels({}), { ...own, sinceGapMs: 100 }),
     4_500,
     'revocation marks are checked',
   )
   t.equal(
-    sharedAgeMs(aCache(), channels({ isConfigured: false, marks: false }), { ...own, sinceClearMs: 1 }),
+    sharedAgeMs(aCache(), channels({ isConfigured: false, marks: false }), { ...own, sinceGapMs: 1 }),
     30_000,
   )
 })

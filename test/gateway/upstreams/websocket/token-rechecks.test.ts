@@ -61,7 +61,7 @@ t.test('a session whose token cannot be validated is closed, but not at the firs
     rechecks.add(open)
     await settle()
     t.same(closed, [], `${now.ms} ms`)
-    t.equal(rechecks.isInDoubt(open), true)
+    t.equal(rechecks.isUnconfirmed(open), true)
   }
   rechecks.add(open)
   await settle()
@@ -78,7 +78,7 @@ t.test('a successful validation resets the grace time, and the next failure star
   answerWith(() => GOOD)
   rechecks.add(open)
   await settle()
-  t.equal(rechecks.isInDoubt(open), false)
+  t.equal(rechecks.isUnconfirmed(open), false)
   answerWith(away)
   now.ms = 40_000
   rechecks.add(open)
@@ -145,7 +145,7 @@ t.test('a session stays open during an outage of the issuer, and ends with its b
       rechecks.add(open)
       await settle()
       t.same(closed, [], `${now.ms} ms`)
-      t.equal(rechecks.isInDoubt(open), true, 'the session needs another validation')
+      t.equal(rechecks.isUnconfirmed(open), true, 'the session needs another validation')
     }
     answerWith(outage)
     rechecks.add(open)
