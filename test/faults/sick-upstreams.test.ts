@@ -2,9 +2,9 @@ import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import type { UpstreamSettings } from '../../gateway/upstreams/upstream.ts'
 import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
-import { startSilentServer } from '../fixtures/silent-server.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { OK_REPLY, type Reply } from '../fixtures/recording-upstream.ts'
+import { startSilentServer } from '../fixtures/silent-server.ts'
 import { until } from '../fixtures/until.ts'
 
 const HEAD = 'Host: api.test\r\nConnection: close\r\n'
@@ -292,7 +292,10 @@ t.test(
       policy: POLICY,
       change: (config) => ({
         ...config,
-        upstreams: [{ ...anUpstream('api', silent.url), connectTimeoutMs: 100 }, anUpstream('auth', silent.url)],
+        upstreams: [
+          { ...anUpstream('api', silent.url), connectTimeoutMs: 100 },
+          anUpstream('auth', silent.url),
+        ],
       }),
     })
     const status = async () => (await exchange(under.gateway.url, GET)).text.slice(9, 12)

@@ -19,6 +19,9 @@ export function extendGap(
 }
 
 /** Returns whether revocations of the tokens that were issued at `issuedAtSeconds` may be missing. */
-export function isInGap(gap: RevocationGap | undefined, issuedAtSeconds: number | undefined): gap is RevocationGap {
+export function isInGap(
+  gap: RevocationGap | undefined,
+  issuedAtSeconds: number | undefined,
+): gap is RevocationGap {
   return gap !== undefined && (issuedAtSeconds === undefined || issuedAtSeconds <= gap.issuedSeconds)
 }

@@ -1,9 +1,5 @@
 import t from 'tap'
-import {
-  isPushed,
-  sharedAgeMs,
-  statusCapMs,
-} from '../../../../gateway/tokens/revocation/open-revocations.ts'
+import { isPushed, sharedAgeMs, statusCapMs } from '../../../../gateway/tokens/revocation/open-revocations.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 
 const ISSUER = 'https://issuer.example'

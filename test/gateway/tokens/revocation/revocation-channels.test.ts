@@ -313,7 +313,9 @@ t.test('revocations that arrive together are applied together', async (t) => {
   const source = await startRevocationSource(t)
   const { channels, heard, seen } = await listen(t, { stream: source.url })
   await until('connected', async () => channels.isConnected(ISSUER))
-  const events = Array.from({ length: 100 }, (_, count) => writeRevocation(aRevocation({ grant: `${count}` })))
+  const events = Array.from({ length: 100 }, (_, count) =>
+    writeRevocation(aRevocation({ grant: `${count}` })),
+  )
   source.write(events.map((data) => `event: revoked\ndata: ${data}\n\n`).join(''))
   await until('all arrive', async () => heard.length === 100)
   t.ok(seen.calls < 10, `${seen.calls} calls`)

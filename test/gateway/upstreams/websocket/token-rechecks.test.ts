@@ -3,11 +3,11 @@ import { TokenCache } from '../../../../gateway/tokens/cache/token-cache.ts'
 import type { TokenStatus } from '../../../../gateway/tokens/cache/token-status.ts'
 import { createTokenValidator } from '../../../../gateway/tokens/cache/token-validator.ts'
 import { IntrospectionError } from '../../../../gateway/tokens/introspection/introspection-error.ts'
+import type { Issuer } from '../../../../gateway/tokens/issuer.ts'
 import {
   createTokenRechecks,
   type OpenSession,
 } from '../../../../gateway/upstreams/websocket/token-rechecks.ts'
-import type { Issuer } from '../../../../gateway/tokens/issuer.ts'
 import { aCaller } from '../../../fixtures/a-caller.ts'
 import { aClock } from '../../../fixtures/a-clock.ts'
 
