@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import { Type } from '../diagnostics/schema/schema-builder.ts'
 import { FilePath, SecretText } from '../diagnostics/schema/value-schemas.ts'
 
 const Address = (description: string) =>

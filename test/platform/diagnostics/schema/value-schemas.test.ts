@@ -12,6 +12,7 @@ import {
   TimeoutText,
   WindowText,
 } from '../../../../platform/diagnostics/schema/value-schemas.ts'
+import { listRepositoryFiles, readRepositoryFile } from '../../../fixtures/repository-texts.ts'
 
 t.test('each value schema has exactly these keywords', async (t) => {
   const description = 'd'
@@ -89,4 +90,14 @@ t.test('each value schema has exactly these keywords', async (t) => {
     [SecretText, { type: 'string', minLength: 1, maxLength: 4096, 'x-secret': true }],
   ] as const)
     t.strictSame(JSON.parse(JSON.stringify(schema(description))), { description, ...expected }, schema.name)
+})
+
+t.test('the services import only types of TypeBox, whose modules would slow down each start', async (t) => {
+  const folders = ['authorization-server', 'cli', 'gateway', 'oauth', 'platform', 'policy-engine']
+  const files = folders.flatMap((folder) => listRepositoryFiles(folder))
+  t.ok(files.length > 100)
+  t.same(
+    files.filter((file) => /^import (?!type\b).*from 'typebox'/m.test(readRepositoryFile(file))),
+    [],
+  )
 })
