@@ -1,28 +1,42 @@
-// Runs tests with tap. Prints one line per file, the complete report of a failed file, and the totals.
+// Runs each test file in its own process. Prints one line per file, the complete report of a failed file, and the totals.
 // Finally searches all captured logs for all credentials of the tests. This search counts as one more assertion.
-// Usage: node scripts/run-tests.js [--sum FILE] [--OPTION=VALUE ...] [FILE ...]. Default files: those in .taprc. FILE
-// can be a folder or a pattern. --sum writes {"passed", "failed"} as JSON. tap receives the other options.
+// Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE ...]. FILE can be a folder or a
+// pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the number of concurrent files.
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
+import { dirname, join, relative, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
+/** The first folders contain the files with the longest run time, so that no core is idle at the end. */
+const ALL_TESTS = ['test/flows', 'test/faults', 'test']
+/** A process that ignores the signal of the timeout is killed after this time. */
+const KILL_AFTER_MS = 5_000
 
 const args = process.argv.slice(2)
 const sumAt = args.indexOf('--sum')
 const sumFile = sumAt === -1 ? undefined : args.splice(sumAt, 2)[1]
+const settings = { jobs: 4, timeout: 300 }
+for (const option of args.filter((arg) => arg.startsWith('-'))) {
+  const [, name, value] = /^--(jobs|timeout)=([1-9]\d*)$/.exec(option) ?? []
+  if (name === undefined) {
+    say(`unknown option ${option}`)
+    process.exit(1)
+  }
+  settings[name] = Number(value)
+}
 
-// tap ignores folders. tap also ignores an argument that matches no file if another argument matches a file.
-const options = args.filter((arg) => arg.startsWith('-'))
-const testFiles = args.filter((arg) => !arg.startsWith('-')).map((arg) => [arg, findFiles(arg)])
-const unknown = testFiles.filter(([, found]) => found.length === 0)
-for (const [arg] of unknown) say(`no file matches ${arg} in ${ROOT}`)
+const paths = args.filter((arg) => !arg.startsWith('-'))
+const isWholeSuite = paths.length === 0
+const found = (isWholeSuite ? ALL_TESTS : paths).map((path) => [path, findFiles(path)])
+const unknown = found.filter(([, files]) => files.length === 0)
+for (const [path] of unknown) say(`no file matches ${path} in ${ROOT}`)
 if (unknown.length > 0) process.exit(1)
+const testFiles = [...new Set(found.flatMap(([, files]) => files))]
 
 if (!tapIsBuilt()) {
   say('preparing the test runner (once) …')
@@ -34,65 +48,105 @@ if (!tapIsBuilt()) {
 }
 
 const started = Date.now()
-const isWholeSuite = testFiles.length === 0
 // Only this run and this user can access the folder; see test/fixtures/capture.ts.
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
-// Each test file runs in its own process and starts further processes. All these processes, and the processes of later
-// runs, share one compile cache.
-const compiled = join(ROOT, 'node_modules', '.cache', 'compiled')
 process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
-const tap = spawn(
-  process.execPath,
-  [TAP, '--reporter=tap', '--no-color', ...options, ...testFiles.flatMap(([, found]) => found)],
-  {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, TEST_CAPTURE_DIR: captured, NODE_COMPILE_CACHE: compiled },
-  },
-)
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => tap.kill(signal))
-
-let files = 0
-let block = []
-let failed = false
-let counts
-for await (const line of createInterface({ input: tap.stdout })) {
-  const sum = /^# \{ total: (\d+)(.*) \}/.exec(line)
-  if (sum !== null) counts = { passed: count(sum[2], 'pass'), failed: count(sum[2], 'fail') }
-  const end = /^(ok|not ok) \d+ - (.*?)(?: # time=([\d.]+)ms)?$/.exec(line)
-  block.push(line)
-  if (end !== null) {
-    files++
-    failed = end[1] === 'not ok'
-    const time = end[3] === undefined ? '' : `  ${(Number(end[3]) / 1000).toFixed(1)} s`
-    process.stdout.write(`${failed ? 'FAILED' : '  ok  '}  ${end[2]}${time}\n`)
-    if (failed) process.stdout.write(`${block.join('\n')}\n`)
-    block = []
-  } else if (failed && line.startsWith('  ')) {
-    process.stdout.write(`${line}\n`) // tap's diagnostics of the file: exit code, signal, timeout
-    block = []
-  } else failed = false
+const env = {
+  ...process.env,
+  TAP_TIMEOUT: String(settings.timeout),
+  TEST_CAPTURE_DIR: captured,
+  // Each test file starts further processes. All these processes, and the processes of later runs, share one compile
+  // cache.
+  NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'compiled'),
 }
+const running = new Set()
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.on(signal, () => {
+    for (const child of running) child.kill(signal)
+    process.exit(1)
+  })
 
-const status = await new Promise((resolve) => {
-  if (tap.exitCode !== null) resolve(tap.exitCode)
-  else tap.on('exit', (code) => resolve(code ?? 1))
-})
-counts ??= { passed: 0, failed: 1 }
-if (status !== 0 && counts.failed === 0) counts.failed = 1
+const counts = { passed: 0, failed: 0 }
+const queue = testFiles.values()
+await Promise.all(Array.from({ length: settings.jobs }, runQueue))
+const status = counts.failed === 0 ? 0 : 1
 const clean = await searchLogs()
 if (clean === true) counts.passed += 1
 if (clean === false) counts.failed += 1
 if (sumFile !== undefined) writeFileSync(sumFile, JSON.stringify(counts))
 say(
-  `${counts.passed} assertions passed, ${counts.failed} failed, in ${files} files, ${Math.round((Date.now() - started) / 1000)} s`,
+  `${counts.passed} assertions passed, ${counts.failed} failed, in ${testFiles.length} files, ${Math.round((Date.now() - started) / 1000)} s`,
 )
 process.exit(clean === false ? 1 : status)
 
+async function runQueue() {
+  for (const file of queue) {
+    const { passed, failed, output, problems, seconds } = await runFile(file)
+    counts.passed += passed
+    counts.failed += failed
+    process.stdout.write(`${failed > 0 ? 'FAILED' : '  ok  '}  ${file}  ${seconds.toFixed(1)} s\n`)
+    if (failed > 0) process.stdout.write(`${[output, ...problems].join('\n')}\n`)
+  }
+}
+
+/** Runs one test file. `problems` are the reasons for a failure that its output does not contain. */
+async function runFile(file) {
+  const begin = performance.now()
+  const child = spawn(process.execPath, [resolve(ROOT, file)], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  running.add(child)
+  const timers = []
+  let isTimedOut = false
+  timers[0] = setTimeout(() => {
+    isTimedOut = true
+    child.kill('SIGALRM') // tap prints the open handles and ends the process
+    timers[1] = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS)
+  }, settings.timeout * 1_000)
+  const closed = new Promise((resolve) => {
+    child.on('close', (code, signal) => resolve({ code, signal }))
+  })
+  const output = await text(child.stdout)
+  const { code, signal } = await closed
+  for (const timer of timers) clearTimeout(timer)
+  running.delete(child)
+
+  const problems = []
+  if (isTimedOut) problems.push(`timeout after ${settings.timeout} s`)
+  if (signal !== null) problems.push(`ended by ${signal}`)
+  else if (code !== 0) problems.push(`exit code ${code}`)
+  if (!isComplete(output)) problems.push('the TAP output is incomplete, or contains no test')
+  const { passed, failed } = countAssertions(output)
+  return {
+    ...{ passed, output, seconds: (performance.now() - begin) / 1_000 },
+    failed: problems.length > 0 ? Math.max(failed, 1) : failed,
+    problems: problems.map((problem) => `# ${file}: ${problem}`),
+  }
+}
+
+/** Returns whether the number of results agrees with the plan. Results of subtests are indented. */
+function isComplete(output) {
+  const [, plan = '0'] = /^1\.\.(\d+)/m.exec(output) ?? []
+  const results = output.match(/^(not )?ok\b/gm) ?? []
+  return results.length > 0 && results.length === Number(plan)
+}
+
+/** Reads the totals that tap prints at the end of a process. */
+function countAssertions(output) {
+  const totals = output.match(/^# \{ total: .* \}$/gm)?.at(-1) ?? ''
+  const read = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(totals)?.[1] ?? 0)
+  return { passed: read('pass'), failed: read('fail') }
+}
+
 /** Returns the files of a path or pattern. For a folder: the test files below it. */
 function findFiles(path) {
-  const paths = globSync([path, `${path}/**/*.test.ts`], { cwd: ROOT })
-  return paths.filter((one) => statSync(resolve(ROOT, one)).isFile())
+  const files = globSync([path, `${path}/**/*.test.ts`], { cwd: ROOT }).map((one) => resolve(ROOT, one))
+  return files
+    .filter((file) => statSync(file).isFile())
+    .map((file) => relative(ROOT, file))
+    .toSorted()
 }
 
 /**
@@ -111,10 +165,6 @@ async function searchLogs() {
   for (const place of found.slice(0, 20)) say(`FAILED: the log of ${place} contains a credential`)
   if (found.length === 0) say(`${searched}, 0 found`)
   return found.length === 0
-}
-
-function count(text, name) {
-  return Number(new RegExp(`\\b${name}: (\\d+)`).exec(text)?.[1] ?? 0)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { findLoggedCredentials } from '../fixtures/find-logged-credentials.ts'
 import { signJws } from '../fixtures/jws.ts'
@@ -62,9 +62,6 @@ function run(
   const folder = t.testdir({ 'one.test.ts': '' })
   const file = join(folder, 'one.test.ts')
   const sum = join(folder, 'sum.json')
-  // A failed run keeps the process records of the surrounding run. Every other run removes them.
-  const save = join(folder, 'save')
-  writeFileSync(save, relative(ROOT, file))
   const fixtures = join(ROOT, 'test', 'fixtures')
   writeFileSync(
     file,
@@ -76,15 +73,7 @@ ${program}`,
   )
   const { status, stdout } = spawnSync(
     'env',
-    [
-      ...WITHOUT_HOOKS,
-      process.execPath,
-      join(ROOT, 'scripts/run-tests.js'),
-      '--sum',
-      sum,
-      `--save=${save}`,
-      file,
-    ],
+    [...WITHOUT_HOOKS, process.execPath, join(ROOT, 'scripts/run-tests.js'), '--sum', sum, file],
     { cwd: ROOT, encoding: 'utf8', env: plainEnvironment() },
   )
   return { status, output: stdout, sum: JSON.parse(readFileSync(sum, 'utf8')) }

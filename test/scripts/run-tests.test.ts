@@ -1,16 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 const ROOT = findPackageRoot()
+const RUNNER = join(ROOT, 'scripts/run-tests.js')
+
+function run(...args: readonly string[]): { readonly status: number | null; readonly stdout: string } {
+  return spawnSync(process.execPath, [RUNNER, ...args], { cwd: ROOT, encoding: 'utf8' })
+}
 
 t.test('run-tests names each argument that matches no file, and runs no test', async (t) => {
   const args = ['test/oauth/scope.test.ts', 'test/oauth/scop.test.ts', 'test/oaut/*.test.ts', 'test/fixtures']
-  const { status, stdout } = spawnSync(process.execPath, [join(ROOT, 'scripts/run-tests.js'), ...args], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  })
+  const { status, stdout } = run(...args)
   t.equal(status, 1)
   t.same(stdout.split('\n'), [
     `tests: no file matches test/oauth/scop.test.ts in ${ROOT}`,
@@ -18,4 +21,50 @@ t.test('run-tests names each argument that matches no file, and runs no test', a
     `tests: no file matches test/fixtures in ${ROOT}`,
     '',
   ])
+})
+
+t.test('run-tests rejects an unknown option, and runs no test', async (t) => {
+  const { status, stdout } = run('--time=9', 'test/oauth/scope.test.ts')
+  t.equal(status, 1)
+  t.equal(stdout, 'tests: unknown option --time=9\n')
+})
+
+t.test('run-tests reports each way in which a file fails, and runs the other files', async (t) => {
+  const tap = `import t from '${join(ROOT, 'node_modules/tap/dist/esm/index.js')}'\n`
+  const folder = t.testdir({
+    'assertion.test.ts': `${tap}t.fail('this assertion fails')`,
+    'early-exit.test.ts': `${tap}t.plan(2); t.pass('only one'); setTimeout(() => process.reallyExit(0))`,
+    'empty.test.ts': '',
+    'exit-code.test.ts': `${tap}t.pass('well'); process.on('exit', () => process.reallyExit(7))`,
+    'good.test.ts': `${tap}t.test('a subtest', async (t) => { t.pass('one'); t.pass('two') })`,
+    'signal.test.ts': `${tap}t.pass('well'); process.on('exit', () => process.kill(process.pid, 'SIGKILL'))`,
+    'syntax.test.ts': '}',
+  })
+  const { status, stdout } = run('--sum', join(folder, 'sum.json'), folder)
+  const reports = stdout.split(/^(?= {2}ok |FAILED)/m)
+  const reportOf = (name: string): string => {
+    const report = reports.find((one) => one.split('\n')[0]?.includes(`/${name}.test.ts `)) ?? ''
+    return report.replaceAll(relative(ROOT, folder), '')
+  }
+  t.equal(status, 1)
+  t.match(
+    reportOf('assertion'),
+    /^FAILED .*not ok 1 - this assertion fails.*assertion.test.ts: exit code 1\n/s,
+  )
+  t.match(reportOf('early-exit'), /^FAILED .*early-exit.test.ts: the TAP output is incomplete/s)
+  t.match(reportOf('empty'), /^FAILED .*empty.test.ts: the TAP output is incomplete, or contains no test\n/s)
+  t.match(reportOf('exit-code'), /^FAILED .*exit-code.test.ts: exit code 7\n/s)
+  t.match(reportOf('good'), /^ {2}ok {4}\/good.test.ts {2}\d+\.\d s\n/)
+  t.match(reportOf('signal'), /^FAILED .*signal.test.ts: ended by SIGKILL\n/s)
+  t.match(reportOf('syntax'), /^FAILED .*syntax.test.ts: exit code 1\n/s)
+  const { passed, failed } = JSON.parse(readFileSync(join(folder, 'sum.json'), 'utf8'))
+  t.equal(failed, 6)
+  t.ok(passed >= 2)
+})
+
+t.test('run-tests ends a file that does not end within the timeout', async (t) => {
+  const folder = t.testdir({ 'endless.test.ts': 'for (;;);' })
+  const { status, stdout } = run('--timeout=1', folder)
+  t.equal(status, 1)
+  t.match(stdout, /^FAILED .*endless.test.ts: timeout after 1 s\n.*: ended by SIG(ALRM|KILL)\n/s)
 })
