@@ -58,7 +58,7 @@ function explain({
   if (error.keyword === 'enum' && path.at(-2) === 'methods' && /^(?:\*|all|any)$/i.test(String(value))) {
     return {
       number: '102',
-      message: `${JSON.stringify(value)} is not a method, and a policy cannot name all methods at once`,
+      message: `${JSON.stringify(value)} is not a method, and a policy must list each method`,
       hint: 'list each method',
     }
   }

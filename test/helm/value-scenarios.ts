@@ -64,7 +64,7 @@ const selector = (component: Component, name: string) => ({
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
-    name: 'all values at once',
+    name: 'all values together',
     values: {
       global: { imageRegistry: 'mirror.example.org' },
       nameOverride: 'proxy',

@@ -169,7 +169,7 @@ t.test('a reader gets no entries after an unreadable, deleted or unknown entry',
     t.equal(await store.revocations.readAfter(id, 10), undefined, id)
 })
 
-t.test('more than 1000 entries at once are a gap', async (t) => {
+t.test('more than 1000 entries in one batch are a gap', async (t) => {
   const follower = await follow(t)
   await server.query(
     `do $$ begin for i in 1..1001 loop perform scopegate.log_revocation('${entryOf('many')}'); end loop; end $$`,

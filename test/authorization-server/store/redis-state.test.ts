@@ -111,7 +111,7 @@ t.test('a write removes expired members from the set of its grant', async (t) =>
   t.strictSame(await redis.zrange(set, '0', '-1'), [artifact('AccessToken', 'a'), 'valid'])
 })
 
-t.test('an artifact that expires at once lives for a second', async (t) => {
+t.test('an artifact that expires immediately stays for a second', async (t) => {
   const store = await open(t)
   for (const seconds of [0, -5]) {
     await store.artifacts('AccessToken').upsert(`${seconds}`, {}, seconds)

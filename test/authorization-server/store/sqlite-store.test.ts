@@ -183,7 +183,7 @@ t.test('sweep() keeps the newest 100 000 entries', async (t) => {
   t.strictSame(rows('select min(id), count(*) from revocations'), [[4, 100_000]])
 })
 
-t.test('a follower gets at most 1000 entries at once, else the log reports a gap', async (t) => {
+t.test('a follower gets at most 1000 entries in one batch, else the log reports a gap', async (t) => {
   const { store, database } = open(t)
   const told: unknown[] = []
   const stop = await store.revocations.follow({

@@ -229,7 +229,7 @@ t.test('a frozen Redis is detected, and the follower resumes when Redis does', a
   t.equal(seen.gaps, 1)
 })
 
-t.test('a follower reads 1,000 entries at once, and waits one second for new ones', async (t) => {
+t.test('a follower reads 1,000 entries in one batch, and waits one second for new ones', async (t) => {
   const { redis, follow, alive } = await setUp(t)
   const monitor = await redis.monitor()
   t.teardown(() => monitor.disconnect())
