@@ -168,8 +168,21 @@ export class Exchange implements DispatchHandler {
     }
     this.result.failure = 'timeout'
     this.#request.upstream.meter.failed('timeout')
-    this.#target?.failed(this.#attemptStartedMs)
+    if (this.#hadUpstreamTimeout()) this.#target?.failed(this.#attemptStartedMs)
     this.#abandon({ rejected: 'upstream_timed_out' })
+  }
+
+  /**
+   * Returns whether the target had at least the timeout of the upstream for its response. A policy can set a shorter
+   * timeout. Such a timeout must not open the circuit, because other policies use the target too.
+   */
+  #hadUpstreamTimeout(): boolean {
+    const { timeoutMs, upstream, tickMs } = this.#request
+    // The timer starts at the time of the event loop, which can be earlier than the clock.
+    return (
+      (this.#attempts === 1 && timeoutMs >= upstream.timeoutMs) ||
+      tickMs() - this.#attemptStartedMs >= upstream.timeoutMs
+    )
   }
 
   /** Ends this request after an exception in the gateway's own code. */

@@ -29,6 +29,7 @@ async function startForwarder(
     hosts = ['api.test'],
     ejection = { failures: FAILURES, longestPauseMs: 30_000 },
     tickMs = () => performance.now(),
+    timeoutMs = 20_000,
   }: {
     readonly resolve?: ResolveName
     readonly start?: (request: ForwardRequest) => unknown
@@ -36,6 +37,8 @@ async function startForwarder(
     readonly hosts?: readonly string[]
     readonly ejection?: CircuitRules
     readonly tickMs?: () => number
+    /** The timeout of the upstream. */
+    readonly timeoutMs?: number
   } = {},
 ) {
   const recording = await startRecordingUpstream()
@@ -44,6 +47,7 @@ async function startForwarder(
     {
       ...anUpstream('api', ...hosts.map((host) => recording.url.replace('127.0.0.1', host))),
       ejection,
+      timeoutMs,
     },
     {
       meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
@@ -164,6 +168,41 @@ t.test('a request replaces a trial that got no response within 5 s', async (t) =
   t.equal(upstream.targets.state, 'closed')
   held[0]?.write(OK_REPLY)
   t.equal((await slow).status, 200, 'the slow trial gets its response')
+})
+
+t.test(
+  'a timeout of a policy that is shorter than the timeout of the upstream opens no circuit',
+  async (t) => {
+    const clock = { ms: 0 }
+    const { url, recording, upstream, rejections, change } = await startForwarder(t, {
+      ejection: SENSITIVE,
+      tickMs: () => clock.ms,
+      timeoutMs: 100,
+    })
+    recording.reply(() => undefined)
+    change({ timeoutMs: 1 })
+    for (let i = 0; i < FAILURES * 2; i++) await send(url)
+    t.same(new Set(rejections.map(({ rejected }) => rejected)), new Set(['upstream_timed_out']))
+    t.equal(upstream.targets.state, 'closed')
+    change({ timeoutMs: 100 })
+    await send(url)
+    t.not(upstream.targets.state, 'closed', 'the upstream had its own timeout')
+  },
+)
+
+t.test('a short timeout of a policy does not end a trial with a failure', async (t) => {
+  const { url, recording, upstream, change } = await startForwarder(t, { ejection: SENSITIVE })
+  recording.reply((socket) => void socket.resetAndDestroy())
+  await send(url)
+  await until('the target accepts a connection', async () => upstream.targets.state === 'half_open')
+  recording.reply(() => undefined)
+  change({ timeoutMs: 1 })
+  await send(url)
+  t.equal(upstream.targets.state, 'half_open')
+  change({})
+  recording.reply(OK_REPLY)
+  t.equal((await send(url)).status, 200)
+  t.equal(upstream.targets.state, 'closed')
 })
 
 t.test('two requests that fail at the same time are not both retried as the trial of a target', async (t) => {
