@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { Client, type Dispatcher, request } from 'undici'
 import { toRecord } from '../../platform/diagnostics/record.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
@@ -27,6 +28,9 @@ export type OpenapiDocuments = {
   close(): void
 }
 
+/** The document of an upstream with the digest of its bytes. */
+type FetchedDocument = OpenapiSource & { readonly digest: string }
+
 /** Deadline for the fetch of one document. Milliseconds. */
 const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
@@ -40,7 +44,7 @@ const REFRESH_MS = 300_000
  */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
   const describedUpstreams = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
-  let cached: ReadonlyMap<string, OpenapiSource> = new Map()
+  let cached: ReadonlyMap<string, FetchedDocument> = new Map()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -49,15 +53,17 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
     const documents = await Promise.all(describedUpstreams.map(tryFetch))
     if (closed) return
     const fetched = documents.filter((document) => document !== undefined)
-    if (fetched.length > 0)
-      cached = new Map([...cached, ...fetched.map((one) => [one.upstream, one] as const)])
+    // Equal documents leave the map as it is, so that the gateway does not build `/openapi.json` again.
+    const changed = fetched.filter((one) => cached.get(one.upstream)?.digest !== one.digest)
+    if (changed.length > 0)
+      cached = new Map([...cached, ...changed.map((one) => [one.upstream, one] as const)])
     timer = setTimeout(refresh, fetched.length === documents.length ? REFRESH_MS : RETRY_MS)
     timer.unref()
   }
 
-  async function tryFetch(upstream: Upstream): Promise<OpenapiSource | undefined> {
+  async function tryFetch(upstream: Upstream): Promise<FetchedDocument | undefined> {
     try {
-      return { upstream: upstream.name, document: await fetchDocument(upstream) }
+      return { upstream: upstream.name, ...(await fetchDocument(upstream)) }
     } catch (error) {
       options.failures.failed(
         {
@@ -93,7 +99,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
   }
 }
 
-async function fetchDocument(upstream: Upstream): Promise<OpenapiSource['document']> {
+async function fetchDocument(upstream: Upstream): Promise<Omit<FetchedDocument, 'upstream'>> {
   const target = upstream.targets.choose()
   if (target === undefined) throw new Error('the upstream is not available')
   const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
@@ -104,7 +110,10 @@ async function fetchDocument(upstream: Upstream): Promise<OpenapiSource['documen
   }
 }
 
-async function fetchDocumentBy(dispatcher: Dispatcher, url: string): Promise<OpenapiSource['document']> {
+async function fetchDocumentBy(
+  dispatcher: Dispatcher,
+  url: string,
+): Promise<Omit<FetchedDocument, 'upstream'>> {
   const { statusCode, body } = await request(url, {
     dispatcher,
     headers: { accept: 'application/json' },
@@ -118,8 +127,9 @@ async function fetchDocumentBy(dispatcher: Dispatcher, url: string): Promise<Ope
     chunks.push(chunk)
   }
   if (statusCode !== 200) throw new Error(`the upstream responded with status ${statusCode}`)
-  const document = toRecord(JSON.parse(Buffer.concat(chunks, bytes).toString('utf8')))
+  const content = Buffer.concat(chunks, bytes)
+  const document = toRecord(JSON.parse(content.toString('utf8')))
   if (typeof document['openapi'] !== 'string' || !document['openapi'].startsWith('3.'))
     throw new TypeError('the document is not OpenAPI 3')
-  return document
+  return { document, digest: hash('sha256', content) }
 }

@@ -43,6 +43,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
   const paths = new Map<string, Map<string, unknown>>()
   const components = new Map<string, Map<string, unknown>>()
   const described = new Set<string>()
+  const mounts = mountsByUpstream(options.routes)
 
   for (const source of options.sources) {
     const document = mergeComponents(source.document, components, source.upstream)
@@ -75,7 +76,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
 
   /** Returns the routes to an operation of an upstream: one route per mount, with the path that clients use. */
   function findServed(method: string, path: string, upstream: string) {
-    return mountsOf(upstream, options.routes).flatMap((mount) => {
+    return (mounts.get(upstream) ?? []).flatMap((mount) => {
       const publicPath = `${mount}${path}`
       const found = options.match(method.toUpperCase(), publicPath.replace(/\{[^/{}]*\}/g, ANY_SEGMENT))
       const isServed =
@@ -94,9 +95,15 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
   }
 }
 
-/** Returns the mount prefixes of an upstream; the empty string for routes without a mount. */
-function mountsOf(upstream: string, routes: readonly PolicyRoute[]): readonly string[] {
-  return [...new Set(routes.filter((one) => one.upstream === upstream).map(({ mount }) => mount ?? ''))]
+/** Returns the mount prefixes of each upstream; the empty string for routes without a mount. */
+function mountsByUpstream(routes: readonly PolicyRoute[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, Set<string>>()
+  for (const { upstream, mount = '' } of routes) {
+    const mounts = found.get(upstream)
+    if (mounts === undefined) found.set(upstream, new Set([mount]))
+    else mounts.add(mount)
+  }
+  return new Map([...found].map(([upstream, mounts]) => [upstream, [...mounts]]))
 }
 
 /**
@@ -165,8 +172,8 @@ function fromPolicy(route: PolicyRoute, method: string, path: string): JsonObjec
   const several = route.methods.length > 1
   const names = [...path.matchAll(/\{([^/{}]+)\}/g)].map((found) => found[1])
   return {
-    operationId: `${route.name.replace('/', '.')}${several ? `.${method}` : ''}`,
-    summary: (route.name.split('/')[1] ?? route.name).replaceAll('-', ' '),
+    operationId: `${route.name.replaceAll('/', '.')}${several ? `.${method}` : ''}`,
+    summary: route.name.slice(route.policy.length + 1).replaceAll('-', ' '),
     tags: [route.policy],
     ...(names.length === 0
       ? {}
