@@ -48,7 +48,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     workers: config.workers,
     fork(onReplace, reason) {
       // A restarted worker gets the active policies of the other workers, even if the files on the disk have changed.
-      const shared = reason === 'roll' ? undefined : (policies?.active ?? sources)
+      const shared = reason === 'roll' ? undefined : versions.renew(policies?.active ?? sources)
       const worker = forkWorker(
         port,
         { assertionKey, policies: shared, validVersions: reason === 'roll' ? versions.all : [] },

@@ -35,27 +35,39 @@ export type PolicyFolder = Pick<PolicySources, 'folder' | 'files'>
 export type SourceFiles = {
   /** Name of the source. */
   readonly name: string
+  /** Absolute path. */
+  readonly folder: string
   readonly current: PolicyFolder
   /** The last valid version. undefined: no version was valid so far. */
   readonly lastValid: PolicyFolder | undefined
 }
 
 /** Limits of one policy source, so that one source cannot use the memory and the time of all other sources. */
-export const SOURCE_LIMITS = { files: 1_000, folders: 100, characters: 4 * 1024 * 1024 } as const
+export const SOURCE_LIMITS = {
+  files: 1_000,
+  folders: 100,
+  characters: 4 * 1024 * 1024,
+  routes: 10_000,
+} as const
 
 /**
  * Reasons why the gateway does not read the folder of a source. The gateway uses these names in place of system error
  * codes.
  */
-export type SourceExcess = 'TOO_MANY_FILES' | 'TOO_MANY_FOLDERS' | 'TOO_MUCH_TEXT'
+export type SourceExcess = 'TOO_MANY_FILES' | 'TOO_MANY_FOLDERS' | 'TOO_MUCH_TEXT' | 'LINK_OUTSIDE'
 
 export const POLICY_SUFFIX = '.policy.yaml'
 export const TESTS_SUFFIX = '_test.yaml'
 
-/** Returns the policy folder and its direct subfolders. */
-export function findPolicyFolders(dir: string): readonly string[] {
+/**
+ * Returns the policy folder and its direct subfolders.
+ * @param limit maximum number of subfolders. Default: no limit.
+ */
+export function findPolicyFolders(dir: string, limit?: number): readonly string[] {
   try {
-    const nested = nestedFolders(readdirSync(dir, { withFileTypes: true })).map((name) => join(dir, name))
+    const nested = nestedFolders(readdirSync(dir, { withFileTypes: true }))
+      .slice(0, limit)
+      .map((name) => join(dir, name))
     return [dir, ...nested.filter(isFolder)]
   } catch {
     return [dir]

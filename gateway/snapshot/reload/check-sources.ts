@@ -16,7 +16,7 @@ import {
   type UnavailablePrefix,
 } from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
-import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
+import type { PolicySources, SourceFiles } from '../../../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../../config/gateway-config.ts'
 
@@ -76,7 +76,10 @@ export function* checkSources(
           states: [],
           unavailable: [],
         }
-      : yield* loadPolicySourcesSliced(sources.sources, config.policySources, options)
+      : yield* loadPolicySourcesSliced(filesOf(sources.sources, config), config.policySources, {
+          ...options,
+          addresses: new Map(config.upstreams.map(({ name, urls }) => [name, urls])),
+        })
   // With `onInvalidPolicy: keep`, the errors of a source do not affect the other sources.
   const isTolerated = sources.sources !== undefined && config.onInvalidPolicy === 'keep'
   found.push(...policies.diagnostics.filter(({ severity }) => !isTolerated || severity !== 'error'))
@@ -93,4 +96,20 @@ export function* checkSources(
     sources: policies.states,
     unavailable: policies.unavailable,
   }
+}
+
+/**
+ * Adds the sources without files. A worker that replaces a failed one can read a configuration with a source that the
+ * other workers do not have yet. This source is unavailable until the next reload.
+ */
+function filesOf(read: readonly SourceFiles[], { policySources }: GatewayConfig): readonly SourceFiles[] {
+  return policySources.map(
+    ({ name, folder }) =>
+      read.find((one) => one.name === name) ?? {
+        name,
+        folder,
+        current: { folder: { code: 'ENOENT' }, files: [] },
+        lastValid: undefined,
+      },
+  )
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
@@ -12,23 +12,34 @@ import {
   type PolicyFolder,
   type PolicySources,
   SOURCE_LIMITS,
+  type SourceFiles,
 } from '../../../policy-engine/load/policy-sources.ts'
 import { hashOfFolder } from './read-policy-sources.ts'
 
 /** The last valid version of each policy source, by name. Plain data that processes can send to each other. */
-export type ValidVersions = readonly { readonly name: string; readonly version: PolicyFolder }[]
+export type ValidVersions = readonly (VersionOwner & { readonly version: PolicyFolder })[]
+
+/** The source that a version belongs to. A source with the same name and another folder is another source. */
+type VersionOwner = Pick<SourceFiles, 'name' | 'folder'>
 
 /** Store of the last valid version of each policy source, in memory and in `dataDir`. */
 export type SourceVersions = {
   /** Adds the last valid versions to the files on the disk. Never rejects. */
   attach(sources: PolicySources): Promise<PolicySources>
+  /**
+   * Replaces the last valid versions of active policies by the newest ones. A worker that replaces a failed one then
+   * never activates an older version than the other workers.
+   */
+  renew(active: PolicySources): PolicySources
   /** Stores the versions of all sources whose files on the disk are valid. Never rejects. */
   keep(sources: PolicySources, states: readonly SourceState[]): Promise<void>
   /** The versions that a new worker starts with. */
   readonly all: ValidVersions
 }
 
-const FORMAT = 1
+const FORMAT = 2
+/** The name of a file with a version, or of an incomplete draft of this file. */
+const FILE_NAME = /^policy-source-([a-z0-9-]+)\.json(?:\..+)?$/
 /**
  * Maximum size of a file with a version. JSON needs at most 6 bytes for a UTF-16 character. The names of the files need
  * additional space. Bytes.
@@ -54,24 +65,30 @@ export function openSourceVersions({
   readonly known?: ValidVersions | undefined
   readonly logger: Logger
 }): SourceVersions {
-  const versions = new Map<string, PolicyFolder | undefined>(
-    known.map(({ name, version }) => [name, version]),
-  )
+  const versions = new Map<string, ValidVersions[number] | undefined>(known.map((one) => [one.name, one]))
   const unsaved = new Set<string>()
+  let writing: Promise<void> = Promise.resolve()
+  let knownNames = ''
 
-  async function find(name: string): Promise<PolicyFolder | undefined> {
-    if (!versions.has(name) && dataDir !== undefined)
-      versions.set(name, await readVersion(fileOf(dataDir, name), name))
-    return versions.get(name)
+  async function find(owner: VersionOwner): Promise<PolicyFolder | undefined> {
+    const { name, folder } = owner
+    if (versions.get(name)?.folder !== folder) versions.delete(name)
+    if (!versions.has(name) && dataDir !== undefined) {
+      const version = await readVersion(fileOf(dataDir, name), owner)
+      versions.set(name, version && { name, folder, version })
+    }
+    return versions.get(name)?.version
   }
 
-  async function store(name: string, version: PolicyFolder): Promise<void> {
-    if (dataDir === undefined) return
+  /** Writes the newest version. An earlier write may have stored this version already. */
+  async function store(name: string): Promise<void> {
+    const newest = versions.get(name)
+    if (dataDir === undefined || newest === undefined) return
     try {
-      await writeVersion(fileOf(dataDir, name), name, version)
+      await writeVersion(fileOf(dataDir, name), newest)
       unsaved.delete(name)
     } catch (error) {
-      const isKnown = unsaved.size > 0
+      const isKnown = unsaved.has(name)
       unsaved.add(name)
       if (isKnown) return
       logger.warn(
@@ -81,27 +98,56 @@ export function openSourceVersions({
     }
   }
 
+  /**
+   * Deletes the versions of sources that the configuration does not define. The removal of a source closes its paths. A
+   * later source with the same name must not open these paths again.
+   */
+  async function removeOthers(sources: readonly VersionOwner[]): Promise<void> {
+    const names = new Set(sources.map(({ name }) => name))
+    const joined = [...names].toSorted().join(' ')
+    if (joined === knownNames) return
+    knownNames = joined
+    for (const name of versions.keys()) if (!names.has(name)) versions.delete(name)
+    if (dataDir === undefined) return
+    const files = await readdir(dataDir).catch((): string[] => [])
+    for (const file of files) {
+      const name = FILE_NAME.exec(file)?.[1]
+      if (name !== undefined && !names.has(name))
+        await rm(join(dataDir, file), { force: true }).catch(() => undefined)
+    }
+  }
+
   return {
     async attach(read) {
       if (read.sources === undefined) return read
+      await removeOthers(read.sources)
       const sources = []
-      for (const one of read.sources) sources.push({ ...one, lastValid: await find(one.name) })
+      for (const one of read.sources) sources.push({ ...one, lastValid: await find(one) })
       return { ...read, sources }
     },
     async keep(read, states) {
       const valid = new Set(states.flatMap(({ name, state }) => (state === 'valid' ? [name] : [])))
       const changed = (read.sources ?? []).filter(({ name, current }) => {
-        const earlier = versions.get(name)
+        const earlier = versions.get(name)?.version
         if (!valid.has(name)) return false
         // After a failed write, the store tries again at each check of the files until a write succeeds.
         return unsaved.has(name) || earlier === undefined || hashOfFolder(earlier) !== hashOfFolder(current)
       })
       // Memory is updated before the disk, because another reload can begin before the write to the disk is complete.
-      for (const { name, current } of changed) versions.set(name, current)
-      for (const { name, current } of changed) await store(name, current)
+      for (const { name, folder, current } of changed) versions.set(name, { name, folder, version: current })
+      // One write at a time. Otherwise a slow write of an old version could replace a newer version.
+      writing = writing.then(async () => {
+        for (const { name } of changed) await store(name)
+      })
+      await writing
+    },
+    renew(active) {
+      if (active.sources === undefined) return active
+      const newest = (one: SourceFiles) => versions.get(one.name)?.version ?? one.lastValid
+      return { ...active, sources: active.sources.map((one) => ({ ...one, lastValid: newest(one) })) }
     },
     get all() {
-      return [...versions].flatMap(([name, version]) => (version === undefined ? [] : [{ name, version }]))
+      return [...versions.values()].filter((one) => one !== undefined)
     },
   }
 }
@@ -112,7 +158,10 @@ function fileOf(dataDir: string, name: string): string {
 }
 
 /** Writes a file atomically. Only the owner has access to the file. */
-async function writeVersion(file: string, name: string, { files }: PolicyFolder): Promise<void> {
+async function writeVersion(
+  file: string,
+  { name, folder, version: { files } }: ValidVersions[number],
+): Promise<void> {
   makeFolder(dirname(file))
   const draft = `${file}.${randomUUID()}`
   const texts = files.flatMap((one) =>
@@ -121,7 +170,7 @@ async function writeVersion(file: string, name: string, { files }: PolicyFolder)
   try {
     const handle = await open(draft, 'wx', 0o600)
     try {
-      await handle.writeFile(`${JSON.stringify({ format: FORMAT, source: name, files: texts })}\n`)
+      await handle.writeFile(`${JSON.stringify({ format: FORMAT, source: name, folder, files: texts })}\n`)
       await handle.sync()
     } finally {
       await handle.close()
@@ -134,7 +183,7 @@ async function writeVersion(file: string, name: string, { files }: PolicyFolder)
 }
 
 /** @returns undefined when the file is missing, belongs to another user, is too large or has another format. */
-async function readVersion(file: string, name: string): Promise<PolicyFolder | undefined> {
+async function readVersion(file: string, owner: VersionOwner): Promise<PolicyFolder | undefined> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
   )
@@ -144,7 +193,7 @@ async function readVersion(file: string, name: string): Promise<PolicyFolder | u
     const isOwn = process.getuid === undefined || status.uid === process.getuid()
     if (!isOwn || !status.isFile() || (status.mode & OTHERS_MAY_WRITE) !== 0 || status.size > MAX_BYTES)
       return undefined
-    return parseVersion(JSON.parse(await handle.readFile('utf8')), name)
+    return parseVersion(JSON.parse(await handle.readFile('utf8')), owner)
   } catch {
     return undefined
   } finally {
@@ -152,8 +201,9 @@ async function readVersion(file: string, name: string): Promise<PolicyFolder | u
   }
 }
 
-function parseVersion(value: unknown, name: string): PolicyFolder | undefined {
-  if (!isRecord(value) || value['format'] !== FORMAT || value['source'] !== name) return undefined
+function parseVersion(value: unknown, { name, folder }: VersionOwner): PolicyFolder | undefined {
+  if (!isRecord(value) || value['format'] !== FORMAT) return undefined
+  if (value['source'] !== name || value['folder'] !== folder) return undefined
   const { files } = value
   if (!Array.isArray(files) || files.length > SOURCE_LIMITS.files) return undefined
   const read = files.flatMap((one: unknown) => {
