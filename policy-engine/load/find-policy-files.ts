@@ -14,11 +14,21 @@ export type PolicyFiles = {
  * Finds policy files and test files in a folder and in its direct subfolders.
  * Codes: P001 unreadable folder; P005 no policy; P006 (warning) YAML file with another suffix; P007 folder above the
  * limits of a policy source.
+ * @param options.isSource whether the folder belongs to a policy source.
  */
-export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles {
+export function findPolicyFiles(
+  dir: string,
+  folder: FolderSource,
+  { isSource }: { readonly isSource: boolean },
+): PolicyFiles {
   const location = wholeFile(displayPath(dir))
   if ('code' in folder) {
-    const hint = 'set "policies" in gateway.yaml, or --policies'
+    const hint =
+      folder.code === 'LINK_OUTSIDE'
+        ? 'replace the link by a copy of the folder'
+        : isSource
+          ? 'restore the folder, or correct "folder" of the source in gateway.yaml'
+          : 'set "policies" in gateway.yaml, or --policies'
     const at = folder.folder === undefined ? location : wholeFile(displayPath(join(dir, folder.folder)))
     const excess = explainExcess(folder.code)
     const problem =
@@ -44,7 +54,9 @@ export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles 
   if (policies.length === 0) {
     diagnostics.push(
       diagnostic('P005', `this folder contains no *${POLICY_SUFFIX} file`, location, {
-        hint: 'without policies, every request gets a 404',
+        hint: isSource
+          ? 'add the policies of the source, or remove the source from gateway.yaml'
+          : 'without policies, every request gets a 404',
       }),
     )
   }
@@ -54,6 +66,7 @@ export function findPolicyFiles(dir: string, folder: FolderSource): PolicyFiles 
 function explainFolder(code: string): string {
   if (code === 'ENOENT') return 'the folder does not exist'
   if (code === 'ENOTDIR') return 'this is a file, not a folder'
+  if (code === 'LINK_OUTSIDE') return 'the symbolic link leads outside of the folder of the policy source'
   return `the folder cannot be read (${code})`
 }
 

@@ -1,8 +1,13 @@
 import { hash } from 'node:crypto'
-import { readdir, readlink, realpath } from 'node:fs/promises'
+import { readdir, readlink, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
-import { readTextSourceAsync, type TextSource } from '../../../platform/diagnostics/yaml/text-source.ts'
+import {
+  isInside,
+  readTextSourceAsync,
+  readTextSourceInside,
+  type TextSource,
+} from '../../../platform/diagnostics/yaml/text-source.ts'
 import {
   nestedFolders,
   POLICY_SUFFIX,
@@ -63,52 +68,107 @@ async function readSources(
 ): Promise<readonly SourceFiles[]> {
   const read: SourceFiles[] = []
   for (const { name, folder } of sources)
-    read.push({ name, current: await readVolume(folder, SOURCE_LIMITS), lastValid: undefined })
+    read.push({ name, folder, current: await readSource(folder), lastValid: undefined })
   return read
 }
 
 type Volume = PolicyFolder
-type Limits = typeof SOURCE_LIMITS
 /** Entries of a folder: the path of each name, and the names that may be folders. */
 type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
+/** Remaining limits of one read of a policy source. The folders of a source share them. */
+type Budget = {
+  /** Real path of the folder of the source. Links must not lead outside of this folder. */
+  readonly root: string
+  files: number
+  characters: number
+}
 
 /**
  * Reads a folder and its nested folders. Each folder can be a Kubernetes volume, whose contents can change during the
  * read. All files of a folder are therefore read from the same version.
  */
-async function readVolume(dir: string, limits?: Limits): Promise<Volume> {
+async function readVolume(dir: string): Promise<Volume> {
   return readPinned(dir, async ({ paths, folders }) => {
-    if (limits !== undefined && folders.length > limits.folders) return exceeds('TOO_MANY_FOLDERS')
     const [own, ...nested] = await Promise.all([
-      readFiles(paths, limits),
-      ...folders.map((name) => readNested(name, paths.get(name) ?? '', limits)),
+      readFiles(paths),
+      ...folders.map((name) => readNested(name, paths.get(name) ?? '', readFiles)),
     ])
-    const broken = [own, ...nested].find(({ folder }) => 'code' in folder)
-    if (broken !== undefined) return broken
-    const all = [own, ...nested]
-    const names = all.flatMap(({ folder }) => ('names' in folder ? folder.names : [])).toSorted()
-    const files = all.flatMap((one) => one.files).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    if (limits === undefined) return { folder: { names }, files }
-    if (names.length > limits.files) return exceeds('TOO_MANY_FILES')
-    return charactersOf(files) > limits.characters ? exceeds('TOO_MUCH_TEXT') : { folder: { names }, files }
+    return mergeVolumes([own, ...nested])
   })
+}
+
+/**
+ * Reads the folder of a policy source like `readVolume()`, one file after another. The read stops at the first excess,
+ * so that one source cannot fill the memory. If the folder is a link that changes during the read, the function reads
+ * again.
+ */
+async function readSource(dir: string): Promise<Volume> {
+  for (let swaps = 0; ; swaps++) {
+    const root = await realpath(dir).catch(() => dir)
+    const volume = await readPinned(dir, (listing) => readWithinRoot(root, dir, listing))
+    if (swaps === MAX_SWAPS || (await realpath(dir).catch(() => dir)) === root) return volume
+  }
+}
+
+async function readWithinRoot(root: string, dir: string, { paths, folders }: Listing): Promise<Volume> {
+  if (folders.length > SOURCE_LIMITS.folders) return exceeds('TOO_MANY_FOLDERS')
+  const { files, characters } = SOURCE_LIMITS
+  const budget: Budget = { root, files, characters }
+  if (await leadsOutside(budget, dir)) return exceeds('LINK_OUTSIDE')
+  const volumes = [await readWithin(budget, paths)]
+  for (const name of folders) {
+    const last = volumes.at(-1)
+    if (last !== undefined && 'code' in last.folder) return last
+    volumes.push(await readNestedWithin(budget, name, paths.get(name) ?? ''))
+  }
+  return mergeVolumes(volumes)
+}
+
+function mergeVolumes(all: readonly Volume[]): Volume {
+  const broken = all.find(({ folder }) => 'code' in folder)
+  if (broken !== undefined) return broken
+  const names = all.flatMap(({ folder }) => ('names' in folder ? folder.names : [])).toSorted()
+  const files = all.flatMap((one) => one.files).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return { folder: { names }, files }
 }
 
 function exceeds(code: SourceExcess): Volume {
   return { folder: { code }, files: [] }
 }
 
-function charactersOf(files: PolicyFolder['files']): number {
-  return files.reduce((sum, { source }) => sum + ('text' in source ? source.text.length : 0), 0)
-}
-
-async function readNested(folder: string, dir: string, limits?: Limits): Promise<Volume> {
-  const volume = await readPinned(dir, ({ paths }) => readFiles(paths, limits))
+async function readNested(
+  folder: string,
+  dir: string,
+  read: (paths: Listing['paths']) => Promise<Volume>,
+): Promise<Volume> {
+  const volume = await readPinned(dir, ({ paths }) => read(paths))
   if ('code' in volume.folder) return { folder: unreadableFolder(folder, volume.folder.code), files: [] }
   return {
     folder: { names: volume.folder.names.map((name) => `${folder}/${name}`) },
     files: volume.files.map(({ name, source }) => ({ name: `${folder}/${name}`, source })),
   }
+}
+
+async function readNestedWithin(budget: Budget, folder: string, dir: string): Promise<Volume> {
+  if (await leadsOutside(budget, dir)) return { folder: { code: 'LINK_OUTSIDE', folder }, files: [] }
+  const { files, characters } = budget
+  return readNested(folder, dir, (paths) => {
+    // The volume can change during a read. The next read then begins with the same limits.
+    Object.assign(budget, { files, characters })
+    return readWithin(budget, paths)
+  })
+}
+
+/** Returns whether a folder, or the current contents of a volume, lie outside of the folder of the source. */
+async function leadsOutside({ root }: Budget, dir: string): Promise<boolean> {
+  const isOutside = async (path: string): Promise<boolean> => {
+    try {
+      return !isInside(root, await realpath(path)) && (await stat(path)).isDirectory()
+    } catch {
+      return false
+    }
+  }
+  return (await isOutside(dir)) || (await isOutside(join(dir, DATA_LINK)))
 }
 
 async function readPinned(dir: string, read: (listing: Listing) => Promise<Volume>): Promise<Volume> {
@@ -126,20 +186,28 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
   return realpath(join(dir, DATA_LINK)).catch(() => undefined)
 }
 
-async function readFiles(paths: Listing['paths'], limits?: Limits): Promise<Volume> {
-  // The gateway does not run tests, so it does not read test files.
-  const names = visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
-  const policies = names.filter((name) => name.endsWith(POLICY_SUFFIX))
+/** Returns the names of a folder that matter. The gateway does not run tests, so it does not read test files. */
+function relevantNames(paths: Listing['paths']): readonly string[] {
+  return visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
+}
+
+async function readFiles(paths: Listing['paths']): Promise<Volume> {
+  const names = relevantNames(paths)
   const read = async (name: string) => ({ name, source: await readTextSourceAsync(paths.get(name) ?? '') })
-  if (limits === undefined) return { folder: { names }, files: await Promise.all(policies.map(read)) }
-  if (names.length > limits.files) return exceeds('TOO_MANY_FILES')
-  const files: Awaited<ReturnType<typeof read>>[] = []
-  let characters = 0
-  for (const name of policies) {
-    const one = await read(name)
-    files.push(one)
-    characters += charactersOf([one])
-    if (characters > limits.characters) return exceeds('TOO_MUCH_TEXT')
+  const policies = names.filter((name) => name.endsWith(POLICY_SUFFIX))
+  return { folder: { names }, files: await Promise.all(policies.map(read)) }
+}
+
+async function readWithin(budget: Budget, paths: Listing['paths']): Promise<Volume> {
+  const names = relevantNames(paths)
+  budget.files -= names.length
+  if (budget.files < 0) return exceeds('TOO_MANY_FILES')
+  const files: PolicyFolder['files'][number][] = []
+  for (const name of names.filter((one) => one.endsWith(POLICY_SUFFIX))) {
+    const source = await readTextSourceInside(budget.root, paths.get(name) ?? '')
+    if ('text' in source) budget.characters -= source.text.length
+    if (budget.characters < 0) return exceeds('TOO_MUCH_TEXT')
+    files.push({ name, source })
   }
   return { folder: { names }, files }
 }

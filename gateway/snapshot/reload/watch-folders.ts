@@ -156,7 +156,7 @@ export function startReloading(
   const listPolicies = () =>
     policySources.length === 0
       ? findPolicyFolders(policiesDir)
-      : policySources.flatMap(({ folder }) => findPolicyFolders(folder).slice(0, SOURCE_LIMITS.folders + 1))
+      : policySources.flatMap(({ folder }) => findPolicyFolders(folder, SOURCE_LIMITS.folders))
   const listDirs = () => [...listPolicies(), ...files]
   const watch = watchFolders({ ...others, listDirs, onChange: () => reload('watch') })
   return watch.close

@@ -29,6 +29,12 @@ function explain(
       return ['001', 'this is a folder, not a file', 'give the path of a YAML file']
     case 'irregular':
       return ['001', 'this is not a regular file', 'give the path of a YAML file']
+    case 'outside':
+      return [
+        '001',
+        'the symbolic link leads outside of the folder of the policy source',
+        'replace the link by a copy of the file',
+      ]
     case 'too_large':
       return [
         '003',

@@ -3,8 +3,13 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readPolicySources } from '../../../../gateway/snapshot/reload/read-policy-sources.ts'
+import { displayPath } from '../../../../platform/diagnostics/display-path.ts'
 import { findPolicyFiles } from '../../../../policy-engine/load/find-policy-files.ts'
-import { findPolicyFolders, readFolder } from '../../../../policy-engine/load/policy-sources.ts'
+import {
+  findPolicyFolders,
+  type PolicyFolder,
+  readFolder,
+} from '../../../../policy-engine/load/policy-sources.ts'
 import { aConfigMap } from '../../../fixtures/a-config-map.ts'
 import { inUnwritableFolder } from '../../../fixtures/in-unwritable-folder.ts'
 
@@ -133,10 +138,71 @@ t.test('an unreadable nested folder is an error, because its policies would disa
     const { folder: found, hash } = await read(folder)
     t.same(found, { code: 'EACCES', folder: 'team' })
     t.same(readFolder(folder), { code: 'EACCES', folder: 'team' })
-    t.match(findPolicyFiles(folder, found).diagnostics, [
+    t.match(findPolicyFiles(folder, found, { isSource: false }).diagnostics, [
       { code: 'P001', location: { file: join(folder, 'team') } },
     ])
     chmodSync(join(folder, 'team'), 0o700)
     t.not((await read(folder)).hash, hash)
   }),
 )
+
+const readSource = async (folder: string) => {
+  const { sources } = await readPolicySources({
+    policiesDir: '',
+    policySources: [{ name: 'team', folder }],
+    scopesFile: undefined,
+    presetsFile: undefined,
+  })
+  return sources?.[0]?.current ?? t.fail('no source')
+}
+
+t.test('a link of a policy source must not lead outside of its folder', async (t) => {
+  const dir = t.testdir({
+    secret: 'the secret',
+    other: { 'own.policy.yaml': 'a: 1\n' },
+    team: { 'own.policy.yaml': 'a: 1\n', nested: { 'b.policy.yaml': 'b: 1\n' } },
+  })
+  const team = join(dir, 'team')
+  symlinkSync('own.policy.yaml', join(team, 'inside.policy.yaml'))
+  symlinkSync('../secret', join(team, 'outside.policy.yaml'))
+  symlinkSync('/proc/self/environ', join(team, 'nested', 'environment.policy.yaml'))
+  const found = await readSource(team)
+  t.same(Object.fromEntries((found as PolicyFolder).files.map(({ name, source }) => [name, source])), {
+    'inside.policy.yaml': { text: 'a: 1\n' },
+    'nested/b.policy.yaml': { text: 'b: 1\n' },
+    'nested/environment.policy.yaml': { fault: 'outside' },
+    'outside.policy.yaml': { fault: 'outside' },
+    'own.policy.yaml': { text: 'a: 1\n' },
+  })
+  symlinkSync('../other', join(team, 'others'))
+  const { folder } = (await readSource(team)) as PolicyFolder
+  t.same(folder, { code: 'LINK_OUTSIDE', folder: 'others' })
+  t.match(findPolicyFiles(team, folder, { isSource: true }).diagnostics, [
+    {
+      code: 'P001',
+      message: /leads outside of the folder/,
+      location: { file: displayPath(join(team, 'others')) },
+    },
+  ])
+})
+
+t.test('a Kubernetes volume and a folder behind a link are inside of a policy source', async (t) => {
+  const root = t.testdir({})
+  const dir = join(root, 'team')
+  mkdirSync(dir)
+  aConfigMap(dir, { 'a.policy.yaml': 'a: 1\n' })
+  symlinkSync('team', join(root, 'current'))
+  for (const folder of [dir, join(root, 'current')])
+    t.same(((await readSource(folder)) as PolicyFolder).files, [
+      { name: 'a.policy.yaml', source: { text: 'a: 1\n' } },
+    ])
+})
+
+t.test('all folders of a policy source share its limits', async (t) => {
+  const text = ' '.repeat(262_144)
+  const half = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`${index}.policy.yaml`, text]))
+  const dir = t.testdir({ a: half, b: { ...half } })
+  // The read stops before the last folder, whose link would be another error.
+  symlinkSync('/', join(dir, 'z'))
+  t.same(((await readSource(dir)) as PolicyFolder).folder, { code: 'TOO_MUCH_TEXT', folder: 'b' })
+})
