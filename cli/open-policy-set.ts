@@ -23,12 +23,12 @@ import { findEmptyResources, findUnknownBaselineScopes } from '../policy-engine/
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import { readPresets } from '../policy-engine/format/presets.ts'
 import { authorizationServersAmong } from '../policy-engine/load/authorization-servers.ts'
+import { type LoadedPolicies, loadPolicies } from '../policy-engine/load/load-policies.ts'
 import {
-  type LoadedPolicies,
-  type LoadPoliciesOptions,
-  loadPolicies,
-} from '../policy-engine/load/load-policies.ts'
-import { loadPolicySourcesSliced, type SourceState } from '../policy-engine/load/load-policy-sources.ts'
+  loadPolicySourcesSliced,
+  type SourceOptions,
+  type SourceState,
+} from '../policy-engine/load/load-policy-sources.ts'
 import {
   findPolicyFolders,
   type PolicyFolder,
@@ -112,6 +112,10 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     catalogue,
     presets,
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams.value)),
+    addresses:
+      upstreams === undefined
+        ? undefined
+        : new Map(Object.entries(upstreams.value).map(([name, entry]) => [name, addressesOf(entry)])),
     authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
     withTestFiles: true,
   }
@@ -153,7 +157,7 @@ type LoadedFrom = Pick<OpenedPolicySet, 'policies' | 'sources'> & { readonly dir
 async function loadFrom(
   options: OpenPolicySetOptions,
   gateway: GatewayFile | undefined,
-  references: Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'>,
+  references: SourceOptions,
 ): Promise<LoadedFrom> {
   const { policiesDir, policyFile } = options
   const all = gateway === undefined ? [] : toPolicySources(gateway)
@@ -195,7 +199,7 @@ function chooseSources(
 async function loadSources(
   chosen: readonly PolicySource[],
   all: readonly PolicySource[],
-  references: Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'>,
+  references: SourceOptions,
 ): Promise<LoadedFrom> {
   const read = await readPolicySources({
     policiesDir: '',

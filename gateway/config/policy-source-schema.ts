@@ -42,6 +42,12 @@ export const PolicySourceSchema = Type.Object(
             description: 'whether its policies may serve requests without a token; default: false',
           }),
         ),
+        forwardCredentials: Type.Optional(
+          Type.Boolean({
+            description:
+              'whether its policies may send the credentials of callers to upstreams (upstreamAuth: forward); default: false',
+          }),
+        ),
       },
       { description: 'what its policies may do' },
     ),

@@ -4,6 +4,7 @@ import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { parseMount } from '../../policy-engine/load/mount.ts'
 import type { PolicySource } from '../../policy-engine/load/source-permissions.ts'
+import { foldedPrefix } from '../../policy-engine/match/fold-path.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { UpstreamsFile } from './upstreams-file.ts'
 
@@ -22,6 +23,7 @@ export function toPolicySources(file: GatewayFile): readonly PolicySource[] {
         upstreams: permissions.upstreams ?? [],
         scopes: permissions.scopes ?? [],
         anonymous: permissions.anonymous ?? false,
+        forwardCredentials: permissions.forwardCredentials ?? false,
       }),
     }),
   )
@@ -105,8 +107,8 @@ export function findUnusableSources(
         )
         continue
       }
-      // Some upstreams ignore case, so prefixes that differ only in case count as equal.
-      const key = prefix.toLowerCase()
+      // Some upstreams ignore case, path parameters or percent-encoding, so such prefixes count as equal.
+      const key = foldedPrefix(prefix).join('/')
       const other = prefixes.get(key)
       if (other === undefined) prefixes.set(key, { source: name, prefix })
       else
@@ -115,7 +117,7 @@ export function findUnusableSources(
           where,
           other.prefix === prefix
             ? `${prefix} belongs to source ${other.source} already`
-            : `${prefix} and ${other.prefix} of source ${other.source} differ only in upper and lower case`,
+            : `upstreams can read ${prefix} as ${other.prefix} of source ${other.source}`,
           'give each prefix to one source',
         )
     }

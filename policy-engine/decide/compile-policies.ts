@@ -1,8 +1,8 @@
 import type { ScopeImplication } from '../../oauth/scope.ts'
 import type { UnavailablePrefix } from '../load/load-policy-sources.ts'
 import type { HeaderValue, PolicyRoute } from '../load/policy-route.ts'
-import { isBelowAny } from '../load/source-permissions.ts'
 import type { HeaderSource } from '../match/find-header.ts'
+import { isBelowAnyFolded } from '../match/fold-path.ts'
 import { isReservedPath, mayCoverReserved } from '../match/reserved-paths.ts'
 import type { Resource, Resources } from '../match/resources.ts'
 import { buildRouteTable, type Match } from '../match/route-table.ts'
@@ -114,18 +114,23 @@ export function compileRoute(
     requestHeaders: compileHeaderEdit(policy.headers, 'request'),
     responseHeaders: compileHeaderEdit(policy.headers, 'response'),
     rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
-    excludes: exclusionOf(policy.path, policy.excludedPrefixes ?? []),
+    excludes: exclusionOf(policy.path, policy.excludedPrefixes ?? [], policy.sharesUpstream ?? false),
   })
 }
 
 /**
  * Returns the paths that a route does not serve although its template matches them. These are paths that are reserved
- * by Scopegate, and paths of other policy sources. Most templates match no such path.
+ * by Scopegate, and paths of other policy sources in all spellings that upstreams accept. Most templates match no such
+ * path, so most routes need no comparison.
  */
-function exclusionOf(template: string, excludedPrefixes: readonly string[]): PathExclusion | undefined {
+function exclusionOf(
+  template: string,
+  excludedPrefixes: readonly string[],
+  sharesUpstream: boolean,
+): PathExclusion | undefined {
   const isWide = mayCoverReserved(template)
   if (excludedPrefixes.length === 0) return isWide ? isReservedPath : undefined
-  const belongsToOthers = isBelowAny(excludedPrefixes)
+  const belongsToOthers = isBelowAnyFolded(excludedPrefixes, { suffixes: sharesUpstream })
   return isWide ? (path) => isReservedPath(path) || belongsToOthers(path) : belongsToOthers
 }
 
@@ -142,7 +147,7 @@ export type UnavailableRoute = {
  */
 export function unavailableRoute({ prefix, excludedPrefixes }: UnavailablePrefix): UnavailableRoute {
   const path = prefix === '/' ? '/**' : `${prefix}/**`
-  return { methods: EVERY_METHOD, path, excludes: exclusionOf(path, excludedPrefixes) }
+  return { methods: EVERY_METHOD, path, excludes: exclusionOf(path, excludedPrefixes, false) }
 }
 
 /** Returns the sorted claim names of all conditions. Without conditions, returns the shared array `NO_NAMES`. */

@@ -64,7 +64,7 @@ export type LoadPoliciesOptions = {
   readonly withTestFiles?: boolean | undefined
   /** Checks the routes of a file that has no other errors. Default: no check, so all routes are permitted. */
   readonly permit?:
-    | ((routes: readonly PolicyRoute[], document: YamlDocument) => readonly Diagnostic[])
+    | ((routes: readonly PolicyRoute[], document: YamlDocument) => Steps<readonly Diagnostic[]>)
     | undefined
 }
 
@@ -83,7 +83,9 @@ export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
  */
 export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
   const { dir, sources, presets = NO_PRESETS } = options
-  const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir))
+  const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir), {
+    isSource: options.permit !== undefined,
+  })
   const texts = new Map(sources?.files.map(({ name, source }) => [name, source]))
   const diagnostics: Diagnostic[] = [...found.diagnostics]
   const hash = createHash('sha256')
@@ -116,7 +118,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
     const policy = document.value as PolicyFile
     const own = toPolicyRoutes(policy, document, presets)
     routes.push(...own)
-    if (options.permit !== undefined) diagnostics.push(...capPerCode(options.permit(own, document)))
+    if (options.permit !== undefined) diagnostics.push(...capPerCode(yield* options.permit(own, document)))
     diagnostics.push(...capPerCode(findImplicitAnonymous(policy, document, presets)))
     tests.push(...testsOf(document))
   }

@@ -1,10 +1,12 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import { hasErrors } from '../../platform/diagnostics/diagnostic.ts'
+import { diagnostic, hasErrors, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import type { PolicyTest } from '../format/policy-test.ts'
 import { type LoadedPolicies, type LoadPoliciesOptions, loadPoliciesSliced } from './load-policies.ts'
 import type { PolicyRoute } from './policy-route.ts'
-import type { PolicyFolder, SourceFiles } from './policy-sources.ts'
+import { type PolicyFolder, SOURCE_LIMITS, type SourceFiles } from './policy-sources.ts'
+import { findSharedServices, type SharedServices, type UpstreamAddresses } from './shared-services.ts'
 import {
   checkPath,
   checkPermissions,
@@ -50,7 +52,16 @@ export type LoadedSources = {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-type SourceOptions = Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'>
+/** Options for the checks of all sources. */
+export type SourceOptions = Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'> & {
+  /** The addresses of the upstreams. undefined: the addresses are unknown. */
+  readonly addresses?: UpstreamAddresses | undefined
+  /** Maximum number of routes of one source. Default: `SOURCE_LIMITS.routes`. */
+  readonly maxRoutes?: number | undefined
+}
+
+/** Number of routes in one step. */
+const STEP_ROUTES = 32
 
 /**
  * Loads the policies of several sources. Each source is checked alone, so the result for one source does not depend on
@@ -67,8 +78,9 @@ export function* loadPolicySourcesSliced(
   sources: readonly PolicySource[],
   options: SourceOptions,
 ): Steps<LoadedSources> {
+  const { maxRoutes = SOURCE_LIMITS.routes } = options
   const owners = prefixOwners(sources)
-  const shared = sharedUpstreams(sources)
+  const services = findSharedServices(sources, options.addresses)
   const routes: PolicyRoute[] = []
   const tests: PolicyTest[] = []
   const states: SourceState[] = []
@@ -77,13 +89,15 @@ export function* loadPolicySourcesSliced(
   for (const { name, current, lastValid } of files) {
     const source = sources.find((one) => one.name === name)
     if (source === undefined) continue
-    const load = (folder: PolicyFolder): Steps<LoadedPolicies> =>
-      loadPoliciesSliced({
+    const load = function* (folder: PolicyFolder): Steps<LoadedPolicies> {
+      const found = yield* loadPoliciesSliced({
         ...options,
         dir: source.folder,
         sources: folder,
-        permit: (found, document) => checkPermissions(found, document, { source, owners, shared }),
+        permit: (all, document) => checkPermissions(all, document, { source, owners, services }),
       })
+      return found.routes.length > maxRoutes ? tooManyRoutes(found, source.folder, maxRoutes) : found
+    }
     const loaded = yield* load(current)
     const isValid = !hasErrors(loaded.diagnostics)
     diagnostics.push(...loaded.diagnostics)
@@ -92,8 +106,10 @@ export function* loadPolicySourcesSliced(
       const kept = yield* load(lastValid)
       if (!hasErrors(kept.diagnostics)) active = kept
     }
-    const own = active?.routes.map((route) => toSourceRoute(route, source, owners)) ?? []
-    routes.push(...own)
+    for (const [index, route] of (active?.routes ?? []).entries()) {
+      if (index % STEP_ROUTES === 0) yield
+      routes.push(toSourceRoute(route, source, owners, services))
+    }
     tests.push(...(active?.tests ?? []).map((test) => toSourceTest(test, name)))
     if (active === undefined)
       for (const prefix of source.permissions.pathPrefixes)
@@ -103,7 +119,7 @@ export function* loadPolicySourcesSliced(
       owner: source.owner,
       state: isValid ? 'valid' : active === undefined ? 'unavailable' : 'kept',
       version: active?.hash,
-      routes: own.length,
+      routes: active?.routes.length ?? 0,
       pathPrefixes: source.permissions.pathPrefixes,
       errors: loaded.diagnostics.filter(({ severity }) => severity === 'error'),
     })
@@ -111,13 +127,20 @@ export function* loadPolicySourcesSliced(
   return { routes, tests, states, unavailable, diagnostics }
 }
 
-/** Returns the upstreams that several sources may use. */
-function sharedUpstreams(sources: readonly PolicySource[]): ReadonlySet<string> {
-  const all = sources.flatMap(({ permissions }) => [...new Set(permissions.upstreams)])
-  return new Set(all.filter((name, index) => all.indexOf(name) !== index))
+function tooManyRoutes(loaded: LoadedPolicies, folder: string, limit: number): LoadedPolicies {
+  const message = `the policies have more than ${limit} routes`
+  const problem = diagnostic('P007', message, wholeFile(displayPath(folder)), {
+    hint: 'remove routes, or divide them over several sources',
+  })
+  return { ...loaded, routes: [], tests: [], diagnostics: [...loaded.diagnostics, problem] }
 }
 
-function toSourceRoute(route: PolicyRoute, source: PolicySource, owners: PrefixOwners): PolicyRoute {
+function toSourceRoute(
+  route: PolicyRoute,
+  source: PolicySource,
+  owners: PrefixOwners,
+  services: SharedServices,
+): PolicyRoute {
   const checked = checkPath(route.path, source, owners)
   if ('message' in checked) throw new Error(checked.message)
   return Object.freeze({
@@ -127,6 +150,7 @@ function toSourceRoute(route: PolicyRoute, source: PolicySource, owners: PrefixO
     owner: source.owner ?? route.owner,
     policySource: source.name,
     excludedPrefixes: Object.freeze(checked.excluded),
+    sharesUpstream: services.neighboursOf(source, route.upstream).length > 0,
   })
 }
 

@@ -32,6 +32,8 @@ export type PolicyRoute = {
   readonly policySource?: string
   /** Path prefixes of other policy sources that `path` also matches. The route does not serve these paths. */
   readonly excludedPrefixes?: readonly string[]
+  /** Whether another policy source may use the service of the upstream. Absent without policy sources. */
+  readonly sharesUpstream?: boolean
   /** Methods as in the file. For HEAD, the route table also uses routes with GET. */
   readonly methods: readonly string[]
   /** Path template with the mount: literal segments, `{param}`, and at most one `**` at the end. */

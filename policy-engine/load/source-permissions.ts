@@ -1,9 +1,12 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
-import { type PathTemplate, readPathTemplate } from '../match/path-template.ts'
+import { type FoldOptions, foldedPrefix, foldedRelation, templateReadings } from '../match/fold-path.ts'
+import { readPathTemplate } from '../match/path-template.ts'
 import { fits } from '../match/resources.ts'
 import type { PolicyRoute } from './policy-route.ts'
+import type { Neighbour, SharedServices } from './shared-services.ts'
 
 /** A folder of policies that one team owns, and the permissions of these policies. Plain data. */
 export type PolicySource = {
@@ -25,13 +28,22 @@ export type SourcePermissions = {
   readonly scopes: readonly string[]
   /** Whether routes may serve requests without a token. */
   readonly anonymous: boolean
+  /** Whether upstreams may receive the credentials of callers (`upstreamAuth: forward`). */
+  readonly forwardCredentials: boolean
 }
 
 type OwnedPrefix = {
   readonly prefix: string
   readonly segments: readonly string[]
+  /** The segments as tolerant upstreams read them. */
+  readonly folded: readonly string[]
   readonly source: PolicySource
 }
+
+/** Number of routes that a step checks. */
+const STEP_ROUTES = 32
+const NO_SUFFIXES: FoldOptions = { suffixes: false }
+const WITH_SUFFIXES: FoldOptions = { suffixes: true }
 
 /** The path prefixes of all policy sources, the longest first. The longest prefix of a path determines its owner. */
 export type PrefixOwners = readonly OwnedPrefix[]
@@ -40,7 +52,12 @@ export type PrefixOwners = readonly OwnedPrefix[]
 export function prefixOwners(sources: readonly PolicySource[]): PrefixOwners {
   return sources
     .flatMap((source) =>
-      source.permissions.pathPrefixes.map((prefix) => ({ prefix, segments: segmentsOf(prefix), source })),
+      source.permissions.pathPrefixes.map((prefix) => ({
+        prefix,
+        segments: segmentsOf(prefix),
+        folded: foldedPrefix(prefix),
+        source,
+      })),
     )
     .toSorted((a, b) => b.segments.length - a.segments.length || (a.prefix < b.prefix ? -1 : 1))
 }
@@ -49,28 +66,26 @@ function segmentsOf(prefix: string): readonly string[] {
   return prefix === '/' ? [] : prefix.slice(1).split('/')
 }
 
-/** Returns a function that checks whether a canonical path is one of the prefixes or below one of them. */
-export function isBelowAny(prefixes: readonly string[]): (path: string) => boolean {
-  return (path) =>
-    prefixes.some(
-      (prefix) =>
-        prefix === '/' ||
-        (path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/')),
-    )
-}
-
 /** Returns the longer prefixes of other sources that are at or below a prefix of a source. */
 export function prefixesWithin(prefix: string, source: string, owners: PrefixOwners): readonly string[] {
-  const isWithin = isBelowAny([prefix])
+  const own = templateReadings(prefix === '/' ? '/**' : `${prefix}/**`)
+  const { length } = segmentsOf(prefix)
   return owners
-    .filter((one) => one.source.name !== source && one.prefix !== prefix && isWithin(one.prefix))
+    .filter(
+      (one) =>
+        one.source.name !== source &&
+        one.segments.length > length &&
+        foldedRelation(own, one.folded, NO_SUFFIXES) !== 'never',
+    )
     .map((one) => one.prefix)
 }
 
 type Violation = { readonly message: string; readonly hint: string }
 
 /**
- * Finds the part of a template that lies outside of the paths of a source.
+ * Finds the part of a template that lies outside of the paths of a source. The template must begin with a prefix of the
+ * source exactly. Prefixes of other sources also apply to other spellings of a path, because some upstreams ignore
+ * case, path parameters or percent-encoding.
  * @returns the violation. Without a violation, returns the longer prefixes of other sources that the template also
  * matches. The route must not serve the paths of these prefixes.
  */
@@ -78,23 +93,34 @@ export function checkPath(
   path: string,
   source: PolicySource,
   owners: PrefixOwners,
+  options: FoldOptions = NO_SUFFIXES,
 ): { readonly excluded: readonly string[] } | Violation {
   const template = readPathTemplate(path)
-  const own = owners.find((one) => one.source.name === source.name && relation(template, one) === 'always')
-  const others = owners.filter((one) => one.source.name !== source.name)
-  const taken = others.find((one) => relation(template, one) === 'always')
-  if (taken !== undefined && (own === undefined || taken.segments.length > own.segments.length))
-    return {
-      message: `${JSON.stringify(path)} belongs to source ${describeSource(taken.source)}`,
-      hint: hintOf(source),
+  const readings = templateReadings(template)
+  const own = owners.find(
+    (one) => one.source.name === source.name && fits(template, one.segments) === 'always',
+  )
+  const excluded: string[] = []
+  let reached: OwnedPrefix | undefined
+  for (const one of owners) {
+    if (one.source.name === source.name || (own !== undefined && one.segments.length <= own.segments.length))
+      continue
+    const relation = foldedRelation(readings, one.folded, options)
+    if (relation === 'always')
+      return {
+        message: `${JSON.stringify(path)} belongs to source ${describeSource(one.source)}${
+          fits(template, one.segments) === 'always'
+            ? ''
+            : `: an upstream can read it as a path at ${one.prefix}`
+        }`,
+        hint: hintOf(source),
+      }
+    if (relation === 'sometimes') {
+      reached ??= one
+      excluded.push(one.prefix)
     }
-  if (own !== undefined)
-    return {
-      excluded: others
-        .filter((one) => one.segments.length > own.segments.length && relation(template, one) === 'sometimes')
-        .map(({ prefix }) => prefix),
-    }
-  const reached = others.find((one) => relation(template, one) === 'sometimes')
+  }
+  if (own !== undefined) return { excluded }
   const more =
     reached === undefined
       ? ''
@@ -103,10 +129,6 @@ export function checkPath(
     message: `${JSON.stringify(path)} is outside of the path prefixes of source ${source.name}${more}`,
     hint: hintOf(source),
   }
-}
-
-function relation(template: PathTemplate, { segments }: OwnedPrefix) {
-  return fits(template, segments)
 }
 
 function describeSource({ name, owner }: PolicySource): string {
@@ -123,30 +145,31 @@ export function permitsScope({ scopes }: SourcePermissions, name: string): boole
 }
 
 /**
- * Checks the routes of one file, after defaults, presets and mounts are applied.
- * Codes: P401 path; P402 upstream; P403 scope; P404 access without a token; P405 path of a shared upstream.
- * @param shared upstreams that several sources may use.
+ * Checks the routes of one file, after defaults, presets and mounts are applied. A step checks `STEP_ROUTES` routes.
+ * Codes: P401 path; P402 upstream; P403 scope; P404 access without a token; P405 path of a shared upstream; P406
+ * credentials of callers.
  */
-export function checkPermissions(
+export function* checkPermissions(
   routes: readonly PolicyRoute[],
   document: YamlDocument,
   {
     source,
     owners,
-    shared,
+    services,
   }: {
     readonly source: PolicySource
     readonly owners: PrefixOwners
-    readonly shared: ReadonlySet<string>
+    readonly services: SharedServices
   },
-): readonly Diagnostic[] {
+): Steps<readonly Diagnostic[]> {
   const { permissions } = source
   const found: Diagnostic[] = []
   const report = (code: string, at: YamlPath, message: string, hint: string): void => {
     found.push(diagnostic(code, message, document.locationOf(at), { hint }))
   }
   const [first] = routes
-  if (first !== undefined && !permissions.upstreams.includes(first.upstream))
+  if (first === undefined) return found
+  if (!permissions.upstreams.includes(first.upstream))
     report(
       'P402',
       ['upstream'],
@@ -155,7 +178,10 @@ export function checkPermissions(
         ? 'its permissions name no upstream'
         : `permitted: ${permissions.upstreams.join(', ')}`,
     )
+  const neighbours = services.neighboursOf(source, first.upstream)
+  const base = services.baseOf(first.upstream)
   for (const [index, route] of routes.entries()) {
+    if (index % STEP_ROUTES === 0) yield
     const at: YamlPath = ['routes', index]
     const path = checkPath(route.path, source, owners)
     if ('message' in path) report('P401', [...at, 'match', 'path'], path.message, path.hint)
@@ -184,20 +210,64 @@ export function checkPermissions(
         `source ${source.name} may not serve requests without a token, but enforce: report does so at ${route.name}`,
         'remove enforce: report',
       )
-    const upstreamPath = shared.has(route.upstream) ? route.rewritePath : undefined
-    if (upstreamPath !== undefined && !isOwnUpstreamPath(upstreamPath, source, owners))
+    if (!permissions.forwardCredentials && route.upstreamAuth === 'forward')
+      report(
+        'P406',
+        [...at, 'upstreamAuth'],
+        `source ${source.name} may not forward the credentials of callers, but upstreamAuth: forward does so at ${route.name}`,
+        'remove upstreamAuth: forward, or write upstreamAuth: assertion',
+      )
+    if (neighbours.length === 0 || 'message' in path) continue
+    const upstreamPath = route.rewritePath ?? route.path
+    if (!staysWithin(route, { source, owners, neighbours, base }))
       report(
         'P405',
-        [...at, ...(route.mount === undefined ? ['rewrite', 'path'] : ['match', 'path'])],
-        `${upstreamPath} at upstream ${route.upstream} is outside of the path prefixes of source ${source.name}, and other sources use this upstream`,
+        [
+          ...at,
+          ...(route.rewritePath === undefined || route.mount !== undefined
+            ? ['match', 'path']
+            : ['rewrite', 'path']),
+        ],
+        `${upstreamPath} at upstream ${route.upstream} is outside of the path prefixes of source ${source.name}, and other sources use this upstream or its address`,
         'remove the rewrite or the mount, or ask the operator for an upstream of this source',
       )
   }
   return found
 }
 
-/** Returns whether every path of an upstream template lies within the prefixes of a source. */
-function isOwnUpstreamPath(path: string, source: PolicySource, owners: PrefixOwners): boolean {
-  const checked = checkPath(path, source, owners)
-  return 'excluded' in checked && checked.excluded.length === 0
+/**
+ * Returns whether a route on a shared service reaches only the paths of its source:
+ * - a changed path lies within the prefixes of the source
+ * - at another base path, the upstream path lies outside of the prefixes of the other source
+ */
+function staysWithin(
+  { path, rewritePath }: PolicyRoute,
+  {
+    source,
+    owners,
+    neighbours,
+    base,
+  }: {
+    readonly source: PolicySource
+    readonly owners: PrefixOwners
+    readonly neighbours: readonly Neighbour[]
+    readonly base: readonly string[]
+  },
+): boolean {
+  const checked = checkPath(rewritePath ?? path, source, owners, WITH_SUFFIXES)
+  if ('message' in checked) return false
+  if (rewritePath !== undefined && checked.excluded.length > 0) return false
+  const { readings, below } = templateReadings(rewritePath ?? path)
+  const full = { readings: readings.map((segments) => [...base, ...segments]), below }
+  return neighbours.every(
+    (other) =>
+      isEqual(base, other.base) ||
+      other.source.permissions.pathPrefixes.every(
+        (prefix) => foldedRelation(full, [...other.base, ...foldedPrefix(prefix)], WITH_SUFFIXES) === 'never',
+      ),
+  )
+}
+
+function isEqual(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((segment, at) => segment === b[at])
 }

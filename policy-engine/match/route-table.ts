@@ -142,13 +142,17 @@ type Group<T> = {
 
 /** Groups routes by method and shape. HEAD has groups only if a route lists HEAD. */
 function* groupRoutes<T extends Routable>(routes: readonly T[]): Steps<ReadonlyMap<string, Group<T>>> {
-  yield
-  const parsed = routes.map((route) => ({ route, template: readPathTemplate(route.path) }))
+  const parsed: { readonly route: T; readonly template: PathTemplate }[] = []
+  for (const route of routes) {
+    if (parsed.length % STEP_ROUTES === 0) yield
+    parsed.push({ route, template: readPathTemplate(route.path) })
+  }
   const withOwnHead = new Set(
     parsed.flatMap(({ route, template }) => (route.methods.includes('HEAD') ? [shapeOf(template)] : [])),
   )
   const groups = new Map<string, Group<T>>()
-  for (const { route, template } of parsed) {
+  for (const [index, { route, template }] of parsed.entries()) {
+    if (index % STEP_ROUTES === 0) yield
     const names = template.segments.flatMap((one) => ('parameter' in one ? [one.parameter] : []))
     const candidate = { headers: route.matchHeaders ?? [], route: { route, names } }
     // RFC 9110 section 9.3.2: HEAD is GET without content.

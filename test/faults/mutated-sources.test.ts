@@ -67,6 +67,7 @@ t.test(
               upstreams: ['api'],
               scopes: [],
               anonymous: name === 'billing',
+              forwardCredentials: false,
             },
           })),
           onInvalidPolicy: 'keep',

@@ -44,6 +44,7 @@ function sourcesIn(root: string): readonly PolicySource[] {
     upstreams: ['api'],
     scopes: ['courses:*'],
     anonymous: true,
+    forwardCredentials: false,
   })
   return ['courses', 'billing'].map((name) => ({
     name,

@@ -3,10 +3,16 @@ import { runSync } from '../../../platform/diagnostics/run-sliced.ts'
 import { compilePolicies } from '../../../policy-engine/decide/compile-policies.ts'
 import { loadPolicySourcesSliced } from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyFolder } from '../../../policy-engine/load/policy-sources.ts'
+import type { UpstreamAddresses } from '../../../policy-engine/load/shared-services.ts'
 import type { PolicySource, SourcePermissions } from '../../../policy-engine/load/source-permissions.ts'
 import { someResources } from '../../fixtures/some-resources.ts'
 
-const ALL: Omit<SourcePermissions, 'pathPrefixes'> = { upstreams: ['api'], scopes: ['*'], anonymous: true }
+const ALL: Omit<SourcePermissions, 'pathPrefixes'> = {
+  upstreams: ['api'],
+  scopes: ['*'],
+  anonymous: true,
+  forwardCredentials: false,
+}
 
 function aSource(
   name: string,
@@ -32,13 +38,20 @@ const policyOf = (upstream: string, route: string, defaults = '{ anonymous: allo
   `apiVersion: scopegate/v1\nkind: Policy\nname: p\nupstream: ${upstream}\ndefaults: ${defaults}\nroutes:\n  - { name: r, ${route} }\n`
 const get = (path: string, more = '') => `match: { methods: [GET], path: ${JSON.stringify(path)} }${more}`
 
-function load(sources: readonly PolicySource[], texts: Readonly<Record<string, string>>) {
+function load(
+  sources: readonly PolicySource[],
+  texts: Readonly<Record<string, string>>,
+  addresses?: UpstreamAddresses,
+) {
   const files = Object.entries(texts).map(([name, text]) => ({
     name,
+    folder: `/nowhere/${name}`,
     current: aFolder(text),
     lastValid: undefined,
   }))
-  return runSync(loadPolicySourcesSliced(files, sources, { upstreams: new Set(['a-api', 'b-api', 'api']) }))
+  return runSync(
+    loadPolicySourcesSliced(files, sources, { upstreams: new Set(['a-api', 'b-api', 'api']), addresses }),
+  )
 }
 
 /** Returns the error codes of one route. */
@@ -47,9 +60,10 @@ function codesOf(
   route: string,
   others: readonly PolicySource[] = [],
   defaults?: string,
+  addresses?: UpstreamAddresses,
 ) {
   const text = policyOf(source.permissions.upstreams[0] ?? 'api', route, defaults)
-  const { states, diagnostics } = load([source, ...others], { [source.name]: text })
+  const { states, diagnostics } = load([source, ...others], { [source.name]: text }, addresses)
   const errors = states[0]?.errors ?? []
   for (const { location } of errors) t.ok(location.line !== undefined && location.column !== undefined)
   return [...errors.map(({ code }) => code), diagnostics.length === errors.length ? '' : 'more']
@@ -176,4 +190,121 @@ t.test('a rewrite on a shared upstream stays within the prefixes of the source',
   t.equal(codesOf(own, rewrite('/api/a/{id}'), [other]), 'P405', 'the prefix of the other source inside')
   t.equal(codesOf(own, rewrite('/api/a/x/{id}'), [other]), '')
   t.equal(codesOf(own, get('/b/7', ', mount: /api/a/api'), [other]), 'P405', 'a mount')
+})
+
+/** Returns the codes of a source `a` for a route at `/api/a/{id}`, whose upstream and the one of `b` have addresses. */
+function codesWith(own: string, others: string, more = '') {
+  const addresses = new Map([
+    ['a-api', [own]],
+    ['b-api', [others]],
+  ])
+  const route = get('/api/a/{id}', more)
+  return codesOf(aSource('a', ['/api/a']), route, [aSource('b', ['/api/b'])], undefined, addresses)
+}
+
+t.test('two names of one address are a shared upstream', async (t) => {
+  const rewrite = ", rewrite: { path: '/api/b/{id}' }"
+  for (const [own, others] of [
+    ['http://lms', 'http://lms'],
+    ['http://lms:80/', 'http://LMS'],
+    ['http://lms', 'https://lms'],
+    ['http://lms.', 'http://lms'],
+    ['http://127.0.0.1:3000', 'http://localhost:3000'],
+    ['http://[::1]:3000', 'http://127.0.0.2:3000'],
+  ] as const) {
+    t.equal(codesWith(own, others, rewrite), 'P405', `${own} and ${others}`)
+    t.equal(codesWith(own, others), '', `${own} and ${others} without a rewrite`)
+  }
+  for (const [own, others] of [
+    ['http://lms', 'http://billing'],
+    ['http://lms:3000', 'http://lms:3001'],
+    ['http://lms/a', 'http://lms/b'],
+  ] as const)
+    t.equal(codesWith(own, others, rewrite), '', `${own} and ${others}`)
+})
+
+t.test('a base path must not lead to the paths of another source', async (t) => {
+  t.equal(codesWith('http://lms/api/b', 'http://lms'), 'P405', 'without a rewrite')
+  t.equal(codesWith('http://lms/API/b;x', 'http://lms'), 'P405', 'in another spelling')
+  t.equal(codesWith('http://lms/own', 'http://lms'), '')
+  t.equal(codesWith('http://lms/own', 'http://lms', ", rewrite: { path: '/x/{id}' }"), 'P405')
+  t.equal(codesWith('http://lms', 'http://lms/api/a', ", rewrite: { path: '/api/a/{id}/b' }"), 'P405')
+})
+
+t.test('other spellings of a prefix belong to its source', async (t) => {
+  const [a, b] = [aSource('a', ['/api']), aSource('b', ['/api/b'])]
+  for (const path of ['/api/B/x', '/API/b', '/api/b;x/7', '/api/b./7', '/api/%2562/7', '/api/b%3Bx'])
+    t.equal(codesOf(a, get(path), [b]), 'P401', path)
+  const { states } = load([a, b], { a: policyOf('a-api', get('/api/B/x')) })
+  t.match(states[0]?.errors, [
+    { message: '"/api/B/x" belongs to source b (owner team-b): an upstream can read it as a path at /api/b' },
+  ])
+  const own = policyOf('b-api', get('/api/b/**'))
+  const { match } = compile(load([a, b], { a: policyOf('a-api', get('/api/**')), b: own }))
+  for (const path of ['/api/B/7', '/api/b;x/7', '/api/b%3Bx', '/api/b.', '/api/%2562/7'])
+    t.equal(match('GET', path).kind, 'not_found', path)
+  for (const path of ['/api/b/7', '/api/c/7', '/api/b.json', '/api/Bc'])
+    t.equal(match('GET', path).kind, 'route', path)
+})
+
+t.test('on a shared upstream, a path with a suffix belongs to the source of the prefix', async (t) => {
+  const a = aSource('a', ['/api'], { upstreams: ['api'] })
+  const b = aSource('b', ['/api/b'], { upstreams: ['api'] })
+  t.equal(codesOf(a, get('/api/b.json'), [b]), 'P405')
+  const { match } = compile(load([a, b], { a: policyOf('api', get('/api/**')) }))
+  t.equal(match('GET', '/api/b.json').kind, 'not_found')
+  t.equal(match('GET', '/api/c.json').kind, 'route')
+})
+
+t.test('a nested prefix in another case is excluded', async (t) => {
+  const [a, b] = [aSource('a', ['/API']), aSource('b', ['/api/b'])]
+  const { match } = compile(
+    load([a, b], { a: policyOf('a-api', get('/API/**')), b: policyOf('b-api', get('/api/b/7')) }),
+  )
+  t.equal(match('GET', '/API/b/7').kind, 'not_found')
+  t.equal(match('GET', '/API/c').kind, 'route')
+  t.equal(match('GET', '/api/b/7').kind, 'route')
+})
+
+t.test('credentials of callers need a permission', async (t) => {
+  const forward = get('/api', ', upstreamAuth: forward')
+  t.equal(codesOf(aSource('a', ['/api']), forward), 'P406')
+  t.equal(
+    codesOf(aSource('a', ['/api']), get('/api'), [], '{ anonymous: allow, upstreamAuth: forward }'),
+    'P406',
+  )
+  t.equal(codesOf(aSource('a', ['/api'], { forwardCredentials: true }), forward), '')
+})
+
+/** Loads a source with a number of routes. Returns the number of steps. */
+function stepsFor(count: number, maxRoutes?: number) {
+  const source = aSource('a', ['/api'])
+  const lines = Array.from(
+    { length: count },
+    (_, index) => `  - { name: r${index}, ${get(`/api/${index}`)} }\n`,
+  )
+  const text = policyOf('a-api', get('/api')).replace(/ {2}- .*\n/, lines.join(''))
+  const files = [{ name: 'a', folder: '/nowhere/a', current: aFolder(text), lastValid: undefined }]
+  const steps = loadPolicySourcesSliced(files, [source], {
+    upstreams: new Set(['a-api']),
+    maxRoutes,
+  })
+  let number = 0
+  for (let next = steps.next(); ; next = steps.next()) {
+    if (next.done === true) return { number, ...next.value }
+    number += 1
+  }
+}
+
+t.test('each step of the checks handles a few routes', async (t) => {
+  const few = stepsFor(32)
+  const many = stepsFor(992)
+  t.equal(many.routes.length, 992)
+  t.ok(many.number - few.number >= 2 * 30, `${many.number - few.number} more steps`)
+})
+
+t.test('a source above the limit of routes is invalid', async (t) => {
+  const { states, routes } = stepsFor(11, 10)
+  t.equal(routes.length, 0)
+  t.match(states, [{ state: 'unavailable', errors: [{ code: 'P007', message: /more than 10 routes/ }] }])
 })

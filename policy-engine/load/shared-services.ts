@@ -1,0 +1,92 @@
+import { foldedPrefix } from '../match/fold-path.ts'
+
+/** The part of a policy source that determines which services it uses. */
+type ServiceUser = {
+  readonly name: string
+  readonly permissions: {
+    readonly pathPrefixes: readonly string[]
+    readonly upstreams: readonly string[]
+  }
+}
+
+/** The addresses of upstreams, by name. */
+export type UpstreamAddresses = ReadonlyMap<string, readonly string[]>
+
+/** The part of a service that an upstream reaches. */
+type Reach = {
+  /** Identifiers of the services: host and port. */
+  readonly services: readonly string[]
+  /** Folded segments of the base path, which every request path begins with. */
+  readonly base: readonly string[]
+}
+
+/** A part of a service that another policy source may use. */
+export type Neighbour = {
+  readonly source: ServiceUser
+  /** Folded segments of the base path at which the routes of the source begin. */
+  readonly base: readonly string[]
+}
+
+export type SharedServices = {
+  /** Returns the folded segments of the base path of an upstream. */
+  baseOf(upstream: string): readonly string[]
+  /**
+   * Returns the uses of an upstream by other sources. Two upstreams reach the same paths if they have the same host and
+   * port, and if one base path contains the other one. The names of the upstreams have no effect.
+   */
+  neighboursOf(source: ServiceUser, upstream: string): readonly Neighbour[]
+}
+
+/**
+ * Finds the services that several sources may use.
+ * @param addresses undefined: the addresses are unknown, so only upstreams with equal names reach the same service.
+ */
+export function findSharedServices(
+  sources: readonly ServiceUser[],
+  addresses: UpstreamAddresses | undefined,
+): SharedServices {
+  const reachOf = (upstream: string): Reach => {
+    const urls = addresses?.get(upstream) ?? []
+    return urls.length === 0
+      ? { services: [`name:${upstream}`], base: [] }
+      : { services: urls.map(serviceOf), base: foldedPrefix(new URL(urls[0] ?? '').pathname) }
+  }
+  const uses = sources.flatMap((source) =>
+    source.permissions.upstreams.map((upstream) => ({ source, ...reachOf(upstream) })),
+  )
+  const found = new Map<string, readonly Neighbour[]>()
+  return {
+    baseOf: (upstream) => reachOf(upstream).base,
+    neighboursOf(source, upstream) {
+      const key = `${source.name} ${upstream}`
+      const known = found.get(key)
+      if (known !== undefined) return known
+      const own = reachOf(upstream)
+      const neighbours = uses.filter(
+        (other) =>
+          other.source.name !== source.name &&
+          other.services.some((service) => own.services.includes(service)) &&
+          isNested(own.base, other.base),
+      )
+      found.set(key, neighbours)
+      return neighbours
+    },
+  }
+}
+
+/** Returns whether one of two base paths contains the other one. Equal paths contain each other. */
+function isNested(a: readonly string[], b: readonly string[]): boolean {
+  const length = Math.min(a.length, b.length)
+  return a.slice(0, length).every((segment, at) => segment === b[at])
+}
+
+/**
+ * Returns host and port. The default ports of http and https count as one, because a server usually has the same
+ * content at both ports. All names of the loopback interface count as one.
+ */
+function serviceOf(url: string): string {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/\.$/, '')
+  const isLoopback = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])$/.test(host)
+  return `${isLoopback ? 'localhost' : host}:${port === '' || port === '80' || port === '443' ? '' : port}`
+}

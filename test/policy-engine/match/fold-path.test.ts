@@ -1,0 +1,85 @@
+import t from 'tap'
+import {
+  foldedPrefix,
+  foldedRelation,
+  isBelowAnyFolded,
+  templateReadings,
+} from '../../../policy-engine/match/fold-path.ts'
+
+const SPELLINGS = [
+  '/api/billing',
+  '/api/billing/',
+  '/api/billing/7',
+  '/api/Billing/7',
+  '/API/BILLING',
+  '/api/billing;x/7',
+  '/api;a=b/billing;x',
+  '/api/billing%3Bx/7',
+  '/api/billing./7',
+  '/api/billing../7',
+  '/api/billing%20/7',
+  '/api/billing.%20',
+  '/api/%2562illing/7',
+  '/api/billin%2567',
+  '/api/%EF%BD%82illing/7',
+  '/api/billing%3Fx',
+  '/api/billing%23',
+  '/api%252Fbilling/7',
+  '/api/x/%252E%252E/billing/7',
+  '/api/%252E/billing',
+  '/api/billing/%252E%252E/x',
+  '/api%255Cbilling',
+  '/api/billing;%25FF/7',
+]
+const OTHERS = [
+  '/',
+  '/api',
+  '/api/bill',
+  '/api/billing-admin',
+  '/api/billing.json',
+  '/api/billing.json/7',
+  '/api/x;billing',
+  '/x/api/billing',
+  '/api/%2F'.replace('%2F', 'x%252Fbilling'),
+  '/Api/Bill%69ng2',
+]
+
+t.test('every spelling of a prefix that an upstream can accept is below the prefix', async (t) => {
+  const isBelow = isBelowAnyFolded(['/other', '/api/billing'], { suffixes: false })
+  for (const path of SPELLINGS) t.equal(isBelow(path), true, path)
+  for (const path of OTHERS) t.equal(isBelow(path), false, path)
+  t.equal(isBelowAnyFolded(['/'], { suffixes: false })('/x'), true)
+  t.equal(isBelowAnyFolded(['/'], { suffixes: false })('/x;y'), true)
+})
+
+t.test('with suffixes, a format belongs to the prefix', async (t) => {
+  const isBelow = isBelowAnyFolded(['/api/billing'], { suffixes: true })
+  for (const path of [...SPELLINGS, '/api/billing.json', '/api/Billing.JSON;x', '/api/billing.json/7'])
+    t.equal(isBelow(path), true, path)
+  for (const path of ['/api.json/billing', '/api/billing-admin', '/api/billing2.json'])
+    t.equal(isBelow(path), false, path)
+})
+
+t.test('a prefix in an unusual spelling has the same folded form', async (t) => {
+  for (const prefix of ['/API/Billing', '/api/billing;v=1', '/api/billing.', '/api/billing%20'])
+    t.same(foldedPrefix(prefix), ['api', 'billing'], prefix)
+  t.same(foldedPrefix('/'), [])
+})
+
+t.test('a template is compared in all readings', async (t) => {
+  const relation = (template: string, suffixes = false) =>
+    foldedRelation(templateReadings(template), ['api', 'billing'], { suffixes })
+  for (const path of ['/api/Billing/{id}', '/api/billing;x/**', '/api/%2562illing', '/API/billing./x'])
+    t.equal(relation(path), 'always', path)
+  for (const path of ['/**', '/Api/**', '/api/{any}/7', '/{a}/billing', '/{a}/{b}'])
+    t.equal(relation(path), 'sometimes', path)
+  for (const path of ['/', '/api', '/api/courses/**', '/api/billing.json', '/{a}/courses'])
+    t.equal(relation(path), 'never', path)
+  t.equal(relation('/api/billing.json', true), 'always')
+})
+
+t.test('the cost of a path with many encodings, dots or parameters is linear', async (t) => {
+  const isBelow = isBelowAnyFolded(['/api/billing'], { suffixes: true })
+  for (const part of ['%25', '.', '%2525', ';', '/.;', '%252E%252E%252F'])
+    t.equal(isBelow(`/x${part.repeat(100_000)}`), false, part)
+})
