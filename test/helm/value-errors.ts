@@ -5,11 +5,11 @@ const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
 export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
   {
     set: ['replicaCount=2'],
-    says: 'The authorization server would run with 2 replicas, each with a SQLite store of its own: a token issued by one is unknown to the others. Set postgres.url, or redis.url (or redis.existingSecret), so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
+    says: 'The authorization server would run with 2 replicas, each with a separate SQLite store: a token issued by one is unknown to the others. Set postgres.url, or redis.url (or redis.existingSecret), so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
   },
   {
     set: ['authorizationServer.replicaCount=3', 'redis.url=redis://redis'],
-    says: 'The authorization server would run with 3 replicas, each with signing keys of its own: the keys of one replica cannot verify the ID tokens of another. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.',
+    says: 'The authorization server would run with 3 replicas, each with separate signing keys: the keys of one replica cannot verify the ID tokens of another. Set authorizationServer.signingKeys.existingSecret to a Secret with one JWK Set for all, or authorizationServer.replicaCount=1 to run one beside several gateways.',
   },
   {
     set: NO_SERVER,

@@ -29,7 +29,7 @@ type Where = Pick<Terminal, 'folder' | 'env'> & { readonly folders: Folders }
  * - `REVISION:FOLDER`: the policies of a git revision
  * - `REVISION`: the policies of a git revision with the configuration of that revision
  *
- * Without a configuration of its own, a side uses the current configuration.
+ * Without a separate configuration, a side uses the current configuration.
  */
 export async function openSide(word: string, where: Where): Promise<OpenedSide> {
   const dir = resolve(where.folder, word)

@@ -8,7 +8,7 @@ export type DiscoveredResource = {
   readonly scopes: readonly string[]
 }
 
-/** A path without a resource of its own. Clients first look for metadata at the path of their request URL. */
+/** A path without a separate resource. Clients first look for metadata at the path of their request URL. */
 const NO_RESOURCE = '/scopegate-doctor-asks-for-a-resource-that-is-not-there'
 
 /** Reads the protected resource metadata as a client does. RFC 9728 sections 3 and 3.3. */

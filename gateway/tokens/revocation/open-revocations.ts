@@ -76,8 +76,8 @@ export function revocationListener(state: TokenState): RevocationListener {
 }
 
 /**
- * Returns whether each revocation of the caller's token arrives at once. After a revocation gap, an open channel does
- * not deliver the missed revocations. A JWT in the gap then needs introspection when `jwt.maxRevocationDelay` has
+ * Returns whether each revocation of the caller's token arrives immediately. After a revocation gap, an open channel
+ * does not deliver the missed revocations. A JWT in the gap then needs introspection when `jwt.maxRevocationDelay` has
  * passed, because its signature shows no revocation.
  */
 export function isPushed(

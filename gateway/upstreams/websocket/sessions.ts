@@ -8,7 +8,7 @@ export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly maxSessionsPerCaller: number
   /** Interval of rechecks for tokens whose revocations do not arrive. Milliseconds. */
   readonly recheckMs: number
-  /** Returns whether each revocation of the caller's token arrives at once. */
+  /** Returns whether each revocation of the caller's token arrives immediately. */
   readonly isPushed: (caller: Caller) => boolean
   readonly nowMs: () => number
 }
