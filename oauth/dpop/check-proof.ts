@@ -1,6 +1,7 @@
 import { constants, hash, verify } from 'node:crypto'
 import { matchesKeyKind, readJwk } from '../jwt/read-jwk.ts'
 import { type JwtParts, readJwtParts } from '../jwt/read-jwt-parts.ts'
+import { thumbprintOf } from '../jwt/thumbprint.ts'
 import type { VerificationKey } from '../jwt/verification-key.ts'
 import { DPOP_ALGORITHMS } from './algorithms.ts'
 
@@ -117,18 +118,7 @@ function readProof(text: string): Proof | ProofFault {
   const key = readJwk(new Map(Object.entries(jwk)), ALLOWED)
   if (typeof key === 'string' || !matchesKeyKind(algorithm, key.kind)) return 'bad_key'
   if (key.algorithm !== undefined && key.algorithm !== algorithm) return 'bad_key'
-  return { parts, key, thumbprint: thumbprintOf(key) }
-}
-
-/** RFC 7638 section 3.2, RFC 8037 section 2: only the required members, in lexicographic order, without white space. */
-function thumbprintOf({ kind, publicJwk }: VerificationKey): string {
-  const names =
-    kind.kty === 'RSA'
-      ? ['e', 'kty', 'n']
-      : kind.kty === 'EC'
-        ? ['crv', 'kty', 'x', 'y']
-        : ['crv', 'kty', 'x']
-  return hash('sha256', JSON.stringify(publicJwk, names), 'base64url')
+  return { parts, key, thumbprint: thumbprintOf(key.publicJwk) }
 }
 
 /** Size in bytes of each of the two integers of an ECDSA signature, by the curve of the key. RFC 7518 section 3.4. */
