@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import type { SecretFiles } from '../../platform/config/secret-files.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import { hashClientSecret, matchesAnySecret } from '../engine/client-secret.ts'
 import { parseClientSecrets, parseCookieKeys, parseGatewaySecrets, type Secrets } from './load-secrets.ts'
+import { findRisks, RISKS, signingKids } from './signing-key-risks.ts'
 import { parseSigningKeys } from './signing-keys.ts'
 
 /** The secrets of the server. They change when their files change. */
@@ -35,6 +37,7 @@ export function followSecrets(
   options: {
     readonly secrets: Secrets
     readonly files: Pick<SecretFiles, 'follow'>
+    readonly logger: Pick<Logger, 'warn'>
   },
 ): LiveSecrets {
   const { files } = options
@@ -83,12 +86,22 @@ export function followSecrets(
     },
   })
   const signingKeysFile = config.signingKeysFile ?? join(config.dataDir, 'signing-keys.json')
+  let activeText: string | undefined
   files.follow({
     setting: 'signingKeysFile',
     file: signingKeysFile,
     apply(text) {
-      const keys = parseSigningKeys(text, signingKeysFile, config.accessTokens.algorithm)
-      return change('signingKeys', keys) ? { keys: keys.keys.length } : undefined
+      if (text === activeText) return undefined // without the test of each key
+      const nowSeconds = Math.floor(Date.now() / 1_000)
+      const needs = { algorithm: config.accessTokens.algorithm, nowSeconds }
+      const keys = parseSigningKeys(text, signingKeysFile, needs)
+      const warnings = findRisks(current.signingKeys, keys, nowSeconds)
+      const isChanged = change('signingKeys', keys)
+      activeText = text
+      if (!isChanged) return undefined
+      for (const { kid, reason } of warnings)
+        options.logger.warn({ event: 'signing_keys_risk', file: signingKeysFile, kid, reason }, RISKS[reason])
+      return { keys: keys.keys.length, signing: signingKids(keys, nowSeconds) }
     },
   })
   for (const [index, { clientId, clientSecretFile }] of config.integrations.entries()) {

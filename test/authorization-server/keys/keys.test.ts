@@ -1,8 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import t from 'tap'
+import { calculateJwkThumbprint } from 'jose'
+import t, { type Test } from 'tap'
 import { cookieKeys } from '../../../authorization-server/keys/cookie-keys.ts'
 import { createFileOnce } from '../../../authorization-server/keys/create-file-once.ts'
 import {
@@ -30,25 +32,33 @@ t.test('parseSigningKeys() rejects an invalid set of private keys, and names the
     '{"keys":[{"kty":"EC","crv":"P-256"}]}',
   ]
   for (const text of texts)
-    t.throws(() => parseSigningKeys(text, '/run/keys.json'), {
+    t.throws(() => parseSigningKeys(text, '/run/keys.json', { nowSeconds: 0 }), {
       code: 'ERR_SIGNING_KEYS',
       exitCode: 3,
       message: /\/run\/keys\.json/,
     })
 })
 
-t.test('parseSigningKeys() names the fault of a set, and returns a complete set', async (t) => {
-  const ec = { kty: 'EC', crv: 'P-256', d: 'd' }
-  const rsa = { kty: 'RSA', d: 'd', kid: 'a' }
-  const messageOf = (keys: unknown): unknown => {
-    try {
-      return parseSigningKeys(JSON.stringify(keys), '/run/keys.json')
-    } catch (error) {
-      return (error as Error).message
-    }
+const FORM =
+  'It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.'
+
+/** Returns the parsed keys, or the message of the error. Fails when the message contains a part of a key. */
+function readKeys(t: Test, document: unknown, algorithm?: 'EdDSA'): unknown {
+  try {
+    return parseSigningKeys(JSON.stringify(document), '/run/keys.json', { algorithm, nowSeconds: NOW })
+  } catch (error) {
+    const { code, message, cause } = error as Error & { readonly code: string }
+    t.equal(code, 'ERR_SIGNING_KEYS')
+    t.equal(cause, undefined, 'the error of a library may quote the key')
+    for (const [, value] of JSON.stringify(document).matchAll(/"(?:d|p|q|dp|dq|qi|x|y|n)":"([\w-]{4,})/g))
+      t.notMatch(message, value, 'the message contains no key material')
+    return message
   }
-  const FORM =
-    'It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.'
+}
+const NOW = 1_800_000_000
+
+t.test('parseSigningKeys() names the fault of a set, and returns a complete set', async (t) => {
+  const [ec, ed, rsa] = (await makeSigningKeys()).keys
   for (const [document, reason] of [
     [null, 'the keys are missing'],
     [[], 'the keys are missing'],
@@ -59,31 +69,99 @@ t.test('parseSigningKeys() names the fault of a set, and returns a complete set'
     [{ keys: [{ d: 'd' }] }, 'keys[0] is not a key'],
     [{ keys: [{ kty: 'EC' }] }, 'keys[0] has no private part'],
     [{ keys: [{ ...ec, d: 7 }] }, 'keys[0] has no private part'],
+    [{ keys: [{ ...ec, kid: '' }] }, 'keys[0].kid is not a text of 1 to 256 characters'],
     [{ keys: [rsa] }, 'a P-256 key for ES256 is missing'],
-    [{ keys: [{ ...ec, crv: 'P-384' }, rsa] }, 'a P-256 key for ES256 is missing'],
-    [{ keys: [{ ...ec, kty: 'OKP' }, rsa] }, 'a P-256 key for ES256 is missing'],
+    [{ keys: [ed, rsa] }, 'a P-256 key for ES256 is missing'],
     [{ keys: [ec] }, 'an RSA key for RS256 is missing'],
   ] as const)
-    t.equal(messageOf(document), `/run/keys.json: ${reason}. ${FORM}`)
-  t.strictSame(messageOf({ keys: [rsa, ec], more: 1 }), { keys: [rsa, ec] })
-  const read = (...keys: readonly object[]) =>
-    parseSigningKeys(JSON.stringify({ keys }), '/run/keys.json', 'EdDSA')
-  t.throws(() => read(ec, rsa), {
-    message: `/run/keys.json: an Ed25519 key for accessTokens.algorithm is missing. ${FORM}`,
-  })
-  t.equal(read(ec, rsa, { kty: 'OKP', crv: 'Ed25519', d: 'd' }).keys.length, 3)
+    t.equal(readKeys(t, document), `/run/keys.json: ${reason}. ${FORM}`)
+  t.strictSame(readKeys(t, { keys: [rsa, ec], more: 1 }), { keys: [rsa, ec] })
+  t.equal(
+    readKeys(t, { keys: [ec, rsa] }, 'EdDSA'),
+    `/run/keys.json: an Ed25519 key for accessTokens.algorithm is missing. ${FORM}`,
+  )
+  t.match(readKeys(t, { keys: [ec, rsa, ed] }, 'EdDSA'), { keys: [{}, {}, {}] })
 })
+
+t.test('parseSigningKeys() rejects a key that signs tokens that verifiers reject', async (t) => {
+  const [[ec, ed, rsa], [otherEc, otherEd, otherRsa]] = await Promise.all([namedKeys(), namedKeys()])
+  const { x: otherX, y: otherY, d: otherD } = otherEc
+  const small = generateKeyPairSync('rsa', { modulusLength: 1_024 }).privateKey.export({ format: 'jwk' })
+  const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'jwk' })
+  const x25519 = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' })
+  const damaged =
+    'is damaged: its private and public parts do not belong together. Restore this key from a backup, or remove it.'
+  const unsupported =
+    'has a type or an algorithm that the server does not support. Replace this key, or remove it.'
+  for (const [key, fault] of [
+    [{ ...ec, x: `${ec.x?.slice(0, -3)}AAA` }, damaged],
+    [{ ...ec, x: otherX, y: otherY }, damaged],
+    [{ ...ec, d: otherD }, damaged],
+    [{ ...ec, d: 'd' }, damaged],
+    [{ ...ec, d: `${ec.d}=` }, damaged],
+    [{ ...ec, y: undefined }, damaged],
+    [{ ...ed, x: otherEd.x }, damaged],
+    [{ ...ed, d: otherEd.d }, damaged],
+    [{ ...rsa, n: otherRsa.n }, damaged],
+    [{ ...rsa, d: otherRsa.d, dp: otherRsa.dp, dq: otherRsa.dq }, damaged],
+    [{ ...rsa, qi: undefined }, damaged],
+    [{ ...rsa, n: 'AAAA' }, 'has fewer than 2048 bits. Replace this key, or remove it.'],
+    [{ ...small, kid: 'bad' }, 'has fewer than 2048 bits. Replace this key, or remove it.'],
+    [{ ...rsa, oth: [] }, 'has more than two primes (oth). Replace this key, or remove it.'],
+    [{ ...ec, use: 'enc' }, 'is not for signatures (use). Remove this key.'],
+    [{ ...ec, key_ops: ['verify'] }, 'is not for signatures (key_ops). Remove key_ops, or this key.'],
+    [{ ...ec, alg: 'RS256' }, 'has an alg that does not belong to its type. Correct alg.'],
+    [{ ...ec, alg: 'none' }, unsupported],
+    [{ ...x25519, kid: 'bad' }, unsupported],
+  ] as const) {
+    const named = { ...key, kid: 'bad\u001b[31m' }
+    const message = readKeys(t, { keys: [otherEc, otherRsa, named] })
+    t.equal(message, `/run/keys.json: keys[2] (kid "bad\\u{1b}[31m") ${fault}`)
+  }
+  t.equal(
+    readKeys(t, { keys: [ec, rsa, { ...otherEc, kid: 'ec' }] }),
+    '/run/keys.json: keys[2] (kid "ec") has the kid of another key of the set. Give each key its own kid.',
+  )
+  t.match(
+    readKeys(t, { keys: [ec, rsa, { ...ec, kid: undefined }, { ...ec, kid: undefined }] }),
+    'has the kid of another key of the set',
+    'the same key twice, without kid',
+  )
+  const usable = [
+    ec,
+    ed,
+    rsa,
+    { ...p384, kid: 'p384' },
+    { ...otherEc, kid: 'e', use: undefined, key_ops: ['sign', 'verify'] },
+  ]
+  t.match(readKeys(t, { keys: usable }), { keys: usable.map(({ kid }) => ({ kid })) })
+  t.match(
+    readKeys(t, { keys: Array.from({ length: 65 }, () => ec) }),
+    '/run/keys.json: the set has 65 keys, more than 64. Remove old keys.',
+  )
+})
+
+async function namedKeys() {
+  const [ec, ed, rsa] = (await makeSigningKeys()).keys
+  if (ec === undefined || ed === undefined || rsa === undefined) throw new TypeError('three keys')
+  return [
+    { ...ec, kid: 'ec' },
+    { ...ed, kid: 'ed' },
+    { ...rsa, kid: 'rsa' },
+  ] as const
+}
 
 t.test('makeSigningKeys() generates three private keys for signatures', async (t) => {
   const { keys } = await makeSigningKeys()
   t.strictSame(
     keys.map((key) => [Object.keys(key).toSorted().join(' '), key.kty, key.crv, key.alg, key['use']]),
     [
-      ['alg crv d kty use x y', 'EC', 'P-256', 'ES256', 'sig'],
-      ['alg crv d kty use x', 'OKP', 'Ed25519', 'Ed25519', 'sig'],
-      ['alg d dp dq e kty n p q qi use', 'RSA', undefined, 'RS256', 'sig'],
+      ['alg crv d kid kty use x y', 'EC', 'P-256', 'ES256', 'sig'],
+      ['alg crv d kid kty use x', 'OKP', 'Ed25519', 'Ed25519', 'sig'],
+      ['alg d dp dq e kid kty n p q qi use', 'RSA', undefined, 'RS256', 'sig'],
     ],
   )
+  for (const key of keys) t.equal(key.kid, await calculateJwkThumbprint({ ...key }), 'RFC 7638')
   t.equal(Buffer.from(keys[2]?.n ?? '', 'base64url').length, 256, 'RFC 7518 §3.3: 2048 bits')
 })
 

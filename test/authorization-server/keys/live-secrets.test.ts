@@ -35,7 +35,11 @@ t.test('the secrets of configured clients and the cookie keys follow their files
   })
   t.teardown(files.close)
   let changes = 0
-  const secrets = followSecrets(config, { secrets: await loadSecrets(config), files })
+  const secrets = followSecrets(config, {
+    secrets: await loadSecrets(config),
+    files,
+    logger: { warn: log } as never,
+  })
   secrets.onChange(() => {
     changes += 1
   })
