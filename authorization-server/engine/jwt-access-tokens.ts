@@ -40,6 +40,7 @@ export type JwtAccessTokens = {
    * exist.
    * @param options.expiredSeconds accepts a token that expired within this time. Default: 0.
    * @returns undefined for every token that this server did not issue, or that has expired.
+   * @throws {TypeError} when a signing key is not usable.
    */
   read(jwt: string, options?: { readonly expiredSeconds: number }): Promise<AccessTokenContent | undefined>
 }
@@ -72,8 +73,9 @@ export function createJwtAccessTokens(options: {
   return {
     async read(jwt, { expiredSeconds } = { expiredSeconds: 0 }) {
       keys ??= publicKeys(options.signingKeys).then((all) => createLocalJWKSet({ keys: all }))
+      const keySet = await keys // outside of `try`: a defect of the keys must never make a token inactive
       try {
-        const { payload } = await jwtVerify(jwt, await keys, {
+        const { payload } = await jwtVerify(jwt, keySet, {
           issuer,
           audience,
           typ: TYPE,
