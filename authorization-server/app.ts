@@ -69,7 +69,7 @@ export async function startAuthorizationServer(options: {
     })
     const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
     closing.push(secretFiles.close)
-    const secrets = followSecrets(config, { secrets: initialSecrets, files: secretFiles })
+    const secrets = followSecrets(config, { secrets: initialSecrets, files: secretFiles, logger })
     const health = await watchStore({ store: opened, logger, metrics })
     closing.push(() => health.close())
     const { store } = health
@@ -177,8 +177,8 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     accessTokens: config.accessTokens,
     signingKeys: { keys: [...keys] },
     cookieKeys: cookieKeys(() => parts.secrets.current.cookieSecrets),
-    nonceSecret: Buffer.from(
-      hkdfSync('sha256', secrets.cookieSecrets[0] ?? '', '', 'scopegate dpop nonces', 32),
+    nonceSecrets: secrets.cookieSecrets.map((secret) =>
+      Buffer.from(hkdfSync('sha256', secret, '', 'scopegate dpop nonces', 32)),
     ),
     gatewayClientId: config.gatewayClient.id,
     gatewayClientSecret: secrets.gatewaySecrets[0] ?? '',

@@ -7,6 +7,7 @@ import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import type { Interactions } from './interactions.ts'
 import { type AccessTokenContent, createJwtAccessTokens, isJwt } from './jwt-access-tokens.ts'
+import { acceptNonces } from './proof-nonces.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
 import { reportProviderEvents } from './provider-events.ts'
@@ -138,6 +139,7 @@ export function createEngine(options: EngineOptions): Engine {
       renderError: (ctx, error) => renderError(ctx, error, options),
     }),
   )
+  acceptNonces(provider, options.nonceSecrets)
   provider.proxy = true // safe: the engine sees only the forwarded headers that providerRequest() writes
   provider.silent = true
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string) {

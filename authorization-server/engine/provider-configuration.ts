@@ -34,8 +34,8 @@ export type ProviderConfigurationOptions = {
   readonly accessTokens: AuthorizationServerConfig['accessTokens']
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
-  /** Secret for the nonces of DPoP proofs: 32 bytes, the same at every replica. */
-  readonly nonceSecret: Buffer
+  /** Secrets for the nonces of DPoP proofs: 32 bytes each, newest first. All are accepted, and the first is used. */
+  readonly nonceSecrets: readonly Buffer[]
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean
   readonly gatewayClientId: string
@@ -131,7 +131,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       userinfo: { enabled: false }, // the engine rejects tokens with an audience; see endpoints/userinfo.ts
       // Nonces are accepted and sent, but not required. A proof belongs to a code or refresh token, which works only
       // once.
-      dPoP: { enabled: true, nonceSecret: options.nonceSecret, requireNonce: () => false },
+      dPoP: { enabled: true, nonceSecret: options.nonceSecrets[0], requireNonce: () => false },
       rpInitiatedLogout: { enabled: false },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       pushedAuthorizationRequests: { enabled: true },

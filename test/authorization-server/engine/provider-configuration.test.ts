@@ -27,7 +27,7 @@ const options: ProviderConfigurationOptions = {
   accessTokens: { format: 'opaque', algorithm: 'ES256', resources: new Map() },
   signingKeys: { keys: [] },
   cookieKeys: cookieKeys(() => ['a key']),
-  nonceSecret: Buffer.alloc(32, 1),
+  nonceSecrets: [Buffer.alloc(32, 1)],
   optionalState: false,
   gatewayClientId: 'gateway',
   gatewayClientSecret: 'secret',
@@ -49,7 +49,7 @@ const configuration = providerConfiguration(options)
 
 /** Replaces each function by a text, except the values that the configuration receives as options. */
 function plain(value: unknown): unknown {
-  const given: readonly unknown[] = [options.cookieKeys, options.nonceSecret, options.signingKeys]
+  const given: readonly unknown[] = [options.cookieKeys, ...options.nonceSecrets, options.signingKeys]
   if (typeof value === 'function')
     return value === adapter || value === options.findAccount ? value : 'function'
   if (typeof value !== 'object' || value === null || given.includes(value)) return value
@@ -151,7 +151,7 @@ t.test('providerConfiguration() returns exactly these settings of the engine', a
     features: {
       devInteractions: { enabled: false },
       userinfo: { enabled: false },
-      dPoP: { enabled: true, nonceSecret: options.nonceSecret, requireNonce: 'function' },
+      dPoP: { enabled: true, nonceSecret: options.nonceSecrets[0], requireNonce: 'function' },
       rpInitiatedLogout: { enabled: false },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       pushedAuthorizationRequests: { enabled: true },
