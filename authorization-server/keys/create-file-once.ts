@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, link, open, readFile, rm } from 'node:fs/promises'
+import { chmod, link, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { readSecretText } from '../../platform/config/read-secret-file.ts'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import { makeFolder } from '../../platform/process/make-folder.ts'
@@ -48,7 +49,7 @@ export async function createFileOnce(file: string, make: () => Promise<string>):
  */
 export async function readSecretFile(file: string, setting: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8')
+    return await readSecretText(file)
   } catch (cause) {
     throw unreadable(file, setting, cause)
   }
@@ -56,7 +57,7 @@ export async function readSecretFile(file: string, setting: string): Promise<str
 
 async function readIfExists(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8')
+    return await readSecretText(file)
   } catch (cause) {
     // ENOTDIR: the folder in the path is a file. The caller then tries to create the folder, and that error says what
     // to do.

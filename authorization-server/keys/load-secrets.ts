@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { parseSecretLines } from '../../platform/config/parse-secret-lines.ts'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
@@ -64,10 +65,10 @@ export async function loadGatewaySecrets(options: {
 
 /**
  * Parses the accepted client secrets of the gateway.
- * @throws {BootError} ERR_GATEWAY_SECRET.
+ * @throws {BootError} ERR_GATEWAY_SECRET, ERR_SECRET_FILE.
  */
 export function parseGatewaySecrets(text: string, file: string): readonly string[] {
-  const secrets = parseLines(text)
+  const secrets = parseSecretLines(text, file)
   if (secrets.length === 0 || secrets.some((secret) => secret.length < SHORTEST_SECRET))
     throw new BootError(
       'ERR_GATEWAY_SECRET',
@@ -85,10 +86,10 @@ async function loadIntegrationSecrets(file: string | undefined): Promise<readonl
 
 /**
  * Parses the accepted client secrets of an integration.
- * @throws {BootError} ERR_SECRET_FILE when the file contains no secret.
+ * @throws {BootError} ERR_SECRET_FILE when the file contains no secret or more than 10 secrets.
  */
 export function parseClientSecrets(text: string, file: string, setting: string): readonly string[] {
-  const secrets = parseLines(text)
+  const secrets = parseSecretLines(text, file)
   if (secrets.length === 0)
     throw new BootError(
       'ERR_SECRET_FILE',
@@ -120,12 +121,8 @@ export async function loadCookieKeys(options: {
   return parseCookieKeys(text, file)
 }
 
-function parseLines(text: string): readonly string[] {
-  return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
-}
-
 export function parseCookieKeys(text: string, file: string): readonly string[] {
-  const keys = parseLines(text)
+  const keys = parseSecretLines(text, file)
   if (keys.length === 0 || keys.some((key) => key.length < SHORTEST_KEY))
     throw new BootError(
       'ERR_COOKIE_KEYS',

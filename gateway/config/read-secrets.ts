@@ -1,3 +1,4 @@
+import { parseSecretLines } from '../../platform/config/parse-secret-lines.ts'
 import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
@@ -77,9 +78,9 @@ export function readNonceSecrets(dpop: GatewayFile['dpop']): readonly string[] |
   return parseNonceSecrets(read.text, dpop.nonceSecretFile)
 }
 
-/** @throws {ConfigError} C350 if there is no secret, or if a secret is too short. */
+/** @throws {BootError} C350 if there is no secret, or a secret is too short. ERR_SECRET_FILE: more than 10 secrets. */
 export function parseNonceSecrets(text: string, file: string): readonly string[] {
-  const secrets = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]))
+  const secrets = parseSecretLines(text, file)
   if (secrets.length === 0 || secrets.some((secret) => secret.length < MIN_LENGTH))
     throw fail(displayPath(file), `each line must have at least ${MIN_LENGTH} characters`)
   return secrets

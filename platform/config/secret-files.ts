@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import { Gauge, type Registry } from 'prom-client'
 import { BootError, ConfigError } from '../diagnostics/boot-error.ts'
 import { errorCode } from '../diagnostics/error-code.ts'
 import type { Logger } from '../logging/logger.ts'
 import { optionalCheck, type ReadinessCheck } from '../ops/ops-server.ts'
+import { readSecretText } from './read-secret-file.ts'
 
 /** A file with a secret that may change while the process runs. */
 export type FollowedSecret = {
@@ -20,9 +21,12 @@ export type FollowedSecret = {
 
 /** All files with secrets that a process follows. */
 export type SecretFiles = {
-  /** Follows a file. `check()` of the result reads the file immediately. Concurrent calls share one read. */
+  /**
+   * Follows a file. `check()` of the result reads the file immediately. Concurrent calls share one read. If the file
+   * system does not respond, `check()` ends after two seconds.
+   */
   follow(secret: FollowedSecret): { check(): Promise<void> }
-  /** Reads all files immediately. A timer also calls this function regularly. */
+  /** Reads all files immediately. A timer of each file also reads this file regularly. */
   check(): Promise<void>
   /** Returns a degraded readiness check while a file is not usable, and no check otherwise. */
   checks(): readonly ReadinessCheck[]
@@ -31,6 +35,8 @@ export type SecretFiles = {
 
 /** Maximum delay until the new content of a file is in use. Milliseconds. */
 const CHECK_EVERY_MS = 5_000
+/** Maximum duration of a read. Milliseconds. */
+const READ_LIMIT_MS = 2_000
 
 /**
  * Creates the followers of secret files. The followers read the files regularly and compare the content. They therefore
@@ -38,12 +44,15 @@ const CHECK_EVERY_MS = 5_000
  * Content that is not usable changes nothing: the active secret stays, and one log line states the reason.
  */
 export function openSecretFiles(options: {
+  /** Reads a file. Default: `readSecretText`. */
+  readonly read?: (file: string) => Promise<string>
   readonly registry: Registry
   readonly logger: Pick<Logger, 'info' | 'error'>
 }): SecretFiles {
   const { logger } = options
-  const followers: { readonly setting: string; check(): Promise<void> }[] = []
-  const problems = new Map<string, string>()
+  const { read = readSecretText } = options
+  const followers: { check(): Promise<void>; close(): void }[] = []
+  const problems = new Map<string, { readonly file: string; readonly reason: string }>()
   const usable = new Gauge({
     name: 'scopegate_secret_file_usable',
     help: '1 while the content of the secret file is in use, 0 while it is not usable and the earlier secret stays.',
@@ -52,49 +61,62 @@ export function openSecretFiles(options: {
     aggregator: 'min', // 0 if the file is not usable in one of the workers
   })
 
-  async function checkNow({ setting, file, apply }: FollowedSecret): Promise<void> {
+  function report({ setting, file }: FollowedSecret, { reason, remedy }: Problem): void {
+    usable.set({ setting }, 0)
+    // Logs a problem once, not again at each check that finds the same problem.
+    if (problems.get(setting)?.reason === reason) return
+    problems.set(setting, { file, reason })
+    logger.error(
+      { event: 'secret_unusable', setting, file, reason, remedy },
+      'the new content of a secret file is not usable: the active secret stays',
+    )
+  }
+
+  function use(secret: FollowedSecret, text: string): void {
+    const { setting, file } = secret
     try {
-      const fields = apply(await readFile(file, 'utf8'))
-      problems.delete(file)
+      const fields = secret.apply(text)
+      problems.delete(setting)
       usable.set({ setting }, 1)
       if (fields !== undefined)
         logger.info({ event: 'secret_reloaded', setting, file, ...fields }, 'secret reloaded from its file')
     } catch (error) {
-      const { reason, remedy } = describeProblem(error, setting)
-      usable.set({ setting }, 0)
-      // Logs a problem once, not again at each check that finds the same problem.
-      if (problems.get(file) === reason) return
-      problems.set(file, reason)
-      logger.error(
-        { event: 'secret_unusable', setting, file, reason, remedy },
-        'the new content of a secret file is not usable: the active secret stays',
-      )
+      report(secret, describeUnusable(error, setting))
     }
   }
 
   function follow(secret: FollowedSecret): { check(): Promise<void> } {
-    let checking: Promise<void> | undefined
-    const follower = {
-      setting: secret.setting,
-      check: () =>
-        (checking ??= checkNow(secret).finally(() => {
-          checking = undefined
-        })),
+    // A read of a file system that does not respond occupies a thread, so the next read waits for the end of this one.
+    let reading: Promise<void> | undefined
+    const readNow = (): Promise<void> =>
+      (reading ??= read(secret.file)
+        .then(
+          (text) => use(secret, text),
+          (error: unknown) => report(secret, describeUnreadable(errorCode(error), secret.setting)),
+        )
+        .finally(() => {
+          reading = undefined
+        }))
+    const check = async (): Promise<void> => {
+      const limit = new AbortController()
+      const hangs = wait(READ_LIMIT_MS, 'hangs', { signal: limit.signal }).catch(() => undefined)
+      if ((await Promise.race([readNow(), hangs])) === 'hangs')
+        report(secret, describeUnreadable('the file system does not respond', secret.setting))
+      limit.abort()
     }
     usable.set({ setting: secret.setting }, 1)
+    const follower = { check, close: repeat(check).close }
     followers.push(follower)
     return follower
   }
 
-  const check = async (): Promise<void> => {
-    await Promise.all(followers.map((follower) => follower.check()))
-  }
-  const polling = repeat(check)
   return {
     follow,
-    check,
+    check: async () => void (await Promise.all(followers.map((follower) => follower.check()))),
     checks: () => (problems.size === 0 ? [] : [optionalCheck('secret files', describeAll(problems))]),
-    close: polling.close,
+    close() {
+      for (const follower of followers) follower.close()
+    },
   }
 }
 
@@ -112,21 +134,28 @@ export function repeat(check: () => Promise<void>): { close(): void } {
   return { close: () => clearInterval(timer) }
 }
 
-function describeProblem(
-  error: unknown,
-  setting: string,
-): { readonly reason: string; readonly remedy: string } {
+type Problem = { readonly reason: string; readonly remedy: string }
+
+function describeUnusable(error: unknown, setting: string): Problem {
   const [diagnostic] = error instanceof ConfigError ? error.diagnostics : []
   if (diagnostic !== undefined)
     return { reason: diagnostic.message, remedy: diagnostic.hint ?? `correct the file in ${setting}` }
-  if (error instanceof BootError)
-    return { reason: error.message, remedy: `correct the file in ${setting}, or restore the earlier content` }
+  const reason =
+    error instanceof BootError ? error.message : `the content is not usable (${errorCode(error)})`
+  return { reason, remedy: `correct the file in ${setting}, or restore the earlier content` }
+}
+
+function describeUnreadable(code: string, setting: string): Problem {
   return {
-    reason: `the file cannot be read (${errorCode(error)})`,
+    reason: `the file cannot be read (${code})`,
     remedy: `write a file that this user may read to the path in ${setting}`,
   }
 }
 
-function describeAll(problems: ReadonlyMap<string, string>): string {
-  return [...problems].map(([file, reason]) => `${file}: ${reason}: the earlier secret stays`).join(', ')
+function describeAll(
+  problems: ReadonlyMap<string, { readonly file: string; readonly reason: string }>,
+): string {
+  return [...problems.values()]
+    .map(({ file, reason }) => `${file}: ${reason}: the earlier secret stays`)
+    .join(', ')
 }

@@ -1,4 +1,5 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
@@ -7,11 +8,15 @@ import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 
 /** Watches one file. The reader rejects the text `bad`, and rejects the text `C302` with a hint. */
-function setUp(t: Test, file: string) {
+function setUp(t: Test, file: string, read?: (file: string) => Promise<string>) {
   const registry = new Registry()
   const logged: object[] = []
   const log = (fields: object, message: string) => void logged.push({ ...fields, message })
-  const files = openSecretFiles({ registry, logger: { info: log, error: log } as never })
+  const files = openSecretFiles({
+    registry,
+    logger: { info: log, error: log } as never,
+    ...(read === undefined ? {} : { read }),
+  })
   t.teardown(files.close)
   const applied: string[] = []
   let active = 'first'
@@ -115,4 +120,71 @@ t.test('a file that is not usable keeps the secret and is reported once', async 
   t.same(applied, ['second'])
   t.equal(await usable(), '1')
   t.same(files.checks(), [])
+})
+
+t.test('a file that is not a regular file of limited size is not usable', async (t) => {
+  const dir = t.testdir({ large: 'x'.repeat(262_145), largest: 'x'.repeat(262_144), folder: {} })
+  execFileSync('mkfifo', [join(dir, 'fifo')])
+  for (const [name, reason] of [
+    ['fifo', 'not a regular file'],
+    ['large', 'larger than 256 KiB'],
+    ['folder', 'EISDIR'],
+  ] as const) {
+    const { files, applied, logged } = setUp(t, join(dir, name))
+    await files.check()
+    t.match(logged, [{ event: 'secret_unusable', reason: `the file cannot be read (${reason})` }])
+    t.same(applied, [])
+  }
+  const { files, applied } = setUp(t, join(dir, 'largest'))
+  await files.check()
+  t.equal(applied.length, 1)
+})
+
+t.test('a file system that does not respond delays no other file', async (t) => {
+  const dir = t.testdir({ secret: 'first', hung: 'first' })
+  const reads: string[] = []
+  let respond = (_: string): void => undefined
+  const { files, followed, applied, logged, usable } = setUp(t, join(dir, 'hung'), async (file) => {
+    reads.push(file)
+    if (file.endsWith('hung')) return new Promise((resolve) => (respond = resolve))
+    return readFileSync(file, 'utf8')
+  })
+  const others: string[] = []
+  files.follow({
+    setting: 'other',
+    file: join(dir, 'secret'),
+    apply(text) {
+      others.push(text)
+      return undefined
+    },
+  })
+  await files.check()
+  t.match(logged, [
+    { event: 'secret_unusable', reason: 'the file cannot be read (the file system does not respond)' },
+  ])
+  t.equal(await usable(), '0')
+  await files.check()
+  t.equal(reads.filter((file) => file.endsWith('hung')).length, 1, 'hung reads do not accumulate')
+  t.same(others, ['first', 'first'])
+  respond('second')
+  await followed.check()
+  t.same(applied, ['second'])
+  t.equal(await usable(), '1')
+})
+
+t.test('an error of the code that uses a secret is not reported as an error of the file', async (t) => {
+  const dir = t.testdir({ secret: 'x' })
+  const logged: object[] = []
+  const log = (fields: object) => void logged.push(fields)
+  const files = openSecretFiles({ registry: new Registry(), logger: { info: log, error: log } as never })
+  t.teardown(files.close)
+  files.follow({
+    setting: 'secretFile',
+    file: join(dir, 'secret'),
+    apply() {
+      throw new TypeError('a defect')
+    },
+  })
+  await files.check()
+  t.match(logged, [{ event: 'secret_unusable', reason: 'the content is not usable (unknown error)' }])
 })
