@@ -60,22 +60,33 @@ const PEM = /-----BEGIN ((?:EC )?PRIVATE KEY)-----[\s\S]+?-----END \1-----/g
  * @throws {ConfigError} C306. The message contains nothing from the file.
  */
 export function readAssertionKeys(file: string): readonly AssertionKey[] {
-  const shownAs = displayPath(file)
-  const fail = (why: string): ConfigError =>
-    new ConfigError([
-      diagnostic('C306', `assertion.keyFile has no usable signing key: ${why}`, wholeFile(shownAs), {
-        hint: 'create a key: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256',
-      }),
-    ])
-  const read = readTextFile(file, { shownAs, letter: 'C' })
-  if ('problem' in read) throw fail(read.problem.message)
-  const blocks = [...read.text.matchAll(PEM)].map(([block]) => block)
-  if (blocks.length === 0) throw fail('the file must contain an unencrypted private key in PEM')
+  const read = readTextFile(file, { shownAs: displayPath(file), letter: 'C' })
+  if ('problem' in read) throw unusableKeys(file, read.problem.message)
+  return parseAssertionKeys(read.text, file)
+}
+
+/**
+ * Parses the content of `assertion.keyFile`.
+ * @throws {ConfigError} C306. The message contains nothing from the file.
+ */
+export function parseAssertionKeys(text: string, file: string): readonly AssertionKey[] {
+  const blocks = [...text.matchAll(PEM)].map(([block]) => block)
+  if (blocks.length === 0) throw unusableKeys(file, 'the file must contain an unencrypted private key in PEM')
   return blocks.map((block, index) => {
     const key = readKey(block)
-    if (key === undefined) throw fail(`key ${index + 1} of the file is neither P-256 nor Ed25519`)
+    if (key === undefined)
+      throw unusableKeys(file, `key ${index + 1} of the file is neither P-256 nor Ed25519`)
     return key
   })
+}
+
+/** Returns the error for an unusable key file. `why` contains nothing from the file. */
+export function unusableKeys(file: string, why: string): ConfigError {
+  return new ConfigError([
+    diagnostic('C306', `assertion.keyFile has no usable signing key: ${why}`, wholeFile(displayPath(file)), {
+      hint: 'create a key: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256',
+    }),
+  ])
 }
 
 function readKey(pem: string): AssertionKey | undefined {

@@ -1,6 +1,14 @@
-import { unwatchFile, watchFile } from 'node:fs'
+import { readSecretText } from '../../platform/config/read-secret-file.ts'
+import { repeat } from '../../platform/config/secret-files.ts'
+import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
-import { generateAssertionKey, readAssertionKeys } from './assertion-key.ts'
+import {
+  type AssertionKey,
+  generateAssertionKey,
+  parseAssertionKeys,
+  readAssertionKeys,
+  unusableKeys,
+} from './assertion-key.ts'
 import { type AssertionKeyRing, createAssertionKeyRing } from './assertion-key-ring.ts'
 
 /** Twice the time for which the `cache-control` header of the key document permits caching. Milliseconds. */
@@ -9,8 +17,6 @@ const LEAD_MS = 600_000
 const SKEW_MS = 60_000
 /** Signing period of a generated key: one day. Milliseconds. */
 const GENERATED_LIFE_MS = 86_400_000
-/** Polling interval for changes of the mounted key file. Milliseconds. */
-const POLL_INTERVAL_MS = 5_000
 
 /** The current assertion keys. `close` stops their rotation. */
 export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
@@ -31,8 +37,9 @@ export function openAssertionKeys(options: {
   readonly logger: Logger
 }): AssertionKeys {
   const { keyFile, sharedKey, nowMs, logger } = options
+  const initial = keyFile === undefined ? [generateAssertionKey(sharedKey)] : readAssertionKeys(keyFile)
   const ring = createAssertionKeyRing({
-    keys: keyFile === undefined ? [generateAssertionKey(sharedKey)] : readAssertionKeys(keyFile),
+    keys: initial,
     leadMs: LEAD_MS,
     assertionLifeMs: options.ttlSeconds * 1_000 + SKEW_MS,
   })
@@ -42,22 +49,39 @@ export function openAssertionKeys(options: {
     const timer = setInterval(rotate, GENERATED_LIFE_MS).unref()
     return { ring, close: () => clearInterval(timer) }
   }
-  const reread = (): void => {
+  let active = idsOf(initial)
+  let lastProblem: string | undefined
+  const polling = repeat(async () => {
     try {
-      ring.replace(readAssertionKeys(keyFile), nowMs())
+      const keys = await readCurrent(keyFile)
+      lastProblem = undefined
+      if (idsOf(keys) === active) return
+      active = idsOf(keys)
+      ring.replace(keys, nowMs())
       logger.info(
         { event: 'assertion_keys_changed', keys: ring.publishedKeys(nowMs()).length },
         'assertion keys reloaded',
       )
     } catch (error) {
+      // Logs a problem once, not again at each check that finds the same problem.
+      if (String(error) === lastProblem) return
+      lastProblem = String(error)
       logger.error(
         { event: 'assertion_keys_unusable', err: error },
         'assertion.keyFile is not usable: the active keys stay in use',
       )
     }
-  }
-  // Polls the modification time and follows symbolic links. A mounted secret is a symbolic link, and an update changes
-  // the target of this link.
-  watchFile(keyFile, { interval: POLL_INTERVAL_MS, persistent: false }, reread)
-  return { ring, close: () => unwatchFile(keyFile, reread) }
+  })
+  return { ring, close: polling.close }
+}
+
+async function readCurrent(file: string): Promise<readonly AssertionKey[]> {
+  const text = await readSecretText(file).catch((error: unknown) => {
+    throw unusableKeys(file, `the file cannot be read (${errorCode(error)})`)
+  })
+  return parseAssertionKeys(text, file)
+}
+
+function idsOf(keys: readonly AssertionKey[]): string {
+  return keys.map(({ kid }) => kid).join(' ')
 }

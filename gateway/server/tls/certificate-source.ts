@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { readSecretText } from '../../../platform/config/read-secret-file.ts'
+import { repeat } from '../../../platform/config/secret-files.ts'
 import { ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
@@ -16,9 +17,6 @@ export type CertificateSource = {
   check(): Promise<void>
   close(): void
 }
-
-/** Maximum delay until a renewed certificate is active. Milliseconds. */
-const CHECK_EVERY_MS = 5_000
 
 /**
  * Opens a certificate and reloads the certificate when the content of its files changes, regardless of how the files
@@ -94,26 +92,19 @@ export function openCertificateSource(options: {
     )
   }
 
-  // Runs one read at a time, so that reads do not accumulate when the file system hangs.
-  let checking = false
-  const timer = setInterval(async () => {
-    if (checking) return
-    checking = true
-    await check()
-    checking = false
-  }, CHECK_EVERY_MS).unref()
+  const polling = repeat(check)
   return {
     get current() {
       return current
     },
     onChange: (listener) => void listeners.push(listener),
     check,
-    close: () => clearInterval(timer),
+    close: polling.close,
   }
 }
 
 function readOrError(file: string): Promise<string | Error> {
-  return readFile(file, 'utf8').catch((error: Error) => error)
+  return readSecretText(file).catch((error: Error) => error)
 }
 
 function unreadable(error: Error): string {
