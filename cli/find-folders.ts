@@ -51,3 +51,18 @@ export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, 
 
 /** Default data folder of `scopegate dev`, relative to the working folder. */
 export const DEVELOPMENT_DATA_FOLDER = '.scopegate'
+
+/**
+ * Returns the variable for the data folder of the authorization server. Without a configuration, a command uses the
+ * data of `scopegate dev`, which is in the working folder and never in the installed package.
+ */
+export function dataFolder(
+  options: { readonly config?: string | undefined; readonly data?: string | undefined },
+  env: Terminal['env'],
+  folder: string,
+): Readonly<Record<string, string>> {
+  const { SCOPEGATE_CONFIG_DIR: configDir, SCOPEGATE_DATA_DIR: dataDir } = env
+  const isConfigured = [options.config, configDir, dataDir].some((one) => one !== undefined && one !== '')
+  if (options.data === undefined && isConfigured) return {}
+  return { SCOPEGATE_DATA_DIR: resolve(folder, options.data ?? DEVELOPMENT_DATA_FOLDER) }
+}

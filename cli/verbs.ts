@@ -9,6 +9,7 @@ import { EXPORT_OPENAPI } from './commands/export-openapi/command.ts'
 import { FMT } from './commands/fmt/command.ts'
 import { IMPORT } from './commands/import/command.ts'
 import { INIT } from './commands/init/command.ts'
+import { KEYS_LIST, KEYS_RETIRE, KEYS_ROTATE } from './commands/keys/command.ts'
 import { ROUTES } from './commands/routes/command.ts'
 import { SCHEMA } from './commands/schema/command.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './commands/services/command.ts'
@@ -34,5 +35,8 @@ export const VERBS: readonly Verb[] = [
   INIT,
   TOKEN,
   ACCOUNT_ADD,
+  KEYS_LIST,
+  KEYS_ROTATE,
+  KEYS_RETIRE,
   COMPLETION,
 ]

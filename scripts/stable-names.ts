@@ -217,6 +217,7 @@ function auditFields(): readonly string[] {
     ...groups(source).flatMap((call) => objectsIn(call)),
     ...objectsIn(declarationOf(source, 'origin')),
     ...objectsIn(declarationOf(source, 'accountFields')),
+    ...objectsIn(declarationOf(source, 'keyFields')),
   ]
   return ['action', 'event', ...objects.flatMap((object) => keysOf(object))]
 }
@@ -236,7 +237,7 @@ function auditActions(): readonly string[] {
       matches(union, /'(\w+)'/g),
     ),
     ...matches(observed, /\? '(\w+)' : event\.reason/g),
-    ...matches(observed, /'(account_\w+)'/g),
+    ...matches(observed, /'((?:account|signing_key)_\w+)'/g),
   ].filter((action) => action !== 'rejected' && action !== 'failed' && action !== 'revoked')
 }
 
@@ -303,6 +304,9 @@ const JSON_FILES = {
   import: 'cli/commands/import/run-import.ts',
   'import --check': 'cli/commands/check/check-drift.ts',
   'account add': 'cli/commands/account/add-account.ts',
+  'keys list': 'cli/commands/keys/list-keys.ts',
+  'keys rotate': 'cli/commands/keys/rotate-keys.ts',
+  'keys retire': 'cli/commands/keys/retire-keys.ts',
 } as const
 
 function jsonOutput(): readonly string[] {

@@ -136,3 +136,27 @@ export function auditAccount(
   const accountFields = { subject: id, username, account_origin: origin }
   logger.info({ event: 'audit', action, ...accountFields }, action.replaceAll('_', ' '))
 }
+
+/** Logs the audit line of a signing key that a command added to the file of keys or removed from this file. */
+export function auditSigningKey(
+  logger: Pick<Logger, 'info'>,
+  action: 'signing_key_added' | 'signing_key_retired',
+  {
+    kid,
+    alg,
+    file,
+    not_before,
+    forced,
+  }: {
+    readonly kid: string
+    readonly alg: string
+    readonly file: string
+    /** Time from which an added key signs. */
+    readonly not_before?: string
+    /** Whether the operator removed a key before its tokens had expired. */
+    readonly forced?: boolean
+  },
+): void {
+  const keyFields = { kid, alg, file, not_before, forced }
+  logger.info({ event: 'audit', action, ...keyFields }, action.replaceAll('_', ' '))
+}

@@ -1,6 +1,7 @@
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
 import { main } from '../../cli/main.ts'
 import type { VerbExample } from '../../cli/verb.ts'
 import { VERBS } from '../../cli/verbs.ts'
@@ -91,7 +92,13 @@ t.test('an unknown verb is reported with the most similar verb', async (t) => {
 })
 
 t.test('every example of --help runs and exits with the documented code', async (t) => {
-  const dir = t.testdir({ bin: {}, '.scopegate': { 'gateway-client-secret': 'a-secret-of-this-test-alone' } })
+  const dir = t.testdir({
+    bin: {},
+    '.scopegate': {
+      'gateway-client-secret': 'a-secret-of-this-test-alone',
+      'signing-keys.json': JSON.stringify(await makeSigningKeys()),
+    },
+  })
   for (const folder of ['config', 'policies'])
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
   const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`

@@ -4,7 +4,7 @@ import { readAuthorizationServerConfig } from '../../../authorization-server/con
 import { auditAccount } from '../../../authorization-server/observe/observe-events.ts'
 import { findConfigDir } from '../../../platform/config/config-dir.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
-import { DEVELOPMENT_DATA_FOLDER } from '../../find-folders.ts'
+import { dataFolder } from '../../find-folders.ts'
 
 const MAX_PASSWORD_BYTES = 4096
 
@@ -25,7 +25,7 @@ export async function accountAdd(
   },
 ): Promise<number> {
   const configDir = options.config === undefined ? findConfigDir(process.env) : resolve(options.config)
-  const env = { ...process.env, ...dataFolder(options) }
+  const env = { ...process.env, ...dataFolder(options, process.env, process.cwd()) }
   const { config } = readAuthorizationServerConfig({ configDir, env })
   if (process.stdin.isTTY)
     process.stderr.write(`Password for ${username} (visible while you type; a pipe is safer): `)
@@ -59,20 +59,6 @@ export async function accountAdd(
       : `scopegate: ${added} can sign in now (stored in ${kept}).\n`,
   )
   return 0
-}
-
-/**
- * Returns the variable for the data folder of the accounts. Without a configuration, the command uses the data of
- * `scopegate dev`, which is in the working folder and never in the installed package.
- */
-function dataFolder(options: {
-  readonly config?: string | undefined
-  readonly data?: string | undefined
-}): Readonly<Record<string, string>> {
-  const { SCOPEGATE_CONFIG_DIR: configDir, SCOPEGATE_DATA_DIR: dataDir } = process.env
-  const isConfigured = [options.config, configDir, dataDir].some((one) => one !== undefined && one !== '')
-  if (options.data === undefined && isConfigured) return {}
-  return { SCOPEGATE_DATA_DIR: resolve(options.data ?? DEVELOPMENT_DATA_FOLDER) }
 }
 
 async function readFirstLine(): Promise<string> {

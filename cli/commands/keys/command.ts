@@ -1,0 +1,111 @@
+import { JSON_OPTION } from '../../shared-options.ts'
+import type { Verb, VerbOption } from '../../verb.ts'
+
+const FILE_OPTIONS: readonly VerbOption[] = [
+  {
+    name: 'file',
+    value: 'FILE',
+    description: 'The file of the keys. Default: signingKeysFile, else signing-keys.json in the data folder.',
+  },
+  { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
+  {
+    name: 'data',
+    value: 'DIR',
+    description: 'The folder of the data. It replaces the folder in the configuration.',
+  },
+]
+
+const URL_OPTION: VerbOption = {
+  name: 'url',
+  value: 'URL',
+  description:
+    'The base URL of one running authorization server, not of a load balancer. Compares its published keys with the file.',
+  repeated: true,
+}
+
+const GROUP = 'Accounts and tokens'
+
+export const KEYS_LIST: Verb = {
+  name: 'keys list',
+  group: GROUP,
+  summary: 'lists the signing keys of the authorization server and their part in the rotation',
+  about: [
+    'A key is `next` before it signs, `signs` while it signs, `old` while its tokens can be valid, and `done` afterwards.',
+    'Without --config and SCOPEGATE_CONFIG_DIR, it reads the keys of the server that `scopegate dev` runs in the same folder.',
+  ],
+  options: [...FILE_OPTIONS, URL_OPTION, JSON_OPTION],
+  examples: [{ command: 'scopegate keys list', description: 'Lists the keys of `scopegate dev`.' }],
+  exits: {
+    0: 'the keys are listed, and all servers agree with the file',
+    1: 'the file cannot be read, or a server does not agree with the file',
+    3: 'the configuration or the key set is not valid',
+  },
+  run: async (given, terminal) => (await import('./list-keys.ts')).listKeys(given, terminal),
+}
+
+export const KEYS_ROTATE: Verb = {
+  name: 'keys rotate',
+  group: GROUP,
+  summary: 'adds signing keys that replace the current ones at a time in the file',
+  about: [
+    'The servers publish the new keys at once and sign with them from that time, so that clients and gateways can read the keys before. Writes an audit line for each key to standard error.',
+    'Run it once for a file that several servers share. For copies of the file, change one copy and distribute it.',
+  ],
+  options: [
+    {
+      name: 'in',
+      value: 'DURATION',
+      description: 'Time until the new keys sign, from 6m to 30d. Default: 10m.',
+    },
+    {
+      name: 'alg',
+      value: 'ALG',
+      description: 'Rotates only the keys for this algorithm. Default: each algorithm that signs now.',
+      choices: ['ES256', 'Ed25519', 'RS256'],
+      repeated: true,
+    },
+    ...FILE_OPTIONS,
+    JSON_OPTION,
+  ],
+  examples: [
+    {
+      command: 'scopegate keys rotate --in 15m',
+      description: 'Adds a key for each algorithm. The keys sign in 15 minutes.',
+    },
+  ],
+  exits: {
+    0: 'the keys are added',
+    1: 'the file stays as it is; standard error shows the reason',
+    3: 'the configuration or the key set is not valid',
+  },
+  run: async (given, terminal) => (await import('./rotate-keys.ts')).rotateKeys(given, terminal),
+}
+
+export const KEYS_RETIRE: Verb = {
+  name: 'keys retire',
+  group: GROUP,
+  summary: 'removes signing keys whose tokens have all expired',
+  about: [
+    'Without KID, it removes every key in the state `done`. With KID, it removes these keys, or none of them. The KID of a key in the state `next` cancels the rotation. Write `--` before a KID that begins with `-`. Writes an audit line for each key to standard error.',
+  ],
+  positionals: { usage: '[KID …]', min: 0, max: 64 },
+  options: [
+    {
+      name: 'force',
+      description:
+        'Also removes an old key whose tokens can still be valid, e.g. a leaked key, or when a server does not respond.',
+    },
+    ...FILE_OPTIONS,
+    URL_OPTION,
+    JSON_OPTION,
+  ],
+  examples: [
+    { command: 'scopegate keys retire', description: 'Removes the keys that are no longer necessary.' },
+  ],
+  exits: {
+    0: 'the keys are removed, or no key can be removed yet',
+    1: 'the file stays as it is; standard error shows the reason',
+    3: 'the configuration or the key set is not valid',
+  },
+  run: async (given, terminal) => (await import('./retire-keys.ts')).retireKeys(given, terminal),
+}
