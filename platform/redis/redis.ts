@@ -49,7 +49,7 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: HANDSHAKE_TIMEOUT_MS,
-    ...(mayBeAway || sentinel !== undefined ? { socketTimeout: SILENCE_MS } : {}),
+    socketTimeout: SILENCE_MS,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { connectRedis } from '../../../platform/redis/redis.ts'
 import { describeRedisUrl } from '../../../platform/redis/redis-failure.ts'
+import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { until } from '../../fixtures/until.ts'
@@ -58,12 +60,12 @@ t.test('connectRedis() uses these options for a required and for an optional Red
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
+    socketTimeout: 2_000,
   }
   const required = await connected(t)
   t.match(required.redis.options, { ...common, commandTimeout: 1_000 })
-  t.equal(required.redis.options.socketTimeout, undefined)
   const optional = await connected(t, { mayBeAway: true, commandTimeoutMs: 75 })
-  t.match(optional.redis.options, { ...common, commandTimeout: 75, socketTimeout: 2_000 })
+  t.match(optional.redis.options, { ...common, commandTimeout: 75 })
   for (const { redis } of [required, optional])
     t.strictSame(
       [1, 2, 3, 4, 5, 6, 100].map((attempt) => redis.options.retryStrategy?.(attempt)),
@@ -184,6 +186,31 @@ t.test(
     t.strictSame(lines, [])
   },
 )
+
+t.test('connectRedis() leaves a server that vanished without closing its connections', async (t) => {
+  const folder = t.testdir({ first: {}, second: {} })
+  const first = await startRedis({ folder: join(folder, 'first') })
+  const second = await startRedis({ folder: join(folder, 'second') })
+  const address = await startFaultProxy(first.port)
+  const redis = await connectRedis({ url: `redis://127.0.0.1:${address.port}` })
+  t.teardown(async () => {
+    redis.disconnect()
+    await address.close()
+    await Promise.all([first.stop(), second.stop()])
+  })
+  // Open connections stay open without a response. New connections lead to the new primary.
+  first.freeze()
+  address.retarget(second.port)
+  await until('a write at the new primary', async () =>
+    redis.set('key', 'value').then(
+      () => true,
+      () => false,
+    ),
+  )
+  const reader = new Redis(second.url)
+  t.equal(await reader.get('key'), 'value')
+  reader.disconnect()
+})
 
 t.test('connectRedis() treats the second close in a row as an outage', async (t) => {
   const { lines, logger } = aLog()
