@@ -33,6 +33,13 @@ export function describeRedisUrl(url: string, setting: RedisSetting = 'redis'): 
       `${urlSetting(setting)} is not an address of the form redis://host:6379 or rediss://host:6379.`,
       { exitCode: 3 },
     )
+  // A `/`, `?` or `#` in a password ends the address before the host. The rest of the password is then in the path.
+  if (!/^\/?\d*$/.test(parsed.pathname) || /@/.test(parsed.search + parsed.hash))
+    throw new BootError(
+      'ERR_REDIS_URL',
+      `${urlSetting(setting)} has a path other than the number of a database. Encode / in a password as %2F, ? as %3F and # as %23.`,
+      { exitCode: 3 },
+    )
   const database = parsed.pathname.length > 1 ? parsed.pathname : ''
   return `${parsed.protocol}//${parsed.hostname}:${parsed.port || '6379'}${database}`
 }

@@ -17,6 +17,23 @@ t.test('describeRedisUrl() never shows user or password', async (t) => {
   t.equal(describeRedisUrl('rediss://:s3cret@db.example'), 'rediss://db.example:6379')
   for (const url of ['', 's3cret', 'http://u:s3cret@db.example', 'redis://'])
     t.throws(() => describeRedisUrl(url), { code: 'ERR_REDIS_URL', exitCode: 3, message: /^(?!.*s3cret)/ })
+  for (const url of [
+    'redis://scopegate:4711/abcs3cret@db.example:6379',
+    'redis://default:/s3cret@db.example',
+    'redis://default:4711?s3cret@db.example',
+    'redis://default:4711#s3cret@db.example',
+    'redis://db.example/s3cret',
+  ])
+    t.throws(
+      () => describeRedisUrl(url),
+      {
+        code: 'ERR_REDIS_URL',
+        exitCode: 3,
+        message:
+          'redis.url (REDIS_URL) has a path other than the number of a database. Encode / in a password as %2F, ? as %3F and # as %23.',
+      },
+      url,
+    )
 })
 
 t.test('openStore() rejects redis without a URL', async (t) => {
