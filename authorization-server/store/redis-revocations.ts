@@ -19,7 +19,7 @@ import {
 import type { RedisClient } from '../../platform/redis/redis-client.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import { publisherKey } from '../../platform/redis/revocation-keys.ts'
-import { attemptRedis } from './redis.ts'
+import { attemptRedis, readRedisClock } from './redis.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }
@@ -37,6 +37,8 @@ export function openRedisRevocations(options: {
   readonly redis: RedisClient
   readonly connection: RedisConnection
   readonly issuer: string
+  /** Time for which a revocation applies. Seconds. */
+  readonly keepSeconds: number
   /** Receives each revocation. `onGap` runs when Redis may have lost some revocations. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onGap: () => void
@@ -84,7 +86,9 @@ export function openRedisRevocations(options: {
   }
 
   return {
-    ...(redis.isCluster ? clusterLog(redis as Cluster, isOwn) : serverLog(redis, isOwn)),
+    ...(redis.isCluster
+      ? clusterLog(redis as Cluster, isOwn, options.keepSeconds)
+      : serverLog(redis, isOwn, options.keepSeconds)),
     async follow(listener) {
       listeners.add(listener)
       following ??= follow()
@@ -96,9 +100,10 @@ export function openRedisRevocations(options: {
 }
 
 type ReadLog = Pick<RevocationLog, 'lastId' | 'readAfter'>
+type IsOwn = (entry: RevocationEntry) => boolean
 
 /** Reads the stream of a single server. */
-function serverLog(redis: RedisClient, isOwn: (entry: RevocationEntry) => boolean): ReadLog {
+function serverLog(redis: RedisClient, isOwn: IsOwn, keepSeconds: number): ReadLog {
   return {
     lastId: () => attemptRedis(async () => toId(await readRunId(redis), await readLastId(redis))),
     readAfter: (id, limit) =>
@@ -110,14 +115,20 @@ function serverLog(redis: RedisClient, isOwn: (entry: RevocationEntry) => boolea
           if (entryId === undefined || itsRunId !== runId) return undefined
           if (!(await hasEntry(redis, entryId))) return undefined
         }
-        const entries = await readEntriesAfter(redis, entryId ?? STREAM_START, limit + 1)
-        return entries.length > limit ? undefined : toLogged(entries.filter(isOwn), runId)
+        const own: RevocationEntry[] = []
+        for (let after = entryId ?? (await idBefore(redis, keepSeconds)); ; ) {
+          const page = await readEntriesAfter(redis, after, limit + 1)
+          own.push(...page.filter(isOwn))
+          if (own.length > limit) return undefined
+          if (page.length <= limit) return toCompleteLog(own, runId)
+          after = page.at(-1)?.id ?? after
+        }
       }),
   }
 }
 
 /** Reads the streams of a Redis Cluster. The position in an id applies to every stream. */
-function clusterLog(cluster: Cluster, isOwn: (entry: RevocationEntry) => boolean): ReadLog {
+function clusterLog(cluster: Cluster, isOwn: IsOwn, keepSeconds: number): ReadLog {
   const read = createStreamReader(cluster)
   return {
     lastId: () =>
@@ -129,7 +140,8 @@ function clusterLog(cluster: Cluster, isOwn: (entry: RevocationEntry) => boolean
     readAfter: (id, limit) =>
       attemptRedis(async () => {
         const [, itsServers, text = ''] = /^(\w+)\.([0-9a-z_-]*)$/.exec(id ?? '') ?? []
-        const from = id === undefined ? STREAMS.map(() => STREAM_START) : readPositions(text)
+        const oldest = id === undefined ? await idBefore(cluster, keepSeconds) : undefined
+        const from = oldest === undefined ? readPositions(text) : STREAMS.map(() => oldest)
         if (from === undefined || (id !== undefined && itsServers === undefined)) return undefined
         const pages = await Promise.all(
           STREAMS.map((stream, at) => read(stream, from[at] ?? STREAM_START, limit + 1)),
@@ -137,16 +149,28 @@ function clusterLog(cluster: Cluster, isOwn: (entry: RevocationEntry) => boolean
         const servers = nameServers(pages.map(({ runId }) => runId))
         const isKnown = servers === itsServers && pages.every(({ isThere }) => isThere)
         if (servers === undefined || (id !== undefined && !isKnown)) return undefined
-        const reached = [...from]
-        const entries = pages.flatMap((page, at) =>
-          page.entries.map((entry) => {
-            reached[at] = entry.id
-            return { ...entry, id: writePositions(reached) }
-          }),
+        // No stream has an entry with the id `oldest`, so a position must not contain this id.
+        const reached =
+          oldest === undefined
+            ? [...from]
+            : pages.map(({ entries, lastId }) => (entries.length === 0 ? lastId : STREAM_START))
+        const own = pages.flatMap((page, at) =>
+          page.entries
+            .map((entry) => {
+              reached[at] = entry.id
+              return { ...entry, id: writePositions(reached) }
+            })
+            .filter(isOwn),
         )
-        return entries.length > limit ? undefined : toLogged(entries.filter(isOwn), servers)
+        const isComplete = own.length <= limit && pages.every(({ entries }) => entries.length <= limit)
+        return isComplete ? toCompleteLog(own, servers) : undefined
       }),
   }
+}
+
+/** Returns an id before all entries that still apply. The id of an entry begins with the time of Redis. */
+async function idBefore(redis: RedisClient, keepSeconds: number): Promise<string> {
+  return `${Math.max(0, (await readRedisClock(redis)) - keepSeconds) * 1_000}-0`
 }
 
 function notify(
@@ -159,6 +183,15 @@ function notify(
     listener.revoked(logged)
     if (logged.length < entries.length) listener.gap()
   }
+}
+
+/** @returns undefined when an entry cannot be parsed. */
+function toCompleteLog(
+  entries: readonly RevocationEntry[],
+  runId: string,
+): readonly LoggedRevocation[] | undefined {
+  const logged = toLogged(entries, runId)
+  return logged.length === entries.length ? logged : undefined
 }
 
 function toLogged(

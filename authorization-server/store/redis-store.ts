@@ -51,6 +51,7 @@ export async function openRedisStore(
     redis,
     connection,
     issuer: options.issuer,
+    keepSeconds: keepSeconds(options),
     onRevoked: (received) => {
       for (const { grant } of received) if (grant !== undefined) ended.add(grant)
     },

@@ -199,6 +199,28 @@ t.test('the position of a reader is valid at another server, and not after anoth
     t.equal(await other.revocations.readAfter(id, 10), undefined, id)
 })
 
+t.test(
+  'a replay contains the own revocations that still apply, and none after an unreadable one',
+  async (t) => {
+    const store = await open(t)
+    const nowMs = Date.now()
+    const own = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant, at: 1 })
+    const add = (at: number, ageSeconds: number, entry: string) =>
+      redis.xadd(`${PARTITIONED.tags[at]}:revocations`, `${nowMs - ageSeconds * 1_000}-*`, 'r', entry)
+    for (let index = 0; index < 5; index++) await add(index, 7_200, own(`expired-${index}`))
+    for (let index = 0; index < 3; index++)
+      await add(index, 600, '{"iss":"https://other.test","grant":"x","at":1}')
+    await add(4, 600, own('applies'))
+    const all = await store.revocations.readAfter(undefined, 4)
+    t.match(all, [{ revocation: { grant: 'applies' } }])
+    await add(5, 0, own('new'))
+    const resumed = await store.revocations.readAfter(all?.[0]?.id, 9)
+    t.match(resumed?.at(-1), { revocation: { grant: 'new' } }, 'the id of a replayed entry is a position')
+    await add(6, 0, 'unreadable')
+    t.equal(await store.revocations.readAfter(undefined, 9), undefined)
+  },
+)
+
 t.test('a removal of an account that stopped is completed by the next sweep', async (t) => {
   const store = await open(t)
   const account = {

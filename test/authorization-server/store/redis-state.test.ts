@@ -345,13 +345,35 @@ t.test(
     await until('the gap', async () => told.length > 0)
     t.strictSame(told.splice(0), ['gap'])
     stop()
+    const behind = await store.revocations.lastId()
     await add('{"iss":"https://api.test","grant":"third","at":1}')
-    const after = await store.revocations.readAfter(last, 10)
-    t.strictSame(
-      after?.map(({ revocation }) => revocation.grant),
-      ['second', 'third'],
-    )
+    t.equal(await store.revocations.readAfter(last, 10), undefined, 'an entry is unreadable')
+    t.match(await store.revocations.readAfter(behind, 10), [{ revocation: { grant: 'third' } }])
     t.strictSame(told, [])
+  },
+)
+
+t.test(
+  'a replay contains the own revocations that still apply, and none after an unreadable one',
+  async (t) => {
+    const store = await open(t)
+    const nowMs = (await readRedisClock(redis)) * 1_000
+    const add = (ageSeconds: number, entry: string) =>
+      redis.xadd(REVOCATION_STREAM, `${nowMs - ageSeconds * 1_000}-*`, 'r', entry)
+    const own = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant, at: 1 })
+    for (let index = 0; index < 5; index++) await add(7_200, own(`expired-${index}`))
+    for (let index = 0; index < 9; index++)
+      await add(600, `{"iss":"https://other.test","grant":"${index}","at":1}`)
+    await add(600, own('applies'))
+    await add(0, own('new'))
+    const replayed = async (limit: number) =>
+      (await store.revocations.readAfter(undefined, limit))?.map(({ revocation }) => revocation.grant)
+    t.strictSame(await replayed(4), ['applies', 'new'])
+    t.equal(await replayed(1), undefined, 'more than the limit')
+    const from = await store.revocations.lastId()
+    await add(0, 'unreadable')
+    t.equal(await replayed(4), undefined)
+    t.equal(await store.revocations.readAfter(from, 4), undefined)
   },
 )
 
