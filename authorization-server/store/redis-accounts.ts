@@ -32,8 +32,8 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
   async function revocationOf(id: string): Promise<{ keys: readonly string[]; entry: string }> {
     const subject = revocationName(context.issuer, id)
     const tag = layout.tagOf(subject)
-    const entry = accountRevocation(id, context, await readRedisClock(redis))
-    return { keys: [revocationStream(tag), revokedKey('subject', subject, tag)], entry }
+    const keys = [revocationStream(tag), revokedKey('subject', subject, tag)]
+    return { keys, entry: accountRevocation(id, context, await readRedisClock(redis, keys[0])) }
   }
 
   async function finishRemoval(id: string): Promise<void> {

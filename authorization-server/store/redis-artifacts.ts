@@ -129,7 +129,7 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
   async function endGrant(grant: string): Promise<number> {
     const tag = layout.tagOf(grant)
     const keys = [redisKeys(tag).grant(grant), revocationStream(tag), revokedKey('grant', grant, tag)]
-    const entry = grantRevocation(grant, context, await readRedisClock(redis))
+    const entry = grantRevocation(grant, context, await readRedisClock(redis, keys[0]))
     const [removed] = await attemptRedis(() =>
       Promise.all([
         redis.revokeGrant(...keys, entry, keepSeconds(context)),

@@ -1,26 +1,24 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import { isReplyError } from '../../platform/redis/is-reply-error.ts'
 import { layoutOf } from '../../platform/redis/key-layout.ts'
 import { openRedis } from '../../platform/redis/redis.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
-import { addressSetting, nameConnection } from '../../platform/redis/redis-failure.ts'
+import { addressSetting, explainFailure, nameConnection } from '../../platform/redis/redis-failure.ts'
 import { attemptRedis, REDIS_KEYS, readClockDifference, redisKeys } from './redis.ts'
 import { openRedisAccounts } from './redis-accounts.ts'
 import { redisArtifacts } from './redis-artifacts.ts'
 import { CLUSTER_SCHEMA_VERSION, moveToPartitions } from './redis-migration.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
-import {
-  createRevokedGrantCache,
-  keepSeconds,
-  type RevocationContext,
-  type RevokedGrantCache,
-} from './revocation-records.ts'
-import type { Store } from './store.ts'
+import { createRevokedGrantCache, keepSeconds, type RevocationContext } from './revocation-records.ts'
+import { type Store, StoreError } from './store.ts'
 
 /** Version of the layout in which all keys have one hash tag. */
 const SCHEMA_VERSION = 1
 const PROBE_SECONDS = 60
+const RENEWAL_RETRY_MS = 1_000
 
 export type RedisStoreOptions = RevocationContext & {
   readonly nowSeconds: () => number
@@ -43,10 +41,16 @@ export async function openRedisStore(
     if (redis.isCluster) await moveToPartitions({ redis, restore: artifacts.restore, logger })
   } catch (error) {
     redis.disconnect()
-    throw error
+    // One shard of a Redis Cluster can be away although the connection to the cluster succeeded.
+    throw error instanceof BootError ? error : explainFailure(nameConnection(connection, 'redis'), error)
   }
   const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
-  const renew = () => revokeAgain({ ended, redis, endGrant: artifacts.endGrant, logger })
+  const { tags, tagOf } = layoutOf(redis)
+  const renewal = createRenewal({
+    partitions: () => [...Map.groupBy(ended.all(), tagOf).values()],
+    endGrant: artifacts.endGrant,
+    logger,
+  })
   const revocations = openRedisRevocations({
     redis,
     connection,
@@ -55,10 +59,9 @@ export async function openRedisStore(
     onRevoked: (received) => {
       for (const { grant } of received) if (grant !== undefined) ended.add(grant)
     },
-    onGap: () => void renew(),
+    onGap: renewal.start,
   })
   const accounts = openRedisAccounts(redis, options)
-  const { tags } = layoutOf(redis)
   return {
     artifacts: (model) => artifacts.ofModel(model, ended.add),
     exchange: artifacts.exchange,
@@ -75,34 +78,81 @@ export async function openRedisStore(
       return 0
     },
     close: async () => {
+      renewal.stop()
       await revocations.close()
       redis.disconnect()
     },
   }
 }
 
+/** Repeats revocations that Redis may have lost. A start during a pass repeats the whole pass. */
+type Renewal = { start(): void; stop(): void }
+
 /**
  * Revokes and publishes again all grants that this process recorded as revoked. A restarted Redis may have lost
- * revocations that it had acknowledged.
+ * revocations that it had acknowledged. After a failure, the same grant is repeated until it succeeds. The partitions
+ * are independent, so an unavailable shard of a Redis Cluster delays only its own grants.
  */
-async function revokeAgain(options: {
-  readonly ended: RevokedGrantCache
-  readonly redis: ScriptedRedis
+function createRenewal(options: {
+  /** Returns the revoked grants of each partition. */
+  readonly partitions: () => readonly (readonly string[])[]
   readonly endGrant: (grant: string) => Promise<number>
   readonly logger: RedisStoreOptions['logger']
-}): Promise<void> {
-  const { ended, redis, endGrant, logger } = options
-  let again = 0
-  try {
-    for (const grant of ended.all()) if ((await endGrant(grant)) > 0) again += 1
-  } catch {
-    if (redis.status !== 'ready') redis.once('ready', () => void revokeAgain(options))
+}): Renewal {
+  const { partitions, endGrant, logger } = options
+  const closing = new AbortController()
+  let isRunning = false
+  let isRequested = false
+
+  async function run(): Promise<void> {
+    while (isRequested) {
+      isRequested = false
+      let again = 0
+      let hasFailed = false
+      const renew = async (grant: string): Promise<void> => {
+        for (;;)
+          try {
+            if ((await endGrant(grant)) > 0) again += 1
+            return
+          } catch (error) {
+            if (!hasFailed && !closing.signal.aborted)
+              logger?.warn(
+                {
+                  event: 'revocations_renewal_failed',
+                  reason: error instanceof StoreError ? error.reason : 'failed',
+                },
+                'Redis may have lost acknowledged revocations and rejects them now; the server repeats them',
+              )
+            hasFailed = true
+            await pause(RENEWAL_RETRY_MS, undefined, { signal: closing.signal, ref: false })
+          }
+      }
+      await Promise.all(
+        partitions().map(async (grants) => {
+          for (const grant of grants) await renew(grant)
+        }),
+      )
+      if (again > 0)
+        logger?.warn(
+          { event: 'revocations_renewed', grants: again },
+          'Redis lost acknowledged revocations; the server wrote them again',
+        )
+    }
   }
-  if (again > 0)
-    logger?.warn(
-      { event: 'revocations_renewed', grants: again },
-      'Redis lost acknowledged revocations; the server wrote them again',
-    )
+
+  return {
+    start() {
+      isRequested = true
+      if (isRunning) return
+      isRunning = true
+      run()
+        .catch(() => undefined) // only stop() ends a pass
+        .finally(() => {
+          isRunning = false
+        })
+    },
+    stop: () => closing.abort(),
+  }
 }
 
 /** Checks the schema version. At the start, the write in this check also proves that this Redis accepts writes. */
@@ -112,6 +162,7 @@ async function checkSchema(redis: ScriptedRedis, connection: RedisConnection): P
   try {
     await redis.setnx(REDIS_KEYS.schema, own)
   } catch (cause) {
+    if (!isReplyError(cause) || /^CLUSTERDOWN/.test(String((cause as Error).message))) throw cause
     throw new BootError(
       'ERR_REDIS_READ_ONLY',
       `Redis at ${where} rejects writes (${cause instanceof Error ? cause.message : cause}). Name the primary, and give the user write access to keys that begin with {scopegate}.`,

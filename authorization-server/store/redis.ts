@@ -33,10 +33,17 @@ function reasonOf(cause: unknown): StoreErrorReason {
 
 /**
  * Reads the clock that all servers on the store share, in seconds since the epoch.
+ * @param key selects the shard of a Redis Cluster. Without a key, any shard responds, and another shard may be away.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
-export async function readRedisClock(redis: RedisClient): Promise<number> {
-  return attemptRedis(async () => Number((await redis.time())[0]))
+export async function readRedisClock(redis: RedisClient, key?: string): Promise<number> {
+  return attemptRedis(async () =>
+    Number(
+      key !== undefined && redis.isCluster
+        ? await redis.eval("return redis.call('TIME')[1]", 1, key)
+        : (await redis.time())[0],
+    ),
+  )
 }
 
 /**

@@ -37,6 +37,26 @@ async function openAgain(t: Test, lines: unknown[] = []): Promise<Store> {
   return store
 }
 
+/** Lets each shard work without the others, until the end of the test. */
+async function setCoverage(t: Test): Promise<void> {
+  const set = (value: string) =>
+    Promise.all(cluster.nodes.map((node) => node.redis.config('SET', 'cluster-require-full-coverage', value)))
+  await set('no')
+  t.teardown(async () => {
+    await until('all nodes are there', async () => {
+      const infos = await Promise.all(cluster.nodes.map((node) => node.redis.call('CLUSTER', 'INFO')))
+      return infos.every((info) => String(info).includes('cluster_slots_ok:16384'))
+    })
+    await set('yes')
+  })
+}
+
+/** Returns the node that has a key. */
+async function nodeOf(key: string) {
+  for (const node of cluster.nodes) if (await node.redis.exists(key).then(Boolean, () => false)) return node
+  return undefined
+}
+
 t.test('2,000 grants use three shards evenly', async (t) => {
   const store = await open(t)
   const writeGrant = async (index: number): Promise<void> => {
@@ -174,6 +194,49 @@ t.test('without a message, a follower finds an entry, and a trimmed stream is a 
   await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x2"}')
   await until('the other entry is received', async () => told.includes('x2'))
   t.equal(gaps, 2)
+})
+
+t.test('lost revocations are repeated on the other shards while one shard is away', async (t) => {
+  await setCoverage(t)
+  const store = await open(t)
+  const ignore = () => undefined
+  await store.revocations.follow({ revoked: ignore, gap: ignore, lost: ignore })
+  const grants = Array.from({ length: 30 }, (_, index) => `lost-${index}`)
+  const tokens = store.artifacts('AccessToken')
+  for (const grantId of grants) {
+    await tokens.upsert(grantId, { jti: grantId, grantId }, 600)
+    await store.artifacts('Grant').revokeByGrantId(grantId)
+    await tokens.upsert(grantId, { jti: grantId, grantId }, 600) // as if Redis had lost the revocation
+  }
+  const [sick, ...healthy] = cluster.nodes
+  /** Returns the number of grants with tokens at the nodes. */
+  const count = async (nodes: typeof cluster.nodes) => {
+    const keys = await Promise.all(nodes.map((node) => node.redis.keys('*:of-grant:*')))
+    return keys.flat().length
+  }
+  t.ok((await count(healthy)) > 0)
+  t.ok((await count(cluster.nodes)) > (await count(healthy)))
+  sick?.freeze()
+  t.teardown(() => sick?.thaw())
+  // The loss of a stream is a gap.
+  for (const node of healthy)
+    for (const stream of await node.redis.keys('*:revocations')) await node.redis.del(stream)
+  await until('the grants of the other shards have ended', async () => (await count(healthy)) === 0)
+  sick?.thaw()
+  await until('all grants have ended', async () => (await count(cluster.nodes)) === 0)
+  for (const grantId of grants) t.equal(await tokens.find(grantId), undefined)
+})
+
+t.test('a start without the shard of the accounts names the setting of the cluster', async (t) => {
+  await setCoverage(t)
+  const sick = await nodeOf('{scopegate}:schema')
+  sick?.freeze()
+  t.teardown(() => sick?.thaw())
+  await t.rejects(openAgain(t), {
+    name: 'BootError',
+    code: /^ERR_REDIS_(UNREACHABLE|CLUSTER_DOWN)$/,
+    message: /redis\.cluster/,
+  })
 })
 
 t.test('the position of a reader is valid at another server, and not after another process', async (t) => {

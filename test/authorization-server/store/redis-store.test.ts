@@ -170,6 +170,37 @@ t.test('revokes and publishes again a revocation that Redis lost', async (t) => 
   t.match(renewed, { grants: 1 })
 })
 
+t.test('repeats lost revocations until Redis accepts writes', async (t) => {
+  const folder = t.testdir()
+  const first = await startRedis({ folder })
+  const events: unknown[] = []
+  const write = (line: object) => void events.push({ ...line })
+  const store = await openRedisStore({ url: first.url }, { ...clock, logger: { warn: write, info: write } })
+  t.teardown(() => store.close())
+  const ignore = () => undefined
+  await store.revocations.follow({ revoked: ignore, gap: ignore, lost: ignore })
+  const grants = ['one', 'two', 'three']
+  const tokens = store.artifacts('AccessToken')
+  for (const grantId of grants) await tokens.upsert(grantId, { jti: grantId, grantId }, 600)
+  const before = new Redis(first.url)
+  await before.save()
+  before.disconnect()
+  for (const grantId of grants) await store.artifacts('Grant').revokeByGrantId(grantId)
+  await first.stop()
+  const replica = ['--replicaof', '127.0.0.1', '1']
+  const second = await startRedis({ folder, port: first.port, args: replica })
+  t.teardown(() => second.stop())
+  const failed = (line: unknown) => JSON.stringify(line).includes('revocations_renewal_failed')
+  await until('a rejected repetition', async () => events.find(failed))
+  const admin = new Redis(second.url)
+  await admin.replicaof('NO', 'ONE')
+  admin.disconnect()
+  await until('the log line', async () => JSON.stringify(events).includes('revocations_renewed'))
+  t.match(events.filter(failed), [{ event: 'revocations_renewal_failed', reason: 'read_only' }])
+  t.match(events.at(-1), { event: 'revocations_renewed', grants: 3 })
+  for (const grantId of grants) t.equal(await tokens.find(grantId), undefined)
+})
+
 t.test('calls fail immediately while Redis is unreachable, and succeed after it returns', async (t) => {
   const folder = t.testdir()
   const first = await startRedis({ folder })
