@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { redisKeys } from '../../../authorization-server/store/redis.ts'
@@ -9,6 +12,7 @@ import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
 import { openRedis } from '../../../platform/redis/redis.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { startCluster } from '../../fixtures/redis-cluster.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
@@ -315,6 +319,45 @@ t.test('a removal of an account that stopped is completed by the next sweep', as
     const mark = { issuer: WHOSE.issuer, subject: 'gone', grant: undefined }
     t.equal(await isMarkedRevoked(redis, aCaller(mark)), true)
   }
+})
+
+t.test('data of one server survive a copy with redis-cli and the move into the partitions', async (t) => {
+  await cluster.empty()
+  const source = await startRedis({ folder: t.testdir() })
+  t.teardown(() => source.stop())
+  const old = await openRedisStore({ url: source.url }, { ...WHOSE, nowSeconds: () => 1_000 })
+  const account = {
+    id: 'a',
+    username: 'carol',
+    name: 'Carol',
+    email: undefined,
+    passwordHash: 'phc',
+    origin: 'operator',
+    createdAtSeconds: 1,
+  } as const
+  await old.accounts.insert(account)
+  const grants = Array.from({ length: 20 }, (_, index) => `g${index}`)
+  for (const grantId of grants) {
+    await old.artifacts('Grant').upsert(grantId, { jti: grantId, accountId: 'a' }, 600)
+    await old.artifacts('RefreshToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 600)
+  }
+  await old.close()
+  const client = new Redis(source.url)
+  t.teardown(() => client.disconnect())
+  const before = await client.dbsize()
+  await promisify(execFile)('redis-cli', [
+    ...['--cluster', 'import', String(cluster.addresses[0])],
+    ...['--cluster-from', `127.0.0.1:${source.port}`, '--cluster-copy'],
+  ])
+  t.equal(await client.dbsize(), before, 'the old server keeps its data')
+
+  const store = await openAgain(t)
+  t.strictSame(await store.accounts.findByUsername('carol'), account)
+  for (const grantId of grants) {
+    t.match(await store.artifacts('Grant').find(grantId), { accountId: 'a' })
+    t.equal(await store.artifacts('RefreshToken').consume(`of ${grantId}`), true)
+  }
+  for (const count of await cluster.countKeys()) t.ok(count > 0, `${count} keys`)
 })
 
 t.test('data of schema version 1 moves into the partitions at the first start', async (t) => {
