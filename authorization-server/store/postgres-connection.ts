@@ -67,7 +67,8 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
   const { max, connectTimeoutMs, statementTimeoutMs } = connection.pool
   const pool = new Pool({
     ...settings,
-    ...timeouts(statementTimeoutMs),
+    Client: limitStatements(PgClient, statementTimeoutMs),
+    query_timeout: statementTimeoutMs + RESPONSE_MARGIN_MS,
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     max,
@@ -80,7 +81,6 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
   let replacedAtMs = Number.NEGATIVE_INFINITY
   const generations = new WeakMap<ClientBase, number>()
   pool.on('connect', (client) => {
-    client.on('error', ignore) // the statement reports the failure
     generations.set(client, generation)
   })
   pool.on('error', ignore)
@@ -115,12 +115,12 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
       }
     },
     connect: async ({ statementMs }) => {
-      const client = new PgClient({
+      const LimitedClient = limitStatements(PgClient, statementMs)
+      const client = new LimitedClient({
         ...settings,
-        ...timeouts(statementMs),
+        query_timeout: statementMs + RESPONSE_MARGIN_MS,
         connectionTimeoutMillis: connectTimeoutMs,
       })
-      client.on('error', ignore)
       generations.set(client, generation) // before the connection opens: a replacement during that time applies
       await client.connect()
       return client
@@ -225,11 +225,8 @@ async function readSettings(connection: PostgresConnection): Promise<ClientConfi
   const { passwordFile, caFile } = connection
   if (caFile !== undefined && tls === false)
     throw wrongUrl('has sslmode=disable, but postgres.caFile is set: remove one of them')
-  const readPassword = async (): Promise<string> =>
-    passwordFile === undefined
-      ? password
-      : (await readSecretFile(passwordFile, 'postgres.passwordFile')).replace(/\r?\n$/, '')
-  await readPassword() // reports an unreadable file before the first connection
+  const readPassword =
+    passwordFile === undefined ? async () => password : await openPasswordFile(passwordFile)
   return {
     host,
     port: Number(port),
@@ -240,6 +237,21 @@ async function readSettings(connection: PostgresConnection): Promise<ClientConfi
     application_name: APPLICATION_NAME,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+  }
+}
+
+/**
+ * Reads a password file. A changed password applies to new connections. If the file is empty or cannot be read, for
+ * example during its replacement, the last password applies.
+ * @throws {BootError} ERR_SECRET_FILE when the file cannot be read at start.
+ */
+async function openPasswordFile(file: string): Promise<() => Promise<string>> {
+  const read = async (): Promise<string> =>
+    (await readSecretFile(file, 'postgres.passwordFile')).replace(/\r?\n$/, '')
+  let last = await read()
+  return async () => {
+    last = (await read().catch(() => '')) || last
+    return last
   }
 }
 
@@ -267,12 +279,46 @@ async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthori
   }
 }
 
-function timeouts(statementMs: number): ClientConfig {
-  return {
-    statement_timeout: statementMs,
-    // Shorter than the statement timeout, so that the error names the lock.
-    lock_timeout: Math.ceil(statementMs / 2),
-    query_timeout: statementMs + RESPONSE_MARGIN_MS,
+type ConnectCallback = ((error: Error) => void) | ((error: null, client: Client) => void)
+
+/** Share of the statement timeout. The error of a lock timeout names the lock, so it is the shorter timeout. */
+const LOCK_SHARE = 0.75
+
+/**
+ * Returns a client class with limits for each statement. The client sends the limits after the start of the session,
+ * because poolers such as PgBouncer reject unknown start-up parameters.
+ * The client also closes its connection when it cannot authenticate. `pg` leaves this connection open.
+ */
+function limitStatements(PgClient: typeof Client, statementMs: number): typeof Client {
+  const limits = `set statement_timeout = ${statementMs}; set lock_timeout = ${Math.ceil(statementMs * LOCK_SHARE)}`
+  return class LimitedClient extends PgClient {
+    constructor(config?: string | ClientConfig) {
+      super(config)
+      this.on('error', ignore) // the statement reports the failure
+    }
+
+    override connect(): Promise<Client>
+    override connect(done: ConnectCallback): void
+    override connect(done?: ConnectCallback): Promise<Client> | undefined {
+      const connected = this.#start()
+      if (done === undefined) return connected
+      connected.then(
+        (client) => (done as (error: null, client: Client) => void)(null, client),
+        done as (error: Error) => void,
+      )
+      return undefined
+    }
+
+    async #start(): Promise<Client> {
+      try {
+        await super.connect()
+        await this.query(limits)
+        return this
+      } catch (error) {
+        this.end().catch(ignore)
+        throw error
+      }
+    }
   }
 }
 

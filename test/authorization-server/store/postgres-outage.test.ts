@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import type { PostgresConnection } from '../../../authorization-server/store/postgres-connection.ts'
 import { openPostgresStore } from '../../../authorization-server/store/postgres-store.ts'
 import type { Store, StoreErrorReason } from '../../../authorization-server/store/store.ts'
@@ -113,6 +114,28 @@ t.test('a transaction that PostgreSQL rolled back is repeated', async (t) => {
     'create trigger deadlock before update on scopegate.artifacts for each row execute function public.deadlock()',
   )
   t.equal(await store.artifacts('AuthorizationCode').consume('code'), true)
+})
+
+t.test('a revocation in a deadlock with another program succeeds with the default timeouts', async (t) => {
+  const server = await start(t)
+  const store = await open(t, server, { connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 })
+  const tokens = store.artifacts('AccessToken')
+  for (const id of ['one', 'two']) await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
+  const other = await server.connect()
+  t.teardown(() => other.end())
+  const lock = (id: string) =>
+    other.query('select 1 from scopegate.artifacts where id = $1 for update', [hashId(id)])
+  await other.query('begin')
+  await lock('two')
+  const revoking = store.artifacts('Grant').revokeByGrantId('g')
+  await until('the revocation waits for the second token', async () => {
+    const [row] = await server.query("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")
+    return row?.['count'] === '1'
+  })
+  await lock('one')
+  await other.query('commit')
+  await revoking
+  for (const id of ['one', 'two']) t.equal(await tokens.find(id), undefined)
 })
 
 t.test('each failure of PostgreSQL has its reason', async (t) => {

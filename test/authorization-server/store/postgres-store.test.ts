@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import {
   describePostgresUrl,
+  openPostgresPool,
   type PostgresConnection,
 } from '../../../authorization-server/store/postgres-connection.ts'
 import { openPostgresStore } from '../../../authorization-server/store/postgres-store.ts'
@@ -130,16 +133,60 @@ t.test('the password file applies to each new connection', async (t) => {
   writeFileSync(passwordFile, 'changed\r\n')
   await server.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
   await until('a new connection', async () => store.probe().catch(() => undefined))
-  rmSync(passwordFile)
-  await server.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
-  const failure = await until('no password', async () =>
-    store.probe().then(
-      () => undefined,
-      (error: Error) => /passwordFile/.test(String(error.cause)) && error,
-    ),
-  )
-  t.match(failure, { code: 'ERR_STORE_UNAVAILABLE', reason: 'away' })
+  for (const makeUnusable of [() => writeFileSync(passwordFile, ''), () => rmSync(passwordFile)]) {
+    makeUnusable()
+    await server.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
+    await until('a connection with the last password', async () => store.probe().catch(() => undefined))
+  }
 })
+
+t.test('a connection that cannot authenticate is closed', async (t) => {
+  const way = await startFaultProxy(server.port)
+  t.teardown(() => way.close())
+  const pool = await openPostgresPool(at(`postgres://scopegate@127.0.0.1:${way.port}/scopegate`))
+  t.teardown(() => pool.close())
+  await t.rejects(pool.query({ text: 'select 1' }), { message: /SASL/ })
+  await t.rejects(pool.connect({ statementMs: 1_000 }), { message: /SASL/ })
+  t.equal(way.connections, 2)
+  await until('the connections are closed', async () => way.open === 0, 20_000)
+})
+
+t.test(
+  'a session starts without parameters that a pooler rejects, and limits statements and locks',
+  async (t) => {
+    const names = new Set<string>()
+    const pooler = createServer((socket) => {
+      socket.once('data', (message) => {
+        // Length and version, then pairs of name and value that end with a zero byte.
+        const texts = message.subarray(8).toString().split('\0')
+        for (let at = 0; at < texts.length - 2; at += 2) names.add(String(texts[at]))
+        socket.destroy()
+      })
+    })
+    pooler.listen(0, '127.0.0.1')
+    await once(pooler, 'listening')
+    t.teardown(() => pooler.close())
+    const { port } = pooler.address() as AddressInfo
+    await t.rejects(openPostgresStore(at(`postgres://scopegate@127.0.0.1:${port}/scopegate`), options))
+    t.strictSame([...names].sort(), ['application_name', 'client_encoding', 'database', 'user'])
+
+    const pool = await openPostgresPool(
+      at(`postgres://scopegate:right@${plain}`, { pool: { ...POOL, statementTimeoutMs: 2_000 } }),
+    )
+    t.teardown(() => pool.close())
+    const client = await pool.connect({ statementMs: 8_000 })
+    t.teardown(() => client.end())
+    const show = async (session: Pick<typeof pool, 'query'>, name: string) =>
+      (await session.query<Record<string, string>>({ text: `show ${name}` })).rows[0]?.[name]
+    for (const [session, statement, lock] of [
+      [pool, '2s', '1500ms'],
+      [client, '8s', '6s'],
+    ] as const) {
+      t.equal(await show(session, 'statement_timeout'), statement)
+      t.equal(await show(session, 'lock_timeout'), lock)
+    }
+  },
+)
 
 t.test('TLS verifies the certificate and the host name', async (t) => {
   const folder = t.testdir({
@@ -202,18 +249,24 @@ t.test('a server that requires TLS is a start failure without TLS', async (t) =>
   await fails(t, other.connection, 'ERR_POSTGRES_TLS', /with TLS only.*postgres\.caFile.*sslmode=verify-full/)
 })
 
-t.test('an expired certificate, another name and a server without TLS are start failures', async (t) => {
-  const caFile = join(t.testdir({ 'ca.pem': authority.cert }), 'ca.pem')
-  for (const [tls, message] of [
-    [aCertificate({ by: authority, untilMs: Date.now() - 1_000 }), /CERT_HAS_EXPIRED/],
-    [aCertificate({ by: authority, names: ['db.example'] }), /ERR_TLS_CERT_ALTNAME_INVALID/],
-    [undefined, /does not support TLS.*ssl = on/],
-  ] as const) {
-    const other = await startPostgres(tls === undefined ? {} : { tls })
-    t.teardown(() => other.remove())
-    await fails(t, { ...other.connection, caFile }, 'ERR_POSTGRES_TLS', message)
-  }
-})
+t.test(
+  'an expired certificate or CA, another name and a server without TLS are start failures',
+  async (t) => {
+    const expired = { untilMs: Date.now() - 1_000 }
+    const expiredAuthority = aCertificate({ authority: true, ...expired })
+    const folder = t.testdir({ 'ca.pem': authority.cert, 'expired.pem': expiredAuthority.cert })
+    for (const [tls, file, message] of [
+      [aCertificate({ by: authority, ...expired }), 'ca.pem', /CERT_HAS_EXPIRED.*postgres\.caFile/],
+      [aCertificate({ by: expiredAuthority }), 'expired.pem', /CERT_HAS_EXPIRED.*postgres\.caFile/],
+      [aCertificate({ by: authority, names: ['db.example'] }), 'ca.pem', /ERR_TLS_CERT_ALTNAME_INVALID/],
+      [undefined, 'ca.pem', /does not support TLS.*ssl = on/],
+    ] as const) {
+      const other = await startPostgres(tls === undefined ? {} : { tls })
+      t.teardown(() => other.remove())
+      await fails(t, { ...other.connection, caFile: join(folder, file) }, 'ERR_POSTGRES_TLS', message)
+    }
+  },
+)
 
 t.test('a read-only database and a full server are start failures', async (t) => {
   const other = await startPostgres({
