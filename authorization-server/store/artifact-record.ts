@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { isRecord } from '../../platform/diagnostics/record.ts'
-import { type StoredArtifact, StoreError } from './store.ts'
+import { type ArtifactWrite, type StoredArtifact, StoreError } from './store.ts'
 
 /** An artifact in the format of every store. */
 export type ArtifactRecord = {
@@ -41,6 +41,29 @@ export function toArtifactRecord(options: {
     accountId: text(kept['accountId']),
     consumedAtSeconds: typeof consumed === 'number' ? consumed : undefined,
   }
+}
+
+/**
+ * Returns the columns of an artifact in SQL: model, id, payload, grant_id, uid, user_code, account_id, consumed_at,
+ * expires_at.
+ * @param nowSeconds start of the lifetime. 0: the last column is the lifetime.
+ */
+export function toArtifactColumns(
+  write: ArtifactWrite,
+  nowSeconds: number,
+): readonly (string | number | null)[] {
+  const record = toArtifactRecord(write)
+  return [
+    write.model,
+    record.idHash,
+    record.payload,
+    record.grantHash ?? null,
+    record.uidHash ?? null,
+    record.userCodeHash ?? null,
+    record.accountId ?? null,
+    record.consumedAtSeconds ?? null,
+    write.expiresInSeconds === undefined ? null : nowSeconds + write.expiresInSeconds,
+  ]
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { QueryConfig } from 'pg'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
-import { fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
+import { fromArtifactRecord, hashId, toArtifactColumns } from './artifact-record.ts'
 import { attemptPostgres, explainPostgres, readPostgresClock } from './postgres.ts'
 import { postgresAccounts } from './postgres-accounts.ts'
 import { openPostgresPool, type PostgresConnection, type PostgresPool } from './postgres-connection.ts'
@@ -230,7 +230,7 @@ async function sweep(pool: PostgresPool, context: RevocationContext): Promise<nu
 
 /** @param source hashes of the source, for an artifact of a bounded model. */
 function upsertStatement(write: ArtifactWrite, source?: ArtifactSource): QueryConfig {
-  const values = [...columnsOf(write), source?.network ?? null, source?.address ?? null]
+  const values = [...toArtifactColumns(write, 0), source?.network ?? null, source?.address ?? null]
   return { name: 'upsert', text: UPSERT, values }
 }
 
@@ -238,28 +238,12 @@ function exchangeStatement(
   used: { readonly model: string; readonly id: string },
   writes: readonly ArtifactWrite[],
 ): QueryConfig {
-  const rows = writes.map(columnsOf)
+  const rows = writes.map((write) => toArtifactColumns(write, 0))
   const columns = Array.from({ length: WRITTEN_COLUMNS }, (_, index) => rows.map((row) => row[index]))
   return { name: 'exchange', text: EXCHANGE, values: [used.model, hashId(used.id), ...columns] }
 }
 
 const WRITTEN_COLUMNS = 9
-
-/** Returns the values of the written columns in the order of `UPSERT`, without network and address. */
-function columnsOf(write: ArtifactWrite): readonly (string | number | null)[] {
-  const record = toArtifactRecord(write)
-  return [
-    write.model,
-    record.idHash,
-    record.payload,
-    record.grantHash ?? null,
-    record.uidHash ?? null,
-    record.userCodeHash ?? null,
-    record.accountId ?? null,
-    record.consumedAtSeconds ?? null,
-    write.expiresInSeconds ?? null,
-  ]
-}
 
 const LIVE = '(expires_at is null or expires_at > now())'
 const NOW_SECONDS = 'floor(extract(epoch from now()))::bigint'

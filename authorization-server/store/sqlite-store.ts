@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
-import { fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
+import { fromArtifactRecord, hashId, toArtifactColumns } from './artifact-record.ts'
 import { grantRevocation, type RevocationContext } from './revocation-records.ts'
 import { attemptSqlite, transact } from './sqlite.ts'
 import { type SqliteParts, sqliteAccounts } from './sqlite-accounts.ts'
@@ -133,17 +133,8 @@ function upsert(
   source: ArtifactSource | null,
   { statements, nowSeconds }: ArtifactParts,
 ): void {
-  const record = toArtifactRecord(write)
   statements.upsert.run(
-    write.model,
-    record.idHash,
-    record.payload,
-    record.grantHash ?? null,
-    record.uidHash ?? null,
-    record.userCodeHash ?? null,
-    record.accountId ?? null,
-    record.consumedAtSeconds ?? null,
-    write.expiresInSeconds === undefined ? null : nowSeconds() + write.expiresInSeconds,
+    ...toArtifactColumns(write, nowSeconds()),
     source?.network ?? null,
     source?.address ?? null,
   )
