@@ -55,6 +55,13 @@ t.test(
       code: 'ERR_REDIS_CLUSTER_NODE',
       message: `Redis at redis://127.0.0.1:${outside?.port} is one node of a Redis Cluster. Name nodes in redis.cluster.addresses instead of redis.url (REDIS_URL).`,
     })
+    for (const { redis } of cluster.nodes)
+      await redis.call('ACL', 'SETUSER', 'default', 'resetpass', '>s3cret')
+    await t.rejects(openRedis(connection), {
+      code: 'ERR_REDIS_REFUSED',
+      message: `Redis at cluster ${cluster.addresses.join(', ')} rejected the credentials (NOAUTH). Check redis.username and redis.passwordFile.`,
+    })
+    for (const { redis } of cluster.nodes) await redis.call('ACL', 'SETUSER', 'default', 'nopass')
     // Removes the slot on all nodes, because the client can read the cluster state from any node.
     for (const { redis } of cluster.nodes) await redis.call('CLUSTER', 'DELSLOTSRANGE', '8000', '8000')
     await until('all nodes know that a slot has no primary', () => everyNodeSays('cluster_state:fail'))

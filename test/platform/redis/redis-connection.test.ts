@@ -109,30 +109,34 @@ t.test('explains each failure of TLS and credentials by its setting, without a s
   t.ok(port > 0)
 })
 
-t.test(
-  'an expired certificate of Redis stops the server, and only warns where Redis is optional',
-  async (t) => {
-    const folder = t.testdir({ redis: {} })
-    const tls = writeTlsFiles(join(folder, 'tls'), { untilMs: Date.now() - 60_000 })
-    const port = await quietPort()
-    const server = await startRedis({
-      folder: join(folder, 'redis'),
-      args: ['--tls-port', String(port), ...tls.serverArgs],
-    })
-    t.teardown(() => server.stop())
-    const connection = {
-      url: `rediss://127.0.0.1:${port}`,
-      tls: { caFile: tls.caFile, certFile: tls.clientCertFile, keyFile: tls.clientKeyFile },
-    }
-    const message = `TLS to Redis at rediss://127.0.0.1:${port} failed (CERT_HAS_EXPIRED). Renew the certificate of Redis or its CA (redis.tls.caFile).`
-    await t.rejects(openRedis(connection), { code: 'ERR_REDIS_TLS', message })
-    const lines: unknown[] = []
-    const logger = { warn: (...line: unknown[]) => void lines.push(line), info: () => undefined }
-    const redis = await openRedis({ ...connection, mayBeAway: true, logger })
-    redis.disconnect()
-    t.match(lines, [[{ event: 'redis_unreachable', code: 'ERR_REDIS_TLS' }, message]])
-  },
-)
+for (const [what, options] of [
+  ['certificate', { untilMs: Date.now() - 60_000 }],
+  ['CA', { authorityUntilMs: Date.now() - 60_000 }],
+] as const)
+  t.test(
+    `an expired ${what} of Redis stops the server, and only warns where Redis is optional`,
+    async (t) => {
+      const folder = t.testdir({ redis: {} })
+      const tls = writeTlsFiles(join(folder, 'tls'), options)
+      const port = await quietPort()
+      const server = await startRedis({
+        folder: join(folder, 'redis'),
+        args: ['--tls-port', String(port), ...tls.serverArgs],
+      })
+      t.teardown(() => server.stop())
+      const connection = {
+        url: `rediss://127.0.0.1:${port}`,
+        tls: { caFile: tls.caFile, certFile: tls.clientCertFile, keyFile: tls.clientKeyFile },
+      }
+      const message = `TLS to Redis at rediss://127.0.0.1:${port} failed (CERT_HAS_EXPIRED). Renew the certificate of Redis or its CA (redis.tls.caFile).`
+      await t.rejects(openRedis(connection), { code: 'ERR_REDIS_TLS', message })
+      const lines: unknown[] = []
+      const logger = { warn: (...line: unknown[]) => void lines.push(line), info: () => undefined }
+      const redis = await openRedis({ ...connection, mayBeAway: true, logger })
+      redis.disconnect()
+      t.match(lines, [[{ event: 'redis_unreachable', code: 'ERR_REDIS_TLS' }, message]])
+    },
+  )
 
 t.test('each contradiction and each unusable file is named by its setting', async (t) => {
   const folder = t.testdir({ empty: '\nsecond line', junk: 'junk' })
