@@ -29,7 +29,7 @@ const RegisteredIntegration = Type.Object(
       { description: 'redirect URIs of the client', minItems: 1 },
     ),
     clientSecretFile: Type.Optional(
-      FilePath('file with the accepted secrets, one per line; without it, the client is public'),
+      FilePath('file with the accepted secrets, one per line; without this file, the client is public'),
     ),
   },
   { description: 'a registered integration' },
@@ -165,7 +165,7 @@ const Postgres = Type.Object(
   {
     url: SecretText('postgres://user@host:5432/database'),
     passwordFile: Type.Optional(
-      FilePath('file with the password of the user; the server reads it at each new connection'),
+      FilePath('file with the password of the user; the server reads the file at each new connection'),
     ),
     caFile: Type.Optional(
       FilePath('PEM file with the CA certificates of PostgreSQL; switches TLS on, with verification'),
@@ -193,7 +193,7 @@ const Postgres = Type.Object(
 /** Schema of `config/authorization-server.yaml`. */
 export const AuthorizationServerFile = Type.Object(
   {
-    issuer: HttpOrigin('the public URL of the service; every token and metadata document contains it'),
+    issuer: HttpOrigin('the public URL of the service, which every token and metadata document contains'),
     name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
     listen: ListenAddress('address of the HTTP listener'),
     management: ManagementAddress,
@@ -215,10 +215,12 @@ export const AuthorizationServerFile = Type.Object(
     redis: Type.Optional(RedisConnectionSchema('only for store.type: redis')),
     postgres: Type.Optional(Postgres),
     signingKeysFile: Type.Optional(
-      FilePath('JSON Web Key Set with private keys; without it, the server generates keys in dataDir'),
+      FilePath('JSON Web Key Set with private keys; without this file, the server generates keys in dataDir'),
     ),
     cookieKeysFile: Type.Optional(
-      FilePath('cookie keys, one per line, newest first; without it, the server generates a key in dataDir'),
+      FilePath(
+        'cookie keys, one per line, newest first; without this file, the server generates a key in dataDir',
+      ),
     ),
     gatewayClient: Type.Object(
       {

@@ -27,7 +27,8 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
       `scopegate: ${managementUrl} did not return its policies: ${why}. Use the URL of the management port, e.g. http://127.0.0.1:9090`,
       { cause },
     )
-  if (!/^https?:\/\//.test(managementUrl) || !URL.canParse(managementUrl)) throw fail('it is not an http URL')
+  if (!/^https?:\/\//.test(managementUrl) || !URL.canParse(managementUrl))
+    throw fail('the URL is not an http URL')
   let text: string
   try {
     const response = await fetch(new URL('policies', managementUrl.replace(/\/*$/, '/')), {

@@ -20,7 +20,7 @@ const MAX_WORKERS = 256
 
 export const GatewayFile = Type.Object(
   {
-    baseUrl: HttpOrigin('public URL of the API, and its resource identifier'),
+    baseUrl: HttpOrigin('public URL and resource identifier of the API'),
     name: Type.String({ description: 'name of the API', minLength: 1, maxLength: 100 }),
     listen: ListenAddress('public address of the gateway'),
     management: ManagementAddress,
@@ -28,7 +28,7 @@ export const GatewayFile = Type.Object(
       Type.Object(
         {
           certFile: FilePath('PEM file with the certificate and its intermediate certificates'),
-          keyFile: FilePath('PEM file with its private key'),
+          keyFile: FilePath('PEM file with the private key of the certificate'),
           minVersion: Type.Optional(
             Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'minimum version: TLSv1.2 or TLSv1.3' }),
           ),
@@ -37,7 +37,9 @@ export const GatewayFile = Type.Object(
               {
                 request: Type.Boolean({ description: 'whether the gateway requests client certificates' }),
                 caFile: Type.Optional(
-                  FilePath('PEM file with their CA certificates; without it, any certificate is accepted'),
+                  FilePath(
+                    'PEM file with the CA certificates of clients; without this file, any certificate is accepted',
+                  ),
                 ),
               },
               { description: 'client certificates, for certificate-bound tokens (RFC 8705)' },
@@ -143,7 +145,9 @@ export const GatewayFile = Type.Object(
       Type.Object(
         {
           keyFile: Type.Optional(
-            FilePath('PEM file with the signing keys; without it, a key is generated at start'),
+            FilePath(
+              'PEM file with the signing keys; without this file, the gateway generates a key at start',
+            ),
           ),
           ttl: Type.Optional(DurationText('lifetime of an assertion: 5s to 60s')),
         },

@@ -13,8 +13,8 @@ const ClaimNames = (description: string) =>
 
 const Keys = Type.Object(
   {
-    uri: Type.Optional(HttpAddress('address of its key set')),
-    file: Type.Optional(FilePath('file with its key set')),
+    uri: Type.Optional(HttpAddress("address of the issuer's key set")),
+    file: Type.Optional(FilePath("file with the issuer's key set")),
   },
   { description: "location of the issuer's keys; default: its metadata names it" },
 )
@@ -57,7 +57,7 @@ const Jwt = Type.Object(
           ),
           subject: Type.Optional(ClaimName('claim with the subject')),
         },
-        { description: 'names of the claims in its tokens' },
+        { description: "names of the claims in the issuer's tokens" },
       ),
     ),
     clockTolerance: Type.Optional(DurationText('tolerated clock difference: at most 60s, in whole seconds')),
@@ -67,18 +67,22 @@ const Jwt = Type.Object(
       ),
     ),
   },
-  { description: 'validation of its JWTs in the gateway' },
+  { description: "validation of the issuer's JWTs in the gateway" },
 )
 
 export const IssuerSchema = Type.Object(
   {
-    issuer: HttpAddress('issuer identifier, exactly as in its metadata and tokens'),
-    caFile: Type.Optional(FilePath('PEM file with its CA certificates, which replace the public ones')),
+    issuer: HttpAddress('issuer identifier, exactly as in the metadata and tokens of the issuer'),
+    caFile: Type.Optional(
+      FilePath('PEM file with CA certificates, which replace the public CA certificates'),
+    ),
     jwt: Type.Optional(Jwt),
     introspection: Type.Optional(
       Type.Object(
         {
-          endpoint: HttpAddress('its introspection endpoint, called directly and not through this gateway'),
+          endpoint: HttpAddress(
+            'introspection endpoint of the issuer, called directly and not through this gateway',
+          ),
           clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
           clientSecretFile: FilePath("file with the gateway's client_secret"),
           timeout: Type.Optional(TimeoutText('response timeout')),
@@ -98,7 +102,7 @@ export const IssuerSchema = Type.Object(
     ),
     staleIfError: Type.Optional(
       DurationText(
-        'time after the cache time for which known tokens are accepted while the issuer does not respond; 0s: not at all',
+        'time after the cache time in which the gateway accepts known tokens if the issuer does not respond; 0s: never',
       ),
     ),
     revocations: Type.Optional(HttpAddress('address of the revocation stream')),
@@ -115,7 +119,7 @@ export const IssuerSchema = Type.Object(
             },
           ),
         },
-        { description: 'reception of its Security Event Tokens (RFC 8935)' },
+        { description: 'reception of Security Event Tokens from the issuer (RFC 8935)' },
       ),
     ),
   },

@@ -49,7 +49,7 @@ export const PolicySourceSchema = Type.Object(
           }),
         ),
       },
-      { description: 'what its policies may do' },
+      { description: 'permissions of the policies' },
     ),
   },
   { description: 'a folder of policies that one team owns' },

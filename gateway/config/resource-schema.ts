@@ -23,8 +23,8 @@ export const ResourceSchema = Type.Object(
       }),
     ),
     documentation: Type.Optional(HttpAddress('its documentation; default: /auth.md')),
-    policy: Type.Optional(HttpAddress('its data usage policy')),
-    terms: Type.Optional(HttpAddress('its terms of service')),
+    policy: Type.Optional(HttpAddress('data usage policy of the resource')),
+    terms: Type.Optional(HttpAddress('terms of service of the resource')),
   },
   { description: 'a part of the API with its own tokens' },
 )

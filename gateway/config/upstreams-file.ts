@@ -13,7 +13,9 @@ const UpstreamEntry = Type.Object(
         uniqueItems: true,
       }),
     ),
-    caFile: Type.Optional(FilePath('PEM file with its CA certificates, which replace the public ones')),
+    caFile: Type.Optional(
+      FilePath('PEM file with CA certificates, which replace the public CA certificates'),
+    ),
     timeout: Type.Optional(TimeoutText('time to first byte of a response, retries included')),
     connectTimeout: Type.Optional(TimeoutText('time to connect, TLS handshake included')),
     idleTimeout: Type.Optional(TimeoutText('longest time that a response may stall on either side')),
@@ -38,7 +40,7 @@ const UpstreamEntry = Type.Object(
     ),
     openapi: Type.Optional(
       Type.String({
-        description: 'path of its OpenAPI document',
+        description: "path of the upstream's OpenAPI document",
         pattern: '^/[\\x21\\x22\\x24-\\x7e]*$',
         'x-is': 'a path such as /openapi.json',
       }),

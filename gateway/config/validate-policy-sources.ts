@@ -93,7 +93,7 @@ export function findUnusableSources(
         'C363',
         [...at, 'folder'],
         `the folder is inside the folder of source ${outer.name}, which reads its subfolders too`,
-        'put the folders beside each other',
+        'move one of the folders out of the other folder',
       )
     for (const [position, prefix] of permissions.pathPrefixes.entries()) {
       const where: YamlPath = [...at, 'permissions', 'pathPrefixes', position]

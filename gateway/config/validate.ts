@@ -177,7 +177,7 @@ export function findUntrustedCertificates(file: GatewayFile, shownAs: string): r
   if (file.clientCertificateHeader === undefined || (file.trustedProxies ?? []).length > 0) return []
   return [
     diagnostic('C351', 'clientCertificateHeader: has no effect without trustedProxies', wholeFile(shownAs), {
-      hint: 'list the proxies that set the header in trustedProxies',
+      hint: 'add the proxies that set the header to trustedProxies',
     }),
   ]
 }

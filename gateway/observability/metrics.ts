@@ -189,7 +189,7 @@ export function createRevocationMeter(
   new Gauge({
     name: 'scopegate_revocation_channel_up',
     aggregator: 'min', // 0 while the channel is down in at least one worker
-    help: '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
+    help: '1 while the revocation channel of the issuer is connected, 0 while it is not and tokenCache.ttlWithoutPush applies.',
     labelNames: ['issuer'],
     registers,
     collect() {

@@ -9,7 +9,7 @@ const LISTEN_KEYS = {
 export const ListenAddress = (description: string) => Type.Object(LISTEN_KEYS, { description })
 
 const HostName = Type.String({
-  description: 'a host name that it accepts',
+  description: 'an accepted host name',
   maxLength: 253,
   pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
   'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
@@ -27,7 +27,7 @@ export const ManagementAddress = Type.Object(
       }),
     ),
   },
-  { description: 'where /livez, /readyz and /metrics listen' },
+  { description: 'address of the listener for /livez, /readyz and /metrics' },
 )
 /** A management port. It accepts requests for `names`, its addresses and `localhost`. */
 export type ManagementAddress = {

@@ -20,16 +20,16 @@ function describe(schema: Schema, path = ''): readonly string[] {
 
 const EXPECTED = String.raw`
 : config/authorization-server.yaml
-issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public URL of the service; every token and metadata document contains it
+issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public URL of the service, which every token and metadata document contains
 name {"type":"string","minLength":1,"maxLength":100}: the service's name on the pages
 listen: address of the HTTP listener
 listen.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
 listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
-management: where /livez, /readyz and /metrics listen
+management: address of the listener for /livez, /readyz and /metrics
 management.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
 management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
 management.names? {"maxItems":100,"uniqueItems":true}: accepted host names besides its addresses and localhost
-management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: a host name that it accepts
+management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: an accepted host name
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
 protectedResources? {"maxItems":1000,"uniqueItems":true}: resources of tokens besides the API itself
 protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public URL
@@ -55,14 +55,14 @@ redis?.tls?.certFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":t
 redis?.tls?.keyFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the key of the client certificate
 postgres?: only for store.type: postgres
 postgres?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: postgres://user@host:5432/database
-postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads it at each new connection
+postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads the file at each new connection
 postgres?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates of PostgreSQL; switches TLS on, with verification
 postgres?.pool?: connections to PostgreSQL
 postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: largest number of connections for requests, of each server; default 10
 postgres?.pool?.connectTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest wait for a new or free connection; default 2s
 postgres?.pool?.statementTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest time of a statement; default 2s
-signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without it, the server generates keys in dataDir
-cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without it, the server generates a key in dataDir
+signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without this file, the server generates keys in dataDir
+cookieKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: cookie keys, one per line, newest first; without this file, the server generates a key in dataDir
 gatewayClient: the client for introspection and the revocation stream
 gatewayClient.id {"type":"string","minLength":1,"maxLength":100}: the gateway's client_id
 gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret: accepted secrets, one per line, newest first
@@ -111,7 +111,7 @@ integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client
 integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: name of the client; the consent page marks the client as verified
 integrations?[].redirectUris {"minItems":1}: redirect URIs of the client
 integrations?[].redirectUris[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed redirect URI
-integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the accepted secrets, one per line; without it, the client is public
+integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the accepted secrets, one per line; without this file, the client is public
 log?: the log on standard output
 log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
 `

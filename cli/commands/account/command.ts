@@ -6,7 +6,7 @@ export const ACCOUNT_ADD: Verb = {
   group: 'Accounts and tokens',
   summary: 'adds an account to the authorization server',
   about: [
-    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR, it adds the account to the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
+    'Reads the password from standard input. Without --config and SCOPEGATE_CONFIG_DIR, the command adds the account to the server that `scopegate dev` runs in the same folder. Writes an audit line to standard error.',
   ],
   positionals: { usage: 'NAME', min: 1, max: 1 },
   options: [

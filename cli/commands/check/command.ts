@@ -6,8 +6,8 @@ export const CHECK: Verb = {
   group: 'Policies',
   summary: 'validates configuration and policies like the gateway and reports every problem',
   about: [
-    'It needs no secrets and no network, so it can run in CI.',
-    'If configuration and policies are valid, it also runs the tests beside the policies.',
+    'The command needs no secrets and no network, so it can run in CI.',
+    'If configuration and policies are valid, the command also runs the tests beside the policies.',
     'PATH is the folder of the policies, or files of one folder. The command reads the whole folder and shows the problems of these files.',
   ],
   positionals: { usage: '[PATH …]', min: 0, max: 1000 },

@@ -6,7 +6,7 @@ export const DEV: Verb = {
   group: 'Run',
   summary: 'runs everything on this machine: the gateway, the authorization server, the demo API',
   about: [
-    "For development only: its accounts and their passwords are public. PORT sets the gateway's port (8080). The management port is that port plus 1010. If that port is in use, it is a free port. The banner shows it.",
+    "For development only: its accounts and their passwords are public. PORT sets the gateway's port (8080). The management port is that port plus 1010. If that port is in use, the system selects a free port. The banner shows the management port.",
   ],
   options: [
     CONFIG_OPTION,

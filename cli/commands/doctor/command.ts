@@ -6,7 +6,7 @@ export const DOCTOR: Verb = {
   group: 'Run',
   summary: 'follows discovery as a client does, and reports faults with their corrections',
   about: [
-    'It starts from the base URL, like a client. It requests both metadata documents, every endpoint in them, and a path with an invalid token, and sends a preflight. It does not sign in, register a client or change data.',
+    'The command starts from the base URL, like a client. It requests both metadata documents, every endpoint in them, and a path with an invalid token, and sends a preflight. It does not sign in, register a client or change data.',
   ],
   positionals: { usage: 'URL', min: 1, max: 1 },
   options: [
@@ -19,7 +19,7 @@ export const DOCTOR: Verb = {
     {
       name: 'ca',
       value: 'FILE',
-      description: 'A PEM file of CA certificates. They replace the public ones.',
+      description: 'A PEM file of CA certificates, which replace the public CA certificates.',
     },
     { name: 'quiet', description: 'Shows faults and warnings only.' },
     JSON_OPTION,

@@ -43,7 +43,8 @@ export const IMPORT: Verb = {
     {
       name: 'prefix',
       value: 'PATH',
-      description: 'Mounts the policy below this prefix: clients send it, the upstream does not get it.',
+      description:
+        'Mounts the policy below this prefix. Paths of clients contain the prefix, and paths of the upstream do not.',
     },
     {
       name: 'scope-map',

@@ -6,7 +6,7 @@ export const TOKEN: Verb = {
   group: 'Accounts and tokens',
   summary: 'gets an access token from the servers of `scopegate dev`, without a browser',
   about: [
-    'It registers a client, signs in as one of the two development accounts and allows the scopes, through the same pages as a person. It works only with a development server on this machine, because only that server has these accounts.',
+    'The command registers a client, signs in as one of the two development accounts and allows the scopes, through the same pages as a person. It works only with a development server on this machine, because only that server has these accounts.',
     'The server sets the lifetime of the token: SCOPEGATE_LIFETIMES__ACCESS_TOKEN=5m scopegate dev.',
   ],
   options: [

@@ -59,7 +59,7 @@ scopegate_oauth_sign_ins_throttled_total 3
 # TYPE scopegate_oauth_consents_total counter
 scopegate_oauth_consents_total{outcome="given"} 1
 scopegate_oauth_consents_total{outcome="denied"} 1
-# HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each ended its grant.
+# HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each such use ended the grant.
 # TYPE scopegate_oauth_refresh_reuse_total counter
 scopegate_oauth_refresh_reuse_total 4
 # HELP scopegate_oauth_refresh_repeats_total Repeated refreshes within the repeat window; each got the response of the first one.

@@ -219,7 +219,7 @@ const HELP: Readonly<Record<string, string>> = {
     'Rate limit decisions without Redis because Redis was unavailable or failed.',
   scopegate_rate_limit_total: 'Requests on routes with a rate limit.',
   scopegate_revocation_channel_up:
-    '1 while the revocation channel of the issuer is connected; while it is 0, tokenCache.ttlWithoutPush applies.',
+    '1 while the revocation channel of the issuer is connected, 0 while it is not and tokenCache.ttlWithoutPush applies.',
   scopegate_revocation_gaps_total:
     'Revocation gaps, after which every cached token is checked again; one at each start.',
   scopegate_revocations_received_total: 'Received revocations; a revocation on two channels counts twice.',

@@ -47,7 +47,7 @@ t.test('ListenAddress() requires a host and a port', async (t) => {
 t.test('ManagementAddress accepts at most 100 different host names without a port', async (t) => {
   t.strictSame(json(ManagementAddress), {
     type: 'object',
-    description: 'where /livez, /readyz and /metrics listen',
+    description: 'address of the listener for /livez, /readyz and /metrics',
     properties: {
       host: HOST,
       port: PORT,
@@ -58,7 +58,7 @@ t.test('ManagementAddress accepts at most 100 different host names without a por
         uniqueItems: true,
         items: {
           type: 'string',
-          description: 'a host name that it accepts',
+          description: 'an accepted host name',
           maxLength: 253,
           pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
           'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
