@@ -6,7 +6,7 @@ import { type PathTemplate, readPathTemplate } from './path-template.ts'
 const DECODINGS = 2
 /** Characters at which some servers end a segment: path parameters, and encoded delimiters. */
 const SEGMENT_END = /[;?#\0]/
-/** A path without these characters has one reading, which differs from the path only in case. */
+/** Servers interpret a path without these characters in only one way, apart from upper and lower case. */
 const SEVERAL_READINGS = /[%;]|\.(?:\/|$)/
 /** Represents a parameter in the text of a template. Canonical paths cannot contain this character. */
 const PARAMETER = '\u0001'

@@ -100,7 +100,8 @@ t.test(
         if (response.status !== status)
           t.fail(`${method} ${path}: ${response.status} in place of ${status} after\n${mutant}`)
       }
-      // The source has no permission for requests without a token, so no mutant can open even its own paths.
+      // The source has no permission for requests without a token. No mutant may open a path, not even a path of the
+      // source.
       for (const path of ['/api/courses/open', '/api/courses/7']) {
         const { status } = await send(`${under.gateway.url}${path}`)
         if (status === 200) t.fail(`${path} is open after\n${mutant}`)

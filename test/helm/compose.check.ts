@@ -120,7 +120,7 @@ function run(
   const { child, exec } = startContainer({
     ...{ name, image, hosts, owner: { uid, gid }, env: service.environment ?? {} },
     readOnlyRoot: service.read_only === true,
-    // Root also has no capabilities. Other users lose them when the user ID changes.
+    // Removes the capabilities of root. Other users lose their capabilities when the user ID changes.
     command: uid === 0 ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all', ...command] : command,
     mounts: [
       ...(service.tmpfs ?? []).map((path) => ({ folder: temporaryFolder(), path, readOnly: false })),

@@ -134,7 +134,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
         sharedCache?.store(token, { response: pickReadMembers(response), claims }, status, startedMs)
       else {
         earlier.discard(issuer)
-        // A lookup without a result, such as a timeout, does not show that Redis has no status.
+        // After a failed lookup, such as a timeout, Redis can still contain a status.
         if (found !== 'miss') sharedCache?.drop(token)
       }
       return { status, ageMs: 0, ttlMs, staleIfErrorMs }
