@@ -23,7 +23,7 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
         return [diagnostic('P110', operand.problem, location(), { hint: operand.hint })]
       if (at.at(-1) === 'matches')
         return [
-          diagnostic('P110', 'matches needs a text with *, not a request value', location(), {
+          diagnostic('P110', '"matches" requires a text with *, not a request value', location(), {
             hint: `write equals: ${JSON.stringify(written)}`,
           }),
         ]

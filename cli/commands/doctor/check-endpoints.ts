@@ -35,7 +35,7 @@ const PROBES: readonly Probe[] = [
     wrong: ({ status, header }) => {
       if (status !== 400) return `the response to a request without parameters is ${status}, not a page (400)`
       if (header('access-control-allow-origin') !== undefined)
-        return 'pages of other origins can read it: remove its CORS headers'
+        return 'pages of other origins can read the response: remove its CORS headers'
       return undefined
     },
   },

@@ -24,7 +24,7 @@ export async function checkTransport(examination: Examination): Promise<boolean>
       'reachable',
       baseUrl,
       `it redirects to ${response.header('location') ?? 'nowhere'}`,
-      'clients use this URL unchanged: give them, and baseUrl, the final URL',
+      'clients use this URL unchanged: set baseUrl to the final URL, and give clients the final URL',
     )
   else report.ok('reachable', baseUrl, `responds with ${response.status}`)
 

@@ -19,7 +19,7 @@ const URL_OPTION: VerbOption = {
   name: 'url',
   value: 'URL',
   description:
-    'The base URL of one running authorization server, not of a load balancer. Compares its published keys with the file.',
+    'The base URL of one running authorization server, not of a load balancer. Compares the published keys of the server with the file.',
   repeated: true,
 }
 
@@ -28,7 +28,7 @@ const GROUP = 'Accounts and tokens'
 export const KEYS_LIST: Verb = {
   name: 'keys list',
   group: GROUP,
-  summary: 'lists the signing keys of the authorization server and their part in the rotation',
+  summary: 'lists the signing keys of the authorization server and their states in the rotation',
   about: [
     'A key is `next` before it signs, `signs` while it signs, `old` while its tokens can be valid, and `done` afterwards.',
     'Without --config and SCOPEGATE_CONFIG_DIR, it reads the keys of the server that `scopegate dev` runs in the same folder.',
@@ -46,9 +46,9 @@ export const KEYS_LIST: Verb = {
 export const KEYS_ROTATE: Verb = {
   name: 'keys rotate',
   group: GROUP,
-  summary: 'adds signing keys that replace the current ones at a time in the file',
+  summary: 'adds signing keys, which replace the current keys at a time in the file',
   about: [
-    'The servers publish the new keys at once and sign with them from that time, so that clients and gateways can read the keys before. Writes an audit line for each key to standard error.',
+    'The servers publish the new keys immediately and sign with them from that time, so that clients and gateways can read the keys first. Writes an audit line for each key to standard error.',
     'Run it once for a file that several servers share. For copies of the file, change one copy and distribute it.',
   ],
   options: [
@@ -75,7 +75,7 @@ export const KEYS_ROTATE: Verb = {
   ],
   exits: {
     0: 'the keys are added',
-    1: 'the file stays as it is; standard error shows the reason',
+    1: 'the file is unchanged; standard error shows the reason',
     3: 'the configuration or the key set is not valid',
   },
   run: async (given, terminal) => (await import('./rotate-keys.ts')).rotateKeys(given, terminal),
@@ -104,7 +104,7 @@ export const KEYS_RETIRE: Verb = {
   ],
   exits: {
     0: 'the keys are removed, or no key can be removed yet',
-    1: 'the file stays as it is; standard error shows the reason',
+    1: 'the file is unchanged; standard error shows the reason',
     3: 'the configuration or the key set is not valid',
   },
   run: async (given, terminal) => (await import('./retire-keys.ts')).retireKeys(given, terminal),

@@ -22,7 +22,9 @@ export async function retireKeys(given: ParsedArguments, terminal: Terminal): Pr
   const isForced = given.has('force')
   const servers = await readServers('keys retire', given)
   if (servers.length === 0)
-    err.write('scopegate: running servers were not checked. To check them, give --url for each one.\n')
+    err.write(
+      'scopegate: running servers were not checked. To check the servers, give --url for each server.\n',
+    )
   let states: readonly KeyState[] = []
   let retired: readonly KeyState[] = []
   let refusals: readonly RetireRefusal[] = []
@@ -64,7 +66,7 @@ export async function retireKeys(given: ParsedArguments, terminal: Terminal): Pr
   for (const refusal of refusals) err.write(`scopegate: ${visibleText(describeRefusal(refusal, states))}\n`)
   if (isForced && retired.some(({ state }) => state === 'old'))
     err.write(
-      'scopegate: tokens of the removed keys are rejected from now on. Gateways accept JWTs of these keys until they fetch the keys again (jwt.refresh). To end these tokens at once, restart the gateways without the copies of keys in dataDir (docs/rotate-keys-and-secrets.md).\n',
+      'scopegate: tokens of the removed keys are rejected from now on. Gateways accept JWTs of these keys until they fetch the keys again (jwt.refresh). To end these tokens immediately, restart the gateways without the copies of keys in dataDir (docs/rotate-keys-and-secrets.md).\n',
     )
   return refusals.length === 0 ? 0 : 1
 }
@@ -80,7 +82,7 @@ function describeResult(file: string, retired: readonly KeyState[], states: read
   const next =
     first?.retireFrom === undefined
       ? ''
-      : ` The next one: ${visibleText(first.kid)} from ${formatTime(first.retireFrom)}.`
+      : ` The next key: ${visibleText(first.kid)} from ${formatTime(first.retireFrom)}.`
   return `scopegate: no key to retire.${next}\n`
 }
 
@@ -94,7 +96,7 @@ function describeRefusal({ kid, reason, url, from }: RetireRefusal, states: read
     case 'starts':
       return `${kid} signs in less than a minute, so it cannot be cancelled any more`
     case 'tokens':
-      return `tokens of ${kid} can be valid until ${timeOrNull(from)}. To remove a leaked key at once, give --force`
+      return `tokens of ${kid} can be valid until ${timeOrNull(from)}. To remove a leaked key immediately, give --force`
     case 'unknown_since':
       return `the file does not say when ${kid} stopped signing. When no token of this key is valid, give --force`
     case 'server':

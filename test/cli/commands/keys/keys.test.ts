@@ -159,8 +159,11 @@ t.test('retire removes the keys whose tokens have expired, and no others', async
   const file = write(t, rotated(now() - 100))
   const early = await run(t, file, 'retire')
   t.equal(early.code, 0)
-  t.match(early.out, /^scopegate: no key to retire\. The next one: [\w-]{43} from \d{4}-.*Z\.\n$/)
-  t.equal(early.err, 'scopegate: running servers were not checked. To check them, give --url for each one.\n')
+  t.match(early.out, /^scopegate: no key to retire\. The next key: [\w-]{43} from \d{4}-.*Z\.\n$/)
+  t.equal(
+    early.err,
+    'scopegate: running servers were not checked. To check the servers, give --url for each server.\n',
+  )
   const [old = ''] = kids(first)
   const refused = await run(t, file, 'retire', old)
   t.same([refused.code, refused.out], [1, ''])
