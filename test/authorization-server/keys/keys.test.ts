@@ -11,12 +11,16 @@ import {
   loadCookieKeys,
   loadGatewaySecrets,
   loadSecrets,
+  parseClientSecrets,
+  parseCookieKeys,
+  parseGatewaySecrets,
 } from '../../../authorization-server/keys/load-secrets.ts'
 import {
   loadSigningKeys,
   makeSigningKeys,
   parseSigningKeys,
 } from '../../../authorization-server/keys/signing-keys.ts'
+import { parseNonceSecrets } from '../../../gateway/config/read-secrets.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
 import { aConfig } from '../../fixtures/start-authorization-server.ts'
 
@@ -238,6 +242,20 @@ t.test('loadCookieKeys() rejects short keys and reads one key per line, newest f
     message: `Cannot read ${dir}/missing (cookieKeysFile): ENOENT. Check that the file exists and that this user may read it.`,
   })
   t.same(await loadCookieKeys({ cookieKeysFile: join(dir, 'good'), dataDir: dir }), [newest, older])
+})
+
+t.test('a file of secrets has at most 10 secrets, because each of them is compared', async (t) => {
+  const lines = (count: number) => `${'k'.repeat(32)}\n`.repeat(count)
+  t.equal(parseCookieKeys(lines(10), 'keys').length, 10)
+  const error = {
+    code: 'ERR_SECRET_FILE',
+    exitCode: 3,
+    message: 'keys: the file has 11 secrets, more than 10. Remove old secrets.',
+  }
+  t.throws(() => parseCookieKeys(lines(11), 'keys'), error)
+  t.throws(() => parseGatewaySecrets(lines(11), 'keys'), error)
+  t.throws(() => parseClientSecrets(lines(11), 'keys', 'integrations[0].clientSecretFile'), error)
+  t.throws(() => parseNonceSecrets(lines(11), 'keys'), error)
 })
 
 t.test('loadCookieKeys() creates a key once', async (t) => {
