@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { GatewayConfig } from '../gateway/config/gateway-config.ts'
 import type { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { readGatewayFile, UPSTREAMS_SECTION } from '../gateway/config/read-gateway-file.ts'
+import { readSourceAdditions } from '../gateway/config/source-additions.ts'
 import { toLimits } from '../gateway/config/to-gateway-config.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
 import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
@@ -22,7 +23,7 @@ import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { findEmptyResources, findUnknownBaselineScopes } from '../policy-engine/checks/check-resources.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import { readPresets } from '../policy-engine/format/presets.ts'
-import { authorizationServersAmong } from '../policy-engine/load/authorization-servers.ts'
+import { authorizationServerFinder } from '../policy-engine/load/authorization-servers.ts'
 import { type LoadedPolicies, loadPolicies } from '../policy-engine/load/load-policies.ts'
 import {
   loadPolicySourcesSliced,
@@ -108,6 +109,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   // If the resources are invalid, the errors that result from them are not reported.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
+  const findAuthorizationServers = authorizationServerFinderOf(gateway?.value, upstreams?.value)
   const references = {
     catalogue,
     presets,
@@ -115,11 +117,16 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     addresses:
       upstreams === undefined
         ? undefined
-        : new Map(Object.entries(upstreams.value).map(([name, entry]) => [name, addressesOf(entry)])),
-    authorizationServers: authorizationServersOf(gateway?.value, upstreams?.value),
+        : new Map(namedAddresses(upstreams.value).map(({ name, urls }) => [name, urls])),
+    authorizationServers: findAuthorizationServers?.(namedAddresses(upstreams?.value)),
+    readAdditions: (source: PolicySource, folder: PolicyFolder) =>
+      readSourceAdditions(source, folder, {
+        catalogue,
+        findAuthorizationServers: findAuthorizationServers ?? (() => new Set()),
+      }),
     withTestFiles: true,
   }
-  const { policies, sources, dirs } = await loadFrom(options, gateway?.value, references)
+  const { policies, sources, dirs, scopes } = await loadFrom(options, gateway?.value, references)
   const folders = [options.configDir, ...dirs.flatMap(findPolicyFolders)]
   // If the presets cannot be read, every preset name is unknown. The errors about unknown preset names (P206) are then
   // not reported.
@@ -133,11 +140,12 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   const resources = toResources(gateway.value)
   if (isClear) found.push(...findEmptyResources(resources, policies.routes, gatewayFile))
   if (hasErrors(found)) return { set: undefined, problems: found, policies, folders, sources }
-  const compiled = compilePolicies(policies, { implication: readImplication(catalogue), resources })
+  const all: ScopeCatalogue = new Map([...catalogue, ...scopes])
+  const compiled = compilePolicies(policies, { implication: readImplication(all), resources })
   return {
     set: {
       gateway: gateway.value,
-      catalogue,
+      catalogue: all,
       resources,
       limits: toLimits(gateway.value.limits),
       policies,
@@ -151,7 +159,11 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   }
 }
 
-type LoadedFrom = Pick<OpenedPolicySet, 'policies' | 'sources'> & { readonly dirs: readonly string[] }
+type LoadedFrom = Pick<OpenedPolicySet, 'policies' | 'sources'> & {
+  readonly dirs: readonly string[]
+  /** The scopes that policy sources define. */
+  readonly scopes: ScopeCatalogue
+}
 
 /** Loads the policies of one folder, or of the policy sources of gateway.yaml. */
 async function loadFrom(
@@ -165,7 +177,12 @@ async function loadFrom(
   if (chosen !== undefined) return loadSources(chosen, all, references)
   const dir = policiesDir ?? gateway?.policies ?? join(options.configDir, '..', 'policies')
   const sources = policyFile === undefined ? undefined : { folder: { names: [policyFile] }, files: [] }
-  return { policies: loadPolicies({ ...references, dir, sources }), sources: [], dirs: [dir] }
+  return {
+    policies: loadPolicies({ ...references, dir, sources }),
+    sources: [],
+    dirs: [dir],
+    scopes: new Map(),
+  }
 }
 
 /**
@@ -223,7 +240,7 @@ async function loadSources(
     const source = chosen.find(({ name }) => name === state.name)
     return source === undefined ? [] : [{ source, state }]
   })
-  return { policies, sources, dirs: chosen.map(({ folder }) => folder) }
+  return { policies, sources, dirs: chosen.map(({ folder }) => folder), scopes: loaded.scopes }
 }
 
 /** Adds the names of the test files, which the gateway does not read. */
@@ -269,9 +286,16 @@ export function authorizationServersOf(
   gateway: GatewayFile | undefined,
   upstreams: UpstreamsFile | undefined,
 ): ReadonlySet<string> | undefined {
+  return authorizationServerFinderOf(gateway, upstreams)?.(namedAddresses(upstreams))
+}
+
+function namedAddresses(upstreams: UpstreamsFile = {}) {
+  return Object.entries(upstreams).map(([name, entry]) => ({ name, urls: addressesOf(entry) }))
+}
+
+function authorizationServerFinderOf(gateway: GatewayFile | undefined, upstreams: UpstreamsFile | undefined) {
   if (gateway === undefined || upstreams === undefined) return undefined
-  const named = Object.entries(upstreams).map(([name, entry]) => ({ name, urls: addressesOf(entry) }))
-  return authorizationServersAmong(named, {
+  return authorizationServerFinder(namedAddresses(upstreams), {
     named: gateway.authorizationServer?.upstream,
     endpoints: gateway.issuers.flatMap(({ introspection }) =>
       introspection === undefined ? [] : [introspection.endpoint],

@@ -37,7 +37,8 @@ import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { systemAddresses } from './upstreams/name-addresses.ts'
 import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
-import { createUpstream, type Upstream } from './upstreams/upstream.ts'
+import { createUpstream } from './upstreams/upstream.ts'
+import { createUpstreamRegistry } from './upstreams/upstream-registry.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
 /** The part of a gateway that serves the public port: the whole gateway process, or one of its workers. */
@@ -93,17 +94,14 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       { event: 'early_responses_unavailable' },
       'the self-test of the sockets to upstreams failed: a response before the end of its request may be lost',
     )
-  const upstreams = new Map<string, Upstream>(
-    config.upstreams.map((settings) => [
-      settings.name,
-      createUpstream(settings, {
-        meter: metrics.upstream(settings.name),
-        resolve,
-        readsEarlyResponses,
-        tickMs,
-        logger,
-      }),
-    ]),
+  const upstreams = createUpstreamRegistry(config.upstreams, (settings) =>
+    createUpstream(settings, {
+      meter: metrics.upstream(settings.name),
+      resolve,
+      readsEarlyResponses,
+      tickMs,
+      logger,
+    }),
   )
   const sharedRedis =
     config.redis === undefined
@@ -158,6 +156,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     check,
     compile: snapshots.build,
     onApplied(applied) {
+      if (upstreams.activate(applied.upstreams)) void snapshots.refresh()
       metrics.policies(applied)
       for (const { code, location, message } of applied.warnings)
         logger.warn({ event: 'policy_warning', diagnostic: code, place: location }, message)
@@ -184,7 +183,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   metrics.register({
     pipeline,
     cache,
-    upstreams: [...upstreams.values()],
+    upstreams,
     issuers,
     channels,
     rateLimiter,
@@ -203,7 +202,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     () => revocationRedis?.close(),
     () => snapshots.close(),
     ...issuers.map((issuer) => () => issuer.close()),
-    ...[...upstreams.values()].map((upstream) => () => upstream.close()),
+    upstreams.close,
     () => failures.close(),
     () => channels.close(),
   ]

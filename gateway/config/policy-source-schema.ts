@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
-import { FilePath } from '../../platform/diagnostics/schema/value-schemas.ts'
+import { FilePath, HttpAddress } from '../../platform/diagnostics/schema/value-schemas.ts'
 
 const NAME = '^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$'
 
@@ -26,6 +26,13 @@ export const PolicySourceSchema = Type.Object(
         upstreams: Type.Optional(
           Type.Array(Type.String({ pattern: NAME, 'x-is': 'the name of an upstream' }), {
             description: 'upstreams that its policies may use; default: none',
+            maxItems: 1_000,
+            uniqueItems: true,
+          }),
+        ),
+        addresses: Type.Optional(
+          Type.Array(HttpAddress('an address, and the paths below its path'), {
+            description: 'addresses that upstreams in upstreams.yaml of its folder may have; default: none',
             maxItems: 1_000,
             uniqueItems: true,
           }),

@@ -160,7 +160,11 @@ function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
  * Converts an entry of config/upstreams.yaml: fills in defaults and converts durations to milliseconds. `ca` is the
  * content of its `caFile`.
  */
-function toUpstreamSettings(name: string, upstream: UpstreamEntry, ca: string | undefined): UpstreamSettings {
+export function toUpstreamSettings(
+  name: string,
+  upstream: UpstreamEntry,
+  ca: string | undefined,
+): UpstreamSettings {
   return {
     name,
     urls: addressesOf(upstream),
@@ -173,6 +177,7 @@ function toUpstreamSettings(name: string, upstream: UpstreamEntry, ca: string | 
     },
     openapiPath: upstream.openapi,
     ca,
+    policySource: undefined,
   }
 }
 

@@ -21,6 +21,7 @@ export function toPolicySources(file: GatewayFile): readonly PolicySource[] {
       permissions: Object.freeze({
         pathPrefixes: permissions.pathPrefixes,
         upstreams: permissions.upstreams ?? [],
+        addresses: permissions.addresses ?? [],
         scopes: permissions.scopes ?? [],
         anonymous: permissions.anonymous ?? false,
         forwardCredentials: permissions.forwardCredentials ?? false,

@@ -24,8 +24,7 @@ export function validateConfig(
 ): readonly Diagnostic[] {
   const problems: Diagnostic[] = []
   if (upstreams !== undefined)
-    for (const find of [findInvalidUrls, findCaWithoutTls])
-      problems.push(...find(upstreams.value, displayPath(upstreams.file)))
+    problems.push(...findInvalidUpstreams(upstreams.value, displayPath(upstreams.file)))
   if (gateway === undefined) return problems
   const shownAs = displayPath(gateway.file)
   if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
@@ -44,6 +43,11 @@ export function validateConfig(
   ])
     problems.push(...find(gateway.value, shownAs))
   return problems
+}
+
+/** Reports problems of upstreams: C307, C308 and C323. */
+export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return [findInvalidUrls, findCaWithoutTls].flatMap((find) => find(upstreams, shownAs))
 }
 
 /** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */

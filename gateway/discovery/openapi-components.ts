@@ -26,7 +26,7 @@ export function mergeComponents(
     for (const [name, component] of Object.entries(toRecord(components))) {
       const taken = into.get(section)?.get(name)
       if (isReserved(section, name) || (taken !== undefined && !isDeepStrictEqual(taken, component)))
-        renamed.set(`${section}/${name}`, `${upstream}.${name}`)
+        renamed.set(`${section}/${name}`, `${upstream.replaceAll('/', '.')}.${name}`)
     }
   }
   const adopted = toRecord(rewriteReferences(document, renamed))

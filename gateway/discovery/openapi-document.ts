@@ -9,8 +9,8 @@ import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi
 export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
 
 export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof DescribedPolicies> & {
-  /** Upstreams. The gateway fetches the OpenAPI document of each upstream with an `openapiPath`. */
-  readonly upstreams: readonly Upstream[]
+  /** Upstreams. The gateway fetches the OpenAPI document of each active upstream with an `openapiPath`. */
+  readonly upstreams: { readonly active: readonly Upstream[] }
   readonly failures: FailureLog
 }
 
@@ -43,14 +43,22 @@ const REFRESH_MS = 300_000
  * The source fetches the documents of the upstreams again in the background.
  */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
-  const describedUpstreams = options.upstreams.filter((upstream) => upstream.openapiPath !== undefined)
   let cached: ReadonlyMap<string, FetchedDocument> = new Map()
   let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
   let closed = false
 
-  async function refresh(): Promise<void> {
+  function refresh(): Promise<void> {
+    running ??= fetchAll().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  async function fetchAll(): Promise<void> {
     clearTimeout(timer)
-    const documents = await Promise.all(describedUpstreams.map(tryFetch))
+    const described = options.upstreams.active.filter(({ openapiPath }) => openapiPath !== undefined)
+    const documents = await Promise.all(described.map(tryFetch))
     if (closed) return
     const fetched = documents.filter((document) => document !== undefined)
     // Equal documents leave the map as it is, so that the gateway does not build `/openapi.json` again.
@@ -59,6 +67,12 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
       cached = new Map([...cached, ...changed.map((one) => [one.upstream, one] as const)])
     timer = setTimeout(refresh, fetched.length === documents.length ? REFRESH_MS : RETRY_MS)
     timer.unref()
+  }
+
+  /** Returns the documents of the upstreams that the active policies can use. */
+  function activeOnes(documents: typeof cached): readonly OpenapiSource[] {
+    const names = new Set(options.upstreams.active.map(({ name }) => name))
+    return [...documents.values()].filter(({ upstream }) => names.has(upstream))
   }
 
   async function tryFetch(upstream: Upstream): Promise<FetchedDocument | undefined> {
@@ -84,7 +98,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
       let written: { readonly by: typeof cached; readonly document: Representation } | undefined
       return () => {
         if (written?.by !== cached) {
-          const description = buildOpenapi({ ...options, ...policies, sources: [...cached.values()] })
+          const description = buildOpenapi({ ...options, ...policies, sources: activeOnes(cached) })
           const document = representation('application/json', JSON.stringify(description))
           written = { by: cached, document }
         }

@@ -40,7 +40,9 @@ export type Metrics = RevocationMeter & {
 export type MetricsSources = {
   readonly pipeline: { readonly inFlight: number }
   readonly cache: { readonly entries: Readonly<Record<TokenKind, number>> }
-  readonly upstreams: readonly { readonly name: string; readonly targets: { readonly state: CircuitState } }[]
+  readonly upstreams: {
+    readonly active: readonly { readonly name: string; readonly targets: { readonly state: CircuitState } }[]
+  }
   readonly issuers: readonly MeteredIssuer[]
   readonly channels: { states(): readonly ChannelState[] }
   readonly rateLimiter: { readonly size: number }
@@ -50,7 +52,7 @@ export type MetricsSources = {
 const NO_SOURCES: MetricsSources = {
   pipeline: { inFlight: 0 },
   cache: { entries: { jwt: 0, opaque: 0 } },
-  upstreams: [],
+  upstreams: { active: [] },
   issuers: [],
   channels: { states: () => [] },
   rateLimiter: { size: 0 },
@@ -128,7 +130,7 @@ export function createMetrics({
     },
     route: routes.of,
     upstream: createUpstreamMeters(registers, () =>
-      registered.upstreams.map(({ name, targets }) => ({ name, state: targets.state })),
+      registered.upstreams.active.map(({ name, targets }) => ({ name, state: targets.state })),
     ),
     tokens: createTokenMeter(registers, () => registered.cache.entries),
     overloaded: addOverloadMetrics(registry, overload),

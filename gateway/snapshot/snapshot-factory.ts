@@ -15,7 +15,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import { openAssertionKeys } from '../upstream-identity/assertion-keys.ts'
 import { createAssertions } from '../upstream-identity/assertions.ts'
-import type { Upstream } from '../upstreams/upstream.ts'
+import type { UpstreamRegistry } from '../upstreams/upstream-registry.ts'
 import type { CheckedPolicies } from './reload/check-sources.ts'
 import type { Route, Snapshot } from './route.ts'
 import { buildSnapshot } from './snapshot.ts'
@@ -34,7 +34,7 @@ export type SnapshotFactory = {
 export function createSnapshotFactory(
   options: GatewayOptions & {
     readonly resources: Resources
-    readonly upstreams: ReadonlyMap<string, Upstream>
+    readonly upstreams: UpstreamRegistry
     readonly metrics: Metrics
     readonly version: string
     readonly receiveEvent: ReceiveSecurityEvent | undefined
@@ -47,7 +47,7 @@ export function createSnapshotFactory(
     name: config.name,
     version,
     bundledAuthorizationServer: config.authorizationServer !== undefined,
-    upstreams: [...upstreams.values()],
+    upstreams,
     failures: options.failures,
   })
   const assertionKeys = openAssertionKeys({
@@ -72,7 +72,7 @@ export function createSnapshotFactory(
       unavailable,
       policyHash: hash,
       exposesPolicyHash: config.debug.policyHeader,
-      upstreams,
+      upstreams: upstreams.prepare(policies.upstreams),
       authorizationServer: config.authorizationServer?.upstream,
       authorizationServerAliases: config.compat.resourcePathAliases
         ? metadataAliases(resources.all, config.baseUrl)

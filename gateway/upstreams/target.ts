@@ -110,10 +110,20 @@ export class Target {
     this.#circuit.ended(trial)
   }
 
-  async close(): Promise<void> {
+  /** Closes the connections after their current requests. */
+  async retire(): Promise<void> {
+    this.#stop()
+    await this.#pool.close()
+  }
+
+  #stop(): void {
     this.#closed = true
     clearTimeout(this.#probe)
     clearInterval(this.#watch)
+  }
+
+  async close(): Promise<void> {
+    this.#stop()
     await Promise.all([this.#pool, ...this.#retired].map((pool) => pool.destroy()))
   }
 

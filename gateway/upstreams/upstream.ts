@@ -2,6 +2,7 @@ import type { CircuitRules, CircuitState } from '../../platform/circuit-breaker.
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
+import { guardAddresses } from './guard-addresses.ts'
 import type { ResolveName } from './name-addresses.ts'
 import { Target } from './target.ts'
 
@@ -23,6 +24,8 @@ export type Upstream = {
    */
   readonly idleTimeoutMs: number
   readonly openapiPath: string | undefined
+  /** Closes the connections after their current requests. Called when policies no longer use the upstream. */
+  retire(): Promise<void>
   close(): Promise<void>
 }
 
@@ -43,6 +46,8 @@ export type UpstreamSettings = {
   readonly openapiPath: string | undefined
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
+  /** The policy source that defines the upstream. undefined: the operator defines the upstream. */
+  readonly policySource: string | undefined
 }
 
 /** Creates an upstream. Connections are opened only when requests need them. */
@@ -71,7 +76,7 @@ export function createUpstream(
         origin: new URL(url).origin,
         connectTimeoutMs: settings.connectTimeoutMs,
         ejection: settings.ejection,
-        resolve: options.resolve,
+        resolve: settings.policySource === undefined ? options.resolve : guardAddresses(options.resolve),
         ca: settings.ca,
         readsEarlyResponses: options.readsEarlyResponses,
         tickMs: options.tickMs,
@@ -87,6 +92,9 @@ export function createUpstream(
     timeoutMs: settings.timeoutMs,
     idleTimeoutMs: settings.idleTimeoutMs,
     openapiPath: settings.openapiPath,
+    async retire() {
+      await Promise.all(targets.map((target) => target.retire()))
+    },
     async close() {
       await Promise.all(targets.map((target) => target.close()))
     },

@@ -12,6 +12,7 @@ import {
 import { displayPath } from '../diagnostics/display-path.ts'
 import { isRecord } from '../diagnostics/record.ts'
 import { compileValidator } from '../diagnostics/schema/compile-validator.ts'
+import type { TextSource } from '../diagnostics/yaml/text-source.ts'
 import { readYamlFile } from '../diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-locations.ts'
 import type { Logger } from '../logging/logger.ts'
@@ -46,8 +47,14 @@ export function readConfig<T extends TSchema>(options: {
    * Defaults for keys that the file may omit, including keys of nested maps. Relative paths start at the file's folder.
    */
   readonly defaults?: ConfigDefaults
+  /** Content of the file if it was read already. Default: the function reads the file. */
+  readonly source?: TextSource | undefined
 }): ReadConfig<Static<T>> {
-  const document = readYamlFile(options.file, { shownAs: displayPath(options.file), letter: 'C' })
+  const document = readYamlFile(
+    options.file,
+    { shownAs: displayPath(options.file), letter: 'C' },
+    options.source,
+  )
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const found = readOverrides({
     env: options.env,

@@ -1,19 +1,23 @@
+import { serviceOf } from './shared-services.ts'
+
+type NamedAddresses = { readonly name: string; readonly urls: readonly string[] }
+
 /**
- * Returns the names of the upstreams that lead to the authorization server.
- * These are the upstream with the name `named`, and each upstream that shares an origin with this upstream or with an
- * endpoint.
+ * Returns a function that selects the upstreams that lead to the authorization server.
+ * These are the upstream with the name `named`, and each upstream that has the same host and port as this upstream
+ * or as an endpoint.
+ * @param upstreams the upstreams of the operator, which contain `named`.
  * @param options.endpoints URLs of the authorization server, such as its introspection endpoint.
  */
-export function authorizationServersAmong(
-  upstreams: readonly { readonly name: string; readonly urls: readonly string[] }[],
+export function authorizationServerFinder(
+  upstreams: readonly NamedAddresses[],
   options: { readonly named: string | undefined; readonly endpoints: readonly string[] },
-): ReadonlySet<string> {
+): (among: readonly NamedAddresses[]) => ReadonlySet<string> {
   const named = upstreams.filter(({ name }) => name === options.named)
   const addresses = [...named.flatMap(({ urls }) => urls), ...options.endpoints]
-  const origins = new Set(addresses.map((address) => new URL(address).origin))
-  return new Set(
-    upstreams
-      .filter(({ urls }) => urls.some((url) => origins.has(new URL(url).origin)))
-      .map(({ name }) => name),
-  )
+  const services = new Set(addresses.map(serviceOf))
+  return (among) =>
+    new Set(
+      among.filter(({ urls }) => urls.some((url) => services.has(serviceOf(url)))).map(({ name }) => name),
+    )
 }

@@ -1,7 +1,13 @@
 import { join } from 'node:path'
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
-import { type FolderSource, POLICY_SUFFIX, SOURCE_LIMITS, TESTS_SUFFIX } from './policy-sources.ts'
+import {
+  type FolderSource,
+  isAdditionFile,
+  POLICY_SUFFIX,
+  SOURCE_LIMITS,
+  TESTS_SUFFIX,
+} from './policy-sources.ts'
 
 /** Policy files and separate test files. Paths are relative to the policy folder and sorted. */
 export type PolicyFiles = {
@@ -41,7 +47,11 @@ export function findPolicyFiles(
   const policies = names.filter((name) => name.endsWith(POLICY_SUFFIX))
   const tests = names.filter((name) => name.endsWith(TESTS_SUFFIX))
   const almost = names.filter(
-    (name) => /\.ya?ml$/i.test(name) && !name.endsWith(POLICY_SUFFIX) && !name.endsWith(TESTS_SUFFIX),
+    (name) =>
+      /\.ya?ml$/i.test(name) &&
+      !name.endsWith(POLICY_SUFFIX) &&
+      !name.endsWith(TESTS_SUFFIX) &&
+      !(isSource && isAdditionFile(name)),
   )
   const diagnostics = almost.map((name) =>
     diagnostic(

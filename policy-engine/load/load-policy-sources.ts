@@ -1,12 +1,20 @@
+import { createHash } from 'node:crypto'
+import type { ScopeCatalogue, ScopeDescription } from '../../oauth/scope.ts'
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import { diagnostic, hasErrors, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
+import { diagnostic, hasErrors, sortDiagnostics, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import type { PolicyTest } from '../format/policy-test.ts'
 import { type LoadedPolicies, type LoadPoliciesOptions, loadPoliciesSliced } from './load-policies.ts'
 import type { PolicyRoute } from './policy-route.ts'
-import { type PolicyFolder, SOURCE_LIMITS, type SourceFiles } from './policy-sources.ts'
+import { isAdditionFile, type PolicyFolder, SOURCE_LIMITS, type SourceFiles } from './policy-sources.ts'
 import { findSharedServices, type SharedServices, type UpstreamAddresses } from './shared-services.ts'
+import {
+  type OwnUpstream,
+  ownUpstreamName,
+  type ReadAdditions,
+  type SourceAdditions,
+} from './source-additions.ts'
 import {
   checkPath,
   checkPermissions,
@@ -43,8 +51,12 @@ export type UnavailablePrefix = {
 }
 
 /** The policies of all sources. Problems of one source do not affect the routes of other sources. */
-export type LoadedSources = {
+export type LoadedSources<U extends OwnUpstream = OwnUpstream> = {
   readonly routes: readonly PolicyRoute[]
+  /** The upstreams that the active versions define, with the names that routes refer to. */
+  readonly upstreams: readonly U[]
+  /** The scopes that the active versions define. */
+  readonly scopes: ScopeCatalogue
   readonly tests: readonly PolicyTest[]
   readonly states: readonly SourceState[]
   readonly unavailable: readonly UnavailablePrefix[]
@@ -53,11 +65,16 @@ export type LoadedSources = {
 }
 
 /** Options for the checks of all sources. */
-export type SourceOptions = Omit<LoadPoliciesOptions, 'dir' | 'sources' | 'permit'> & {
+export type SourceOptions<U extends OwnUpstream = OwnUpstream> = Omit<
+  LoadPoliciesOptions,
+  'dir' | 'sources' | 'permit'
+> & {
   /** The addresses of the upstreams. undefined: the addresses are unknown. */
   readonly addresses?: UpstreamAddresses | undefined
   /** Maximum number of routes of one source. Default: `SOURCE_LIMITS.routes`. */
   readonly maxRoutes?: number | undefined
+  /** Reads the upstreams and scopes that a source defines. Default: sources define nothing. */
+  readonly readAdditions?: ReadAdditions<U> | undefined
 }
 
 /** Number of routes in one step. */
@@ -73,12 +90,11 @@ const STEP_ROUTES = 32
  * @param sources all sources. They determine the owner of each path.
  * @param files the files of the sources to load, with the same names.
  */
-export function* loadPolicySourcesSliced(
+export function* loadPolicySourcesSliced<U extends OwnUpstream>(
   files: readonly SourceFiles[],
   sources: readonly PolicySource[],
-  options: SourceOptions,
-): Steps<LoadedSources> {
-  const { maxRoutes = SOURCE_LIMITS.routes } = options
+  options: SourceOptions<U>,
+): Steps<LoadedSources<U>> {
   const owners = prefixOwners(sources)
   const services = findSharedServices(sources, options.addresses)
   const routes: PolicyRoute[] = []
@@ -86,30 +102,29 @@ export function* loadPolicySourcesSliced(
   const states: SourceState[] = []
   const unavailable: UnavailablePrefix[] = []
   const diagnostics: Diagnostic[] = []
+  const upstreams: U[] = []
+  const scopes = new Map<string, ScopeDescription>()
   for (const { name, current, lastValid } of files) {
     const source = sources.find((one) => one.name === name)
     if (source === undefined) continue
-    const load = function* (folder: PolicyFolder): Steps<LoadedPolicies> {
-      const found = yield* loadPoliciesSliced({
-        ...options,
-        dir: source.folder,
-        sources: folder,
-        permit: (all, document) => checkPermissions(all, document, { source, owners, services }),
-      })
-      return found.routes.length > maxRoutes ? tooManyRoutes(found, source.folder, maxRoutes) : found
-    }
+    const load = (folder: PolicyFolder): Steps<LoadedVersion<U>> =>
+      loadVersion(folder, { source, owners, services, options })
     const loaded = yield* load(current)
     const isValid = !hasErrors(loaded.diagnostics)
     diagnostics.push(...loaded.diagnostics)
-    let active: LoadedPolicies | undefined = isValid ? loaded : undefined
+    let active: LoadedVersion<U> | undefined = isValid ? loaded : undefined
     if (!isValid && lastValid !== undefined) {
       const kept = yield* load(lastValid)
       if (!hasErrors(kept.diagnostics)) active = kept
     }
+    const own = new Map((active?.upstreams ?? []).map((one) => [one.name, one.urls]))
     for (const [index, route] of (active?.routes ?? []).entries()) {
       if (index % STEP_ROUTES === 0) yield
-      routes.push(toSourceRoute(route, source, owners, services))
+      routes.push(toSourceRoute(route, { source, owners, services, own }))
     }
+    for (const one of active?.upstreams ?? [])
+      upstreams.push({ ...one, name: ownUpstreamName(name, one.name) })
+    for (const [scope, description] of active?.scopes ?? []) scopes.set(scope, description)
     tests.push(...(active?.tests ?? []).map((test) => toSourceTest(test, name)))
     if (active === undefined)
       for (const prefix of source.permissions.pathPrefixes)
@@ -124,33 +139,112 @@ export function* loadPolicySourcesSliced(
       errors: loaded.diagnostics.filter(({ severity }) => severity === 'error'),
     })
   }
-  return { routes, tests, states, unavailable, diagnostics }
+  return { routes, upstreams, scopes, tests, states, unavailable, diagnostics }
 }
 
-function tooManyRoutes(loaded: LoadedPolicies, folder: string, limit: number): LoadedPolicies {
-  const message = `the policies have more than ${limit} routes`
-  const problem = diagnostic('P007', message, wholeFile(displayPath(folder)), {
-    hint: 'remove routes, or divide them over several sources',
+/** One version of a source: its policies, and the upstreams and scopes that it defines. */
+type LoadedVersion<U extends OwnUpstream> = LoadedPolicies & Pick<SourceAdditions<U>, 'upstreams' | 'scopes'>
+
+const NO_ADDITIONS = {
+  upstreams: [],
+  scopes: new Map(),
+  authorizationServers: new Set<string>(),
+  diagnostics: [],
+}
+const NO_POLICIES = { routes: [], tests: [], hash: '' }
+
+function* loadVersion<U extends OwnUpstream>(
+  folder: PolicyFolder,
+  {
+    source,
+    owners,
+    services,
+    options,
+  }: {
+    readonly source: PolicySource
+    readonly owners: PrefixOwners
+    readonly services: SharedServices
+    readonly options: SourceOptions<U>
+  },
+): Steps<LoadedVersion<U>> {
+  const additions: SourceAdditions<U> = options.readAdditions?.(source, folder) ?? NO_ADDITIONS
+  const { catalogue, upstreams, authorizationServers = [], maxRoutes = SOURCE_LIMITS.routes } = options
+  const { diagnostics: found, scopes } = additions
+  // Without the additions, each use of their names in the policies would be an error too.
+  if (hasErrors(found)) return { ...NO_POLICIES, ...NO_ADDITIONS, diagnostics: found }
+  yield
+  const ownUpstreams = new Map(additions.upstreams.map(({ name, urls }) => [name, urls]))
+  const policies = yield* loadPoliciesSliced({
+    ...options,
+    catalogue: catalogue && new Map([...catalogue, ...additions.scopes]),
+    upstreams: upstreams && new Set([...upstreams, ...ownUpstreams.keys()]),
+    authorizationServers: new Set([
+      ...[...authorizationServers].filter((name) => !ownUpstreams.has(name)),
+      ...additions.authorizationServers,
+    ]),
+    dir: source.folder,
+    sources: folder,
+    permit: (all, document) => checkPermissions(all, document, { source, owners, services, ownUpstreams }),
   })
-  return { ...loaded, routes: [], tests: [], diagnostics: [...loaded.diagnostics, problem] }
+  const diagnostics = [...found, ...policies.diagnostics]
+  if (policies.routes.length > maxRoutes)
+    diagnostics.push(
+      diagnostic(
+        'P007',
+        `the policies have more than ${maxRoutes} routes`,
+        wholeFile(displayPath(source.folder)),
+        { hint: 'remove routes, or divide them over several sources' },
+      ),
+    )
+  const hash = hashOf(policies.hash, folder)
+  return {
+    ...policies,
+    hash,
+    diagnostics: sortDiagnostics(diagnostics),
+    upstreams: additions.upstreams,
+    scopes,
+  }
+}
+
+/** Returns the hash of the policies and of the additions, in hexadecimal. */
+function hashOf(policies: string, { files }: PolicyFolder): string {
+  const additions = files.filter(({ name }) => isAdditionFile(name))
+  if (additions.length === 0) return policies
+  const hash = createHash('sha256').update(policies)
+  for (const { name, source } of additions) {
+    const content = JSON.stringify(source)
+    hash.update(`${name} ${content.length}:`).update(content)
+  }
+  return hash.digest('hex')
 }
 
 function toSourceRoute(
   route: PolicyRoute,
-  source: PolicySource,
-  owners: PrefixOwners,
-  services: SharedServices,
+  {
+    source,
+    owners,
+    services,
+    own,
+  }: {
+    readonly source: PolicySource
+    readonly owners: PrefixOwners
+    readonly services: SharedServices
+    /** The addresses of the upstreams that the source defines. */
+    readonly own: UpstreamAddresses
+  },
 ): PolicyRoute {
   const checked = checkPath(route.path, source, owners)
   if ('message' in checked) throw new Error(checked.message)
+  const addresses = own.get(route.upstream)
   return Object.freeze({
     ...route,
     name: `${source.name}/${route.name}`,
     policy: `${source.name}/${route.policy}`,
     owner: source.owner ?? route.owner,
+    upstream: addresses === undefined ? route.upstream : ownUpstreamName(source.name, route.upstream),
     policySource: source.name,
     excludedPrefixes: Object.freeze(checked.excluded),
-    sharesUpstream: services.neighboursOf(source, route.upstream).length > 0,
+    sharesUpstream: services.neighboursOf(source, route.upstream, addresses).length > 0,
   })
 }
 

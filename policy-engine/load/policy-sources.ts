@@ -58,6 +58,15 @@ export type SourceExcess = 'TOO_MANY_FILES' | 'TOO_MANY_FOLDERS' | 'TOO_MUCH_TEX
 
 export const POLICY_SUFFIX = '.policy.yaml'
 export const TESTS_SUFFIX = '_test.yaml'
+/** File of a policy source with its upstreams. */
+export const SOURCE_UPSTREAMS_FILE = 'upstreams.yaml'
+/** File of a policy source with its scopes. */
+export const SOURCE_SCOPES_FILE = 'scopes.yaml'
+
+/** Returns whether a file in the folder of a policy source defines upstreams or scopes. */
+export function isAdditionFile(name: string): boolean {
+  return name === SOURCE_UPSTREAMS_FILE || name === SOURCE_SCOPES_FILE
+}
 
 /**
  * Returns the policy folder and its direct subfolders.

@@ -6,6 +6,7 @@ type ServiceUser = {
   readonly permissions: {
     readonly pathPrefixes: readonly string[]
     readonly upstreams: readonly string[]
+    readonly addresses: readonly string[]
   }
 }
 
@@ -28,13 +29,18 @@ export type Neighbour = {
 }
 
 export type SharedServices = {
-  /** Returns the folded segments of the base path of an upstream. */
-  baseOf(upstream: string): readonly string[]
+  /**
+   * Returns the folded segments of the base path of an upstream.
+   * @param own the addresses of an upstream that the source defines.
+   */
+  baseOf(upstream: string, own?: readonly string[]): readonly string[]
   /**
    * Returns the uses of an upstream by other sources. Two upstreams reach the same paths if they have the same host and
-   * port, and if one base path contains the other one. The names of the upstreams have no effect.
+   * port, and if one base path contains the other one. The names of the upstreams have no effect. An address that a
+   * source may use counts as used, so the files of the other sources have no effect either.
+   * @param own the addresses of an upstream that the source defines.
    */
-  neighboursOf(source: ServiceUser, upstream: string): readonly Neighbour[]
+  neighboursOf(source: ServiceUser, upstream: string, own?: readonly string[]): readonly Neighbour[]
 }
 
 /**
@@ -45,28 +51,29 @@ export function findSharedServices(
   sources: readonly ServiceUser[],
   addresses: UpstreamAddresses | undefined,
 ): SharedServices {
-  const reachOf = (upstream: string): Reach => {
-    const urls = addresses?.get(upstream) ?? []
+  const reachOf = (upstream: string, own?: readonly string[]): Reach => {
+    const urls = (own ?? addresses?.get(upstream) ?? []).filter((url) => URL.canParse(url))
     return urls.length === 0
       ? { services: [`name:${upstream}`], base: [] }
       : { services: urls.map(serviceOf), base: foldedPrefix(new URL(urls[0] ?? '').pathname) }
   }
-  const uses = sources.flatMap((source) =>
-    source.permissions.upstreams.map((upstream) => ({ source, ...reachOf(upstream) })),
-  )
+  const uses = sources.flatMap((source) => [
+    ...source.permissions.upstreams.map((upstream) => ({ source, ...reachOf(upstream) })),
+    ...source.permissions.addresses.map((url) => ({ source, ...reachOf(url, [url]) })),
+  ])
   const found = new Map<string, readonly Neighbour[]>()
   return {
-    baseOf: (upstream) => reachOf(upstream).base,
-    neighboursOf(source, upstream) {
-      const key = `${source.name} ${upstream}`
+    baseOf: (upstream, own) => reachOf(upstream, own).base,
+    neighboursOf(source, upstream, own) {
+      const key = [source.name, upstream, ...(own ?? [])].join(' ')
       const known = found.get(key)
       if (known !== undefined) return known
-      const own = reachOf(upstream)
+      const reach = reachOf(upstream, own)
       const neighbours = uses.filter(
         (other) =>
           other.source.name !== source.name &&
-          other.services.some((service) => own.services.includes(service)) &&
-          isNested(own.base, other.base),
+          other.services.some((service) => reach.services.includes(service)) &&
+          isNested(reach.base, other.base),
       )
       found.set(key, neighbours)
       return neighbours
@@ -84,7 +91,7 @@ function isNested(a: readonly string[], b: readonly string[]): boolean {
  * Returns host and port. The default ports of http and https count as one, because a server usually has the same
  * content at both ports. All names of the loopback interface count as one.
  */
-function serviceOf(url: string): string {
+export function serviceOf(url: string): string {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/\.$/, '')
   const isLoopback = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])$/.test(host)

@@ -6,7 +6,7 @@ import { type FoldOptions, foldedPrefix, foldedRelation, templateReadings } from
 import { readPathTemplate } from '../match/path-template.ts'
 import { fits } from '../match/resources.ts'
 import type { PolicyRoute } from './policy-route.ts'
-import type { Neighbour, SharedServices } from './shared-services.ts'
+import type { Neighbour, SharedServices, UpstreamAddresses } from './shared-services.ts'
 
 /** A folder of policies that one team owns, and the permissions of these policies. Plain data. */
 export type PolicySource = {
@@ -24,6 +24,8 @@ export type SourcePermissions = {
   readonly pathPrefixes: readonly string[]
   /** Names of upstreams. */
   readonly upstreams: readonly string[]
+  /** URLs that upstreams of the source may have. The path of a URL also permits the paths below it. */
+  readonly addresses: readonly string[]
   /** Names of scopes. `*` at the end matches any text. */
   readonly scopes: readonly string[]
   /** Whether routes may serve requests without a token. */
@@ -156,10 +158,13 @@ export function* checkPermissions(
     source,
     owners,
     services,
+    ownUpstreams,
   }: {
     readonly source: PolicySource
     readonly owners: PrefixOwners
     readonly services: SharedServices
+    /** The addresses of the upstreams that the source defines. */
+    readonly ownUpstreams: UpstreamAddresses
   },
 ): Steps<readonly Diagnostic[]> {
   const { permissions } = source
@@ -169,7 +174,8 @@ export function* checkPermissions(
   }
   const [first] = routes
   if (first === undefined) return found
-  if (!permissions.upstreams.includes(first.upstream))
+  const own = ownUpstreams.get(first.upstream)
+  if (own === undefined && !permissions.upstreams.includes(first.upstream))
     report(
       'P402',
       ['upstream'],
@@ -178,8 +184,8 @@ export function* checkPermissions(
         ? 'its permissions name no upstream'
         : `permitted: ${permissions.upstreams.join(', ')}`,
     )
-  const neighbours = services.neighboursOf(source, first.upstream)
-  const base = services.baseOf(first.upstream)
+  const neighbours = services.neighboursOf(source, first.upstream, own)
+  const base = services.baseOf(first.upstream, own)
   for (const [index, route] of routes.entries()) {
     if (index % STEP_ROUTES === 0) yield
     const at: YamlPath = ['routes', index]

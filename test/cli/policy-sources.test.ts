@@ -131,3 +131,37 @@ t.test('diff compares the sources of a revision with the sources of the working 
   t.equal(json.changes.length, 1)
   t.equal((await run(dir, 'diff', 'main', '.', '--source', 'courses')).code, 0)
 })
+
+t.test('check, routes and explain show the upstreams and scopes that a source defines', async (t) => {
+  const text = policyOf('p', '/api/billing/**')
+    .replace('learning-platform', 'own')
+    .replace('tests:', '    scopes: { all: ["billing:read"] }\ntests:')
+  const dir = aFolder(t, { ...VALID, billing: text })
+  const config = join(dir, 'config', 'gateway.yaml')
+  writeFileSync(
+    config,
+    readFileSync(config, 'utf8').replace(
+      '{ pathPrefixes: [/api/billing], upstreams: [learning-platform] }',
+      '{ pathPrefixes: [/api/billing], addresses: ["http://billing.internal"], scopes: ["billing:*"] }',
+    ),
+  )
+  const folder = join(dir, 'teams', 'billing')
+  writeFileSync(
+    join(folder, 'scopes.yaml'),
+    'scopes:\n  - { name: "billing:read", description: a, group: b, sensitivity: read }\n',
+  )
+  writeFileSync(join(folder, 'upstreams.yaml'), 'own: { url: "http://billing.internal" }\n')
+  const checked = await run(dir, 'check')
+  t.equal(checked.code, 0, checked.out)
+  const { out } = await run(dir, 'routes', '--json', '--source', 'billing')
+  t.match(JSON.parse(out), { routes: [{ upstream: 'billing/own', policySource: 'billing' }] })
+  const allowed = await run(dir, 'explain', 'GET', '/api/billing/7', '--scope', 'billing:read')
+  t.match(allowed.out, 'billing/own')
+
+  writeFileSync(join(folder, 'upstreams.yaml'), 'own: { url: "http://127.0.0.1:9090" }\n')
+  const broken = await run(dir, 'check', '--json')
+  t.equal(broken.code, 3)
+  t.match(JSON.parse(broken.out), {
+    problems: [{ code: 'P407', source: 'billing', owner: 'team-billing', line: 1, column: 13 }],
+  })
+})

@@ -42,6 +42,7 @@ function sourcesIn(root: string): readonly PolicySource[] {
   const permissions = (prefix: string) => ({
     pathPrefixes: [prefix],
     upstreams: ['api'],
+    addresses: [],
     scopes: ['courses:*'],
     anonymous: true,
     forwardCredentials: false,

@@ -8,7 +8,7 @@ import {
   findUnknownBaselineScopes,
 } from '../../../policy-engine/checks/check-resources.ts'
 import { readPresets } from '../../../policy-engine/format/presets.ts'
-import { authorizationServersAmong } from '../../../policy-engine/load/authorization-servers.ts'
+import { authorizationServerFinder } from '../../../policy-engine/load/authorization-servers.ts'
 import { loadPoliciesSliced } from '../../../policy-engine/load/load-policies.ts'
 import {
   loadPolicySourcesSliced,
@@ -19,13 +19,19 @@ import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources, SourceFiles } from '../../../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../../config/gateway-config.ts'
+import { readSourceAdditions } from '../../config/source-additions.ts'
+import type { UpstreamSettings } from '../../upstreams/upstream.ts'
 
 const GATEWAY_FILE = 'gateway.yaml'
+const NO_SCOPES: ScopeCatalogue = new Map()
 
 /** Valid policies and their scope catalogue: the input of one snapshot. */
 export type CheckedPolicies = {
   readonly routes: readonly PolicyRoute[]
+  /** The scopes of the operator, followed by the scopes that policy sources define. */
   readonly catalogue: ScopeCatalogue
+  /** The upstreams that policy sources define. */
+  readonly upstreams: readonly UpstreamSettings[]
   readonly hash: string
   readonly warnings: readonly Diagnostic[]
   /** The state of each policy source. Empty without policy sources. */
@@ -58,16 +64,17 @@ export function* checkSources(
   // Stops if the presets are invalid. Otherwise each policy that extends a preset would get an error, although the
   // cause is in the presets.
   if (presets === undefined) return { hash, problems: found }
+  const findAuthorizationServers = authorizationServerFinder(config.upstreams, {
+    named: config.authorizationServer?.upstream,
+    endpoints: config.issuers.flatMap(({ introspection }) =>
+      introspection === undefined ? [] : [introspection.endpoint],
+    ),
+  })
   const options = {
     catalogue,
     presets,
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
-    authorizationServers: authorizationServersAmong(config.upstreams, {
-      named: config.authorizationServer?.upstream,
-      endpoints: config.issuers.flatMap(({ introspection }) =>
-        introspection === undefined ? [] : [introspection.endpoint],
-      ),
-    }),
+    authorizationServers: findAuthorizationServers(config.upstreams),
   }
   const policies =
     sources.sources === undefined
@@ -75,10 +82,14 @@ export function* checkSources(
           ...(yield* loadPoliciesSliced({ ...options, dir: config.policiesDir, sources })),
           states: [],
           unavailable: [],
+          upstreams: [],
+          scopes: NO_SCOPES,
         }
       : yield* loadPolicySourcesSliced(filesOf(sources.sources, config), config.policySources, {
           ...options,
           addresses: new Map(config.upstreams.map(({ name, urls }) => [name, urls])),
+          readAdditions: (source, folder) =>
+            readSourceAdditions(source, folder, { catalogue, findAuthorizationServers }),
         })
   // With `onInvalidPolicy: keep`, the errors of a source do not affect the other sources.
   const isTolerated = sources.sources !== undefined && config.onInvalidPolicy === 'keep'
@@ -90,7 +101,8 @@ export function* checkSources(
   const empty = findEmptyResources(resources, policies.routes, GATEWAY_FILE)
   return {
     routes: policies.routes,
-    catalogue,
+    catalogue: policies.scopes.size === 0 ? catalogue : new Map([...catalogue, ...policies.scopes]),
+    upstreams: policies.upstreams,
     hash,
     warnings: [...found, ...empty],
     sources: policies.states,

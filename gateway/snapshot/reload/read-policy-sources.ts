@@ -9,6 +9,7 @@ import {
   type TextSource,
 } from '../../../platform/diagnostics/yaml/text-source.ts'
 import {
+  isAdditionFile,
   nestedFolders,
   POLICY_SUFFIX,
   type PolicyFolder,
@@ -115,7 +116,7 @@ async function readWithinRoot(root: string, dir: string, { paths, folders }: Lis
   const { files, characters } = SOURCE_LIMITS
   const budget: Budget = { root, files, characters }
   if (await leadsOutside(budget, dir)) return exceeds('LINK_OUTSIDE')
-  const volumes = [await readWithin(budget, paths)]
+  const volumes = [await readWithin(budget, paths, isAdditionFile)]
   for (const name of folders) {
     const last = volumes.at(-1)
     if (last !== undefined && 'code' in last.folder) return last
@@ -198,12 +199,17 @@ async function readFiles(paths: Listing['paths']): Promise<Volume> {
   return { folder: { names }, files: await Promise.all(policies.map(read)) }
 }
 
-async function readWithin(budget: Budget, paths: Listing['paths']): Promise<Volume> {
+/** @param isAlsoRead selects files that are not policies. Default: no such files. */
+async function readWithin(
+  budget: Budget,
+  paths: Listing['paths'],
+  isAlsoRead: (name: string) => boolean = () => false,
+): Promise<Volume> {
   const names = relevantNames(paths)
   budget.files -= names.length
   if (budget.files < 0) return exceeds('TOO_MANY_FILES')
   const files: PolicyFolder['files'][number][] = []
-  for (const name of names.filter((one) => one.endsWith(POLICY_SUFFIX))) {
+  for (const name of names.filter((one) => one.endsWith(POLICY_SUFFIX) || isAlsoRead(one))) {
     const source = await readTextSourceInside(budget.root, paths.get(name) ?? '')
     if ('text' in source) budget.characters -= source.text.length
     if (budget.characters < 0) return exceeds('TOO_MUCH_TEXT')

@@ -8,6 +8,7 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
 import {
+  isAdditionFile,
   POLICY_SUFFIX,
   type PolicyFolder,
   type PolicySources,
@@ -218,8 +219,9 @@ function parseVersion(value: unknown, { name, folder }: VersionOwner): PolicyFol
   return { folder: { names: read.map((one) => one.name).toSorted() }, files: read }
 }
 
-/** A file name with at most one folder, as in a policy folder. */
+/** A file name with at most one folder, as in the folder of a policy source. */
 function isPolicyName(file: string): boolean {
+  if (isAdditionFile(file)) return true
   const parts = file.split('/')
   return (
     parts.length <= 2 &&

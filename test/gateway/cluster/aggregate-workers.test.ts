@@ -44,7 +44,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
   metrics.register({
     pipeline: { inFlight: count },
     cache: { entries: { jwt: count, opaque: count } },
-    upstreams: [{ name: 'api', targets: { state } }],
+    upstreams: { active: [{ name: 'api', targets: { state } }] },
     issuers: [
       {
         issuer: ISSUER,

@@ -30,7 +30,7 @@ function someMetrics() {
   metrics.register({
     pipeline: { inFlight: 2 },
     cache: { entries: { jwt: 3, opaque: 4 } },
-    upstreams: [{ name: 'api', targets: { state: 'half_open' } }],
+    upstreams: { active: [{ name: 'api', targets: { state: 'half_open' } }] },
     issuers: [
       {
         issuer: ISSUER,

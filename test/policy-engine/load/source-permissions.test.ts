@@ -9,6 +9,7 @@ import { someResources } from '../../fixtures/some-resources.ts'
 
 const ALL: Omit<SourcePermissions, 'pathPrefixes'> = {
   upstreams: ['api'],
+  addresses: [],
   scopes: ['*'],
   anonymous: true,
   forwardCredentials: false,

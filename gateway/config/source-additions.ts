@@ -1,0 +1,164 @@
+import { join } from 'node:path'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { readConfig } from '../../platform/config/read-config.ts'
+import { readScopeCatalogue } from '../../platform/config/read-scope-catalogue.ts'
+import { collectProblems } from '../../platform/diagnostics/collect-problems.ts'
+import { type Diagnostic, diagnostic, hasErrors } from '../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
+import { readYamlFile } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
+import {
+  type PolicyFolder,
+  SOURCE_SCOPES_FILE,
+  SOURCE_UPSTREAMS_FILE,
+} from '../../policy-engine/load/policy-sources.ts'
+import type { SourceAdditions } from '../../policy-engine/load/source-additions.ts'
+import { type PolicySource, permitsScope } from '../../policy-engine/load/source-permissions.ts'
+import type { UpstreamSettings } from '../upstreams/upstream.ts'
+import { toUpstreamSettings } from './to-gateway-config.ts'
+import { addressesOf, type UpstreamEntry, UpstreamsFile } from './upstreams-file.ts'
+import { findInvalidUpstreams } from './validate.ts'
+
+const NO_UPSTREAMS: UpstreamsFile = {}
+const NO_SCOPES: ScopeCatalogue = new Map()
+/**
+ * Paths in the addresses of a source. Other characters could lead outside of the permitted path: some servers resolve
+ * `..;` and encoded dot segments.
+ */
+const PLAIN_PATH = /^[A-Za-z0-9\-._~/]*$/
+
+/**
+ * Reads and checks the upstreams and scopes that a policy source defines. Pure.
+ * Codes: P407 address of an upstream; P408 name or key of an upstream; P409 scope.
+ * @param options.catalogue scopes of the operator. They take precedence over the scopes of a source.
+ * @param options.findAuthorizationServers returns the names of the upstreams that lead to the authorization server.
+ */
+export function readSourceAdditions(
+  source: PolicySource,
+  { files }: PolicyFolder,
+  options: {
+    readonly catalogue: ScopeCatalogue | undefined
+    readonly findAuthorizationServers: (
+      upstreams: readonly { readonly name: string; readonly urls: readonly string[] }[],
+    ) => ReadonlySet<string>
+  },
+): SourceAdditions<UpstreamSettings> {
+  const { found, attempt } = collectProblems()
+  const textOf = (name: string) => files.find((one) => one.name === name)?.source
+  const upstreamsText = textOf(SOURCE_UPSTREAMS_FILE)
+  const upstreams =
+    upstreamsText === undefined ? NO_UPSTREAMS : attempt(() => readUpstreams(source, upstreamsText, found))
+  const scopesText = textOf(SOURCE_SCOPES_FILE)
+  const scopes =
+    scopesText === undefined
+      ? NO_SCOPES
+      : attempt(() => readScopes(source, scopesText, { found, catalogue: options.catalogue }))
+  const isUsable = !hasErrors(found)
+  const settings = isUsable
+    ? Object.entries(upstreams ?? NO_UPSTREAMS).map(([name, entry]) => ({
+        ...toUpstreamSettings(name, entry, undefined),
+        policySource: source.name,
+      }))
+    : []
+  return {
+    upstreams: settings,
+    scopes: isUsable ? (scopes ?? NO_SCOPES) : NO_SCOPES,
+    authorizationServers: options.findAuthorizationServers(settings),
+    diagnostics: found,
+  }
+}
+
+function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic[]): UpstreamsFile {
+  const file = join(source.folder, SOURCE_UPSTREAMS_FILE)
+  const { value, locationOf } = readConfig({ file, schema: UpstreamsFile, env: {}, source: text })
+  const report = (code: string, at: YamlPath, message: string, hint: string): void => {
+    found.push(diagnostic(code, message, locationOf(at), { hint }))
+  }
+  found.push(...findInvalidUpstreams(value, displayPath(file)))
+  const { permissions } = source
+  for (const [name, entry] of Object.entries(value)) {
+    if (permissions.upstreams.includes(name))
+      report(
+        'P408',
+        [name],
+        `the operator defines an upstream ${JSON.stringify(name)}, which source ${source.name} may use`,
+        'choose another name',
+      )
+    if (entry.caFile !== undefined)
+      report(
+        'P408',
+        [name, 'caFile'],
+        'an upstream of a policy source cannot name files of the gateway',
+        'remove caFile, or ask the operator to define the upstream',
+      )
+    for (const [url, at] of addressesWithPaths(name, entry))
+      if (!isPermitted(url, permissions.addresses))
+        report(
+          'P407',
+          at,
+          `source ${source.name} may not use the address ${url}`,
+          permissions.addresses.length === 0
+            ? 'its permissions name no address'
+            : `permitted: ${permissions.addresses.join(', ')}`,
+        )
+  }
+  return value
+}
+
+function addressesWithPaths(name: string, entry: UpstreamEntry): readonly (readonly [string, YamlPath])[] {
+  return entry.urls === undefined
+    ? addressesOf(entry).map((url) => [url, [name, 'url']] as const)
+    : entry.urls.map((url, index) => [url, [name, 'urls', index]] as const)
+}
+
+/** Returns whether an address has the scheme, host, port and path of a permitted address, or is below this path. */
+function isPermitted(address: string, permitted: readonly string[]): boolean {
+  if (!URL.canParse(address)) return false
+  const { origin, pathname } = new URL(address)
+  if (!PLAIN_PATH.test(pathname)) return false
+  return permitted.some((one) => {
+    const allowed = new URL(one)
+    const base = allowed.pathname.replace(/\/$/, '')
+    return origin === allowed.origin && `${pathname}/`.startsWith(`${base}/`)
+  })
+}
+
+function readScopes(
+  source: PolicySource,
+  text: TextSource,
+  { found, catalogue }: { readonly found: Diagnostic[]; readonly catalogue: ScopeCatalogue | undefined },
+): ScopeCatalogue {
+  const file = join(source.folder, SOURCE_SCOPES_FILE)
+  const own = readScopeCatalogue({ file, source: text })
+  const { locationOf } = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, text)
+  for (const [index, name] of [...own.keys()].entries()) {
+    const location = locationOf(['scopes', index, 'name'])
+    const prefix = `${source.name}:`
+    if (!name.startsWith(prefix))
+      found.push(
+        diagnostic('P409', `the scopes of source ${source.name} must begin with "${prefix}"`, location, {
+          hint: `write ${prefix}${name.replace(/^.*:/, '')}`,
+        }),
+      )
+    else if (!permitsScope(source.permissions, name))
+      found.push(
+        diagnostic('P409', `source ${source.name} may not define scope ${JSON.stringify(name)}`, location, {
+          hint:
+            source.permissions.scopes.length === 0
+              ? 'its permissions name no scope'
+              : `permitted: ${source.permissions.scopes.join(', ')}`,
+        }),
+      )
+    else if (catalogue?.has(name) === true)
+      found.push(
+        diagnostic(
+          'P409',
+          `the catalogue of the operator defines scope ${JSON.stringify(name)}, and takes precedence`,
+          location,
+          { severity: 'warning', hint: 'remove one of the two definitions' },
+        ),
+      )
+  }
+  return new Map([...own].filter(([name]) => catalogue?.has(name) !== true))
+}

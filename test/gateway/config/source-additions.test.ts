@@ -1,0 +1,122 @@
+import t from 'tap'
+import { readSourceAdditions } from '../../../gateway/config/source-additions.ts'
+import type { ScopeCatalogue } from '../../../oauth/scope.ts'
+import { authorizationServerFinder } from '../../../policy-engine/load/authorization-servers.ts'
+import type { SourcePermissions } from '../../../policy-engine/load/source-permissions.ts'
+
+const OPERATOR: ScopeCatalogue = new Map([
+  ['billing:admin', { name: 'billing:admin', description: 'x', group: 'x', sensitivity: 'write' }],
+])
+
+function read(files: Readonly<Record<string, string>>, permissions: Partial<SourcePermissions> = {}) {
+  const source = {
+    name: 'billing',
+    folder: '/nowhere/billing',
+    owner: 'team-billing',
+    permissions: {
+      pathPrefixes: ['/api/billing'],
+      upstreams: ['shared'],
+      addresses: ['http://billing.test:8080', 'https://pay.test/team'],
+      scopes: ['billing:*'],
+      anonymous: false,
+      forwardCredentials: false,
+      ...permissions,
+    },
+  }
+  const folder = {
+    folder: { names: Object.keys(files) },
+    files: Object.entries(files).map(([name, text]) => ({ name, source: { text } })),
+  }
+  const findAuthorizationServers = authorizationServerFinder(
+    [{ name: 'as', urls: ['http://127.0.0.1:4000'] }],
+    { named: 'as', endpoints: [] },
+  )
+  const found = readSourceAdditions(source, folder, { catalogue: OPERATOR, findAuthorizationServers })
+  return { ...found, codes: found.diagnostics.map(({ code }) => code).join(' ') }
+}
+
+const upstreams = (text: string, permissions?: Partial<SourcePermissions>) =>
+  read({ 'upstreams.yaml': text }, permissions)
+const aScope = (name: string, more = '') =>
+  `scopes:\n  - { name: "${name}", description: a, group: b, sensitivity: read${more} }\n`
+const scopes = (text: string, permissions?: Partial<SourcePermissions>) =>
+  read({ 'scopes.yaml': text }, permissions)
+
+t.test('a source without these files defines nothing', async (t) => {
+  const { codes, upstreams, scopes } = read({})
+  t.equal(codes, '')
+  t.equal(upstreams.length + scopes.size, 0)
+})
+
+t.test('a source reaches the permitted addresses only', async (t) => {
+  for (const url of [
+    'http://billing.test:8080',
+    'http://BILLING.test:8080/any',
+    'https://pay.test/team',
+    'https://pay.test:443/team/a',
+  ]) {
+    const found = upstreams(`own: { url: "${url}", timeout: 3s }\n`)
+    t.equal(found.codes, '', url)
+    t.match(found.upstreams, [{ name: 'own', urls: [url], timeoutMs: 3_000, policySource: 'billing' }])
+  }
+  for (const url of [
+    'https://billing.test:8080',
+    'http://billing.test',
+    'http://billing.test.evil.test:8080',
+    'http://127.0.0.1:8080',
+    'http://2130706433:8080',
+    'http://localhost:9090',
+    'http://169.254.169.254/latest',
+    'https://pay.test',
+    'https://pay.test/teams',
+    'https://pay.test/team/../other',
+    'https://pay.test/team/..;/other',
+    'https://pay.test/team/%2e%2e/other',
+    'https://pay.test/team%2F..%2Fother',
+  ]) {
+    const found = upstreams(`own: { url: "${url}" }\n`)
+    t.equal(found.codes, 'P407', url)
+    t.equal(found.upstreams.length, 0)
+  }
+  const several = upstreams('own:\n  urls: ["http://billing.test:8080", "http://other.test:8080"]\n')
+  t.match(several.diagnostics, [{ code: 'P407', location: { line: 2, column: 38 } }])
+  t.match(upstreams('own: { url: "http://billing.test:8080" }\n', { addresses: [] }).diagnostics, [
+    { code: 'P407', hint: 'its permissions name no address' },
+  ])
+})
+
+t.test('an upstream of a source hides no upstream of the operator and reads no file', async (t) => {
+  t.equal(upstreams('shared: { url: "http://billing.test:8080" }\n').codes, 'P408')
+  t.equal(upstreams('foreign: { url: "http://billing.test:8080" }\n').codes, '')
+  t.equal(upstreams('own: { url: "https://pay.test/team", caFile: /run/secrets/x }\n').codes, 'P408')
+  t.equal(upstreams('own: { urll: "x" }\n').codes, 'C101')
+  t.equal(upstreams('own: { timeout: 1s }\n').codes, 'C307')
+  t.match(upstreams('{').codes, /^C/)
+})
+
+t.test('an address of the authorization server is detected under each of its names', async (t) => {
+  for (const url of ['http://127.0.0.1:4000', 'http://localhost:4000'])
+    t.same(
+      [...upstreams(`own: { url: "${url}" }\n`, { addresses: [url] }).authorizationServers],
+      ['own'],
+      url,
+    )
+  t.same([...upstreams('own: { url: "http://billing.test:8080" }\n').authorizationServers], [])
+})
+
+t.test('the scopes of a source begin with its name', async (t) => {
+  const { codes, scopes: found } = scopes(aScope('billing:read'))
+  t.equal(codes, '')
+  t.same([...found.keys()], ['billing:read'])
+  for (const name of ['courses:read', 'billing', 'billings:read', 'BILLING:read', 'openid'])
+    t.equal(scopes(aScope(name)).codes, 'P409', name)
+  t.equal(scopes(aScope('billing:read'), { scopes: ['billing:write'] }).codes, 'P409')
+  t.equal(scopes(aScope('billing:all', ', implies: ["courses:write"]')).codes, 'C202', 'another source')
+  t.equal(scopes(aScope('billing:all', ', implies: ["billing:admin"]')).codes, 'C202', 'the operator')
+})
+
+t.test('a scope of the operator takes precedence, and does not make the source invalid', async (t) => {
+  const found = scopes(aScope('billing:admin'))
+  t.match(found.diagnostics, [{ code: 'P409', severity: 'warning' }])
+  t.equal(found.scopes.size, 0)
+})
