@@ -47,6 +47,6 @@ function rejectWrongResponses({ name, target }: Subject, result: LoadResult): vo
   if (right > 0 && wrongStatus + wrongBody + broken === 0) return
   throw new BenchError(
     'ERR_BENCH_ANSWERS',
-    `${name}: of the responses to GET ${new URL(target.url).pathname}, ${right} were correct, ${wrongStatus} had a status other than 200, ${wrongBody} had a body other than the upstream's, and ${broken} connections failed.`,
+    `${name}: of the responses of ${new URL(target.url).pathname}, ${right} were correct, ${wrongStatus} had a status other than 200, ${wrongBody} had an unexpected body, and ${broken} connections failed.`,
   )
 }

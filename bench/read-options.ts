@@ -1,33 +1,47 @@
 import { parseArgs } from 'node:util'
 import { BenchError } from './bench-error.ts'
 
-/** Number and duration of the rounds. */
+/** The rows to measure, and number and duration of the rounds. */
 export type Options = {
+  /** Names of rows. Empty: all rows. */
+  readonly rows: readonly string[]
   readonly rounds: number
   readonly roundSeconds: number
   readonly warmUpSeconds: number
 }
 
-const DEFAULTS: Options = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
+const DEFAULTS = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
 
 /**
- * Reads the command line: `--rounds N --seconds N`, whole numbers from 1.
+ * Reads the command line: `--row NAME --rounds N --seconds N`, whole numbers from 1. `--row` can occur several times.
+ * @param names the names of all rows.
  * @throws {BenchError} ERR_BENCH_USAGE for anything else.
  */
-export function readOptions(args: readonly string[]): Options {
-  const { rounds, seconds } = parse(args)
+export function readOptions(args: readonly string[], names: readonly string[] = []): Options {
+  const { row = [], rounds, seconds } = parse(args)
+  const unknown = row.find((name) => !names.includes(name))
+  if (unknown !== undefined) throw usage(`--row must be one of ${names.join(', ')} (got "${unknown}").`)
   return {
+    rows: row,
     rounds: wholeNumber('--rounds', rounds) ?? DEFAULTS.rounds,
     roundSeconds: wholeNumber('--seconds', seconds) ?? DEFAULTS.roundSeconds,
     warmUpSeconds: DEFAULTS.warmUpSeconds,
   }
 }
 
-function parse(args: readonly string[]): { rounds?: string | undefined; seconds?: string | undefined } {
+function parse(args: readonly string[]): {
+  readonly row?: readonly string[] | undefined
+  readonly rounds?: string | undefined
+  readonly seconds?: string | undefined
+} {
   try {
     return parseArgs({
       args: [...args],
-      options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
+      options: {
+        row: { type: 'string', multiple: true },
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+      },
     }).values
   } catch (cause) {
     throw usage(cause instanceof Error ? cause.message : String(cause))
@@ -40,5 +54,8 @@ function wholeNumber(option: string, text: string | undefined): number | undefin
 }
 
 function usage(problem: string): BenchError {
-  return new BenchError('ERR_BENCH_USAGE', `${problem}\nUsage: npm run bench -- [--rounds N] [--seconds N]`)
+  return new BenchError(
+    'ERR_BENCH_USAGE',
+    `${problem}\nUsage: npm run bench -- [--row NAME] [--rounds N] [--seconds N]`,
+  )
 }

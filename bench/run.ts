@@ -1,4 +1,5 @@
 // `npm run bench`: measures every row in sequence, prints the results and writes them to bench/results/.
+// `--row NAME` selects one row.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from './cleanup.ts'
@@ -8,6 +9,7 @@ import { printProgress } from './print-progress.ts'
 import { readOptions } from './read-options.ts'
 import type { Row, RowResult } from './row.ts'
 import { addedLatency } from './rows/added-latency.ts'
+import { bundledTokens } from './rows/bundled-tokens.ts'
 import { cachedToken } from './rows/cached-token.ts'
 import { check } from './rows/check.ts'
 import { firstUse } from './rows/first-use.ts'
@@ -15,6 +17,7 @@ import { opaqueTokens } from './rows/opaque-tokens.ts'
 import { reload } from './rows/reload.ts'
 import { routeMatch } from './rows/route-match.ts'
 import { start } from './rows/start.ts'
+import { stores } from './rows/stores.ts'
 import { twoWorkers } from './rows/two-workers.ts'
 import { runProgram } from './run-program.ts'
 import { writeResults } from './write-results.ts'
@@ -22,6 +25,8 @@ import { writeResults } from './write-results.ts'
 const ROWS: readonly Row[] = [
   cachedToken,
   firstUse,
+  bundledTokens,
+  stores,
   opaqueTokens,
   twoWorkers,
   addedLatency,
@@ -32,7 +37,10 @@ const ROWS: readonly Row[] = [
 ]
 
 await runProgram(async (own) => {
-  const options = readOptions(process.argv.slice(2))
+  const { rows, ...options } = readOptions(
+    process.argv.slice(2),
+    ROWS.map(({ name }) => name),
+  )
   const cores = pinCores()
   printProgress(
     cores === undefined
@@ -41,6 +49,7 @@ await runProgram(async (own) => {
   )
   const results: RowResult[] = []
   for (const row of ROWS) {
+    if (rows.length > 0 && !rows.includes(row.name)) continue
     const cleanup = createCleanup()
     own.cleanup.add(cleanup.run)
     const folder = join(own.folder, row.name)

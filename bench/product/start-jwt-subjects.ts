@@ -41,7 +41,6 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
     settings: {
       SCOPEGATE_ISSUERS__0__JWT__KEYS__FILE: keysFile,
       SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES: String(CACHED_TOKENS),
-      ...options.settings,
     },
   })
   const verify = verifyGateway(product)

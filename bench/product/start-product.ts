@@ -13,9 +13,13 @@ import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 export type Product = {
   readonly baseUrl: string
   readonly managementUrl: string
+  /** Address on which the authorization server listens. */
+  readonly issuer: string
   readonly gateway: BenchProcess
   /** The file with the standard output of the gateway, which is its access log. */
   readonly logFile: string
+  /** Starts another authorization server with the same data. @returns the address on which it listens. */
+  startIssuer(settings: Readonly<Record<string, string>>): Promise<string>
 }
 
 /** Processors and upstream of Scopegate in a benchmark. Without `cores`, the system selects the processors. */
@@ -27,8 +31,15 @@ export type ProductOptions = {
   readonly upstream: string
   /** Node.js options of the gateway, such as `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
-  /** Settings of the gateway in addition to the settings of every benchmark. */
-  readonly settings?: Readonly<Record<string, string>>
+  /**
+   * Settings of the gateway in addition to the settings of every benchmark. A function gets the address on which the
+   * authorization server listens.
+   */
+  readonly settings?:
+    | Readonly<Record<string, string>>
+    | ((issuer: string) => Readonly<Record<string, string>>)
+  /** Settings of the authorization server in addition to the settings of every benchmark. */
+  readonly issuerSettings?: Readonly<Record<string, string>>
 }
 
 /**
@@ -46,7 +57,9 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   const secretFile = join(dataDir, 'gateway-client-secret')
   writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
 
-  const issuer = await startIssuer(options, { baseUrl, dataDir, secretFile })
+  const startAnother = (settings: Readonly<Record<string, string>>) =>
+    startIssuer(options, { baseUrl, dataDir, secretFile, settings })
+  const issuer = await startAnother(options.issuerSettings ?? {})
   const logFile = join(options.folder, 'access.log')
   const gateway = startProcess({
     name: 'gateway',
@@ -65,17 +78,29 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       SCOPEGATE_ISSUERS__0__REVOCATIONS: `${issuer}${REVOCATION_STREAM_PATH}`,
       SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: options.upstream,
       SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: issuer,
-      ...options.settings,
+      ...(typeof options.settings === 'function' ? options.settings(issuer) : options.settings),
     },
   })
   const { managementUrl } = await whenReady(gateway)
-  return { baseUrl, managementUrl: String(managementUrl), gateway, logFile }
+  return {
+    baseUrl,
+    managementUrl: String(managementUrl),
+    issuer,
+    gateway,
+    logFile,
+    startIssuer: startAnother,
+  }
 }
 
 /** @returns the address on which the authorization server listens. */
 async function startIssuer(
   { cores, cleanup }: ProductOptions,
-  own: { readonly baseUrl: string; readonly dataDir: string; readonly secretFile: string },
+  own: {
+    readonly baseUrl: string
+    readonly dataDir: string
+    readonly secretFile: string
+    readonly settings: Readonly<Record<string, string>>
+  },
 ): Promise<string> {
   const started = startProcess({
     name: 'authorization server',
@@ -89,6 +114,7 @@ async function startIssuer(
       SCOPEGATE_DATA_DIR: own.dataDir,
       SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: own.secretFile,
       SCOPEGATE_DEVELOPMENT: 'true',
+      ...own.settings,
     },
   })
   const { url } = await whenReady(started)

@@ -8,8 +8,9 @@ t.test('readOptions() rejects unknown options', async (t) => {
     ['--rounds', '1.5'],
     ['--seconds', '-1'],
     ['more'],
+    ['--row', 'unknown'],
   ])
-    t.throws(() => readOptions(args), { code: 'ERR_BENCH_USAGE' }, args.join(' '))
+    t.throws(() => readOptions(args, ['start']), { code: 'ERR_BENCH_USAGE' }, args.join(' '))
 })
 
 t.test(
@@ -17,6 +18,8 @@ t.test(
   async (t) => {
     t.ok(readOptions([]).rounds >= 5)
     t.ok(readOptions([]).roundSeconds >= 2)
+    t.same(readOptions([], ['start', 'check']).rows, [])
+    t.same(readOptions(['--row', 'start', '--row', 'check'], ['start', 'check']).rows, ['start', 'check'])
     t.match(readOptions(['--rounds', '3', '--seconds', '1']), { rounds: 3, roundSeconds: 1 })
   },
 )

@@ -1,0 +1,37 @@
+import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
+
+/** Sends one request of a connection, and returns whether the response is right. */
+export type Exchange = (connection: number) => Promise<'right' | 'wrongStatus' | 'wrongBody'>
+
+/**
+ * Creates a closed loop in this process, for requests that differ for each connection or depend on earlier responses.
+ * At the end, the loop waits for the responses in flight, so that no response gets lost.
+ * @param exchanges the requests for each URL of a target.
+ */
+export function createExchangeLoad(exchanges: ReadonlyMap<string, Exchange>): Load {
+  return {
+    name: 'a closed loop in the process of the benchmark',
+    connections: CONNECTIONS,
+    run: async ({ url }, seconds) => {
+      const exchange = exchanges.get(url)
+      if (exchange === undefined) throw new Error(`no requests for ${url}`)
+      return runExchanges(exchange, seconds)
+    },
+  }
+}
+
+async function runExchanges(exchange: Exchange, seconds: number): Promise<LoadResult> {
+  const count = { right: 0, wrongStatus: 0, wrongBody: 0, broken: 0 }
+  const startedMs = performance.now()
+  const endMs = startedMs + seconds * 1_000
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async (_, connection) => {
+      while (performance.now() < endMs) {
+        const outcome = await exchange(connection).catch(() => 'broken' as const)
+        count[outcome]++
+        if (outcome !== 'right') return
+      }
+    }),
+  )
+  return { ...count, elapsedMs: performance.now() - startedMs }
+}

@@ -1,0 +1,90 @@
+import { join } from 'node:path'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { openBrowser } from '../../test/fixtures/open-browser.ts'
+import { type Client, knownClient, registerClient } from '../../test/fixtures/register-client.ts'
+import { BenchError } from '../bench-error.ts'
+import type { Subject } from '../subject.ts'
+import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
+import { NEW_TOKENS } from './start-jwt-subjects.ts'
+import { type ProductOptions, startProduct } from './start-product.ts'
+import { verifyGateway } from './verify-gateway.ts'
+
+/** One gateway with tokens of the bundled authorization server, in both formats. */
+export type BundledTokenSubjects = {
+  readonly cachedOpaque: Subject
+  readonly cachedJwt: Subject
+  /** Every request has a token that is not in the token cache. */
+  readonly firstOpaque: Subject
+  readonly firstJwt: Subject
+}
+
+/**
+ * Size of the token cache. Each round begins with the same new tokens, so the rounds of other subjects must evict them
+ * in between. A first use of an opaque token is slow, so the cache is small.
+ */
+export const CACHED_BUNDLED_TOKENS = 100
+
+const PATH = '/api/courses'
+const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
+
+/**
+ * Starts a gateway that accepts both formats, and two authorization servers with the same data: one issues opaque
+ * tokens, and one issues JWTs. Each new token comes from a refresh.
+ * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
+ */
+export async function startBundledTokenSubjects(options: ProductOptions): Promise<BundledTokenSubjects> {
+  const issuerSettings = { SCOPEGATE_LIFETIMES__ACCESS_TOKEN: '1d' }
+  const product = await startProduct({
+    ...options,
+    issuerSettings,
+    settings: (issuer) => ({
+      SCOPEGATE_ISSUERS__0__JWT__KEYS__URI: `${issuer}${ENDPOINTS.jwks}`,
+      SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES: String(CACHED_BUNDLED_TOKENS),
+      SCOPEGATE_DATA_DIR: join(options.folder, 'gateway'),
+    }),
+  })
+  const jwtIssuer = await product.startIssuer({ ...issuerSettings, SCOPEGATE_ACCESS_TOKENS__FORMAT: 'jwt' })
+  const scopegate = (baseUrl: string) => ({ baseUrl, secret: () => undefined })
+  const client = await registerClient(scopegate(product.baseUrl))
+  const browser = openBrowser(product.baseUrl)
+  const { refreshToken } = await client.obtainTokens({ browser, scope: SCOPE })
+  const opaque = await obtainByRefresh(knownClient(scopegate(product.issuer), client), refreshToken)
+  const jwts = await obtainByRefresh(knownClient(scopegate(jwtIssuer), client), opaque.refreshToken)
+  const verify = verifyGateway(product)
+  const subjectOf = (name: string, tokens: readonly string[], kind: 'known' | 'new'): Subject => ({
+    name,
+    process: product.gateway,
+    core: options.cores?.server,
+    target: {
+      url: `${product.baseUrl}${PATH}`,
+      headers: { accept: 'application/json' },
+      expectedBody: UPSTREAM_RESPONSE,
+      tokens,
+    },
+    verify: (answered) => verify(answered, kind),
+  })
+  return {
+    cachedOpaque: subjectOf('cached opaque token', opaque.accessTokens.slice(0, 1), 'known'),
+    cachedJwt: subjectOf('cached JWT', jwts.accessTokens.slice(0, 1), 'known'),
+    firstOpaque: subjectOf('first use, opaque token', opaque.accessTokens, 'new'),
+    firstJwt: subjectOf('first use, JWT', jwts.accessTokens, 'new'),
+  }
+}
+
+/** Refreshes one token after the other. @returns the access tokens, and the last refresh token. */
+async function obtainByRefresh(
+  client: Client,
+  first: string,
+): Promise<{ readonly accessTokens: readonly string[]; readonly refreshToken: string }> {
+  const accessTokens: string[] = []
+  let refreshToken = first
+  while (accessTokens.length < NEW_TOKENS) {
+    const response = await client.refresh(refreshToken)
+    if (response.status !== 200)
+      throw new BenchError('ERR_BENCH_TOKEN', `a refresh got the status ${response.status}: ${response.text}`)
+    const tokens = client.readTokens(response)
+    accessTokens.push(tokens.accessToken)
+    refreshToken = tokens.refreshToken
+  }
+  return { accessTokens, refreshToken }
+}
