@@ -18,18 +18,28 @@ export function writeResults(
   results: readonly RowResult[],
   options: { readonly now: Date; readonly rounds: number; readonly roundSeconds: number },
 ): string {
-  const date = options.now.toISOString().slice(0, 10)
+  return writeMeasurements('', options.now, {
+    rounds: options.rounds,
+    roundSeconds: options.roundSeconds,
+    rows: results.map(describeRow),
+  })
+}
+
+/**
+ * Writes measurements, with commit and machine, to `<folder>/<prefix><date>-<short commit>.json`.
+ * @returns the file's path, relative to the checkout.
+ */
+export function writeMeasurements(prefix: string, now: Date, measurements: object): string {
+  const date = now.toISOString().slice(0, 10)
   const commit = git('rev-parse', '--short', 'HEAD') ?? 'unknown'
   const content = {
     date,
     commit,
     uncommittedChanges: git('status', '--porcelain', '--untracked-files=no') !== '',
     machine: describeMachine(),
-    rounds: options.rounds,
-    roundSeconds: options.roundSeconds,
-    rows: results.map(describeRow),
+    ...measurements,
   }
-  const file = join('bench', 'results', `${date}-${commit}.json`)
+  const file = join('bench', 'results', `${prefix}${date}-${commit}.json`)
   mkdirSync(join(ROOT, 'bench', 'results'), { recursive: true })
   writeFileSync(join(ROOT, file), `${JSON.stringify(content, undefined, 2)}\n`)
   return file

@@ -44,6 +44,8 @@ export type RevocationCluster = {
   obtainToken(): Promise<string>
 }
 
+type Settings = Readonly<Record<string, string>>
+
 /** Composition of the cluster. Without Redis: one authorization server, on SQLite. */
 export type RevocationClusterOptions = {
   /** Folder for data, configuration, and a `.log` file of each service. */
@@ -57,8 +59,10 @@ export type RevocationClusterOptions = {
   readonly eventStream: boolean
   /** Settings of the authorization servers, as environment variables. */
   readonly serverSettings?: Readonly<Record<string, string>>
-  /** Settings of the gateways, as environment variables. */
-  readonly gatewaySettings?: Readonly<Record<string, string>>
+  /** Settings of the gateways, as environment variables, or a function of the index and the URL of its server. */
+  readonly gatewaySettings?: Settings | ((at: number, server: string) => Settings)
+  /** Returns the URL at which a gateway reaches the servers. Default: the URL of one server. */
+  readonly routeToServers?: (serverUrls: readonly string[], at: number) => Promise<string>
   /** Called with every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }
@@ -87,6 +91,7 @@ const POLICY = {
  * @throws {BenchError} ERR_BENCH_START when a process does not start.
  */
 export async function startRevocationCluster(options: RevocationClusterOptions): Promise<RevocationCluster> {
+  const { gatewaySettings } = options
   const { url: upstream } = await startCountingUpstream(options.cleanup)
   const ports = await Promise.all(Array.from({ length: options.gateways + options.servers }, quietPort))
   const gatewayPorts = ports.slice(0, options.gateways)
@@ -105,11 +110,12 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
     )
   const gateways = await Promise.all(
     gatewayPorts.map(async (port, at) => {
-      const server = serverUrls[at % serverUrls.length] ?? ''
+      const server =
+        (await options.routeToServers?.(serverUrls, at)) ?? serverUrls[at % serverUrls.length] ?? ''
       const configDir = writeConfig(options, { at, port, baseUrl, server, upstream, dataDir })
       const service = await startService(options, 'gateway', urlOf(port), {
         SCOPEGATE_CONFIG_DIR: configDir,
-        ...options.gatewaySettings,
+        ...(typeof gatewaySettings === 'function' ? gatewaySettings(at, server) : gatewaySettings),
       })
       return Object.assign(service, {
         statusOf: (token: string) => statusOf(service.url, token),
