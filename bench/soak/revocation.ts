@@ -36,7 +36,7 @@ await runSoak(async ({ folder, cleanup }) => {
     servers: 1,
     redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
     eventStream: false,
-    // With `staleIfError`, the gateways would accept known tokens while Redis is stopped (npm run soak:outage).
+    // With `staleIfError`, the gateways would accept known tokens while Redis is stopped (npm run soak:availability).
     gatewaySettings: { SCOPEGATE_ISSUERS__0__STALE_IF_ERROR: '0s' },
   })
   await awaitChannel(cluster, 'up')

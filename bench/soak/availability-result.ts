@@ -1,0 +1,154 @@
+import type { RevocationTime, Use, UseKind } from './availability-load.ts'
+import type { FaultEnd } from './availability-stores.ts'
+
+/** The faults of the trial, in the order of a run. A failover of PostgreSQL leaves no standby, so it is the last. */
+export const FAULTS = [
+  'none',
+  'restart',
+  'kill',
+  'freeze',
+  'partition',
+  'servers-frozen',
+  'rolling',
+  'servers-away',
+  'failover',
+] as const
+
+export type FaultName = (typeof FAULTS)[number]
+
+/** The outcome of one fault. */
+export type FaultResult = {
+  readonly fault: FaultName
+  readonly requests: number
+  readonly failedKnown: number
+  readonly failedNew: number
+  /** Accepted requests with a revoked token after the bound, or without the scope. */
+  readonly wrongDecisions: number
+  readonly lostGrants: number
+  /** False: the trial expects a loss of the last writes, because a new primary may not have these writes. */
+  readonly isDurable: boolean
+  /** Time from the end of the fault until every kind of request works. Undefined: not within the limit. */
+  readonly recoveryMs: number | undefined
+  /**
+   * Time from the new primary to the first successful write, by a client whose refresh had failed. 0: no refresh failed.
+   * Undefined: no failover.
+   */
+  readonly writesMs: number | undefined
+  /** Times of revocations with an open channel. */
+  readonly revocationsMs: readonly number[]
+  /** Number of uses by kind and status. */
+  readonly statuses: Readonly<Record<string, number>>
+}
+
+/** The times of a fault. Milliseconds of `performance.now()`. */
+export type Phase = FaultEnd & {
+  readonly fault: FaultName
+  readonly startedMs: number
+  /** Time after the fault at which the revocation channels of all gateways were open. */
+  readonly openMs: number
+}
+
+/** Time after which an accepted revoked token is a wrong decision, with an open channel: `tokenCache.ttlWithoutPush`. */
+const BOUND_MS = 5_000
+/**
+ * The same without a channel and without a check: `tokenCache.maxTtl` and `staleIfError`. `jwt.maxRevocationDelay` is
+ * shorter.
+ */
+const OUTAGE_BOUND_MS = 210_000
+const MEASURED_KINDS: readonly UseKind[] = ['known', 'new', 'refresh', 'revoke']
+const SUCCESS: Readonly<Record<UseKind, number>> = {
+  known: 201,
+  new: 201,
+  denied: 403,
+  revoked: 401,
+  refresh: 200,
+  revoke: 200,
+}
+const ACCEPTED = 201
+const INVALID_GRANT = 400
+
+/** Returns the outcome of a fault from the outcomes of its requests. */
+export function summarize(
+  uses: readonly Use[],
+  revocations: readonly RevocationTime[],
+  phase: Phase,
+): Omit<FaultResult, 'isDurable'> {
+  const failed = (kind: UseKind): number => uses.filter((use) => use.kind === kind && !succeeded(use)).length
+  const statuses: Record<string, number> = {}
+  for (const { kind, status } of uses)
+    statuses[`${kind} ${status}`] = (statuses[`${kind} ${status}`] ?? 0) + 1
+  return {
+    fault: phase.fault,
+    requests: uses.length,
+    failedKnown: failed('known'),
+    failedNew: failed('new'),
+    wrongDecisions: uses.filter((use) => isWrong(use, phase)).length,
+    lostGrants: uses.filter(({ kind, status }) => kind === 'refresh' && status === INVALID_GRANT).length,
+    recoveryMs: recoveryOf(uses, phase.endedMs),
+    writesMs: writesAfter(uses, phase.newPrimaryMs),
+    revocationsMs: timesOf(revocations, phase),
+    statuses,
+  }
+}
+
+/** Returns whether each kind of request with a valid token or grant occurred and succeeded. */
+export function isCalm(uses: readonly Use[]): boolean {
+  return MEASURED_KINDS.every((kind) => {
+    const own = uses.filter((use) => use.kind === kind)
+    return own.length > 0 && own.every(succeeded)
+  })
+}
+
+function succeeded({ kind, status }: Use): boolean {
+  return status === SUCCESS[kind]
+}
+
+/** Returns whether a gateway accepted a token without the scope, or a revoked token after the bound. */
+function isWrong({ kind, status, sentMs, acknowledgedMs = Infinity }: Use, phase: Phase): boolean {
+  if (status !== ACCEPTED) return false
+  if (kind === 'denied') return true
+  if (kind !== 'revoked' || sentMs <= acknowledgedMs + BOUND_MS) return false
+  const isAffected =
+    phase.fault !== 'none' && acknowledgedMs > phase.startedMs - BOUND_MS && acknowledgedMs < phase.openMs
+  if (!isAffected) return true
+  return sentMs > phase.openMs + BOUND_MS || sentMs > acknowledgedMs + OUTAGE_BOUND_MS
+}
+
+/** Returns the time until the first success after the last failure, for the slowest kind of request. */
+function recoveryOf(uses: readonly Use[], endedMs: number): number | undefined {
+  let recoveredMs = endedMs
+  for (const kind of MEASURED_KINDS) {
+    const own = uses.filter((use) => use.kind === kind)
+    const lastFailureMs = Math.max(...own.filter((use) => !succeeded(use)).map(({ sentMs }) => sentMs))
+    if (lastFailureMs === -Infinity) continue
+    const later = own.filter((use) => succeeded(use) && use.sentMs > lastFailureMs)
+    if (later.length === 0) return undefined
+    recoveredMs = Math.max(recoveredMs, Math.min(...later.map(({ endMs }) => endMs)))
+  }
+  return recoveredMs - endedMs
+}
+
+/** Returns the time from the new primary to the first refresh that succeeded after the same client had failed. */
+function writesAfter(uses: readonly Use[], newPrimaryMs: number | undefined): number | undefined {
+  if (newPrimaryMs === undefined) return undefined
+  const refreshes = uses.filter(({ kind }) => kind === 'refresh')
+  const times = [...Map.groupBy(refreshes, ({ sequence }) => sequence).values()].flatMap((own) =>
+    own.flatMap((use, index) => {
+      const previous = own[index - 1]
+      const isFirst = previous !== undefined && !succeeded(previous) && succeeded(use)
+      return isFirst && use.endMs > newPrimaryMs ? [use.endMs - newPrimaryMs] : []
+    }),
+  )
+  if (times.length > 0) return Math.min(...times)
+  return refreshes.every(succeeded) ? 0 : Infinity
+}
+
+/** Returns the times of the revocations that began and ended while all channels were open. */
+function timesOf(times: readonly RevocationTime[], phase: Phase): readonly number[] {
+  return times
+    .filter(
+      ({ acknowledgedMs, tookMs }) =>
+        phase.fault === 'none' || acknowledgedMs + tookMs < phase.startedMs || acknowledgedMs > phase.openMs,
+    )
+    .map(({ tookMs }) => tookMs)
+}
