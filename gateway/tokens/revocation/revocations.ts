@@ -36,7 +36,7 @@ export type RevocationsOptions = {
 
 /** A subscription to a revocation stream. */
 export type RevocationsSubscription = {
-  /** Whether the stream is connected now. */
+  /** Whether revocations arrive now. False during a replay, because later revocations follow the replay. */
   readonly connected: boolean
   /** Resolves when the first connection has received all revocations that have not expired, or has failed. */
   readonly started: Promise<void>
@@ -196,7 +196,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     get connected() {
       // Compares clock times instead of using a timer. After a suspension of the process, a timer would run too late,
       // and the connection would still count as open.
-      return connected && tickMs() - lastEventAtMs < SILENCE_MS
+      return connected && !isReplaying && tickMs() - lastEventAtMs < SILENCE_MS
     },
     started: start.promise,
     completeUntilMs: (issuedAtSeconds) =>
