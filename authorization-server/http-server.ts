@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../platform/logging/logger.ts'
+import { NO_SCHEMA_COMPILERS } from '../platform/net/no-schema-compilers.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { authenticateIntegration } from './endpoints/client-authentication.ts'
@@ -47,6 +48,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     clientErrorHandler: replyToBrokenConnection,
     frameworkErrors: (_error, _request, reply) => void replyToInvalidUrl(reply),
     http: { headersTimeout: HEADERS_TIMEOUT_MS },
+    schemaController: NO_SCHEMA_COMPILERS,
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
   })
   registerFallbackHandlers(app, { logger })
