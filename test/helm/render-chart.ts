@@ -14,6 +14,8 @@ export const HELM_ENVIRONMENT = {
   HOME: '/nonexistent',
   HELM_CACHE_HOME: '/nonexistent',
   KUBECONFIG: '/nonexistent',
+  // helm ends before a garbage collection is necessary.
+  GOGC: 'off',
 }
 
 /** Runs the real helm, without the configuration of the machine and without a cluster. */
