@@ -84,10 +84,13 @@ export function whenReady(started: BenchProcess): Promise<Readonly<Record<string
   })
 }
 
-/** Returns the environment without the variables that change the behavior of Scopegate or Node.js. */
+/**
+ * Returns the environment without the variables that change the behavior of Scopegate or Node.js. Keeps the compile
+ * cache of the tests, which halves the CPU time of a start.
+ */
 function plainEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(SCOPEGATE_|NODE_|PORT$|REDIS_URL$)/.test(name),
+    ([name]) => !/^(SCOPEGATE_|NODE_(?!COMPILE_CACHE$)|PORT$|REDIS_URL$)/.test(name),
   )
   return Object.fromEntries(kept)
 }
