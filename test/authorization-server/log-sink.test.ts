@@ -28,6 +28,7 @@ async function start(
       SCOPEGATE_DEVELOPMENT: 'true',
       SCOPEGATE_LISTEN__PORT: '0',
       SCOPEGATE_MANAGEMENT__PORT: '0',
+      SCOPEGATE_DRAIN__DELAY: '0s',
     },
   })
   const { url, managementUrl } = await whenReady(started)
