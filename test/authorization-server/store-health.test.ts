@@ -18,6 +18,8 @@ import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 import { WHOSE } from '../fixtures/whose-tokens.ts'
 
+t.jobs = 4 // each test starts its own server and its own store, and mostly waits
+
 const register = async (server: AuthorizationServer): Promise<number> => {
   const { status } = await send(`${server.baseUrl}${ENDPOINTS.registration}`, {
     json: { redirect_uris: ['http://127.0.0.1:49152/callback'] },

@@ -24,6 +24,8 @@ routes:
   - { name: impatient, match: { methods: [GET], path: /live/impatient }, websocket: true, timeout: 300ms }
 `
 
+t.jobs = 4 // each test starts its own gateway, and mostly waits
+
 type Under = GatewayUnderTest & { readonly live: WebsocketUpstream }
 
 async function start(

@@ -11,6 +11,7 @@ import { compileRateLimit, type RateLimitRule } from '../../../policy-engine/for
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
+t.jobs = 4 // each test starts its own Redis, and mostly waits
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-limits-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 let rejections = 0
@@ -260,6 +261,6 @@ t.test('a flapping Redis is reconnected to at most once per second', async (t) =
   t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
 })
 
-t.test('no test of this file left an unhandled rejection', async (t) => {
+t.test('no test of this file left an unhandled rejection', { buffered: false }, async (t) => {
   t.equal(rejections, 0)
 })

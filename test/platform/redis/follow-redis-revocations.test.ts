@@ -11,6 +11,8 @@ import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
+t.jobs = 4 // each test starts its own Redis, and mostly waits
+
 /** Starts a Redis with a writer and a follower. The test controls the network of the follower. */
 async function setUp(t: Test, options: { readonly fromStart?: boolean; readonly user?: string } = {}) {
   const server = await startRedis({ folder: t.testdir() })
