@@ -12,7 +12,10 @@ import { until } from '../fixtures/until.ts'
 /** A module that throws an uncaught exception on a signal. */
 const DEFECT = 'data:text/javascript,process.on("SIGWINCH",()=>{throw new Error("made up")})'
 
-async function start(t: Test, settings: Readonly<Record<string, unknown>> = {}): Promise<SoakGateway> {
+async function start(
+  t: Pick<Test, 'testdir' | 'teardown'>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<SoakGateway> {
   const cleanup = createCleanup()
   const folder = t.testdir()
   t.teardown(() => cleanup.run())
@@ -29,8 +32,10 @@ const status = async (gateway: SoakGateway): Promise<number | undefined> =>
 const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
   sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
 
+/** A gateway with default settings. */
+const gateway = await start(t)
+
 t.test('an uncaught exception does not end the process', async (t) => {
-  const gateway = await start(t)
   for (let time = 1; time <= 3; time++) {
     process.kill(gateway.process.pid, 'SIGWINCH')
     await until(
@@ -81,7 +86,6 @@ t.test('closes connections above the limit unread while the management port resp
 t.test(
   'a process without free file descriptors stays up, and recovers when descriptors are free',
   async (t) => {
-    const gateway = await start(t)
     const { pid } = gateway.process
     execFileSync('prlimit', ['--pid', String(pid), '--nofile=64:64'])
     const { hostname, port } = new URL(gateway.url)

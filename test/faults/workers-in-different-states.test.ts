@@ -17,46 +17,18 @@ function aConnection(t: Test, url: string) {
     })
 }
 
-t.test('the metrics of two workers show an open circuit of one worker', async (t) => {
-  const cleanup = createCleanup()
-  const folder = t.testdir()
-  t.teardown(() => cleanup.run())
-  const gateway = await startSoakGateway({
-    folder,
-    cleanup,
-    upstream: `http://127.0.0.1:${await quietPort()}`,
-    settings: { workers: 2, policyReload: 'manual' },
-  })
-  const metrics = async () => (await send(`${gateway.managementUrl}/metrics`)).text
-  const fail = async (request: (path: string) => Promise<number | undefined>) => {
-    const statuses: (number | undefined)[] = []
-    for (let count = 0; count < 6; count += 1) statuses.push(await request('/pub/x'))
-    t.same(statuses, [502, 502, 502, 502, 502, 503], 'five failures open the circuit of this worker')
-  }
-
-  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 1$/m)
-  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 0$/m)
-
-  // The supervisor assigns connections to the workers alternately.
-  await fail(aConnection(t, gateway.url))
-  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m, 'one of two is down')
-  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m)
-
-  await fail(aConnection(t, gateway.url))
-  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m)
-  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m, 'never more than open')
+/** The tests share the gateway. The supervisor assigns connections to the workers alternately. */
+const cleanup = createCleanup()
+const folder = t.testdir()
+t.teardown(() => cleanup.run())
+const gateway = await startSoakGateway({
+  folder,
+  cleanup,
+  upstream: `http://127.0.0.1:${await quietPort()}`,
+  settings: { workers: 2, policyReload: 'manual' },
 })
 
 t.test('/readyz?verbose of two workers names an issuer that does not respond to one of them', async (t) => {
-  const cleanup = createCleanup()
-  const folder = t.testdir()
-  t.teardown(() => cleanup.run())
-  const gateway = await startSoakGateway({
-    folder,
-    cleanup,
-    upstream: `http://127.0.0.1:${await quietPort()}`,
-    settings: { workers: 2, policyReload: 'manual' },
-  })
   const readiness = async () => {
     const { status, text } = await send(`${gateway.managementUrl}/readyz?verbose`)
     return `${status}\n${text}`
@@ -83,4 +55,24 @@ t.test('/readyz?verbose of two workers names an issuer that does not respond to 
       'ok (degraded)',
     ),
   )
+})
+
+t.test('the metrics of two workers show an open circuit of one worker', async (t) => {
+  const metrics = async () => (await send(`${gateway.managementUrl}/metrics`)).text
+  const fail = async (request: (path: string) => Promise<number | undefined>) => {
+    const statuses: (number | undefined)[] = []
+    for (let count = 0; count < 6; count += 1) statuses.push(await request('/pub/x'))
+    t.same(statuses, [502, 502, 502, 502, 502, 503], 'five failures open the circuit of this worker')
+  }
+
+  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 1$/m)
+  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 0$/m)
+
+  await fail(aConnection(t, gateway.url))
+  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m, 'one of two is down')
+  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m)
+
+  await fail(aConnection(t, gateway.url))
+  t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m)
+  t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m, 'never more than open')
 })
