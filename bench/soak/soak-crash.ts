@@ -24,6 +24,8 @@ export type CrashSoakOptions = {
   readonly workers: number
   readonly kills: number
   readonly pauseMs: number
+  /** Longest pause of busy clients, see `KeepAliveLoadOptions`. */
+  readonly thinkMs?: number
   readonly onKill?: (kill: Kill) => void
 }
 
@@ -34,10 +36,10 @@ export type CrashSoakOptions = {
 export async function soakCrash(
   options: CrashSoakOptions,
 ): Promise<{ readonly counts: LoadCounts; readonly kills: readonly Kill[] }> {
-  const { workers, pauseMs } = options
+  const { workers, pauseMs, thinkMs = 0 } = options
   const gateway = await startLoadedGateway({ ...options, settings: { workers } })
   const { pid } = gateway.process
-  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
+  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2, thinkMs })
   options.cleanup.add(load.stop)
   const connectionsOf = (worker: number): number =>
     countConnections(worker, Number(new URL(gateway.url).port))
