@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ProbeResult } from './probe.ts'
 
-const PAUSE_MS = 1
+const PAUSE_MS = 4
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 const times: number[] = []

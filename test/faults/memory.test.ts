@@ -9,7 +9,9 @@ import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
 // `npm run soak:memory` runs all limits with more requests, and reports times. This test does not assert times.
-async function start(t: Test): Promise<SoakGateway> {
+
+/** Starts the gateway of all tests. Each of them closes its connections. */
+async function start(t: Pick<Test, 'testdir' | 'teardown'>): Promise<SoakGateway> {
   const cleanup = createCleanup()
   const folder = t.testdir()
   t.teardown(() => cleanup.run())
@@ -28,18 +30,20 @@ function hold(t: Test, rows: readonly Measurement[]): void {
       t.ok(row.passed, `${row.what} is ${row.measured}, ${row.limit} wanted`)
 }
 
-t.test('forwards large bodies in both directions without buffering them', async (t) => {
-  hold(t, await measureBigBodies(await start(t), 128 * 1_024 * 1_024))
-})
-
-t.test('slow readers do not delay other clients', async (t) => {
-  hold(t, await measureSlowReaders(await start(t), { readers: 50, seconds: 3 }))
-})
+const gateway = await start(t)
 
 t.test('idle connections use little memory', async (t) => {
-  hold(t, await measureIdleConnections(await start(t), 1_000))
+  hold(t, await measureIdleConnections(gateway, 1_000))
+})
+
+t.test('forwards large bodies in both directions without buffering them', async (t) => {
+  hold(t, await measureBigBodies(gateway, 128 * 1_024 * 1_024))
 })
 
 t.test('closes connections with endless heads while it serves other requests', async (t) => {
-  hold(t, await measureSlowHeads(await start(t), 100))
+  hold(t, await measureSlowHeads(gateway, 100))
+})
+
+t.test('slow readers do not delay other clients', async (t) => {
+  hold(t, await measureSlowReaders(gateway, { readers: 50, seconds: 3 }))
 })
