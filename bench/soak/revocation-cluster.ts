@@ -51,6 +51,7 @@ export type RevocationClusterOptions = {
   /** Folder for data, configuration, and a `.log` file of each service. */
   readonly folder: string
   readonly cleanup: Cleanup
+  /** Zero: the clients use the first authorization server directly. */
   readonly gateways: number
   readonly servers: number
   /** URLs of Redis for the servers and for the gateways. */
@@ -67,7 +68,7 @@ export type RevocationClusterOptions = {
   readonly secret?: (value: string | undefined) => void
 }
 
-const POLL_INTERVAL_MS = 20
+const POLL_INTERVAL_MS = 100
 const STATE_LIMIT_MS = 30_000
 const SCOPE = 'courses:read'
 const POLICY = {
@@ -96,7 +97,7 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
   const ports = await Promise.all(Array.from({ length: options.gateways + options.servers }, quietPort))
   const gatewayPorts = ports.slice(0, options.gateways)
   const serverUrls = ports.slice(options.gateways).map(urlOf)
-  const baseUrl = urlOf(gatewayPorts[0] ?? 0)
+  const [baseUrl = ''] = [...gatewayPorts.map(urlOf), ...serverUrls]
   const dataDir = join(options.folder, 'data')
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'gateway-client-secret'), randomBytes(32).toString('base64url'), {

@@ -39,19 +39,19 @@ export async function startRefreshCluster(options: {
   if (redis !== undefined) cleanup.add(() => redis.stop())
   const postgres = options.store === 'postgres' ? await startPostgres() : undefined
   if (postgres !== undefined) cleanup.add(() => postgres.remove())
-  const { servers, client, gateways } = await startRevocationCluster({
+  const { servers, client } = await startRevocationCluster({
     folder,
     cleanup,
     secret,
-    gateways: 1,
+    gateways: 0,
     servers: 2,
     redis: redis === undefined ? undefined : { ofServers: redis.url, ofGateways: redis.url },
-    eventStream: redis === undefined,
+    eventStream: false,
     ...(postgres === undefined
       ? {}
       : { serverSettings: { SCOPEGATE_STORE__TYPE: 'postgres', SCOPEGATE_POSTGRES__URL: postgres.url } }),
   })
-  const browser: Browser = openBrowser(gateways[0]?.url ?? '')
+  const browser: Browser = openBrowser(servers[0]?.url ?? '')
   const clients = servers.map(({ url }) => knownClient({ baseUrl: url, secret }, client))
   return {
     servers,

@@ -20,8 +20,8 @@ for (const store of ['sqlite', 'redis', 'postgres'] as const)
     }
     const cluster = await startRefreshCluster({ folder, cleanup, store, secret })
 
-    const parallel = await refreshInParallel(cluster, { rounds: 2, parallel: 60 })
-    t.match(parallel, { responses: 120, rejected: 0, different: 0, ended: 0 })
+    const parallel = await refreshInParallel(cluster, { rounds: 1, parallel: 60 })
+    t.match(parallel, { responses: 60, rejected: 0, different: 0, ended: 0 })
 
     for (const apartMs of [0, 30, 150, 1_000]) {
       const file = join(folder, `tokens-${apartMs}`)

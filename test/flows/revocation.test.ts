@@ -14,7 +14,7 @@ import { ENDS_OF_GRANTS } from '../fixtures/ends-of-grants.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { knownClient } from '../fixtures/register-client.ts'
-import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
 /** Cache time of a token status while the revocation stream is down. With the stream, the cache time is 30 s. */
@@ -30,11 +30,14 @@ const SERVER_SETTINGS = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '0s' }
 
 type Cluster = RevocationCluster & { readonly folder: string }
 
+/** A test, or the test of this file, that owns a cluster. */
+type Owner = Pick<Test, 'testdir' | 'teardown'>
+
 /**
  * Stops a cluster, and checks that its logs contain no token. Registered before the folder, so that it runs before the
  * removal of the folder.
  */
-function atEnd(t: Test) {
+function atEnd(t: Owner) {
   const cleanup = createCleanup()
   const secrets = new Set<string>()
   let folder: string | undefined
@@ -59,12 +62,12 @@ function atEnd(t: Test) {
   }
 }
 
-async function startOnSqlite(t: Test): Promise<Cluster> {
+async function startOnSqlite(t: Owner): Promise<Cluster> {
   const { cleanup, secret, logsIn } = atEnd(t)
   const folder = t.testdir()
   logsIn(folder)
   const options = {
-    gateways: 3,
+    gateways: 2,
     servers: 1,
     redis: undefined,
     eventStream: true,
@@ -73,15 +76,23 @@ async function startOnSqlite(t: Test): Promise<Cluster> {
   return { folder, ...(await startRevocationCluster({ folder, cleanup, secret, ...options })) }
 }
 
-async function startOnRedis(
-  t: Test,
-  options: { readonly servers: number; readonly keepsData?: boolean; readonly eventStream?: boolean },
-): Promise<Cluster & { readonly redis: TestRedis; readonly way: FaultProxy; readonly redisFolder: string }> {
+type RedisCluster = Cluster & {
+  /** The connection of the gateways to Redis. */
+  readonly way: FaultProxy
+  readonly redisFolder: string
+  readonly redisUrl: string
+  stopRedis(): Promise<void>
+  /** Starts Redis again with the data on the disk. Default: the append-only file, otherwise the snapshot. */
+  startRedis(options?: { readonly keepsData: boolean }): Promise<void>
+}
+
+/** Starts two gateways and two authorization servers on a durable Redis. Each gateway uses another server. */
+async function startOnRedis(t: Owner, options: { readonly eventStream: boolean }): Promise<RedisCluster> {
   const { cleanup, secret, logsIn } = atEnd(t)
   const parent = t.testdir({ redis: {}, cluster: {} })
   const [redisFolder, folder] = [join(parent, 'redis'), join(parent, 'cluster')]
   logsIn(folder)
-  const redis = await startRedis({ folder: redisFolder, keepsData: options.keepsData ?? false })
+  let redis = await startRedis({ folder: redisFolder, keepsData: true })
   cleanup.add(() => redis.stop())
   const way = await startFaultProxy(redis.port)
   cleanup.add(() => way.close())
@@ -89,14 +100,24 @@ async function startOnRedis(
     folder,
     cleanup,
     secret,
-    gateways: 3,
-    servers: options.servers,
+    gateways: 2,
+    servers: 2,
     redis: { ofServers: redis.url, ofGateways: `redis://127.0.0.1:${way.port}` },
-    eventStream: options.eventStream ?? false,
+    eventStream: options.eventStream,
     serverSettings: SERVER_SETTINGS,
   })
   await awaitChannel(cluster, 'up')
-  return { ...cluster, folder, redis, way, redisFolder }
+  return {
+    ...cluster,
+    folder,
+    way,
+    redisFolder,
+    redisUrl: redis.url,
+    stopRedis: () => redis.stop(),
+    async startRedis({ keepsData } = { keepsData: true }) {
+      redis = await startRedis({ folder: redisFolder, port: redis.port, keepsData })
+    },
+  }
 }
 
 async function statuses({ gateways }: RevocationCluster, token: string): Promise<readonly number[]> {
@@ -106,7 +127,7 @@ async function statuses({ gateways }: RevocationCluster, token: string): Promise
 /** Returns a token that every gateway has already accepted. */
 async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> {
   const token = await cluster.obtainToken()
-  t.same(await statuses(cluster, token), [201, 201, 201])
+  t.same(await statuses(cluster, token), [201, 201])
   return token
 }
 
@@ -122,7 +143,7 @@ async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly 
   for (const [how, end] of Object.entries(ENDS_OF_GRANTS)) {
     const code = await client.obtainCode({ browser, scope: 'courses:read' })
     const tokens = client.readTokens(await client.exchange(code))
-    t.same(await statuses(cluster, tokens.accessToken), [201, 201, 201])
+    t.same(await statuses(cluster, tokens.accessToken), [201, 201])
     await end({ client, elsewhere, code, tokens })
     await denied(cluster, tokens.accessToken, TOLD_MS)
     t.pass(`rejected by all when ${how}`)
@@ -139,14 +160,16 @@ async function denied(cluster: RevocationCluster, token: string, limitMs?: numbe
   )
 }
 
+/** The tests with Redis share this cluster. The last of them removes its data. */
+const cluster = await startOnRedis(t, { eventStream: false })
+
 t.test(
   'Redis, two authorization servers: all gateways permanently deny a token that one server revoked',
   async (t) => {
-    const cluster = await startOnRedis(t, { servers: 2, keepsData: true })
     const { client, gateways, servers } = cluster
     const gone: string[] = []
     const stillGone = async (what: string): Promise<void> => {
-      for (const token of gone) t.same(await statuses(cluster, token), [401, 401, 401], what)
+      for (const token of gone) t.same(await statuses(cluster, token), [401, 401], what)
     }
     const kept = await knownToken(t, cluster)
 
@@ -154,25 +177,24 @@ t.test(
     const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
     t.same([...answers], [[200, 10]])
     gone.push(...tokens, ...(await endGrants(t, cluster)))
-    t.same(await statuses(cluster, kept), [201, 201, 201])
+    t.same(await statuses(cluster, kept), [201, 201])
 
     await gateways[1]?.restart()
     await stillGone('after a gateway was restarted')
     await servers[0]?.restart()
     await servers[1]?.restart()
     await stillGone('after the authorization servers were restarted')
-    t.same(await statuses(cluster, kept), [201, 201, 201])
+    t.same(await statuses(cluster, kept), [201, 201])
 
-    await cluster.redis.stop()
+    await cluster.stopRedis()
     await awaitChannel(cluster, 'down')
     for (const token of gone)
       for (const status of await statuses(cluster, token))
         t.ok([401, 503].includes(status), `${status} while Redis is unreachable: denied or unknown`)
-    const again = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port, keepsData: true })
-    t.teardown(() => again.stop())
+    await cluster.startRedis()
     await awaitChannel(cluster, 'up')
     await stillGone('after Redis was restarted with its data')
-    t.same(await statuses(cluster, kept), [201, 201, 201])
+    t.same(await statuses(cluster, kept), [201, 201])
 
     const token = await knownToken(t, cluster)
     t.equal((await client.revoke(token)).status, 200)
@@ -180,42 +202,40 @@ t.test(
 
     await servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
     await denied(cluster, kept, TOLD_MS) // the account and its grants are deleted
+    await servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'true' }) // the next tests use the account
   },
 )
 
-t.test('Redis loses its data: denied tokens stay denied, and the services report the loss', async (t) => {
-  const cluster = await startOnRedis(t, { servers: 1 })
-  const token = await knownToken(t, cluster)
-  const other = await knownToken(t, cluster)
-  const redis = new Redis(cluster.redis.url)
-  await redis.save()
-  redis.disconnect()
-  t.equal((await cluster.client.revoke(token)).status, 200)
-  await denied(cluster, token)
-
-  // Redis restarts with a snapshot that lacks the acknowledged revocation.
-  await cluster.redis.stop()
-  const stale = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port })
-  t.teardown(() => stale.stop())
-  await awaitChannel(cluster, 'up')
-  await cluster.gateways[1]?.restart()
-  await awaitChannel(cluster, 'up')
-  t.same(await statuses(cluster, token), [401, 401, 401], 'the authorization server revoked the token again')
-  t.same(await statuses(cluster, other), [201, 201, 201])
-
-  await stale.stop()
-  rmSync(join(cluster.redisFolder, 'dump.rdb'))
-  const empty = await startRedis({ folder: cluster.redisFolder, port: cluster.redis.port })
-  t.teardown(() => empty.stop())
-  await awaitChannel(cluster, 'up')
-  t.same(await statuses(cluster, token), [401, 401, 401])
-  await denied(cluster, other, TOLD_MS)
-})
+t.test(
+  'a paused gateway receives the revocations of the gap, and uses no outdated token status until then',
+  async (t) => {
+    const [gateway] = cluster.gateways.slice(-1)
+    if (gateway === undefined) return
+    const token = await knownToken(t, cluster)
+    const knownMs = performance.now()
+    const gaps = await gateway.metric('scopegate_revocation_gaps_total')
+    const received = await gateway.metric('scopegate_revocations_received_total')
+    process.kill(gateway.process.pid, 'SIGSTOP')
+    t.equal((await cluster.client.revoke(token)).status, 200)
+    await until(
+      'its cached token status is older than the cap',
+      async () => performance.now() - knownMs > CAP_MS,
+    )
+    process.kill(gateway.process.pid, 'SIGCONT')
+    t.equal(await gateway.statusOf(token), 401, 'immediately')
+    await awaitChannel(cluster, 'up')
+    t.equal(
+      await gateway.metric('scopegate_revocation_gaps_total'),
+      gaps,
+      'the gateway resumed without a gap',
+    )
+    t.ok((await gateway.metric('scopegate_revocations_received_total')) > received)
+  },
+)
 
 t.test(
   'gateways lose Redis: revoked tokens are denied within the cap, and the revocations of the gap arrive later',
   async (t) => {
-    const cluster = await startOnRedis(t, { servers: 1 })
     const { client, way } = cluster
     for (const [how, cut] of [
       ['down', () => way.down()],
@@ -236,15 +256,41 @@ t.test(
       await way.up()
       way.reset()
       await awaitChannel(cluster, 'up')
-      t.same(await statuses(cluster, token), [401, 401, 401])
+      t.same(await statuses(cluster, token), [401, 401])
     }
   },
 )
 
+t.test('Redis loses its data: denied tokens stay denied, and the services report the loss', async (t) => {
+  const token = await knownToken(t, cluster)
+  const other = await knownToken(t, cluster)
+  const redis = new Redis(cluster.redisUrl)
+  await redis.save()
+  redis.disconnect()
+  t.equal((await cluster.client.revoke(token)).status, 200)
+  await denied(cluster, token)
+
+  // Redis restarts with a snapshot that lacks the acknowledged revocation.
+  await cluster.stopRedis()
+  await cluster.startRedis({ keepsData: false })
+  await awaitChannel(cluster, 'up')
+  await cluster.gateways[1]?.restart()
+  await awaitChannel(cluster, 'up')
+  t.same(await statuses(cluster, token), [401, 401], 'the authorization server revoked the token again')
+  t.same(await statuses(cluster, other), [201, 201])
+
+  await cluster.stopRedis()
+  rmSync(join(cluster.redisFolder, 'dump.rdb'))
+  await cluster.startRedis({ keepsData: false })
+  await awaitChannel(cluster, 'up')
+  t.same(await statuses(cluster, token), [401, 401])
+  await denied(cluster, other, TOLD_MS)
+})
+
 t.test(
   'with both channels, either is sufficient: the event stream of any replica contains all revocations',
   async (t) => {
-    const cluster = await startOnRedis(t, { servers: 2, eventStream: true })
+    const cluster = await startOnRedis(t, { eventStream: true })
     const token = await knownToken(t, cluster)
     await cluster.way.down()
     for (const { url } of cluster.gateways) {
@@ -255,33 +301,6 @@ t.test(
     await awaitChannel(cluster, 'up')
     t.equal((await cluster.client.revoke(token)).status, 200)
     await denied(cluster, token, TOLD_MS)
-  },
-)
-
-t.test(
-  'a paused gateway receives the revocations of the gap, and uses no outdated token status until then',
-  async (t) => {
-    const cluster = await startOnRedis(t, { servers: 1 })
-    const [gateway] = cluster.gateways.slice(-1)
-    if (gateway === undefined) return
-    const token = await knownToken(t, cluster)
-    const knownMs = performance.now()
-    const gaps = await gateway.metric('scopegate_revocation_gaps_total')
-    process.kill(gateway.process.pid, 'SIGSTOP')
-    t.equal((await cluster.client.revoke(token)).status, 200)
-    await until(
-      'its cached token status is older than the cap',
-      async () => performance.now() - knownMs > CAP_MS,
-    )
-    process.kill(gateway.process.pid, 'SIGCONT')
-    t.equal(await gateway.statusOf(token), 401, 'immediately')
-    await awaitChannel(cluster, 'up')
-    t.equal(
-      await gateway.metric('scopegate_revocation_gaps_total'),
-      gaps,
-      'the gateway resumed without a gap',
-    )
-    t.ok((await gateway.metric('scopegate_revocations_received_total')) >= 1)
   },
 )
 
@@ -304,8 +323,8 @@ t.test('without Redis: the event stream resumes after a restart of the authoriza
   await awaitChannel(cluster, 'up')
   for (const one of cluster.gateways)
     t.equal(await one.metric('scopegate_revocation_gaps_total'), 1, 'only the gap at start-up')
-  for (const one of [token, ...gone]) t.same(await statuses(cluster, one), [401, 401, 401])
-  t.same(await statuses(cluster, kept), [201, 201, 201])
+  for (const one of [token, ...gone]) t.same(await statuses(cluster, one), [401, 401])
+  t.same(await statuses(cluster, kept), [201, 201])
   await cluster.servers[0]?.restart({ SCOPEGATE_DEVELOPMENT: 'false' })
   await denied(cluster, kept) // the account and its grants are deleted
 })
