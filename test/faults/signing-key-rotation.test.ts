@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import t from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
@@ -16,6 +17,8 @@ import { startService } from '../fixtures/start-service.ts'
  * key first. Seconds.
  */
 const LEAD_SECONDS = 20
+/** Pause between two rounds of refreshes. Several rounds fall into each second. */
+const THINK_MS = 200
 
 t.test('signing keys: no refresh fails, and replicas switch at the instant in the file', async (t) => {
   const keysFile = join(mkdtempSync(join(tmpdir(), 'scopegate-keys-')), 'signing-keys.json')
@@ -58,13 +61,15 @@ t.test('signing keys: no refresh fails, and replicas switch at the instant in th
   writeFileSync(keysFile, JSON.stringify({ keys: [...added, ...named] }))
   for (const one of [server, replica]) await untilLogged(one, ['"secret_reloaded"', '"signingKeysFile"'])
   const switched = new Set<string>()
-  while (switched.size < 2)
+  while (switched.size < 2) {
+    await wait(THINK_MS)
     for (const one of [server, replica]) {
       const { kid, before, after } = await refresh(one)
       if (after < notBefore) t.equal(kid, 'first-ES256', 'the new key is only published')
       if (before >= notBefore) t.equal(kid, 'second-ES256', 'the new key signs')
       if (kid === 'second-ES256') switched.add(one.url)
     }
+  }
 
   for (const { url } of [server, replica]) {
     const { json, text } = await send(`${url}${ENDPOINTS.jwks}`)
