@@ -7,7 +7,7 @@ import { type StrictRequest, startStrictUpstream } from '../fixtures/strict-upst
 
 // FUZZ_FORWARD_RUNS sets the number of runs. The message of a failure contains its seed, and FUZZ_FORWARD_SEED repeats
 // the run.
-const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 3_000)
+const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 1_500)
 const SEED = process.env['FUZZ_FORWARD_SEED']
 const LIMIT_MS = 60_000 + RUNS * 50
 /**
