@@ -114,8 +114,8 @@ t.test(
     const herd = await until('the introspection result of concurrent requests is in Redis', async () => {
       const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
       const before = issuer.asked.length
-      const tokens = Array.from({ length: 500 }, () => token)
-      t.same(await Promise.all([statuses(one, tokens), statuses(two, tokens)]), [{ 200: 500 }, { 200: 500 }])
+      const tokens = Array.from({ length: 200 }, () => token)
+      t.same(await Promise.all([statuses(one, tokens), statuses(two, tokens)]), [{ 200: 200 }, { 200: 200 }])
       const asked = issuer.asked.length - before
       t.ok(asked === 1 || asked === 2, `${asked} introspections by two replicas`)
       return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
@@ -126,7 +126,7 @@ t.test(
       const asked = issuer.asked.length
       t.same(await statuses(later, herd.slice(0, 1)), { 200: 1 })
       if ((await lookUps(later, 'failed')) > 0) return false
-      t.same(await statuses(later, herd), { 200: 500 })
+      t.same(await statuses(later, herd), { 200: 200 })
       t.equal(issuer.asked.length, asked, 'a later replica does not call the issuer')
       t.equal(await lookUps(later, 'hit'), 1)
       return true
@@ -207,7 +207,7 @@ t.test('invalid tokens fill neither the cache nor Redis', async (t) => {
   const { redis, one } = await startCluster(t)
   const spy = new Redis(redis.url)
   t.teardown(() => spy.disconnect())
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 5; round++) {
     const junk = Array.from({ length: 200 }, (_, i) => `junk-${round}-${i}`)
     t.same(await statuses(one, junk), { 401: 200 })
   }
