@@ -13,7 +13,7 @@ import { mountSecret } from '../../../fixtures/mounted-secret.ts'
 import { until } from '../../../fixtures/until.ts'
 
 /** Pause of a client between two requests, so that the load does not use all of the processor time. */
-const THINK_MS = 10
+const THINK_MS = 40
 
 t.test(
   'every worker follows the certificate, without a failed request during certificate and worker changes',
