@@ -16,7 +16,7 @@ import { until } from '../fixtures/until.ts'
  * the simulation.
  */
 const FUZZ_REQUESTS = process.env['FUZZ_AGREEMENT_REQUESTS']
-/** `npm run fuzz` sets the number of random requests. By default, all runs use the same requests, which cover every result. */
+/** `npm run fuzz` sends random requests. By default, all runs send the same requests, which cover every result. */
 const SEED = FUZZ_REQUESTS === undefined ? { seed: 1 } : {}
 const REQUESTS = Number(FUZZ_REQUESTS ?? 4_000)
 /** Number of different tokens. Several requests use each token, so most validations are cache hits. */
