@@ -24,7 +24,15 @@ t.test('the npm package installs a working scopegate command in an empty folder'
   const [tarball = ''] = readdirSync(join(folder, 'packed'))
   execFileSync(
     'env',
-    [...WITHOUT_HOOKS, 'npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', join(folder, 'packed', tarball)],
+    [
+      ...WITHOUT_HOOKS,
+      'npm',
+      'install',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      join(folder, 'packed', tarball),
+    ],
     {
       cwd: empty,
       env,
