@@ -153,19 +153,32 @@ const NO_ADDITIONS = {
 }
 const NO_POLICIES = { routes: [], tests: [], hash: '' }
 
+type VersionOptions<U extends OwnUpstream> = {
+  readonly source: PolicySource
+  readonly owners: PrefixOwners
+  readonly services: SharedServices
+  readonly options: SourceOptions<U>
+}
+
+/** An exception of a check makes only this version invalid, so that the other sources load. */
 function* loadVersion<U extends OwnUpstream>(
   folder: PolicyFolder,
-  {
-    source,
-    owners,
-    services,
-    options,
-  }: {
-    readonly source: PolicySource
-    readonly owners: PrefixOwners
-    readonly services: SharedServices
-    readonly options: SourceOptions<U>
-  },
+  options: VersionOptions<U>,
+): Steps<LoadedVersion<U>> {
+  try {
+    return yield* checkVersion(folder, options)
+  } catch (error) {
+    const message = `the policies cannot be checked: ${String(error).slice(0, 200)}`
+    const problem = diagnostic('P001', message, wholeFile(displayPath(options.source.folder)), {
+      hint: 'this is a defect of Scopegate: restore the last version of the files, and report the defect',
+    })
+    return { ...NO_POLICIES, ...NO_ADDITIONS, diagnostics: [problem] }
+  }
+}
+
+function* checkVersion<U extends OwnUpstream>(
+  folder: PolicyFolder,
+  { source, owners, services, options }: VersionOptions<U>,
 ): Steps<LoadedVersion<U>> {
   const additions: SourceAdditions<U> = options.readAdditions?.(source, folder) ?? NO_ADDITIONS
   const { catalogue, upstreams, authorizationServers = [], maxRoutes = SOURCE_LIMITS.routes } = options

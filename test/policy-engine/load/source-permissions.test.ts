@@ -309,3 +309,26 @@ t.test('a source above the limit of routes is invalid', async (t) => {
   t.equal(routes.length, 0)
   t.match(states, [{ state: 'unavailable', errors: [{ code: 'P007', message: /more than 10 routes/ }] }])
 })
+
+t.test('an exception during the checks of one source does not affect another source', async (t) => {
+  const [a, b] = [aSource('a', ['/api/a']), aSource('b', ['/api/b'])]
+  const files = [a, b].map(({ name, folder }) => ({
+    name,
+    folder,
+    current: aFolder(policyOf(`${name}-api`, get(`/api/${name}`))),
+    lastValid: undefined,
+  }))
+  const { states, routes } = runSync(
+    loadPolicySourcesSliced(files, [a, b], {
+      readAdditions(source) {
+        if (source.name === 'a') throw new RangeError('too deep')
+        return { upstreams: [], scopes: new Map(), authorizationServers: new Set(), diagnostics: [] }
+      },
+    }),
+  )
+  t.match(states, [
+    { state: 'unavailable', errors: [{ code: 'P001', message: /cannot be checked: RangeError: too deep/ }] },
+    { state: 'valid' },
+  ])
+  t.equal(routes.length, 1)
+})
