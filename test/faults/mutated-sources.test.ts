@@ -135,13 +135,14 @@ t.test(
     const random = seededRandom(SEED)
     const states = new Map<string, number>()
     let open = 0
+    let turn = 0
     let under = await start()
     for (let index = 1; index <= MUTANTS; index++) {
-      const source = index % 3 === 0 ? 'courses' : 'platform'
+      const source = index % RESTART_EVERY === 5 ? 'courses' : 'platform'
       const mutant =
         source === 'courses'
           ? { 'team.policy.yaml': mutatePolicy(COURSES, random) }
-          : mutateFolder(PLATFORM, random, addresses)
+          : mutateFolder(PLATFORM, { random, turn: turn++ }, addresses)
       const shown = JSON.stringify(mutant)?.slice(0, 1_000) ?? 'no folder'
       write(source, mutant)
       if (index % RESTART_EVERY === 0) {

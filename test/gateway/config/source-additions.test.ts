@@ -111,6 +111,7 @@ t.test('the scopes of a source begin with its name', async (t) => {
   for (const name of ['courses:read', 'billing', 'billings:read', 'BILLING:read', 'openid'])
     t.equal(scopes(aScope(name)).codes, 'P409', name)
   t.equal(scopes(aScope('billing:read'), { scopes: ['billing:write'] }).codes, 'P409')
+  t.equal(scopes(aScope('courses:read'), { scopes: ['*'] }).codes, 'P409', 'a permission for all names')
   t.equal(scopes(aScope('billing:all', ', implies: ["courses:write"]')).codes, 'C202', 'another source')
   t.equal(scopes(aScope('billing:all', ', implies: ["billing:admin"]')).codes, 'C202', 'the operator')
 })
