@@ -22,7 +22,7 @@ const KEPT: KubeObject = {
 }
 
 type ScenarioFile = { readonly scenario: Scenario; readonly file: string }
-/** The scenarios in the order of use, and a configuration for a cluster that contains KEPT. */
+/** The scenarios in their order, and a configuration for a cluster that contains KEPT. */
 type Setting = { readonly scenarios: ScenarioFile[]; readonly kubeconfig: string }
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
