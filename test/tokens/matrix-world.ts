@@ -89,8 +89,8 @@ export type Matrix = {
   readonly d: TestIssuer
   /** Returns the result for a token on a route: `200`, or status, error, metadata and scope of the challenge. */
   answerAt(where: TestRoute, token: string): Promise<string>
-  /** Returns the total hits and misses of the token cache. */
-  cache(): Promise<{ readonly hits: number; readonly misses: number }>
+  /** Returns the hits and misses of the token cache since the last call. */
+  cacheChange(): Promise<{ readonly hits: number; readonly misses: number }>
 }
 
 export async function startMatrix(t: Test): Promise<Matrix> {
@@ -124,6 +124,7 @@ export async function startMatrix(t: Test): Promise<Matrix> {
     },
   })
   const { gateway, issuer: a } = under
+  let counted = { hits: 0, misses: 0 }
   return {
     under,
     a,
@@ -136,17 +137,20 @@ export async function startMatrix(t: Test): Promise<Matrix> {
       const { parameters } = parseChallenge(headers.get('www-authenticate') ?? 'None')
       return `${status} ${json['error']} ${parameters['resource_metadata']} ${parameters['scope'] ?? ''}`.trim()
     },
-    async cache() {
+    async cacheChange() {
       const { text } = await send(`${gateway.managementUrl}/metrics`)
       const sum = (name: string) =>
         [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)$`, 'gm'))].reduce(
           (total, [, value]) => total + Number(value),
           0,
         )
-      return {
+      const now = {
         hits: sum('scopegate_token_cache_hits_total'),
         misses: sum('scopegate_token_cache_misses_total'),
       }
+      const change = { hits: now.hits - counted.hits, misses: now.misses - counted.misses }
+      counted = now
+      return change
     },
   }
 }
