@@ -1,6 +1,7 @@
 // npm run soak:rotation: two authorization servers, a gateway with two workers and TLS, and one Redis, under load with
 // opaque tokens, JWTs, DPoP proofs and sessions of a browser. Rotates each secret in the documented order.
-// Limit: 0 failed requests. SOAK_SECONDS is the time of load after each step.
+// Limit: 0 failed requests. SOAK_SECONDS is the time of load after each step. An argument selects the rotations whose
+// names contain this text.
 import { writeFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { changeKeyFile } from '../../authorization-server/keys/change-key-file.ts'
@@ -15,6 +16,7 @@ import { startRotationLoad } from './rotation-load.ts'
 import { runSoak } from './run-soak.ts'
 
 const STEP_MS = Number(process.env['SOAK_SECONDS'] ?? 20) * 1_000
+const SELECTED = process.argv[2] ?? ''
 /** Longer than the polling interval of files. Milliseconds. */
 const READ_MS = 7_000
 /** Time until new signing keys sign, so that both servers have read them. Seconds. */
@@ -33,6 +35,7 @@ await runSoak(async (soak) => {
     await wait(READ_MS + STEP_MS)
   }
   async function measure(what: string, rotate: () => Promise<void>): Promise<void> {
+    if (!what.includes(SELECTED)) return
     load.takeOutcomes()
     await rotate()
     const outcomes = load.takeOutcomes()
