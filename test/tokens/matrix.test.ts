@@ -9,6 +9,15 @@ import { D, type Matrix, ONLY, SHARED, startMatrix, type TestRoute } from './mat
 
 let count = 0
 
+/** `npm run soak:tokens` sets it, and sends each audience with each form of the scopes. */
+const IS_FULL = process.env['TOKEN_MATRIX'] === 'full'
+
+/** Returns the forms of the scopes to send. With an invalid audience: only scopes that are sufficient for a route. */
+function scopesWith(audience: Shape, scopes: readonly Shape[]): readonly Shape[] {
+  if (IS_FULL || audience.means.length > 0) return scopes
+  return scopes.filter(({ means }) => means.length > 0)
+}
+
 /** Sends a token to one route, then to all routes. Each later request must hit the cache. */
 async function replay(
   t: Test,
@@ -42,8 +51,9 @@ t.test(
   'classes 43, 48, 52: checks audience and scopes of a cached opaque token on every route',
   async (t) => {
     const matrix = await startMatrix(t)
+    const before = count
     for (const audience of AUDIENCES)
-      for (const scope of SCOPES) {
+      for (const scope of scopesWith(audience, SCOPES)) {
         const subject = `opaque-${count}`
         const text = matrix.a.store(subject, { aud: audience.value, scope: scope.value, sub: subject })
         const what = `aud ${audience.what}, scope ${scope.what}`
@@ -51,11 +61,7 @@ t.test(
           expected(where, audience.means, scope.means),
         )
       }
-    t.equal(
-      matrix.a.asked.length,
-      AUDIENCES.length * SCOPES.length,
-      'the gateway introspected each token once',
-    )
+    t.equal(matrix.a.asked.length, count - before, 'the gateway introspected each token once')
     t.equal(matrix.d.asked.length, 0, 'the gateway stops introspection at the issuer that knows the token')
   },
 )
@@ -63,7 +69,7 @@ t.test(
 t.test('classes 43, 48, 52: checks audience and scopes of a cached JWT on every route', async (t) => {
   const matrix = await startMatrix(t)
   for (const audience of AUDIENCES)
-    for (const scope of [...SCOPES, ...JWT_SCOPES]) {
+    for (const scope of scopesWith(audience, [...SCOPES, ...JWT_SCOPES])) {
       const subject = `jwt-${count}`
       const text = matrix.b.sign({ aud: audience.value, scope: scope.value, sub: subject })
       const what = `aud ${audience.what}, scope ${scope.what}`
