@@ -1,5 +1,4 @@
 import { connect } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 
 /** The outcomes of the requests of a load. */
 export type LoadCounts = {
@@ -28,17 +27,11 @@ export type KeepAliveLoadOptions = {
   readonly pausing: number
   /** Connections that are opened for one request. */
   readonly fleeting: number
-  /**
-   * Longest pause of a busy client between two requests, and of a fleeting client between two connections. Default: 0,
-   * so that the load uses all of the processor time.
-   */
-  readonly thinkMs?: number
 }
 
 const LONGEST_PAUSE_MS = 400
 const HEAD_END = '\r\n\r\n'
 
-/** The limit of the pause is `pausesMs`. The client opens a connection for each request, or keeps one open. */
 type Client = { readonly pausesMs: number; readonly staysOpen: boolean }
 
 /**
@@ -109,19 +102,15 @@ export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad
   }
 
   async function run(client: Client): Promise<void> {
-    while (!stopping) {
-      await converse(client)
-      if (!client.staysOpen && client.pausesMs > 0) await wait(Math.random() * client.pausesMs)
-    }
+    while (!stopping) await converse(client)
   }
 
   const start = (count: number, client: Client): void => {
     for (let one = 0; one < count; one++) ended.push(run(client))
   }
-  const { thinkMs = 0 } = options
-  start(options.busy, { pausesMs: thinkMs, staysOpen: true })
+  start(options.busy, { pausesMs: 0, staysOpen: true })
   start(options.pausing, { pausesMs: LONGEST_PAUSE_MS, staysOpen: true })
-  start(options.fleeting, { pausesMs: thinkMs, staysOpen: false })
+  start(options.fleeting, { pausesMs: 0, staysOpen: false })
 
   return {
     counts,

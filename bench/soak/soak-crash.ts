@@ -24,8 +24,6 @@ export type CrashSoakOptions = {
   readonly workers: number
   readonly kills: number
   readonly pauseMs: number
-  /** Longest pause of busy clients, see `KeepAliveLoadOptions`. */
-  readonly thinkMs?: number
   readonly onKill?: (kill: Kill) => void
 }
 
@@ -36,10 +34,10 @@ export type CrashSoakOptions = {
 export async function soakCrash(
   options: CrashSoakOptions,
 ): Promise<{ readonly counts: LoadCounts; readonly kills: readonly Kill[] }> {
-  const { workers, pauseMs, thinkMs = 0 } = options
+  const { workers, pauseMs } = options
   const gateway = await startLoadedGateway({ ...options, settings: { workers } })
   const { pid } = gateway.process
-  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2, thinkMs })
+  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
   options.cleanup.add(load.stop)
   const connectionsOf = (worker: number): number =>
     countConnections(worker, Number(new URL(gateway.url).port))

@@ -18,19 +18,17 @@ export type RestartSoakOptions = {
   readonly rolls: readonly RollKind[]
   /** Minimum number of requests before, between and after the restarts. */
   readonly requests: number
-  /** Longest pause of busy clients, see `KeepAliveLoadOptions`. */
-  readonly thinkMs?: number
   readonly onRoll?: (number: number, kind: RollKind, counts: LoadCounts) => void
 }
 
 /** Restarts all workers of a gateway repeatedly while clients send requests on keep-alive connections. */
 export async function soakRestart(options: RestartSoakOptions): Promise<RestartSoak> {
-  const { cleanup, rolls, thinkMs = 0 } = options
+  const { cleanup, rolls } = options
   const gateway = await startLoadedGateway({
     ...options,
     settings: { workers: options.workers, drain: { delay: '1s' } },
   })
-  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2, thinkMs })
+  const load = startKeepAliveLoad({ url: gateway.url, busy: 24, pausing: 24, fleeting: 2 })
   cleanup.add(load.stop)
   const share = Math.ceil(options.requests / (rolls.length + 1))
   const rollsMs: number[] = []
