@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import t from 'tap'
 import { createCleanup } from '../../../../bench/cleanup.ts'
@@ -11,9 +10,6 @@ import { startSoakGateway } from '../../../../bench/soak/start-soak-gateway.ts'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { mountSecret } from '../../../fixtures/mounted-secret.ts'
 import { until } from '../../../fixtures/until.ts'
-
-/** Pause of a client between two requests, so that the load does not use all of the processor time. */
-const THINK_MS = 40
 
 t.test(
   'every worker follows the certificate, without a failed request during certificate and worker changes',
@@ -62,13 +58,11 @@ t.test(
     const failed: unknown[] = []
     const load = Promise.all(
       Array.from({ length: 4 }, async (_, at) => {
-        while (running) {
+        while (running)
           await get(at % 2 === 0).then(
             (status) => (status === 200 ? answered++ : failed.push(status)),
             (error) => failed.push(error),
           )
-          await wait(THINK_MS)
-        }
       }),
     )
     secret.swap(aCertificate({ by: authority }))
