@@ -35,7 +35,8 @@ export function openRedis(options: ConnectOptions): Promise<RedisClient> {
 /**
  * Connects to one Redis. Without a connection, commands fail immediately instead of queueing. The client reconnects
  * automatically and does not resend pending commands. The client also reconnects if the server has become a replica
- * (`READONLY`). After a failover, the address of the server or a Sentinel leads to the new primary.
+ * (`READONLY`), or if the Sentinels name another primary. After a failover, the address of the server or a Sentinel
+ * leads to the new primary.
  * @throws {BootError} ERR_REDIS_URL, ERR_REDIS_FILE, ERR_REDIS_REFUSED, ERR_REDIS_TLS, ERR_REDIS_SENTINEL,
  * ERR_REDIS_CLUSTER_NODE, and ERR_REDIS_UNREACHABLE unless `mayBeAway`. The messages contain no secret.
  */
@@ -58,7 +59,7 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
   }
   // Loads the client only for a process that uses Redis.
   const { Redis: Client } = await import('ioredis')
-  const redis =
+  const redis: Redis =
     sentinel === undefined
       ? new Client(url, common)
       : new Client({
@@ -68,6 +69,9 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
           sentinelRetryStrategy: () => null,
           sentinelCommandTimeout: HANDSHAKE_TIMEOUT_MS,
           enableTLSForSentinelMode: tls !== undefined,
+          Connector: await importPrimaryConnector(() => {
+            if (redis.status === 'ready') replica.leave()
+          }),
         })
   useCredentials(redis, credentials)
   let lastError: unknown
@@ -158,8 +162,16 @@ function reconnectFromNowOn(
   if (redis.status === 'end') redis.connect().catch(() => undefined)
 }
 
-/** State of the reconnection after a server has become a replica. */
+/** Loads the module only for a process that uses Sentinels. */
+async function importPrimaryConnector(onLeave: () => void) {
+  const { definePrimaryConnector } = await import('./primary-connector.ts')
+  return definePrimaryConnector(onLeave)
+}
+
+/** State of the reconnection after a server has become a replica, or is no longer the primary of the Sentinels. */
 type ReplicaExit = {
+  /** Records that this client closes the connection. */
+  leave(): void
   /** Returns true when the error requires a new connection. */
   mustLeave(error: Error): boolean
   /** Returns true when the next connection attempt replaces a connection to a replica. */
@@ -174,6 +186,9 @@ function createReplicaExit(nowMs: () => number): ReplicaExit {
   let lastMs = Number.NEGATIVE_INFINITY
   let state: 'stay' | 'close' | 'connect' = 'stay'
   return {
+    leave() {
+      state = 'close'
+    },
     mustLeave(error) {
       // In Redis 6, a script error contains the code in its text.
       if (!error.message.includes('READONLY') || nowMs() - lastMs < LEAVE_REPLICA_EVERY_MS) return false
