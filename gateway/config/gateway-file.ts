@@ -134,7 +134,8 @@ export const GatewayFile = Type.Object(
         {
           resourcePathAliases: Type.Optional(
             Type.Boolean({
-              description: 'serve the metadata of the authorization server also below the paths of resources',
+              description:
+                'whether the gateway also serves the metadata of the authorization server below the paths of resources',
             }),
           ),
         },
@@ -183,7 +184,7 @@ export const GatewayFile = Type.Object(
           ),
           nonceSecretFile: Type.Optional(
             FilePath(
-              'file with the secrets for nonces, one per line, newest first; the same for every replica',
+              'file with the secrets for nonces, one per line, newest first; every replica needs the same secrets',
             ),
           ),
         },
@@ -198,7 +199,11 @@ export const GatewayFile = Type.Object(
           target: Type.Optional(ByteSizeText('longest path with query')),
           token: Type.Optional(ByteSizeText('longest Authorization header; tokens above 8KiB are rejected')),
           connections: Type.Optional(
-            Type.Integer({ description: 'concurrent client connections', minimum: 1, maximum: 1_000_000 }),
+            Type.Integer({
+              description: 'maximum number of concurrent client connections',
+              minimum: 1,
+              maximum: 1_000_000,
+            }),
           ),
         },
         { description: 'limits for requests and connections' },
@@ -211,7 +216,9 @@ export const GatewayFile = Type.Object(
       ),
     ),
     revocationRedis: Type.Optional(
-      RedisConnectionSchema('the Redis of the authorization server with its revocations; default: redis'),
+      RedisConnectionSchema(
+        'the Redis that contains the revocations of the authorization server; default: redis',
+      ),
     ),
     websockets: Type.Optional(
       Type.Object(
@@ -255,7 +262,7 @@ export const GatewayFile = Type.Object(
             }),
           ),
           subject: Type.Optional(
-            Type.Enum(['hashed', 'plain'], { description: 'how subjects are shown: hashed or plain' }),
+            Type.Enum(['hashed', 'plain'], { description: 'format of subjects in the log: hashed or plain' }),
           ),
         },
         { description: 'the log on standard output' },

@@ -16,7 +16,7 @@ const Keys = Type.Object(
     uri: Type.Optional(HttpAddress("address of the issuer's key set")),
     file: Type.Optional(FilePath("file with the issuer's key set")),
   },
-  { description: "location of the issuer's keys; default: its metadata names it" },
+  { description: "location of the issuer's keys; default: the location in its metadata" },
 )
 
 const Jwt = Type.Object(
@@ -50,10 +50,14 @@ const Jwt = Type.Object(
       Type.Object(
         {
           scope: Type.Optional(
-            ClaimNames('claims that may contain the scopes; the first one present is used'),
+            ClaimNames(
+              'claims that may contain the scopes; the gateway uses the first claim that is present',
+            ),
           ),
           client: Type.Optional(
-            ClaimNames('claims that may contain the client ID; the first one present is used'),
+            ClaimNames(
+              'claims that may contain the client ID; the gateway uses the first claim that is present',
+            ),
           ),
           subject: Type.Optional(ClaimName('claim with the subject')),
         },
@@ -63,7 +67,7 @@ const Jwt = Type.Object(
     clockTolerance: Type.Optional(DurationText('tolerated clock difference: at most 60s, in whole seconds')),
     maxRevocationDelay: Type.Optional(
       TimeoutText(
-        'time in which a revocation takes effect while the revocation stream is down; default: until the token expires',
+        'maximum delay of a revocation while the revocation stream is down; default: until the token expires',
       ),
     ),
   },
@@ -87,10 +91,18 @@ export const IssuerSchema = Type.Object(
           clientSecretFile: FilePath("file with the gateway's client_secret"),
           timeout: Type.Optional(TimeoutText('response timeout')),
           maxConcurrent: Type.Optional(
-            Type.Integer({ description: 'concurrent introspection requests', minimum: 1, maximum: 10_000 }),
+            Type.Integer({
+              description: 'maximum number of concurrent introspection requests',
+              minimum: 1,
+              maximum: 10_000,
+            }),
           ),
           maxQueue: Type.Optional(
-            Type.Integer({ description: 'queued introspection requests', minimum: 0, maximum: 100_000 }),
+            Type.Integer({
+              description: 'maximum number of queued introspection requests',
+              minimum: 0,
+              maximum: 100_000,
+            }),
           ),
           ttl: Type.Optional(DurationText('cache time for a result, limited by tokenCache.maxTtl')),
           signed: Type.Optional(

@@ -7,8 +7,8 @@ import { milliseconds } from './to-numbers.ts'
 
 export const OverloadFile = Type.Object(
   {
-    heap: Type.Optional(percentages('used part of the JavaScript heap limit')),
-    memory: Type.Optional(percentages('used part of the memory limit of the container')),
+    heap: Type.Optional(percentages('used percentage of the JavaScript heap limit')),
+    memory: Type.Optional(percentages('used percentage of the memory limit of the container')),
     loopDelay: Type.Optional(
       Type.Object(
         {

@@ -31,7 +31,7 @@ export const PolicySourceSchema = Type.Object(
           }),
         ),
         addresses: Type.Optional(
-          Type.Array(HttpAddress('an address, and the paths below its path'), {
+          Type.Array(HttpAddress('an allowed address, which includes the paths below its path'), {
             description: 'addresses that upstreams in upstreams.yaml of its folder may have; default: none',
             maxItems: 1_000,
             uniqueItems: true,

@@ -5,11 +5,15 @@ export const ResourceSchema = Type.Object(
   {
     path: ResourcePath('path prefix; / is the whole API'),
     name: Type.Optional(
-      Type.String({ description: 'its name; default: the name of the API', minLength: 1, maxLength: 100 }),
+      Type.String({
+        description: 'name of the resource; default: the name of the API',
+        minLength: 1,
+        maxLength: 100,
+      }),
     ),
     issuers: Type.Optional(
       Type.Array(HttpAddress('an issuer of this file'), {
-        description: 'issuers whose tokens it accepts, in lookup order; default: all',
+        description: 'issuers whose tokens the resource accepts, in lookup order; default: all',
         minItems: 1,
         maxItems: 100,
         uniqueItems: true,
@@ -17,12 +21,13 @@ export const ResourceSchema = Type.Object(
     ),
     scopes: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
-        description: 'scopes_supported in its metadata; default: the read scopes that its routes need',
+        description:
+          'scopes_supported in the metadata of the resource; default: the read scopes that its routes need',
         maxItems: 1_000,
         uniqueItems: true,
       }),
     ),
-    documentation: Type.Optional(HttpAddress('its documentation; default: /auth.md')),
+    documentation: Type.Optional(HttpAddress('documentation of the resource; default: /auth.md')),
     policy: Type.Optional(HttpAddress('data usage policy of the resource')),
     terms: Type.Optional(HttpAddress('terms of service of the resource')),
   },

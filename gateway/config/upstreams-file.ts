@@ -35,7 +35,7 @@ const UpstreamEntry = Type.Object(
             ),
           ),
         },
-        { description: 'when an address is ejected' },
+        { description: 'ejection of addresses that fail' },
       ),
     ),
     openapi: Type.Optional(

@@ -58,7 +58,7 @@ function findMissingValidation({ jwt, introspection, revocations }: IssuerEntry)
         'C329',
         '.introspection.signed',
         'the gateway has no keys to verify its results',
-        'add jwt, with or without keys: its keys verify introspection results too',
+        'add jwt, with or without keys: the gateway verifies introspection results with the same keys',
       ],
     ]
   if (jwt === undefined && introspection === undefined)
@@ -165,7 +165,7 @@ function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
       'C337',
       '.jwt.clockTolerance',
       'the tolerance must be at most 60s, in whole seconds',
-      'remove it to use 60s, and synchronize the clocks',
+      'remove clockTolerance to use 60s, and synchronize the clocks',
     ])
   for (const name of ['refresh', 'cooldown'] as const)
     if (milliseconds(times[name]) < MIN_FETCH_INTERVAL_MS)
@@ -201,7 +201,7 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
         'C338',
         key,
         'the gateway receives no revocations of this issuer',
-        'set revocations or redis.url, or remove it',
+        'set revocations or redis.url, or remove maxRevocationDelay',
       ],
     ]
   // An issuer that does not publish in Redis has no channel. Without introspection, the gateway would then respond with
@@ -211,8 +211,8 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
       [
         'C338',
         key,
-        'the gateway cannot introspect JWTs of this issuer when the time has passed',
-        'set introspection, or remove it',
+        'the gateway cannot introspect JWTs of this issuer after this time',
+        'set introspection, or remove maxRevocationDelay',
       ],
     ]
   return milliseconds(jwt.maxRevocationDelay) < MIN_DELAY_MS

@@ -136,7 +136,7 @@ function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnost
       'assertion.ttl: the lifetime must be 5s to 60s, in whole seconds',
       wholeFile(shownAs),
       {
-        hint: 'remove it to use 60s',
+        hint: 'remove assertion.ttl to use 60s',
       },
     ),
   ]

@@ -84,7 +84,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
           event: 'openapi_unavailable',
           fields: { upstream: upstream.name },
           message: cached.has(upstream.name)
-            ? 'the OpenAPI document of an upstream could not be fetched: the previous one stays'
+            ? 'the OpenAPI document of an upstream could not be fetched: the previous document stays in use'
             : 'the OpenAPI document of an upstream could not be fetched: policies describe its routes',
         },
         error,

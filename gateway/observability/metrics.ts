@@ -191,7 +191,7 @@ export function createRevocationMeter(
   new Gauge({
     name: 'scopegate_revocation_channel_up',
     aggregator: 'min', // 0 while the channel is down in at least one worker
-    help: '1 while the revocation channel of the issuer is connected, 0 while it is not and tokenCache.ttlWithoutPush applies.',
+    help: '1 while the revocation channel of the issuer is connected, 0 while the channel is down and tokenCache.ttlWithoutPush applies.',
     labelNames: ['issuer'],
     registers,
     collect() {
@@ -206,7 +206,7 @@ export function createRevocationMeter(
   })
   const gaps = new Counter({
     name: 'scopegate_revocation_gaps_total',
-    help: 'Revocation gaps, after which every cached token is checked again; one at each start.',
+    help: 'Revocation gaps, after which the gateway checks every cached token again. Each start counts as one gap.',
     registers,
   })
   return {

@@ -8,7 +8,7 @@ export function describeTokenFault(
   scheme: 'Bearer' | 'DPoP' = 'Bearer',
 ): string {
   const refresh =
-    tokenEndpoint === undefined ? 'Get a new one from its issuer.' : `Refresh it at ${tokenEndpoint}.`
+    tokenEndpoint === undefined ? 'Get a new token from its issuer.' : `Refresh it at ${tokenEndpoint}.`
   switch (fault.reason) {
     case 'malformed':
       return `The access token is malformed. Send it as: Authorization: ${scheme} <access token>.`
@@ -67,7 +67,7 @@ const FAULTS: Readonly<Record<ProofFault, string>> = {
   malformed: 'is not a compact JWS',
   wrong_type: 'must have the typ dpop+jwt',
   wrong_algorithm:
-    'is signed with an algorithm that is not allowed: algs in the challenge lists the allowed ones',
+    'is signed with an algorithm that is not allowed: algs in the challenge lists the allowed algorithms',
   bad_key: 'must have a public key in jwk that fits alg, without private members',
   bad_signature: 'is not signed with the key in jwk',
   wrong_method: 'is for another method: htm must be the method of the request',

@@ -5,12 +5,13 @@ export const DrainSchema = Type.Object(
   {
     delay: Type.Optional(
       Type.String({
-        description: 'time to accept new connections after readiness fails; 0s without a load balancer',
+        description:
+          'time in which the service accepts new connections after readiness fails; use 0s without a load balancer',
         pattern: '^([0-9]|[1-5][0-9])s$',
         'x-is': 'a number of seconds from 0s to 59s',
       }),
     ),
-    grace: Type.Optional(TimeoutText('time after which open connections are closed, the delay included')),
+    grace: Type.Optional(TimeoutText('time until the service closes open connections, delay included')),
   },
   { description: 'graceful shutdown' },
 )

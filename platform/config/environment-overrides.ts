@@ -73,7 +73,7 @@ export function readOverrides(options: {
           'C001',
           `the file that ${name} names cannot be read (${errorCode(error)})`,
           wholeFile(`environment variable ${name}`),
-          { hint: `it names ${given}` },
+          { hint: `the variable names ${given}` },
         ),
       )
     }

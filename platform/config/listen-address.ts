@@ -3,7 +3,7 @@ import { PortNumber } from '../diagnostics/schema/value-schemas.ts'
 
 const LISTEN_KEYS = {
   host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
-  port: PortNumber('port to listen on; 0 asks the system for a free one'),
+  port: PortNumber('port to listen on; with 0, the system selects a free port'),
 }
 
 export const ListenAddress = (description: string) => Type.Object(LISTEN_KEYS, { description })

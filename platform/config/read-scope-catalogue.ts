@@ -24,7 +24,11 @@ const ScopeCatalogueFile = Type.Object(
           minLength: 1,
           maxLength: 256,
         }),
-        group: Type.String({ description: 'its heading on the consent page', minLength: 1, maxLength: 64 }),
+        group: Type.String({
+          description: 'heading of the scope on the consent page',
+          minLength: 1,
+          maxLength: 64,
+        }),
         sensitivity: Type.Enum(['identity', 'read', 'write'], { description: 'identity, read or write' }),
         implies: Type.Optional(
           Type.Array(Type.String({ description: 'a scope of this file', minLength: 1, maxLength: 256 }), {
@@ -76,7 +80,8 @@ function findPointlessImplications(catalogue: ScopeCatalogue, document: YamlDocu
         const near = suggest(implied, catalogue.keys())
         return [
           diagnostic('C202', `"${name}" implies "${implied}", which this file does not define`, location, {
-            hint: near === undefined ? 'define it, or remove it from implies' : `did you mean "${near}"?`,
+            hint:
+              near === undefined ? 'define the scope, or remove it from implies' : `did you mean "${near}"?`,
           }),
         ]
       }

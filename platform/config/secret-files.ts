@@ -55,7 +55,7 @@ export function openSecretFiles(options: {
   const problems = new Map<string, { readonly file: string; readonly reason: string }>()
   const usable = new Gauge({
     name: 'scopegate_secret_file_usable',
-    help: '1 while the content of the secret file is in use, 0 while it is not usable and the earlier secret stays.',
+    help: '1 while the content of the secret file is in use, 0 while the content is not usable and the earlier secret stays in use.',
     labelNames: ['setting'],
     registers: [options.registry],
     aggregator: 'min', // 0 if the file is not usable in one of the workers

@@ -17,7 +17,7 @@ export function explainListenError(error: unknown, address: ListenAddress): Boot
     case 'EADDRINUSE':
       return new BootError(
         'ERR_PORT_TAKEN',
-        `${address.service}: another program listens on ${where} already. End it, or choose another port (${address.setting}).`,
+        `${address.service}: another program listens on ${where} already. End that program, or choose another port (${address.setting}).`,
         { cause: error },
       )
     case 'EACCES':

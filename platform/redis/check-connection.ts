@@ -112,7 +112,10 @@ function readOrFault(file: string, name: string): string | ConnectionFault {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    return { message: `${name}: the file cannot be read (${errorCode(error)})`, hint: `it names ${file}` }
+    return {
+      message: `${name}: the file cannot be read (${errorCode(error)})`,
+      hint: `the setting names ${file}`,
+    }
   }
 }
 

@@ -45,7 +45,11 @@ export const RedisConnectionSchema = (description: string) =>
       tls: Type.Optional(
         Type.Object(
           {
-            caFile: Type.Optional(FilePath('PEM file with the CA certificates; without it, public CAs')),
+            caFile: Type.Optional(
+              FilePath(
+                'PEM file with the CA certificates; without this file, the public CA certificates apply',
+              ),
+            ),
             certFile: Type.Optional(FilePath('PEM file with the client certificate')),
             keyFile: Type.Optional(FilePath('PEM file with the key of the client certificate')),
           },

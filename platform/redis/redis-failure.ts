@@ -95,7 +95,7 @@ export function explainFailure(name: ConnectionName, cause: unknown): BootError 
   const settings = [addressSetting(name), ...(name.connection.tls ? [`${setting}.tls`] : [])].join(' or ')
   return fail(
     'ERR_REDIS_UNREACHABLE',
-    `Redis at ${where} cannot be reached (${reason}). Start it, or correct ${settings}.`,
+    `Redis at ${where} cannot be reached (${reason}). Start Redis, or correct ${settings}.`,
   )
 }
 
@@ -124,7 +124,7 @@ function tlsMessage({ where, setting }: ConnectionName, reason: string): string 
   if (reason === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `${failed} The certificate must contain the host or address with which ${setting} names the server.`
   if (/^(ERR_SSL_|EPROTO)/.test(reason))
-    return `${failed} Check that this port uses TLS, and ${setting}.tls.certFile if Redis requires a client certificate.`
+    return `${failed} Check that this port uses TLS. If Redis requires a client certificate, check ${setting}.tls.certFile.`
   return `${failed} Set ${setting}.tls.caFile to the CA of the certificate.`
 }
 

@@ -31,8 +31,8 @@ const CIRCUIT_RULES = { failures: 5, longestPauseMs: 1_000 }
 /** Start time for a command whose failure always counts. */
 const UNKNOWN_START_MS = Number.POSITIVE_INFINITY
 const PROBLEMS: Readonly<Record<UnavailableReason, string>> = {
-  away: 'no connection: each gateway counts, caches and introspects separately',
-  open: 'it fails or does not respond in time: each gateway counts, caches and introspects separately',
+  away: 'no connection to Redis: each gateway counts, caches and introspects separately',
+  open: 'Redis fails or does not respond in time: each gateway counts, caches and introspects separately',
 }
 /** Longer than the time that a connection without data stays open. Milliseconds. */
 const NO_TIMEOUT_MS = 60_000

@@ -87,7 +87,9 @@ function checkScope(
   }
   const near = suggest(name, catalogue.keys())
   const hint =
-    near === undefined ? 'add it to the catalogue, or name one of its scopes' : `did you mean "${near}"?`
+    near === undefined
+      ? 'add the scope to the catalogue, or use a scope of the catalogue'
+      : `did you mean "${near}"?`
   const message = `scope ${JSON.stringify(name)} is not in the catalogue (config/scopes.yaml)`
   return [diagnostic('P201', message, document.locationOf(path), { hint })]
 }

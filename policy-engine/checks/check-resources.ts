@@ -18,7 +18,7 @@ export function findEmptyResources(
     .map(({ path }) =>
       diagnostic('C343', `resources: no route is at or below ${path}`, wholeFile(shownAs), {
         severity: 'warning',
-        hint: 'correct the path, or add a policy for it',
+        hint: 'correct the path, or add a policy for this path',
       }),
     )
 }
@@ -39,7 +39,10 @@ export function findUnknownBaselineScopes(
           'C347',
           `resources[${index}].scopes[${at}]: scope "${scope}" is not in the catalogue (config/scopes.yaml)`,
           wholeFile(shownAs),
-          { hint: near === undefined ? 'remove it, or add it to the catalogue' : `did you mean "${near}"?` },
+          {
+            hint:
+              near === undefined ? 'remove the scope, or add it to the catalogue' : `did you mean "${near}"?`,
+          },
         ),
       ]
     }),

@@ -47,7 +47,7 @@ function conflict(claim: RouteKey, other: RouteKey, methods: readonly string[]):
     claim.location,
     {
       hint: 'give each method and path to one route',
-      related: [{ message: `${other.name} matches it here`, location: other.location }],
+      related: [{ message: `${other.name} matches the same requests`, location: other.location }],
     },
   )
 }

@@ -56,7 +56,7 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
               'P309',
               `the conditions on ${condition['claim']} exclude each other, so every request is denied`,
               at(index),
-              { hint: 'remove one of them', related },
+              { hint: 'remove one of the conditions', related },
             ),
           ]
         : [

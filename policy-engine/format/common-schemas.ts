@@ -6,7 +6,7 @@ export const open = { additionalProperties: false, patternProperties: { '^x-': {
 
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
   description:
-    'Requests without a token. allow (the default; write it explicitly) serves them without identity and without the scopes. challenge responds 401 and tells how to get a token. deny responds 401 without that information.',
+    'Requests without a token. allow (the default; write it explicitly): the gateway serves the request without identity and without a check of the scopes. challenge: the gateway responds 401 and tells how to get a token. deny: the gateway responds 401 without that information.',
 })
 
 export const Extends = Type.String({
@@ -24,7 +24,7 @@ export const Mount = Type.String({
 
 export const Enforce = Type.Enum(['on', 'report'], {
   description:
-    'on (the default): the gateway enforces the policy. report: it logs and counts a missing token, a missing scope and a failed condition, and serves the request. It always rejects an invalid token.',
+    'on (the default): the gateway enforces the policy. report: the gateway logs and counts a missing token, a missing scope and a failed condition, and serves the request. The gateway always rejects an invalid token.',
 })
 
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
@@ -60,7 +60,7 @@ export const Retries = Type.Object(
     on: Type.Array(
       Type.Enum(['connect', 'reset', 503], {
         description:
-          'connect: the connection failed. reset: it failed before the response started. 503: the upstream responded with 503.',
+          'connect: the gateway could not connect. reset: the connection failed before the response started. 503: the upstream responded with 503.',
       }),
       {
         description: 'The failures after which the gateway retries a request.',

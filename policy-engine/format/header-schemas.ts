@@ -33,10 +33,13 @@ const HeaderChangesEntry = (description: string) =>
   Type.Object(
     {
       set: Type.Optional(
-        HeaderValues('Headers that get this value. It replaces existing values.', 'The value of the header.'),
+        HeaderValues('Headers that get this value in place of existing values.', 'The value of the header.'),
       ),
       add: Type.Optional(
-        HeaderValues('Headers that get this value. Existing values stay.', 'The value of the header.'),
+        HeaderValues(
+          'Headers that get this value in addition to existing values.',
+          'The value of the header.',
+        ),
       ),
       remove: Type.Optional(
         Type.Array(HeaderName, {

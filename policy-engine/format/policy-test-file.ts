@@ -35,7 +35,10 @@ const Expectation = Type.Object(
       Type.Integer({ description: 'The status of a rejection.', minimum: 400, maximum: 599 }),
     ),
     error: Type.Optional(
-      Type.String({ description: 'The member `error` of its body, e.g. insufficient_scope.', minLength: 1 }),
+      Type.String({
+        description: 'The member `error` of the response body, e.g. insufficient_scope.',
+        minLength: 1,
+      }),
     ),
     missing: Type.Optional(
       Type.Array(Type.String({ description: 'A scope of config/scopes.yaml.', minLength: 1 }), {

@@ -58,7 +58,7 @@ export function findPolicyFiles(
       'P006',
       `this file is ignored: its name does not end in ${POLICY_SUFFIX} or ${TESTS_SUFFIX}`,
       wholeFile(displayPath(join(dir, name))),
-      { severity: 'warning', hint: 'rename it, or move it' },
+      { severity: 'warning', hint: 'rename the file, or move it to another folder' },
     ),
   )
   if (policies.length === 0) {

@@ -408,7 +408,7 @@ t.test('a failed start closes the store and the management port', async (t) => {
   const logger = createLogger({ level: 'silent', service: 'test' })
   await t.rejects(startAuthorizationServer({ config, logger }), {
     code: 'ERR_PORT_TAKEN',
-    message: `authorization-server: another program listens on 127.0.0.1:${port} already. End it, or choose another port (PORT or listen.port in config/authorization-server.yaml).`,
+    message: `authorization-server: another program listens on 127.0.0.1:${port} already. End that program, or choose another port (PORT or listen.port in config/authorization-server.yaml).`,
   })
   const open = readdirSync('/proc/self/fd').filter((name) => {
     try {

@@ -24,10 +24,10 @@ issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+
 name {"type":"string","minLength":1,"maxLength":100}: the service's name on the pages
 listen: address of the HTTP listener
 listen.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
-listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
+listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; with 0, the system selects a free port
 management: address of the listener for /livez, /readyz and /metrics
 management.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
-management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; 0 asks the system for a free one
+management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; with 0, the system selects a free port
 management.names? {"maxItems":100,"uniqueItems":true}: accepted host names besides its addresses and localhost
 management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: an accepted host name
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
@@ -50,7 +50,7 @@ redis?.cluster?.addresses[] {"type":"string","maxLength":300,"pattern":"^(\\[[0-
 redis?.username? {"type":"string","minLength":1,"maxLength":256}: ACL user
 redis?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password, read again at each connection
 redis?.tls?: TLS to Redis and to Sentinels; with url, the URL begins with rediss://
-redis?.tls?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates; without it, public CAs
+redis?.tls?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates; without this file, the public CA certificates apply
 redis?.tls?.certFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the client certificate
 redis?.tls?.keyFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the key of the client certificate
 postgres?: only for store.type: postgres
@@ -68,8 +68,8 @@ gatewayClient.id {"type":"string","minLength":1,"maxLength":100}: the gateway's 
 gatewayClient.secretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the gateway's client_secret: accepted secrets, one per line, newest first
 development? {"type":"boolean"}: true: alice/alice and bob/bob can sign in. Never in production
 drain?: graceful shutdown
-drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time to accept new connections after readiness fails; 0s without a load balancer
-drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time after which open connections are closed, the delay included
+drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time in which the service accepts new connections after readiness fails; use 0s without a load balancer
+drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time until the service closes open connections, delay included
 lifetimes?: lifetimes of codes, tokens and sessions
 lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: authorization codes
 lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: access tokens

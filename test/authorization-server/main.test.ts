@@ -67,7 +67,7 @@ t.test(
       [
         { SCOPEGATE_LISTEN__PORT: taken },
         new RegExp(
-          `^authorization-server: another program listens on 127\\.0\\.0\\.1:${taken} already. End it, or choose another port \\(PORT or listen.port in config/authorization-server.yaml\\).$`,
+          `^authorization-server: another program listens on 127\\.0\\.0\\.1:${taken} already. End that program, or choose another port \\(PORT or listen.port in config/authorization-server.yaml\\).$`,
           'm',
         ),
         1,

@@ -272,5 +272,9 @@ t.test('the root can list its issuers too', async (t) => {
   const expired = issuer.store('expired', { exp: 1 })
   t.match((await send(`${gateway.url}/else`, { token: expired })).text, `${BASE_URL}/api/oauth/token`)
   const mcp = await send(`${gateway.url}/mcp`, { token: expired })
-  t.match(mcp.text, 'Get a new one from its issuer.', 'the token endpoint is ambiguous with several issuers')
+  t.match(
+    mcp.text,
+    'Get a new token from its issuer.',
+    'the token endpoint is ambiguous with several issuers',
+  )
 })

@@ -134,7 +134,11 @@ routes:
   await readiness('[+] redis', '', 'ok')
   redis.freeze()
   for (let count = 0; count < 5; count += 1) await send(`${under.gateway.url}/limited`)
-  await readiness(/^\[!\] redis: (?:it fails or does not respond in time|no connection)/, '', 'ok (degraded)')
+  await readiness(
+    /^\[!\] redis: (?:Redis fails or does not respond in time|no connection)/,
+    '',
+    'ok (degraded)',
+  )
   redis.thaw()
   await readiness('[+] redis', '', 'ok')
   await redis.stop()

@@ -79,7 +79,7 @@ export function openCertificateSource(options: {
         cure,
         in_force: logFields(current),
       },
-      'the new TLS certificate is not usable: the active one stays',
+      'the new TLS certificate is not usable: the active certificate stays in use',
     )
   }
 

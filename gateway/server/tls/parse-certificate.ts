@@ -64,7 +64,7 @@ export function parseCertificate(
         )
       : keyFault(
           'the key does not match the certificate',
-          'use the key that the certificate was requested with',
+          'use the private key from which the certificate request was created',
         )
   const expiresAtMs = leaf.validToDate.getTime()
   if (expiresAtMs <= nowMs)
@@ -81,7 +81,7 @@ export function parseCertificate(
     // Causes include a key that is too short, or a signature that uses SHA-1.
     return certFault(
       `OpenSSL rejects the certificate (${errorCode(error)})`,
-      'request one with a P-256 key, or an RSA key of at least 2048 bits',
+      'request a certificate with a P-256 key, or an RSA key of at least 2048 bits',
     )
   }
   return {

@@ -69,12 +69,12 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
       if (restored)
         logger.info(
           { event: 'policy_restored', asked_by: trigger, policy_hash: hash },
-          'the policies on disk are valid again and equal the active ones',
+          'the policies on disk are valid again and equal the active policies',
         )
       else if (trigger === 'signal' || trigger === 'endpoint')
         logger.info(
           { event: 'policy_unchanged', asked_by: trigger, policy_hash: hash },
-          'the policies on disk equal the active ones',
+          'the policies on disk equal the active policies',
         )
       return
     case 'broken': {
@@ -90,7 +90,7 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
           errors: errors.length,
           ...(known ? {} : { diagnostics: formatDiagnostics(errors) }),
         },
-        `the policies on disk are ${known ? 'still ' : ''}invalid, the active ones stay${
+        `the policies on disk are ${known ? 'still ' : ''}invalid, the active policies stay${
           first === undefined
             ? ''
             : `: ${describeLocation(first.location)}: error[${first.code}]: ${first.message}`

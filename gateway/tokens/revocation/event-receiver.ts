@@ -16,7 +16,7 @@ export type EventOutcome = 'taken' | EventFault | 'try_again'
 
 const NOT_STORED = {
   event: 'security_event_not_taken',
-  message: 'a security event cannot be processed now: its issuer must send it again',
+  message: 'a security event cannot be processed now: the issuer must send the event again',
 }
 
 /** Processes a Security Event Token. Never rejects, whatever the text. */

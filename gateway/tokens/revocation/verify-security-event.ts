@@ -59,30 +59,33 @@ export async function verifySecurityEvent(
 ): Promise<SecurityEvent | EventFault> {
   const jwt = readCompactJwt(text)
   if (typeof jwt === 'string') return fault('invalid_request', 'The event must be a compact JWS.')
-  if (jwt.type !== 'secevent+jwt') return fault('invalid_request', 'Its typ must be secevent+jwt.')
+  if (jwt.type !== 'secevent+jwt')
+    return fault('invalid_request', 'The typ of the event must be secevent+jwt.')
   const issuer = issuers.get(jwt.issuer ?? '')
   if (issuer === undefined) return fault('invalid_issuer', 'The gateway accepts no events from this issuer.')
-  if (!issuer.algorithms.has(jwt.algorithm)) return fault('invalid_key', 'Its alg is not allowed.')
+  if (!issuer.algorithms.has(jwt.algorithm))
+    return fault('invalid_key', 'The alg of the event is not allowed.')
   const key = await findKey(jwt, issuer)
-  if (key === undefined) return fault('invalid_key', 'The issuer does not publish its key.')
-  if (!(await isSignedBy(jwt, key))) return fault('authentication_failed', 'Its signature is not valid.')
+  if (key === undefined) return fault('invalid_key', 'The issuer does not publish the key of the event.')
+  if (!(await isSignedBy(jwt, key)))
+    return fault('authentication_failed', 'The signature of the event is not valid.')
 
   const { claims } = jwt
   const audience: readonly unknown[] = [claims.get('aud')].flat()
   if (!audience.some((one) => typeof one === 'string' && issuer.audience.includes(one)))
-    return fault('invalid_audience', 'Its aud names another receiver.')
+    return fault('invalid_audience', 'The aud of the event names another receiver.')
   const id = claims.get('jti')
   const issuedAt = claims.get('iat')
   const latest = nowSeconds + issuer.clockToleranceSeconds
   if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID)
-    return fault('invalid_request', 'Its jti is missing.')
+    return fault('invalid_request', 'The jti of the event is missing.')
   if (!isSecond(issuedAt) || issuedAt > latest)
-    return fault('invalid_request', 'Its iat is missing, or in the future.')
+    return fault('invalid_request', 'The iat of the event is missing, or in the future.')
   const expires = claims.get('exp')
   if (claims.has('exp') && !(isSecond(expires) && expires + issuer.clockToleranceSeconds > nowSeconds))
-    return fault('invalid_request', 'It has expired.')
+    return fault('invalid_request', 'The event has expired.')
   const events = readEvents(claims.get('events'))
-  if (events === undefined) return fault('invalid_request', 'Its events do not follow RFC 8417.')
+  if (events === undefined) return fault('invalid_request', 'The events member does not follow RFC 8417.')
   return { issuer: issuer.issuer, id, issuedAtSeconds: issuedAt, claims, events }
 }
 

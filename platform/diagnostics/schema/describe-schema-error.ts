@@ -57,7 +57,7 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
         hint: secret ? undefined : suggestText(value, params['pattern']),
       }
     case 'uniqueItems':
-      return { number: '106', message: `${formatPath(path)} contains this twice`, hint: 'keep one' }
+      return { number: '106', message: `${formatPath(path)} contains this value twice`, hint: 'keep one' }
     case 'minItems':
     case 'minProperties':
     case 'minLength':

@@ -9,7 +9,7 @@ export function suggestKind(wanted: unknown, value: unknown): string | undefined
   const name = wanted === 'string' ? unquotedName(value) : undefined
   if (name !== undefined) return `write "{${name}}"`
   if (wanted === 'boolean') return suggestBoolean(value)
-  if (value === null) return 'give it a value'
+  if (value === null) return 'write a value'
   if (wanted === 'string' && (typeof value === 'number' || typeof value === 'boolean'))
     return `write "${value}"`
   if ((wanted === 'integer' || wanted === 'number') && typeof value === 'string')
@@ -23,7 +23,7 @@ export function suggestKind(wanted: unknown, value: unknown): string | undefined
   if (wanted === 'array' && typeof value === 'object') return 'begin each item with "- "'
   if (wanted === 'object' && typeof value === 'string' && /^[\w-]+:\S/.test(value))
     return 'a key needs a space after its colon'
-  if (wanted === 'object' && Array.isArray(value) && value.length === 1) return 'remove its "- "'
+  if (wanted === 'object' && Array.isArray(value) && value.length === 1) return 'remove the "- " at the start'
   return undefined
 }
 

@@ -39,12 +39,12 @@ function explain(
       return [
         '003',
         `the file has ${source.bytes} bytes, more than ${source.limit}`,
-        'split it into smaller files',
+        'split the file into smaller files',
       ]
     case 'utf16':
-      return ['004', 'the file is UTF-16 text', 'save it as UTF-8']
+      return ['004', 'the file is UTF-16 text', 'save the file as UTF-8']
     case 'not_utf8':
-      return ['004', 'the file is not UTF-8 text', 'save it as UTF-8']
+      return ['004', 'the file is not UTF-8 text', 'save the file as UTF-8']
     case 'unreadable':
       return ['001', ...explainCode(source.code)]
   }
@@ -52,7 +52,7 @@ function explain(
 
 function explainCode(code: string): [message: string, hint?: string] {
   if (code === 'ENOENT' || code === 'ENOTDIR')
-    return ['the file does not exist', 'create it or correct the path']
+    return ['the file does not exist', 'create the file, or correct the path']
   if (code === 'EACCES' || code === 'EPERM')
     return ['permission denied', 'grant read permission to the user of this process']
   if (code === 'ELOOP') return ['the symbolic link is circular', 'correct the link']

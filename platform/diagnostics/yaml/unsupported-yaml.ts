@@ -69,7 +69,7 @@ export function findUnsupportedYaml(
         report(
           location,
           `&${anchor} is an anchor, and anchors are not supported`,
-          'remove it, or quote the value',
+          'remove the anchor, or quote the value',
         )
       } else if (tag !== undefined) {
         const written = tag.replace('tag:yaml.org,2002:', '!!')
@@ -135,7 +135,7 @@ export function findUnreadable(
     if (control[0] === '\r' && !text.includes('\n'))
       return [
         diagnostic(`${letter}004`, 'the lines end with CR only', location, {
-          hint: 'save it with LF or CRLF',
+          hint: 'save the file with LF or CRLF',
         }),
       ]
     const message = `the control character ${nameOf(control[0])} is not allowed`

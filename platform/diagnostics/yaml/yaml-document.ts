@@ -71,7 +71,7 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
   if (second !== undefined) {
     const marker = text.lastIndexOf('\n---', second.range[0])
     const start = marker === -1 ? second.range[0] : marker + 1
-    const hint = 'a file has one document: move this one to its own file'
+    const hint = 'a file has one document: move this document to a separate file'
     diagnostics.push(
       diagnostic(`${letter}017`, 'a second document starts here', at([start, start + 3]), { hint }),
     )

@@ -41,30 +41,34 @@ const MISALIGNED: readonly Rule[] = [
   [
     '012',
     'a list item cannot be among the keys of a map',
-    'remove its dash, or begin the lines above with "- " too',
+    'remove the dash, or begin the lines above with "- " too',
     itemAmongKeys,
   ],
   [
     '012',
     'the indentation of this line matches no line above',
-    'indent it like the other entries of its map or list',
+    'indent the line like the other entries of its map or list',
     wholeLine,
   ],
 ]
 const MISSING_COLON = ['013', 'a key needs a colon and a space after it', '$pair'] as const
-const MISSING_COMMA = ['010', 'a comma is missing before this', 'write ", " between two entries'] as const
+const MISSING_COMMA = [
+  '010',
+  'a comma is missing before this text',
+  'write ", " between two entries',
+] as const
 const NOT_A_KEY: readonly Rule[] = [
   ...when(/^A block sequence/, MISALIGNED),
   ...MISSING_SPACE,
   [
     '014',
     'this $text is not closed in its line',
-    'close it where the text ends, or remove it',
+    'close the quote where the text ends, or remove the quote',
     matching(/"(?!.*")|'(?!.*')/y),
   ],
   ['019', 'a value that contains ": " needs quotes', 'write $quoted', matching(/(?=.*: ).*\S/y)],
   [...MISSING_COLON, firstInLine],
-  ['012', 'this line is indented deeper than the key above it', 'indent it like that key', nextLine],
+  ['012', 'this line is indented deeper than the key above it', 'indent the line like that key', nextLine],
   ['010', 'this is not a key or a value', 'write a key, a colon and a space'],
 ]
 
@@ -92,7 +96,7 @@ const RULES: Readonly<Partial<Record<ErrorCode, readonly Rule[]>>> = {
       [
         '014',
         'this $text has no matching opening bracket',
-        'remove it, or quote the value',
+        'remove the bracket, or quote the value',
         unmatchedBracket,
       ],
       ['014', 'this $text is never closed', 'add $closing', unclosedBracket],
@@ -128,15 +132,15 @@ const RULES: Readonly<Partial<Record<ErrorCode, readonly Rule[]>>> = {
     [
       '014',
       'this $text has no matching opening bracket',
-      'remove it, or quote the value',
+      'remove the bracket, or quote the value',
       undefined,
       /flow-(map|seq)-end/,
     ],
-    ['010', 'a value is missing before this comma', 'remove it', undefined, /, in flow/],
+    ['010', 'a value is missing before this comma', 'remove the comma', undefined, /, in flow/],
     [
       '012',
       'a list item cannot be on the line of its key',
-      'put it on a new line, or write the list as [ ]',
+      'put the list item on a new line, or write the list as [ ]',
       undefined,
       /^Unexpected block-seq-ind/,
     ],
@@ -151,7 +155,7 @@ const RULES: Readonly<Partial<Record<ErrorCode, readonly Rule[]>>> = {
       [
         '012',
         'the first key is indented, but the keys below it are not',
-        'remove its indentation',
+        'remove the indentation of the first key',
         indentedStart,
       ],
       [...MISSING_COMMA, inOpenBracket],

@@ -13,34 +13,37 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
     { reason: 'unsupported_scheme' },
     'The authorization scheme is not supported. Send: Authorization: Bearer <access token>.',
   ],
-  [{ reason: 'inactive' }, 'The access token is unknown, expired or revoked. Get a new one from its issuer.'],
+  [
+    { reason: 'inactive' },
+    'The access token is unknown, expired or revoked. Get a new token from its issuer.',
+  ],
   [
     { reason: 'expired', secondsAgo: 0 },
-    'The access token expired 0 seconds ago. Get a new one from its issuer.',
+    'The access token expired 0 seconds ago. Get a new token from its issuer.',
   ],
   [
     { reason: 'expired', secondsAgo: 1 },
-    'The access token expired 1 second ago. Get a new one from its issuer.',
+    'The access token expired 1 second ago. Get a new token from its issuer.',
   ],
   [
     { reason: 'expired', secondsAgo: 2 },
-    'The access token expired 2 seconds ago. Get a new one from its issuer.',
+    'The access token expired 2 seconds ago. Get a new token from its issuer.',
   ],
   [
     { reason: 'expired', secondsAgo: 59 },
-    'The access token expired 59 seconds ago. Get a new one from its issuer.',
+    'The access token expired 59 seconds ago. Get a new token from its issuer.',
   ],
   [
     { reason: 'expired', secondsAgo: 60 },
-    'The access token expired 1 minute ago. Get a new one from its issuer.',
+    'The access token expired 1 minute ago. Get a new token from its issuer.',
   ],
   [
     { reason: 'expired', secondsAgo: 119 },
-    'The access token expired 1 minute ago. Get a new one from its issuer.',
+    'The access token expired 1 minute ago. Get a new token from its issuer.',
   ],
   [
     { reason: 'expired', secondsAgo: 120 },
-    'The access token expired 2 minutes ago. Get a new one from its issuer.',
+    'The access token expired 2 minutes ago. Get a new token from its issuer.',
   ],
   [{ reason: 'wrong_issuer' }, 'The access token comes from an issuer that this API does not trust.'],
   [
@@ -53,7 +56,7 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
   ],
   [
     { reason: 'unknown_key' },
-    'The access token is signed with a key that its issuer does not publish. Get a new one from its issuer.',
+    'The access token is signed with a key that its issuer does not publish. Get a new token from its issuer.',
   ],
   [{ reason: 'bad_signature' }, 'The signature of the access token is not valid.'],
   [{ reason: 'not_yet_valid' }, 'The access token is not valid yet. Check the clock of its issuer.'],
@@ -90,7 +93,7 @@ const PROOF_FAULTS: Readonly<Record<ProofFault, string>> = {
   malformed: 'The DPoP proof is not a compact JWS.',
   wrong_type: 'The DPoP proof must have the typ dpop+jwt.',
   wrong_algorithm:
-    'The DPoP proof is signed with an algorithm that is not allowed: algs in the challenge lists the allowed ones.',
+    'The DPoP proof is signed with an algorithm that is not allowed: algs in the challenge lists the allowed algorithms.',
   bad_key: 'The DPoP proof must have a public key in jwk that fits alg, without private members.',
   bad_signature: 'The DPoP proof is not signed with the key in jwk.',
   wrong_method: 'The DPoP proof is for another method: htm must be the method of the request.',
@@ -116,7 +119,7 @@ t.test('describeTokenFault() names the token endpoint where a refresh helps', as
   const endpoint = 'https://api.test/api/oauth/token'
   for (const reason of ['inactive', 'unknown_key'] as const)
     t.match(describeTokenFault({ reason }, endpoint), `Refresh it at ${endpoint}.`, reason)
-  t.match(describeTokenFault({ reason: 'inactive' }, undefined), 'Get a new one from its issuer.')
+  t.match(describeTokenFault({ reason: 'inactive' }, undefined), 'Get a new token from its issuer.')
   t.match(
     describeTokenFault({ reason: 'malformed' }, endpoint, 'DPoP'),
     'Authorization: DPoP <access token>',

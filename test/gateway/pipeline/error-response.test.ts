@@ -107,11 +107,11 @@ const ROWS: readonly Row[] = [
     401,
     [
       'www-authenticate',
-      'Bearer error="invalid_token", error_description="The access token is unknown, expired or revoked. Get a new one from its issuer.", resource_metadata="https://m"',
+      'Bearer error="invalid_token", error_description="The access token is unknown, expired or revoked. Get a new token from its issuer.", resource_metadata="https://m"',
     ],
     {
       error: 'invalid_token',
-      error_description: 'The access token is unknown, expired or revoked. Get a new one from its issuer.',
+      error_description: 'The access token is unknown, expired or revoked. Get a new token from its issuer.',
       request_id: 'ID',
     },
   ],

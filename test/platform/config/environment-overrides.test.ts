@@ -147,7 +147,7 @@ t.test('readOverrides() reports a file that cannot be read, with its path and th
     severity: 'error',
     message: `the file that ${name} names cannot be read (${code})`,
     location: location(name),
-    hint: `it names ${path}`,
+    hint: `the variable names ${path}`,
     related: [],
   })
   t.strictSame(read({ PORT_FILE: nowhere, SCOPEGATE_BASE_URL_FILE: folder }), {

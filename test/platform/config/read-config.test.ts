@@ -309,7 +309,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       severity: 'error',
       message: 'the file that SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE names cannot be read (ENOENT)',
       location: inVariable('SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE'),
-      hint: 'it names /nowhere/secret',
+      hint: 'the variable names /nowhere/secret',
       related: [],
     },
     {

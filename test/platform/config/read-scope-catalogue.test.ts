@@ -44,7 +44,7 @@ t.test(
     }
     t.match(diagnosticsFor(plain + scope('courses:write', 'course:read, nothing')), [
       { code: 'C202', location: { line: 3 }, hint: 'did you mean "courses:read"?' },
-      { code: 'C202', location: { line: 3 }, hint: 'define it, or remove it from implies' },
+      { code: 'C202', location: { line: 3 }, hint: 'define the scope, or remove it from implies' },
     ])
     t.match(diagnosticsFor(scope('a', 'a')), [
       { code: 'C203', location: { line: 2 }, message: '"a" implies itself' },
@@ -133,7 +133,7 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
     [
       scopes(`{ name: courses, ${rest} }`, `{ name: b, ${rest}, implies: [courses, cuorses, elephant] }`),
       'error C202 3:80:7 "b" implies "cuorses", which this file does not define (did you mean "courses"?)',
-      'error C202 3:89:8 "b" implies "elephant", which this file does not define (define it, or remove it from implies)',
+      'error C202 3:89:8 "b" implies "elephant", which this file does not define (define the scope, or remove it from implies)',
     ],
     [
       scopes(
@@ -149,7 +149,7 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
       scopes('{}'),
       'error C103 2:5:2 the key "name" is missing in scopes[0] (the name of the scope)',
       'error C103 2:5:2 the key "description" is missing in scopes[0] (the permission in plain words)',
-      'error C103 2:5:2 the key "group" is missing in scopes[0] (its heading on the consent page)',
+      'error C103 2:5:2 the key "group" is missing in scopes[0] (heading of the scope on the consent page)',
       'error C103 2:5:2 the key "sensitivity" is missing in scopes[0] (identity, read or write)',
     ],
     [
@@ -168,7 +168,7 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
       ),
       'error C101 4:61:4 unknown key "more" (valid keys: name, description, group, sensitivity, implies)',
       'error C106 2:71:2 scopes[0].implies[0] is empty (undefined)',
-      'error C106 3:74:1 scopes[1].implies contains this twice (keep one)',
+      'error C106 3:74:1 scopes[1].implies contains this value twice (keep one)',
     ],
     ['scopes: []\n', 'error C106 1:9:2 scopes is empty (undefined)'],
     [

@@ -8,7 +8,7 @@ const json = (schema: object): unknown => JSON.parse(JSON.stringify(schema))
 const HOST = { type: 'string', description: 'address to listen on', minLength: 1, maxLength: 255 }
 const PORT = {
   type: 'integer',
-  description: 'port to listen on; 0 asks the system for a free one',
+  description: 'port to listen on; with 0, the system selects a free port',
   minimum: 0,
   maximum: 65_535,
 }
@@ -20,13 +20,14 @@ t.test('DrainSchema accepts a delay below a minute and a grace period, with defa
     properties: {
       delay: {
         type: 'string',
-        description: 'time to accept new connections after readiness fails; 0s without a load balancer',
+        description:
+          'time in which the service accepts new connections after readiness fails; use 0s without a load balancer',
         pattern: '^([0-9]|[1-5][0-9])s$',
         'x-is': 'a number of seconds from 0s to 59s',
       },
       grace: {
         type: 'string',
-        description: 'time after which open connections are closed, the delay included',
+        description: 'time until the service closes open connections, delay included',
         pattern: '^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$',
         'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
       },

@@ -252,7 +252,7 @@ t.test('startOpsServer() explains an address that is in use', async (t) => {
   await t.rejects(startWhole(t, { port }), {
     name: 'BootError',
     code: 'ERR_PORT_TAKEN',
-    message: `test (management): another program listens on 127.0.0.1:${port} already. End it, or choose another port (management.port).`,
+    message: `test (management): another program listens on 127.0.0.1:${port} already. End that program, or choose another port (management.port).`,
   })
 })
 

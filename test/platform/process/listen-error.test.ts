@@ -33,7 +33,7 @@ t.test('explainListenError() states the problem, the address and the remedy', as
     ([code]) => explainListenError(Object.assign(new Error('listen'), { code }), ADDRESS).message,
   )
   t.strictSame(messages, [
-    'gateway: another program listens on 192.0.2.7:8080 already. End it, or choose another port (PORT or listen.port).',
+    'gateway: another program listens on 192.0.2.7:8080 already. End that program, or choose another port (PORT or listen.port).',
     'gateway: this user may not listen on 192.0.2.7:8080. Choose a port above 1023 (PORT or listen.port).',
     'gateway: this machine has no address 192.0.2.7. Use 127.0.0.1, or 0.0.0.0 for every address (PORT or listen.port).',
     'gateway: this machine has no address 192.0.2.7. Use 127.0.0.1, or 0.0.0.0 for every address (PORT or listen.port).',

@@ -42,7 +42,7 @@ t.test(
     const port = await quietPort()
     await t.rejects(openRedis({ cluster: { addresses: [`127.0.0.1:${port}`] } }), {
       code: 'ERR_REDIS_UNREACHABLE',
-      message: `Redis at cluster 127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start it, or correct redis.cluster.addresses.`,
+      message: `Redis at cluster 127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start Redis, or correct redis.cluster.addresses.`,
     })
     const single = await startRedis({ folder: join(folder, 'single') })
     t.teardown(() => single.stop())

@@ -84,7 +84,7 @@ t.test('connectRedis() explains why a required Redis cannot be used', async (t) 
     name: 'BootError',
     code: 'ERR_REDIS_UNREACHABLE',
     exitCode: 1,
-    message: `Redis at redis://127.0.0.1:${port}/2 cannot be reached (ECONNREFUSED). Start it, or correct redis.url (REDIS_URL).`,
+    message: `Redis at redis://127.0.0.1:${port}/2 cannot be reached (ECONNREFUSED). Start Redis, or correct redis.url (REDIS_URL).`,
     cause: { code: 'ECONNREFUSED' },
   })
   await t.rejects(connectRedis({ url: 'http://a' }), { code: 'ERR_REDIS_URL' })
@@ -134,7 +134,7 @@ t.test('connectRedis() starts without an optional Redis, and logs when it is rea
     event: 'redis_unreachable',
     redis: where,
     code: 'ERR_REDIS_UNREACHABLE',
-    msg: `Redis at ${where} cannot be reached (ECONNREFUSED). Start it, or correct redis.url (REDIS_URL).`,
+    msg: `Redis at ${where} cannot be reached (ECONNREFUSED). Start Redis, or correct redis.url (REDIS_URL).`,
   }
   t.strictSame(lines, [start])
   await t.rejects(redis.ping(), 'a command fails immediately')

@@ -64,7 +64,8 @@ t.test('the shared Redis opens its circuit after five failures, and logs each ch
   for (let failure = 1; failure <= 4; failure++) shared.failed()
   t.strictSame(reasons(), [undefined, undefined])
   shared.failed()
-  const open = 'it fails or does not respond in time: each gateway counts, caches and introspects separately'
+  const open =
+    'Redis fails or does not respond in time: each gateway counts, caches and introspects separately'
   t.strictSame(reasons(), ['open', open])
   const given = { level: 'warn', service: 'test', event: 'redis_given_up', msg: `redis: ${open}` }
   t.strictSame(lines, [given])
@@ -80,7 +81,10 @@ t.test('the shared Redis opens its circuit after five failures, and logs each ch
   ])
   shared.close()
   await until('the connection is closed', async () => shared.unavailableReason() === 'away')
-  t.strictSame(reasons(), ['away', 'no connection: each gateway counts, caches and introspects separately'])
+  t.strictSame(reasons(), [
+    'away',
+    'no connection to Redis: each gateway counts, caches and introspects separately',
+  ])
 })
 
 t.test('the shared Redis probes once per second while its circuit is open', async (t) => {

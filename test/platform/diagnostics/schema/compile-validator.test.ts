@@ -77,11 +77,11 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
       'ftp://a b',
       'C104: k must be a map of keys, not a string => a key needs a space after its colon',
     ],
-    [Type.Object({}), [{}], 'C104: k must be a map of keys, not a list => remove its "- "'],
+    [Type.Object({}), [{}], 'C104: k must be a map of keys, not a list => remove the "- " at the start'],
     [Type.Array(Type.String()), 'a b', 'C104: k must be a list, not a string => write [a, b]'],
     [Type.String(), 7, 'C104: k must be a string, not the number 7 => write "7"'],
     [Type.String(), true, 'C104: k must be a string, not the boolean true => write "true"'],
-    [Type.String(), null, 'C104: k must be a string, not empty => give it a value'],
+    [Type.String(), null, 'C104: k must be a string, not empty => write a value'],
     [Type.String(), ['x'], 'C104: k must be a string, not a list'],
     [Type.String(), { a: 1 }, 'C104: k must be a string, not a map of keys'],
     [Type.Integer(), '7', 'C104: k must be a whole number, not a string => write 7 without quotes'],
@@ -263,7 +263,7 @@ t.test('compileValidator() leaves an object without listed keys open', async (t)
 t.test('compileValidator() finds the first repeated item of a list', async (t) => {
   const unique = Type.Object({ list: Type.Array(Type.Unknown(), { uniqueItems: true }) })
   t.strictSame(problemsOf(unique, { list: ['a', { b: 1 }, 'c', { b: 1 }, 'a'] }), [
-    'C106 list.[3] value: list contains this twice => keep one',
+    'C106 list.[3] value: list contains this value twice => keep one',
   ])
   t.strictSame(problemsOf(unique, { list: ['1', 1] }), [])
   t.strictSame(

@@ -16,15 +16,23 @@ t.test('explainYamlError() explains BAD_INDENT Flow map', async (t) => {
     ['x', 1, '014 1-2 a bracket is never closed => close it'],
     ['a] [b', 6, '014 3-4 this [ is never closed => add ]'],
     ['[a]', 3, '014 3-4 a bracket is never closed => close it'],
-    ['a: }', 3, '014 3-4 this } has no matching opening bracket => remove it, or quote the value'],
-    [']', 0, '014 0-1 this ] has no matching opening bracket => remove it, or quote the value'],
+    ['a: }', 3, '014 3-4 this } has no matching opening bracket => remove the bracket, or quote the value'],
+    [']', 0, '014 0-1 this ] has no matching opening bracket => remove the bracket, or quote the value'],
     ['[a]', 2, '014 0-1 this [ is never closed => add ]'],
-    ['{a]', 2, '014 2-3 this ] has no matching opening bracket => remove it, or quote the value'],
+    ['{a]', 2, '014 2-3 this ] has no matching opening bracket => remove the bracket, or quote the value'],
     ['[{a}, [b]]', 9, '014 0-1 this [ is never closed => add ]'],
-    ['a: [b]]', 6, '014 6-7 this ] has no matching opening bracket => remove it, or quote the value'],
-    ['{ m: [G]] }', 8, '014 8-9 this ] has no matching opening bracket => remove it, or quote the value'],
+    [
+      'a: [b]]',
+      6,
+      '014 6-7 this ] has no matching opening bracket => remove the bracket, or quote the value',
+    ],
+    [
+      '{ m: [G]] }',
+      8,
+      '014 8-9 this ] has no matching opening bracket => remove the bracket, or quote the value',
+    ],
     ['x', 0, '014 0-1 a bracket is never closed => close it'],
-    [']', 0, '014 0-1 this ] has no matching opening bracket => remove it, or quote the value'],
+    [']', 0, '014 0-1 this ] has no matching opening bracket => remove the bracket, or quote the value'],
     ['{[a}', 3, '014 1-2 this [ is never closed => add ]'],
     ['}[a]', 3, '014 1-2 this [ is never closed => add ]'],
   ] as const)
@@ -55,7 +63,7 @@ t.test('explainYamlError() explains RESOURCE_EXHAUSTION ', async (t) => {
 
 t.test('explainYamlError() explains BLOCK_IN_FLOW ', async (t) => {
   for (const [text, position, expected] of [
-    ['{a: b c: d}', 5, '010 5-6 a comma is missing before this => write ", " between two entries'],
+    ['{a: b c: d}', 5, '010 5-6 a comma is missing before this text => write ", " between two entries'],
   ] as const)
     t.equal(explain('BLOCK_IN_FLOW', '', text, position), expected, JSON.stringify(text))
 })
@@ -192,41 +200,41 @@ t.test('explainYamlError() explains MULTILINE_IMPLICIT_KEY Implicit keys', async
     [
       '"a\nb": c',
       0,
-      '014 0-1 this " is not closed in its line => close it where the text ends, or remove it',
+      '014 0-1 this " is not closed in its line => close the quote where the text ends, or remove the quote',
     ],
     [
       "x\n 'ab\nc': d",
       3,
-      "014 3-4 this ' is not closed in its line => close it where the text ends, or remove it",
+      "014 3-4 this ' is not closed in its line => close the quote where the text ends, or remove the quote",
     ],
     [
       'a: b\n  c: d\n',
       3,
-      '012 7-11 this line is indented deeper than the key above it => indent it like that key',
+      '012 7-11 this line is indented deeper than the key above it => indent the line like that key',
     ],
     ['a: b c: d\n', 3, '019 3-9 a value that contains ": " needs quotes => write "b c: d"'],
     [
       'a: "b\n c": d\n',
       3,
-      '014 3-4 this " is not closed in its line => close it where the text ends, or remove it',
+      '014 3-4 this " is not closed in its line => close the quote where the text ends, or remove the quote',
     ],
     [
       "a: 'b' x\n y\n",
       3,
-      '012 10-11 this line is indented deeper than the key above it => indent it like that key',
+      '012 10-11 this line is indented deeper than the key above it => indent the line like that key',
     ],
     ['- b c\n', 2, '013 2-5 a key needs a colon and a space after it => write "b: c"'],
     ['a: b', 3, '010 3-4 this is not a key or a value => write a key, a colon and a space'],
     [
       '- - a: b\n      c: d\n     e: f\n  g: h\n',
       7,
-      '012 15-19 this line is indented deeper than the key above it => indent it like that key',
+      '012 15-19 this line is indented deeper than the key above it => indent the line like that key',
     ],
     ['a:b\n', 0, '013 1-2 a key needs a space after its colon => write ": "'],
     [
       'x y: b\n   c: d\n',
       4,
-      '012 10-14 this line is indented deeper than the key above it => indent it like that key',
+      '012 10-14 this line is indented deeper than the key above it => indent the line like that key',
     ],
   ] as const)
     t.equal(
@@ -269,68 +277,68 @@ t.test('explainYamlError() explains BAD_INDENT All mapping items', async (t) => 
     [
       'a:\n    b: c\n  d: e\n  f: g\n h: i\n',
       13,
-      '012 14-18 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 14-18 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n  b: c\n d: e\n   f: g\n',
       10,
-      '012 11-15 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 11-15 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n  - b: c\n    - d: e\n   f: g\n',
       26,
-      '012 26-30 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 26-30 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n  b: c\n  - d\n    e: f\n',
       12,
-      '012 12-15 a list item cannot be among the keys of a map => remove its dash, or begin the lines above with "- " too',
+      '012 12-15 a list item cannot be among the keys of a map => remove the dash, or begin the lines above with "- " too',
     ],
     [
       '- a: b\n- c\n d: e\n',
       11,
-      '012 12-16 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 12-16 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n  - b\n c: d\n',
       9,
-      '012 10-14 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 10-14 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a: b\n\n# x\n  c: d\n',
       4,
-      '012 0-4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 0-4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       '"a": b\n "c": d\n',
       7,
-      '012 8-14 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 8-14 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     ['a:\n-b: c\n', 3, '013 3-4 a list item needs a space after its dash => write "- "'],
     [
       '  x\n',
       0,
-      '012 2-3 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 2-3 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n    b: c\n   - d\n',
       12,
-      '012 15-18 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 15-18 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n      b:\n        c: d\n       e: f\n',
       25,
-      '012 32-36 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 32-36 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n      b:\n        c: d\n   e: f\n',
       25,
-      '012 28-32 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 28-32 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a: b\n\tc: d\n',
       5,
-      '012 6-10 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 6-10 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
   ] as const)
     t.equal(explain('BAD_INDENT', 'All mapping items', text, position), expected, JSON.stringify(text))
@@ -341,12 +349,12 @@ t.test('explainYamlError() explains UNEXPECTED_TOKEN Unexpected scalar at node e
     [
       '  a: b\nc: d\n',
       7,
-      '012 2-6 the first key is indented, but the keys below it are not => remove its indentation',
+      '012 2-6 the first key is indented, but the keys below it are not => remove the indentation of the first key',
     ],
     [
       '# x\n  a: b\nc: d\n',
       11,
-      '012 6-10 the first key is indented, but the keys below it are not => remove its indentation',
+      '012 6-10 the first key is indented, but the keys below it are not => remove the indentation of the first key',
     ],
     [' a: b\n c: d\n', 7, '010 7-11 unexpected text after the value => quote the whole value'],
     ['a: b\nc: d\n', 5, '010 5-9 unexpected text after the value => quote the whole value'],
@@ -354,7 +362,7 @@ t.test('explainYamlError() explains UNEXPECTED_TOKEN Unexpected scalar at node e
     [
       '\n   a: b\n  - x\n c: d\n',
       16,
-      '012 4-8 the first key is indented, but the keys below it are not => remove its indentation',
+      '012 4-8 the first key is indented, but the keys below it are not => remove the indentation of the first key',
     ],
     ['# only\n', 0, '010 0-6 unexpected text after the value => quote the whole value'],
   ] as const)
@@ -370,7 +378,7 @@ t.test('explainYamlError() explains MULTILINE_IMPLICIT_KEY A block sequence', as
     [
       'a: b\n',
       3,
-      '012 0-4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      '012 0-4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
   ] as const)
     t.equal(

@@ -25,7 +25,10 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['a: @b\n', 'P019 1:4:2 a value cannot start with @ => write "@b"'],
     ['a: `b`\n', 'P019 1:4:3 a value cannot start with ` => write "`b`"'],
     ['a: [@x, y]\n', 'P019 1:5:2 a value cannot start with @ => write "@x"'],
-    ['a: {id}}\n', 'P014 1:8:1 this } has no matching opening bracket => remove it, or quote the value'],
+    [
+      'a: {id}}\n',
+      'P014 1:8:1 this } has no matching opening bracket => remove the bracket, or quote the value',
+    ],
     ['p: @/a/{id}}\n', 'P019 1:4:8 a value cannot start with @ => write "@/a/{id}"'],
     ['a: %b\n', 'P019 1:4:2 a value cannot start with % => write "%b"'],
     ['a: “b”\n', 'P019 1:4:3 “ is not a quotation mark in YAML => write "b"'],
@@ -39,10 +42,13 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['a: *b\n', 'P019 1:4:2 a value that starts with * needs quotes => write "*b"'],
     [
       'a: &b x\nc: *b\n',
-      'P016 1:4:2 &b is an anchor, and anchors are not supported => remove it, or quote the value',
+      'P016 1:4:2 &b is an anchor, and anchors are not supported => remove the anchor, or quote the value',
       'P016 2:4:2 a value that starts with * is an alias, and aliases are not supported => repeat the value, or write "*b" if you mean the text',
     ],
-    ['a: &b\n', 'P016 1:4:2 &b is an anchor, and anchors are not supported => remove it, or quote the value'],
+    [
+      'a: &b\n',
+      'P016 1:4:2 &b is an anchor, and anchors are not supported => remove the anchor, or quote the value',
+    ],
     ['a: *\n', 'P019 1:4:1 a value that starts with * needs quotes => write "*"'],
     ['a: "\\d"\n', 'P014 1:5:2 \\d is not an escape sequence of YAML => use single quotes'],
     ['a: "x\\qy\\z"\n', 'P014 1:6:2 \\q is not an escape sequence of YAML => use single quotes'],
@@ -50,18 +56,21 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['a: [b\n', 'P014 1:4:1 this [ is never closed => add ]'],
     ['a: {b: [c}\n', 'P014 1:8:1 this [ is never closed => add ]'],
     ['a: { b: [c] \nd: e\n', 'P014 1:4:1 this { is never closed => add }'],
-    ['a: [b]]\n', 'P014 1:7:1 this ] has no matching opening bracket => remove it, or quote the value'],
+    [
+      'a: [b]]\n',
+      'P014 1:7:1 this ] has no matching opening bracket => remove the bracket, or quote the value',
+    ],
     [
       'a: { m: [GET]] }\n',
-      'P014 1:14:1 this ] has no matching opening bracket => remove it, or quote the value',
+      'P014 1:14:1 this ] has no matching opening bracket => remove the bracket, or quote the value',
     ],
     ['a: b]\n', 'OK {"a":"b]"}'],
-    ['a: }\n', 'P014 1:4:1 this } has no matching opening bracket => remove it, or quote the value'],
-    ['}\n', 'P014 1:1:1 this } has no matching opening bracket => remove it, or quote the value'],
-    [']: x\n', 'P014 1:1:1 this ] has no matching opening bracket => remove it, or quote the value'],
+    ['a: }\n', 'P014 1:4:1 this } has no matching opening bracket => remove the bracket, or quote the value'],
+    ['}\n', 'P014 1:1:1 this } has no matching opening bracket => remove the bracket, or quote the value'],
+    [']: x\n', 'P014 1:1:1 this ] has no matching opening bracket => remove the bracket, or quote the value'],
     ['a: [b: {c: d]\n', 'P014 1:8:1 this { is never closed => add }'],
     ['a: [\n- b\n]\n', 'P014 1:4:1 this [ is never closed => add ]'],
-    ['{a: b c: d}\n', 'P010 1:5:1 a comma is missing before this => write ", " between two entries'],
+    ['{a: b c: d}\n', 'P010 1:5:1 a comma is missing before this text => write ", " between two entries'],
     ['a: "b\n', 'P014 1:4:1 this " is never closed => add " at the end of the value'],
     ["a: 'b\nc: d\n", "P014 1:4:1 this ' is never closed => add ' at the end of the value"],
     ['a: "b" c\n', 'P010 1:8:1 unexpected text after the value => quote the whole value'],
@@ -90,55 +99,55 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['a:\n  - b c\n    d: e\n', 'P013 2:5:3 a key needs a colon and a space after it => write "b: c"'],
     [
       'a: b\n  c: d\n',
-      'P012 2:3:4 this line is indented deeper than the key above it => indent it like that key',
+      'P012 2:3:4 this line is indented deeper than the key above it => indent the line like that key',
     ],
     [
       'a: b\n  c\n  d: e\n',
-      'P012 2:3:1 this line is indented deeper than the key above it => indent it like that key',
+      'P012 2:3:1 this line is indented deeper than the key above it => indent the line like that key',
     ],
     [
       'a:\n  b: c\n   d: e\n',
-      'P012 3:4:4 this line is indented deeper than the key above it => indent it like that key',
+      'P012 3:4:4 this line is indented deeper than the key above it => indent the line like that key',
     ],
     [
       'a:\n  b: c\n d: e\n',
-      'P012 3:2:4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      'P012 3:2:4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n    b: c\n  d: e\n',
-      'P012 3:3:4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      'P012 3:3:4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       '/x:\n    /y: 1\n  /z: 2\n',
-      'P012 3:3:5 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      'P012 3:3:5 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       '- a: b\n c: d\n',
-      'P012 2:2:4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      'P012 2:2:4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       '- a: b\n    c: d\n',
-      'P012 2:5:4 this line is indented deeper than the key above it => indent it like that key',
+      'P012 2:5:4 this line is indented deeper than the key above it => indent the line like that key',
     ],
     [
       'a:\n  - b: c\n   d: e\n',
-      'P012 3:4:4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      'P012 3:4:4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       'a:\n  b: c\n  - d\n',
-      'P012 3:3:3 a list item cannot be among the keys of a map => remove its dash, or begin the lines above with "- " too',
+      'P012 3:3:3 a list item cannot be among the keys of a map => remove the dash, or begin the lines above with "- " too',
     ],
     [
       'a:\n  - b\n  c: d\n',
-      'P012 3:3:4 the indentation of this line matches no line above => indent it like the other entries of its map or list',
+      'P012 3:3:4 the indentation of this line matches no line above => indent the line like the other entries of its map or list',
     ],
     [
       '  a: b\nc: d\n',
-      'P012 1:3:4 the first key is indented, but the keys below it are not => remove its indentation',
+      'P012 1:3:4 the first key is indented, but the keys below it are not => remove the indentation of the first key',
     ],
     [
       '# x\n\n   a: b\nc: d\n',
-      'P012 3:4:4 the first key is indented, but the keys below it are not => remove its indentation',
+      'P012 3:4:4 the first key is indented, but the keys below it are not => remove the indentation of the first key',
     ],
     ['a: b: c\n', 'P019 1:4:4 a value that contains ": " needs quotes => write "b: c"'],
     ['a: b c: d\n', 'P019 1:4:6 a value that contains ": " needs quotes => write "b c: d"'],
@@ -146,35 +155,35 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ["a: 'b' : c\n", 'P019 1:4:7 a value that contains ": " needs quotes => write "\'b\' : c"'],
     [
       '"a\nb": c\n',
-      'P014 1:1:1 this " is not closed in its line => close it where the text ends, or remove it',
+      'P014 1:1:1 this " is not closed in its line => close the quote where the text ends, or remove the quote',
     ],
     [
       'a:\n  "b\n  c": d\n',
-      'P014 2:3:1 this " is not closed in its line => close it where the text ends, or remove it',
+      'P014 2:3:1 this " is not closed in its line => close the quote where the text ends, or remove the quote',
     ],
     [
       "'x\ny': z\n",
-      "P014 1:1:1 this ' is not closed in its line => close it where the text ends, or remove it",
+      "P014 1:1:1 this ' is not closed in its line => close the quote where the text ends, or remove the quote",
     ],
-    ['a: [b, , c]\n', 'P010 1:8:1 a value is missing before this comma => remove it'],
-    ['a: [, b]\n', 'P010 1:5:1 a value is missing before this comma => remove it'],
-    ['a: {, b: c}\n', 'P010 1:5:1 a value is missing before this comma => remove it'],
-    ['a: [b,, c]\n', 'P010 1:7:1 a value is missing before this comma => remove it'],
+    ['a: [b, , c]\n', 'P010 1:8:1 a value is missing before this comma => remove the comma'],
+    ['a: [, b]\n', 'P010 1:5:1 a value is missing before this comma => remove the comma'],
+    ['a: {, b: c}\n', 'P010 1:5:1 a value is missing before this comma => remove the comma'],
+    ['a: [b,, c]\n', 'P010 1:7:1 a value is missing before this comma => remove the comma'],
     [
       'a: - b\n',
-      'P012 1:4:1 a list item cannot be on the line of its key => put it on a new line, or write the list as [ ]',
+      'P012 1:4:1 a list item cannot be on the line of its key => put the list item on a new line, or write the list as [ ]',
     ],
     [
       'a: - b\n   - c\n',
-      'P012 1:4:1 a list item cannot be on the line of its key => put it on a new line, or write the list as [ ]',
+      'P012 1:4:1 a list item cannot be on the line of its key => put the list item on a new line, or write the list as [ ]',
     ],
     ['a: |b\n', 'P019 1:4:2 a value that starts with | needs quotes => write "|b"'],
     ['a: > x y\n', 'P019 1:4:5 a value that starts with > needs quotes => write "> x y"'],
     ['a: |- x\n  b\n', 'P019 1:4:4 a value that starts with | needs quotes => write "|- x"'],
     ['a: b | c\n', 'OK {"a":"b | c"}'],
     ['a: |\n  x\n', 'OK {"a":"x\\n"}'],
-    ['a: [x{y]\n', 'P010 1:6:1 a comma is missing before this => write ", " between two entries'],
-    ['a: [/{id}]\n', 'P010 1:6:1 a comma is missing before this => write ", " between two entries'],
+    ['a: [x{y]\n', 'P010 1:6:1 a comma is missing before this text => write ", " between two entries'],
+    ['a: [/{id}]\n', 'P010 1:6:1 a comma is missing before this text => write ", " between two entries'],
     ['p: {a}/b\n', 'P019 1:4:5 a value that starts with { needs quotes => write "{a}/b"'],
     [
       'p: {a}{b}\n',
@@ -183,7 +192,7 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['a: [b] c\n', 'P010 1:8:1 unexpected text after the value => quote the whole value'],
     [
       'a: { m: [GET] p: /x }\n',
-      'P010 1:15:1 a comma is missing before this => write ", " between two entries',
+      'P010 1:15:1 a comma is missing before this text => write ", " between two entries',
     ],
     ['a: "b" "c"\n', 'P010 1:8:3 unexpected text after the value => quote the whole value'],
     ['p: [a]/{b}\n', 'P019 1:4:7 a value that starts with [ needs quotes => write "[a]/{b}"'],
@@ -192,11 +201,11 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['a: !!str b\n', 'P016 1:4:5 this value has the tag !!str, and tags are not supported => remove the tag'],
     [
       '&x a: b\n',
-      'P016 1:1:2 &x is an anchor, and anchors are not supported => remove it, or quote the value',
+      'P016 1:1:2 &x is an anchor, and anchors are not supported => remove the anchor, or quote the value',
     ],
     [
       'a: &x b\n',
-      'P016 1:4:2 &x is an anchor, and anchors are not supported => remove it, or quote the value',
+      'P016 1:4:2 &x is an anchor, and anchors are not supported => remove the anchor, or quote the value',
     ],
     ['? [a]\n: b\n', 'P016 1:3:3 a list or map cannot be a key => quote the key if it is text'],
     ['{a: b}: c\n', 'P016 1:1:6 a list or map cannot be a key => quote the key if it is text'],
@@ -217,24 +226,24 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['"<<": { a: b }\n', 'OK {"<<":{"a":"b"}}'],
     [
       'a: &x { b: c }\nd: { <<: *x }\n',
-      'P016 1:4:2 &x is an anchor, and anchors are not supported => remove it, or quote the value',
+      'P016 1:4:2 &x is an anchor, and anchors are not supported => remove the anchor, or quote the value',
       'P016 2:6:2 merge keys are not supported => write each key',
     ],
     [
       'a: 1\n---\nb: 2\n',
-      'P017 2:1:3 a second document starts here => a file has one document: move this one to its own file',
+      'P017 2:1:3 a second document starts here => a file has one document: move this document to a separate file',
     ],
     [
       '---\na: 1\n---\nb: 2\n---\nc: 3\n',
-      'P017 3:1:3 a second document starts here => a file has one document: move this one to its own file',
+      'P017 3:1:3 a second document starts here => a file has one document: move this document to a separate file',
     ],
     [
       'a: 1\n...\nb: 2\n',
-      'P017 3:1:3 a second document starts here => a file has one document: move this one to its own file',
+      'P017 3:1:3 a second document starts here => a file has one document: move this document to a separate file',
     ],
     [
       '--- a\n--- b\n',
-      'P017 2:1:3 a second document starts here => a file has one document: move this one to its own file',
+      'P017 2:1:3 a second document starts here => a file has one document: move this document to a separate file',
     ],
     ['---\n---\na: b\n', 'P002 undefined:undefined:1 the file is empty'],
     ['', 'P002 undefined:undefined:1 the file is empty'],
@@ -247,7 +256,7 @@ t.test('parseYaml() points at the text to change and shows the correction', asyn
     ['[]\n', 'OK []'],
     ['a: b\u0000\n', 'P004 1:5:1 the control character U+0000 is not allowed => remove it'],
     ['a: \u001b[0m\n', 'P004 1:4:1 the control character U+001B is not allowed => remove it'],
-    ['a: b\rc: d\r', 'P004 1:5:1 the lines end with CR only => save it with LF or CRLF'],
+    ['a: b\rc: d\r', 'P004 1:5:1 the lines end with CR only => save the file with LF or CRLF'],
     ['a: b\nc\rd\n', 'P004 2:2:1 the control character U+000D is not allowed => remove it'],
     ['\u0085\n', 'P004 1:1:1 the control character U+0085 is not allowed => remove it'],
     ['\u00a0a: b\n', 'P011 1:1:1 this line is indented with a nonstandard space (U+00A0) => use spaces'],
@@ -282,7 +291,7 @@ t.test('parseYaml() reports at most 50 lines, and one problem per line', async (
   t.strictSame(count(anchors(50)), { P016: 50 })
   t.strictSame(count(anchors(51)), { P016: 50 })
   t.strictSame(describe('a: [&a b, &c d, *a]\n'), [
-    'P016 1:5:2 &a is an anchor, and anchors are not supported => remove it, or quote the value',
+    'P016 1:5:2 &a is an anchor, and anchors are not supported => remove the anchor, or quote the value',
   ])
   t.strictSame(count('a: "\\d"\n'.repeat(60)), { P014: 50 })
   t.strictSame(count('\u00a0a: b\n'.repeat(60)), { P011: 50 })
