@@ -36,8 +36,8 @@ export type RunningAuthorizationServer = {
   readonly managementUrl: string
   /**
    * Finishes open requests, ends the revocation streams and closes the store.
-   * @param how `graceful`: the server accepts requests for `drain.delay` more, so that load balancers can see the
-   * change of `/readyz`. `immediate` (default): the server stops accepting requests immediately.
+   * @param how `graceful`: the server accepts requests until `drain.delay` has passed, so that load balancers can see
+   *   the change of `/readyz`. `immediate` (default): the server stops accepting requests immediately.
    */
   close(how?: ShutdownMode): Promise<void>
 }
@@ -118,7 +118,8 @@ export async function startAuthorizationServer(options: {
       await connections.finish({ graceMs: how === 'graceful' ? graceMs - delayMs : graceMs })
       await app.close()
     })
-    closing.push(() => revocations.close()) // before the wait for connections, because a stream never ends on its own
+    // Runs before the wait for open connections, because a stream never ends on its own.
+    closing.push(() => revocations.close())
     closing.push(async (how) => {
       connections.announce()
       if (how === 'graceful') await wait(delayMs)

@@ -54,7 +54,7 @@ export type AuthorizationServerConfig = {
   readonly management: ManagementAddress
   readonly drain: DrainConfig
   readonly catalogue: ScopeCatalogue
-  /** Resources that tokens can be for (RFC 8707), without a trailing slash. The first one is the issuer. */
+  /** Resources for which the server issues tokens (RFC 8707), without a trailing slash. The first is the issuer. */
   readonly resources: readonly string[]
   /** Folder of the SQLite file and of the generated keys. */
   readonly dataDir: string
@@ -87,7 +87,7 @@ export type AuthorizationServerConfig = {
   }
   readonly refreshTokens: {
     /**
-     * Time in which a repeated refresh request gets the response of the first one. 0: a repeated request ends the
+     * Time in which a repeated refresh request gets the response of the first request. 0: a repeated request ends the
      * grant.
      */
     readonly repeatWindowSeconds: number
@@ -236,7 +236,7 @@ function toPostgresConnection(section: NonNullable<File['postgres']>): PostgresC
   }
 }
 
-/** Returns the resources that tokens can be for: the issuer URL, and paths below the issuer URL. */
+/** Returns the resources for which the server issues tokens: the issuer URL, and paths below the issuer URL. */
 function resourcesOf({ issuer, protectedResources = [] }: File): readonly string[] {
   return [issuer, ...protectedResources.filter((path) => path !== '/').map((path) => issuer + path)]
 }

@@ -51,7 +51,7 @@ async function deriveKey(
   length: number,
 ): Promise<Buffer> {
   return derive('argon2id', {
-    message: password.normalize('NFKC'), // keyboards can compose the same character differently
+    message: password.normalize('NFKC'), // keyboards can encode the same character as different code points
     nonce: salt,
     memory: cost.memoryKib,
     passes: cost.passes,

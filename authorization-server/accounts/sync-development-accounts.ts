@@ -8,9 +8,9 @@ export const DEVELOPMENT_ACCOUNTS = [
 ] as const
 
 /**
- * Adds or removes the development accounts. Call it once at the start of the server.
- * In development mode, adds the accounts that are missing. Outside development mode, removes the accounts with their
- * sessions, grants and tokens. A data folder from development is then safe to use.
+ * Adds or removes the development accounts. Call this function once at the start of the server. In development mode,
+ * adds the accounts that are missing. Outside development mode, removes the accounts with their sessions, grants and
+ * tokens. A data folder from development is then safe to use.
  * @returns the accounts that were added or removed.
  */
 export async function syncDevelopmentAccounts(options: {

@@ -36,7 +36,7 @@ export function postedTicks(groups: readonly ScopeGroup[], form: Form): Readonly
 }
 
 /**
- * Ticks all scopes of a toggle. If all of them are ticked already, unticks them.
+ * Ticks all scopes of a toggle. If all these scopes are ticked already, unticks all these scopes.
  * @param toggle the posted value of {@link TOGGLE_FIELD}; an unknown value changes nothing.
  */
 export function toggleTicks(

@@ -26,7 +26,7 @@ import {
 export type MountEndpointsOptions = {
   readonly engine: Engine
   readonly issuer: string
-  /** Resources that tokens can be for. The first one is the issuer. */
+  /** Resources for which the server issues tokens. The first resource is the issuer. */
   readonly resources: readonly string[]
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }

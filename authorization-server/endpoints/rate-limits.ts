@@ -14,7 +14,7 @@ export type AddressLimit = {
 
 type Window = { count: number; readonly endsAtMs: number }
 
-const MAX_ADDRESSES = 50_000 // about 5 MB; a full cache evicts the least recently used address
+const MAX_ADDRESSES = 50_000 // uses about 5 MB; a full cache evicts the least recently used address
 
 /** Creates a limit with windows of fixed length. A /64 of IPv6 counts as one address. */
 export function createAddressLimit(rate: AddressRate, nowMs: () => number): AddressLimit {
@@ -48,7 +48,7 @@ export type AuthorizationLimit = {
   pushed(requestUri: string): void
 }
 
-const MAX_PUSHED = 10_000 // about 2 MB
+const MAX_PUSHED = 10_000 // uses about 2 MB
 
 /** Creates a limit that counts a pushed authorization request and its first use as one request. RFC 9126 section 4. */
 export function createAuthorizationLimit(rate: AddressRate, nowMs: () => number): AuthorizationLimit {

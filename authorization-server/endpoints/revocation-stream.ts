@@ -59,11 +59,11 @@ export async function openRevocationStream(options: {
   const endAll = (): void => {
     for (const listener of listeners.keys()) listener.end()
   }
-  /** Whether revocations of other processes do not arrive. The log may still be readable. */
+  /** True while revocations of other processes do not arrive. The log may still be readable. */
   let isLost = false
   const unfollow = await log.follow({
     revoked: (logged) => sendAll(logged.map(revokedEvent).join('')),
-    // After the end of its stream, a gateway reconnects and gets all revocations of the log.
+    // Ends the streams. Each gateway then reconnects and gets all revocations of the log.
     gap: () => {
       sendAll(RESET)
       endAll()
@@ -86,7 +86,8 @@ export async function openRevocationStream(options: {
     const listener = createStreamListener(reply.raw, () =>
       onEvent({ result: 'cut', reason: 'the gateway reads too slowly', address }),
     )
-    // Registers the listener before it reads the log, so that no event is lost. The listener buffers until `begin()`.
+    // Registers the listener before the read of the log, so that no event is lost. The listener buffers until
+    // `begin()`.
     listeners.set(listener, request.headers.authorization)
     reply.raw.on('close', () => listeners.delete(listener))
     const start = await readStart(log, lastEventId(request)).catch(() => undefined)

@@ -12,8 +12,8 @@ export type StreamListener = {
 /** Above this limit, the server closes the stream of the slow gateway. The gateway reconnects and resumes. */
 const MAX_UNSENT_BYTES = 1_048_576
 /**
- * For this time, the events of the start do not count as unsent. A gateway whose stream ends during a replay needs the
- * complete replay again. Milliseconds.
+ * During this time, the first events of a stream do not count as unsent. A gateway whose stream ends during a replay
+ * needs the complete replay again. Milliseconds.
  */
 const START_LIMIT_MS = 60_000
 
@@ -24,7 +24,7 @@ const START_LIMIT_MS = 60_000
 export function createStreamListener(response: ServerResponse, onCut: () => void): StreamListener {
   let buffered: string[] | undefined = []
   let ended = false
-  /** Size of the events of the start, until they are sent or their time has passed. Bytes. */
+  /** Size of the first events of the stream. 0 after these events are sent or `START_LIMIT_MS` has passed. Bytes. */
   let startBytes = 0
 
   function write(text: string): void {

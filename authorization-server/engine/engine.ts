@@ -67,7 +67,8 @@ export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'rend
   readonly unusedClientSeconds: number
   readonly pending: ProviderAdapterOptions['pending']
   /**
-   * Time in which a repeated refresh request gets the response of the first one. 0: a repeated request ends the grant.
+   * Time in which a repeated refresh request gets the response of the first request. 0: a repeated request ends the
+   * grant.
    */
   readonly refreshRepeatSeconds: number
   readonly findAccount: (
@@ -174,7 +175,8 @@ export function createEngine(options: EngineOptions): Engine {
   const { find: findOpaque } = AccessToken
   AccessToken.find = async function findAccessToken(value, ...args) {
     if (value !== PRESENTED_JWT) return findOpaque.call(this, value, ...args)
-    // The engine has checked the client before, so a request without a valid client costs no verification of a signature.
+    // The engine has already checked the client. A request without a valid client therefore causes no signature
+    // verification.
     const presented = Provider.ctx && presentedJwts.get(Provider.ctx.req)
     const content = presented && (await jwts.read(presented.token, presented))
     return content && new AccessToken(content)

@@ -104,8 +104,7 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
 
 /**
  * Removes the effect of the expiry, so that the engine revokes each token that the store still has. RFC 7009 section
- * 2.1.
- * By the clock of another server, the token may still be valid.
+ * 2.1. The token may still be valid according to the clock of another server.
  */
 function withoutExpiry(stored: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return stored?.['exp'] === undefined ? stored : { ...stored, exp: Number.MAX_SAFE_INTEGER }

@@ -28,7 +28,7 @@ export type StaticClient = {
 export type ProviderConfigurationOptions = {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
-  /** Resources that tokens can be for. The first one is the issuer. */
+  /** Resources for which the server issues tokens. The first resource is the issuer. */
   readonly resources: readonly string[]
   readonly lifetimes: AuthorizationServerConfig['lifetimes'] & { readonly interactionSeconds: number }
   readonly accessTokens: AuthorizationServerConfig['accessTokens']
@@ -228,9 +228,9 @@ function refreshTokenTtl(firstIssuedAt: number | undefined, options: ProviderCon
 }
 
 /**
- * Returns the policy of introspection. RFC 7662 section 4.
- * The gateway can introspect all access tokens. A confidential client can introspect its own tokens. The policy makes
- * tokens of deleted clients inactive, because the engine fails on them.
+ * Returns the policy of introspection. RFC 7662 section 4. The gateway can introspect all access tokens. A confidential
+ * client can introspect its own tokens. The policy makes tokens of deleted clients inactive, because the engine fails
+ * on such tokens.
  */
 function introspectionPolicy(
   options: ProviderConfigurationOptions,

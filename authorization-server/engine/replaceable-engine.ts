@@ -5,8 +5,8 @@ import type { Engine } from './engine.ts'
 export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
 
 /**
- * Creates an engine that can be replaced while requests are open. A request that began with an engine also ends with
- * this engine. The keys of an engine cannot change, so new keys need a new engine over the same store.
+ * Creates an engine that can be replaced while requests are open. The same engine handles a request from start to end.
+ * The keys of an engine cannot change, so new keys need a new engine over the same store.
  * @param options.build builds an engine with the current keys. Takes about a millisecond.
  */
 export function createReplaceableEngine(options: {

@@ -44,7 +44,10 @@ export async function verifyProof(text: string, request: ProofRequest): Promise<
  */
 type ProofUse = (maker: string, id: string, goodUntilSeconds: number) => Promise<boolean>
 
-/** The store keeps an id for this time longer. A replica whose clock is behind accepts a proof for longer. Seconds. */
+/**
+ * Additional time for which the store keeps an id, because a replica whose clock is behind accepts a proof for longer.
+ * Seconds.
+ */
 const MARGIN_SECONDS = 60
 
 /**

@@ -1,6 +1,6 @@
 import { keyId, keyType, type SigningKey, type SigningKeys, startOf } from './signing-keys.ts'
 
-/** A signing key and its part in the rotation. Times are in seconds since the epoch. */
+/** A signing key and its state in the rotation. Times are in seconds since the epoch. */
 export type KeyState = {
   readonly kid: string
   /** Keys of one type replace each other. */
@@ -11,7 +11,10 @@ export type KeyState = {
    */
   readonly state: 'next' | 'signs' | 'old' | 'done'
   readonly notBefore: number | undefined
-  /** Time at which another key replaces the key. Undefined: no such key, or the file does not say when. */
+  /**
+   * Time at which another key replaces the key. Undefined: no other key replaces the key, or the file does not contain
+   * the time.
+   */
   readonly signsUntil: number | undefined
   /** Time from which the key can be retired. Undefined: no other key replaces the key at a known time. */
   readonly retireFrom: number | undefined
@@ -25,8 +28,8 @@ export type RotationTime = {
 }
 
 /**
- * A key stays published for this time after its last token has expired. 60 s: the clock of a server that still signs
- * may be behind. 300 s: the server revokes JWTs until then after their expiry. Seconds.
+ * A key stays published for this time after its last token has expired. The value is a sum. 60 s: the clock of a server
+ * that still signs may be behind. 300 s: a server can revoke a JWT for this time after the expiry of the JWT. Seconds.
  */
 const RETIRE_MARGIN_SECONDS = 360
 
@@ -85,13 +88,13 @@ export function addKeys(
     ...set,
     keys: [
       ...set.keys.map((key) => (replaced.has(keyId(key)) ? { ...key, retireAfter } : key)),
-      // At the end: a server of a version without `notBefore` then still signs with the earlier key.
+      // Appends the keys, so that a server version without support for `notBefore` still signs with the earlier key.
       ...added.map((key) => ({ ...key, notBefore: signsFrom })),
     ],
   }
 }
 
-/** Removes keys. A key that no other key replaces any more loses its `retireAfter`. */
+/** Removes keys. Also removes `retireAfter` from each key that no other key replaces any more. */
 export function removeKeys(set: SigningKeys, kids: ReadonlySet<string>, time: RotationTime): SigningKeys {
   const left = set.keys.filter((key) => !kids.has(keyId(key)))
   const unreplaced = new Set(
@@ -121,7 +124,7 @@ export type PublishedKeys = {
   readonly clockDifferenceSeconds: number | undefined
 }
 
-/** A difference of more seconds is a finding. */
+/** Maximum accepted difference between the clocks of a server and of this process. Seconds. */
 const MAX_CLOCK_DIFFERENCE_SECONDS = 30
 
 /** Returns whether the clock of a server differs too much. */
@@ -142,7 +145,7 @@ export type RetireRefusal = {
     | 'server_signs'
     | 'server_lacks'
     | 'clock'
-  /** The server of the reason. */
+  /** URL of the server to which the reason applies. */
   readonly url?: string
   /** Time from which the reason no longer applies. */
   readonly from?: number
@@ -156,7 +159,10 @@ export const FORCEABLE: ReadonlySet<RetireRefusal['reason']> = new Set([
   'clock',
 ])
 
-/** A key that signs in less time cannot be removed: its first tokens may exist before each server has read the file. */
+/**
+ * A key cannot be removed within this time before the key starts to sign, because its first tokens may exist before
+ * each server has read the file. Seconds.
+ */
 const START_MARGIN_SECONDS = 60
 
 /** Returns the reasons not to retire a key. */

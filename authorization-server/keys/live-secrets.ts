@@ -91,7 +91,7 @@ export function followSecrets(
     setting: 'signingKeysFile',
     file: signingKeysFile,
     apply(text) {
-      if (text === activeText) return undefined // without the test of each key
+      if (text === activeText) return undefined // skips the test of each key
       const nowSeconds = Math.floor(Date.now() / 1_000)
       const needs = { algorithm: config.accessTokens.algorithm, nowSeconds }
       const keys = parseSigningKeys(text, signingKeysFile, needs)

@@ -81,7 +81,9 @@ export function keyId(key: SigningKey): string {
 
 /** Maximum number of keys in a set. Each new `Provider` and each reload checks all keys. */
 export const MAX_KEYS = 64
-/** A time of the year 5138 in seconds, and of 1973 in milliseconds. */
+/**
+ * From this value on, a time is in milliseconds: as seconds, the value is in the year 5138; as milliseconds, in 1973.
+ */
 const MILLISECONDS = 100_000_000_000
 
 /**

@@ -101,7 +101,8 @@ export function createMetrics(options: {
     countStoreError: (reason) => storeErrors.inc({ reason }),
     setStoreWritable: (isWritable) => storeWritable.set(isWritable ? 1 : 0),
     setClockDifference: (aheadSeconds) => {
-      // Created with the first value. A SQLite store has no separate clock, so the metric would have no value.
+      // Creates the gauge with the first value. A SQLite store has no separate clock, so the metric would have no
+      // value.
       clockDifference ??= new Gauge({
         name: 'scopegate_oauth_store_clock_difference_seconds',
         help: 'Seconds by which the clock of this server is ahead of the clock of the store; negative: behind.',

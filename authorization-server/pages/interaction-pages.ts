@@ -227,7 +227,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       if (!('form' in received)) return received
       const { form } = received
       const username = form.get('username') ?? ''
-      const throttled = throttle.check(username, request.ip) // before the first read of the store
+      const throttled = throttle.check(username, request.ip) // runs before the first read of the store
       if (throttled !== undefined) return rejectThrottled(request, reply, throttled)
       const interaction = await interactions.read(request.raw, reply.raw)
       const clientId = interaction.client.id

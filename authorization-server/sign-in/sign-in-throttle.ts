@@ -27,7 +27,7 @@ export type SignInThrottle = {
 
 type Window = { count: number; hasRejected: boolean; readonly endsAtMs: number }
 
-const MAX_ENTRIES = 50_000 // about 10 MB
+const MAX_ENTRIES = 50_000 // uses about 10 MB
 
 /**
  * Counts attempts for each pair of account and address, and for each address. Other addresses can still sign in to the

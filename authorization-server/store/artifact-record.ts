@@ -68,7 +68,7 @@ export function toArtifactColumns(
 
 /**
  * Restores a stored artifact.
- * @param id the raw id. Undefined if the caller does not have it: the result then has no `jti`.
+ * @param id the raw id. Undefined if the caller does not have the id: the result then has no `jti`.
  * @throws {StoreError} ERR_STORE_DAMAGED when the payload is not a JSON object.
  */
 export function fromArtifactRecord(

@@ -121,7 +121,9 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
         query_timeout: statementMs + RESPONSE_MARGIN_MS,
         connectionTimeoutMillis: connectTimeoutMs,
       })
-      generations.set(client, generation) // before the connection opens: a replacement during that time applies
+      // Runs before the connection opens, so that a replacement of all connections during this time also replaces this
+      // connection.
+      generations.set(client, generation)
       await client.connect()
       return client
     },
@@ -281,7 +283,9 @@ async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthori
 
 type ConnectCallback = ((error: Error) => void) | ((error: null, client: Client) => void)
 
-/** Share of the statement timeout. The error of a lock timeout names the lock, so it is the shorter timeout. */
+/**
+ * The lock timeout as a share of the statement timeout. The lock timeout is shorter, because its error names the lock.
+ */
 const LOCK_SHARE = 0.75
 
 /**

@@ -80,7 +80,7 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
   }
 
   /**
-   * Writes the pointers in other partitions that lead to an artifact.
+   * Writes the pointers to an artifact in other partitions.
    * @returns the time of the consumption. Undefined: the partition of the id contained no consumed artifact.
    */
   async function point(

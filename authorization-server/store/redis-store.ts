@@ -41,7 +41,7 @@ export async function openRedisStore(
     if (redis.isCluster) await moveToPartitions({ redis, restore: artifacts.restore, logger })
   } catch (error) {
     redis.disconnect()
-    // One shard of a Redis Cluster can be away although the connection to the cluster succeeded.
+    // One shard of a Redis Cluster can be unavailable although the connection to the cluster succeeded.
     throw error instanceof BootError ? error : explainFailure(nameConnection(connection, 'redis'), error)
   }
   const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })

@@ -33,7 +33,8 @@ function reasonOf(cause: unknown): StoreErrorReason {
 
 /**
  * Reads the clock that all servers on the store share, in seconds since the epoch.
- * @param key selects the shard of a Redis Cluster. Without a key, any shard responds, and another shard may be away.
+ * @param key selects the shard of a Redis Cluster. Without a key, any shard responds, and another shard may be
+ *   unavailable.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
 export async function readRedisClock(redis: RedisClient, key?: string): Promise<number> {
