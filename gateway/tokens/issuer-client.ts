@@ -178,7 +178,7 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
 
 /**
  * Returns the remaining time for which a verified JWT may be accepted. The time counts from the last complete delivery
- * of revocations, or from the issue of the token if that is later. Any earlier revocation is known. Milliseconds.
+ * of revocations, or from the issue of the token if the issue is later. Any earlier revocation is known. Milliseconds.
  */
 function remainingMs(
   { issuer, issuedAtSeconds }: Caller,

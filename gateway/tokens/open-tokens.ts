@@ -19,7 +19,7 @@ import { isMarkedRevoked } from './revocation/revoked-tokens.ts'
 /** Token validation of a gateway: its issuers, their revocation channels, and the token cache. */
 export type Tokens = {
   readonly issuers: readonly IssuerClient[]
-  /** The revocation channels. The channels are not open before the listener of revocations exists. */
+  /** The revocation channels. The channels open only after the listener of revocations exists. */
   readonly channels: RevocationChannels
   readonly cache: TokenCache
   readonly validator: TokenValidator

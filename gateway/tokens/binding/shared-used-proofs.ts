@@ -21,9 +21,9 @@ const KEY_PREFIX = 'scopegate:dpop:'
  */
 const CLOCKS_DIFFER_MS = 60_000
 /**
- * Maximum wait for Redis. Other uses of Redis wait only 75 ms, because these uses are only less accurate without Redis.
- * Without Redis, proofs are protected against replays only within one process, so this wait is longer. A retry would
- * not help, because Redis processes the commands of a connection in order. Milliseconds.
+ * Maximum wait for Redis. Other features wait only 75 ms for Redis, because without Redis they only become less
+ * accurate. Without Redis, proofs are protected against replays only within one process, so this wait is longer. A
+ * retry would not help, because Redis processes the commands of a connection in order. Milliseconds.
  */
 const REDIS_TIMEOUT_MS = 1_000
 

@@ -39,7 +39,7 @@ type Entry<Status extends TokenStatus = TokenStatus> = {
 /** An active status that may be used while the issuer cannot respond. */
 export type StaleEntry = Pick<Entry<ActiveStatus>, 'status' | 'retryAtMs'>
 
-/** A time before every time of the clock. */
+/** Smaller than every time of the clock. */
 const NEVER = Number.NEGATIVE_INFINITY
 
 /**

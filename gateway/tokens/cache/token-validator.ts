@@ -101,7 +101,9 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   let starts = 0
   let startedOverAtMs = Number.NEGATIVE_INFINITY
 
-  /** Returns the issuers of a resource. The sets are memoized: there are as many lists as resources. */
+  /**
+   * Returns the issuers of a resource. Memoizes the sets. Each resource has one list, so the number of sets is small.
+   */
   function issuerSet(names: readonly string[]): IssuerSet {
     const known = chosen.get(names)
     if (known !== undefined) return known

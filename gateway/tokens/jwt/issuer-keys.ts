@@ -75,7 +75,7 @@ const LONGEST_RETRY_MS = 30_000
  * Milliseconds.
  */
 const LONGEST_RETRY_WITHOUT_KEYS_MS = 5_000
-/** Maximum number of warnings that are remembered. A hostile issuer can send any number of key names. */
+/** Maximum number of recorded warnings. A hostile issuer can send any number of key names. */
 const MAX_WARNED = 1_000
 
 /**

@@ -117,7 +117,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     for await (const chunk of body as AsyncIterable<Buffer>) {
       const revocations: Revocation[] = []
       for (const event of read(decoder.decode(chunk, { stream: true }))) take(event, revocations)
-      // One call for all of them: each call checks every open WebSocket session.
+      // Reports all revocations in one call, because each call checks every open WebSocket session.
       if (revocations.length > 0) options.onRevoked(revocations)
       lastEventAtMs = tickMs()
     }

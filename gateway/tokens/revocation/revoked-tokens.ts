@@ -34,9 +34,9 @@ type RevocationEntries = LRUCache<string, RevocationEntry>
 
 /** Lifetime of an entry whose revocation has no expiry. Access tokens should live less than one day. Seconds. */
 const DEFAULT_LIFETIME_SECONDS = 86_400
-/** About 30 MiB for each kind of entry. */
+/** Maximum number of entries of each kind, which take about 30 MiB. */
 const MAX_ENTRIES = 100_000
-/** Maximum number of issuers with the same name in a revocation. More issuers with one name are not realistic. */
+/** Maximum number of issuers with the same name in a revocation. A larger number is not realistic. */
 const MAX_ISSUERS_PER_NAME = 8
 /**
  * Additional lifetime of an entry. Covers the clock skew between issuers and gateways, and the clock tolerance for

@@ -72,7 +72,7 @@ function nameOfSubject(value: unknown, issuer: string): string | undefined {
   return iss === issuer && typeof sub === 'string' && sub !== '' ? revocationName(issuer, sub) : undefined
 }
 
-/** Reads a `jwt_id` subject, the only one that names a token by its claims. */
+/** Reads a `jwt_id` subject, the only subject format that identifies a token by its claims. */
 function nameOfToken(value: unknown, issuer: string): string | undefined {
   const { format, subject_type, iss, jti } = asObject(value) ?? {}
   if ((format ?? subject_type) !== 'jwt_id' || iss !== issuer || typeof jti !== 'string') return undefined
