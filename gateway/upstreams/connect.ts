@@ -21,7 +21,7 @@ export function createConnector(options: {
   const connect = buildConnector({
     timeout: options.timeoutMs,
     allowH2: false,
-    rejectUnauthorized: true, // regardless of NODE_TLS_REJECT_UNAUTHORIZED
+    rejectUnauthorized: true, // applies regardless of NODE_TLS_REJECT_UNAUTHORIZED
     ...(options.ca === undefined ? {} : { ca: options.ca }),
     ...(options.reading === 'shared' ? { onread: READ_SHARED } : {}),
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),

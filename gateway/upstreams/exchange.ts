@@ -287,7 +287,7 @@ export class Exchange implements DispatchHandler {
   #abandon(rejection: Rejection): void {
     if (this.#over) return
     this.#finish()
-    // Detach from the client's body first. The local reply may have to drain the rest of the body.
+    // Detaches from the client's body first. The local reply may have to drain the rest of the body.
     this.#body?.destroy()
     this.#controller?.abort()
     const { response, reject } = this.#request

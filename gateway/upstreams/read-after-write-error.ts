@@ -103,7 +103,7 @@ async function respondAndReset(peer: Socket, signal: AbortSignal): Promise<void>
   await closed
 }
 
-/** The first writes succeed while the reset is still on its way. */
+/** Writes until a write fails. The first writes succeed, because the reset has not arrived yet. */
 async function writeUntilFailure(socket: Socket, signal: AbortSignal): Promise<void> {
   for (let succeeds = true; succeeds && !socket.destroyed && !signal.aborted; ) {
     succeeds = false

@@ -24,8 +24,8 @@ export type WebsocketSessionOptions = {
 }
 
 /**
- * Maximum time between the first Close frame and the close by both sides. Then the gateway destroys the connections.
- * Milliseconds.
+ * Maximum time between the first Close frame and the close by both sides. After this time, the gateway destroys the
+ * connections. Milliseconds.
  */
 const CLOSE_TIMEOUT_MS = 3_000
 /** RFC 6455 section 7.4.1. */
