@@ -35,7 +35,7 @@ export type RequestContext = {
   readonly timeMs: number
   readonly startedMs: number
   readonly clientAddress: string
-  /** The connection, if the client asks to upgrade it to a WebSocket. */
+  /** The connection of the request, if the client requests a WebSocket. */
   readonly upgraded: UpgradedConnection | undefined
   token: string | undefined
   /** Scheme of the token. A challenge uses the same scheme. */

@@ -11,7 +11,7 @@ import { shapeResponse } from '../shape-response.ts'
  * Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose fields change
  * until the response is complete.
  * @returns the rejection of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503).
- * Rejections because of the upstream go later to the responder.
+ *   Rejections that the upstream causes go to the responder later.
  */
 export function forward(context: ShapedContext): Rejection | undefined {
   const { request, response, route, canonical, upgraded, services } = context
