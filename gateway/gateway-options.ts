@@ -9,7 +9,7 @@ import type { ResolveName } from './upstreams/name-addresses.ts'
 export type GatewayOptions = {
   readonly config: GatewayConfig
   readonly logger: Logger
-  /** The key that all workers sign assertions with, in PEM. Set in a worker without a key file. */
+  /** The key with which all workers sign assertions, in PEM. Set in a worker without a key file. */
   readonly assertionKey?: string | undefined
   /** Initial policies. Default: read them from the disk. */
   readonly policies?: PolicySources | undefined

@@ -63,7 +63,7 @@ export function forkWorker(
 
   const ended = new Promise<WorkerEnd>((resolve) => {
     forked.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }))
-    forked.on('error', () => undefined) // a failed send of a message; the exit is handled above
+    forked.on('error', () => undefined) // ignores a failed send of a message; the exit is handled above
   })
   const ready = new Promise<string | undefined>((resolve) => {
     forked.on('message', (message: WorkerMessage) => {

@@ -22,7 +22,7 @@ export type WorkerPolicies = {
 
 /** Content of the first message to a worker. */
 export type WorkerInit = {
-  /** PEM of the key that all workers sign assertions with; undefined: the key file contains the key. */
+  /** PEM of the key with which all workers sign assertions; undefined: the key file contains the key. */
   readonly assertionKey: string | undefined
   /** Active policies of the other workers; undefined: the worker reads the policies of its own configuration. */
   readonly policies: PolicySources | undefined

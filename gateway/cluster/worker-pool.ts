@@ -20,7 +20,7 @@ type WorkerPoolOptions = {
 type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
 /**
- * A worker that has served requests for this time counts as stable. After a crash, a stable worker is restarted
+ * A worker counts as stable after it has served requests for this time. After a crash, a stable worker is restarted
  * immediately. Milliseconds.
  */
 const STABLE_AFTER_MS = 2_000

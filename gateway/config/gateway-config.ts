@@ -16,7 +16,7 @@ export type TlsConfig = {
   readonly keyFile: string
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   /**
-   * Set if clients are asked for a certificate. `ca`: trusted CA certificates in PEM; `undefined`: any certificate
+   * Set if the gateway requests client certificates. `ca`: trusted CA certificates in PEM; `undefined`: any certificate
    * whose private key the client holds.
    */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined

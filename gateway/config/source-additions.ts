@@ -31,7 +31,7 @@ const PLAIN_PATH = /^[A-Za-z0-9\-._~/]*$/
 /**
  * Reads and checks the upstreams and scopes that a policy source defines. Pure.
  * Codes: P407 address of an upstream; P408 name or key of an upstream; P409 scope.
- * @param options.catalogue scopes of the operator. They take precedence over the scopes of a source.
+ * @param options.catalogue scopes of the operator. These scopes take precedence over the scopes of a source.
  * @param options.findAuthorizationServers returns the names of the upstreams that lead to the authorization server.
  */
 export function readSourceAdditions(

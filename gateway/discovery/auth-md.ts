@@ -229,8 +229,8 @@ curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_
 }
 
 /**
- * Returns the table row for status 429, if it can occur. Registration at the bundled server, routes with a rate limit,
- * and WebSocket routes can cause this status. The sessions of WebSocket routes are limited.
+ * Returns the table row for status 429, if this status can occur. Registration at the bundled server, routes with a
+ * rate limit, and WebSocket routes can cause this status. The sessions of WebSocket routes are limited.
  */
 function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
   const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)

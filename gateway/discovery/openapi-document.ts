@@ -14,7 +14,7 @@ export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof Des
   readonly failures: FailureLog
 }
 
-/** Caches the OpenAPI documents of upstreams, and builds `/openapi.json` from them. */
+/** Caches the OpenAPI documents of upstreams, and builds `/openapi.json` from these documents. */
 export type OpenapiDocuments = {
   /**
    * Returns the document for a set of policies. The document is built on request, and built again after the document of

@@ -4,7 +4,7 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
 /**
- * Returns the key that a request is counted under. The key names the subject. Without a subject, the key names the
+ * Returns the key under which a request is counted. The key names the subject. Without a subject, the key names the
  * client, and without a client, the IP address. A caller therefore cannot escape a limit by omitting the token.
  * Subjects and client IDs are unique only together with their issuer. IPv6 addresses are counted by /64 prefix, because
  * the holder of one address controls the whole prefix.

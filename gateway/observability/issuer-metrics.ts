@@ -36,7 +36,7 @@ export function createIssuerMeters(
   })
   new Gauge({
     name: 'scopegate_jwks_last_success_timestamp_seconds',
-    aggregator: 'min', // the worker with the oldest keys
+    aggregator: 'min', // shows the worker with the oldest keys
     help: "Time of the last successful fetch of an issuer's keys.",
     labelNames: ['issuer'],
     registers,

@@ -96,7 +96,7 @@ export function createMetrics({
 
   new Gauge({
     name: 'scopegate_build_info',
-    aggregator: 'first', // the same in every worker
+    aggregator: 'first', // the value is the same in every worker
     help: '1 for the running version.',
     labelNames: ['version', 'node'],
     registers,

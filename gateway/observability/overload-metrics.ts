@@ -3,7 +3,7 @@ import type { OverloadLevel, OverloadReason } from '../limits/overload/overload-
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 
-/** Index: value of `scopegate_overload_level`. */
+/** The index of a level is the value of `scopegate_overload_level`. */
 const LEVELS: readonly OverloadLevel['level'][] = ['normal', 'closing', 'refusing']
 const REASONS = { heap: 'heap', memory: 'memory', loop: 'event_loop' } as const
 const MS_PER_SECOND = 1_000

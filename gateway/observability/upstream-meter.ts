@@ -12,7 +12,7 @@ export type UpstreamMeter = {
   retried(): void
 }
 
-/** Index: value of `scopegate_circuit_state`. */
+/** The index of a state is the value of `scopegate_circuit_state`. */
 const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
 /**
@@ -59,7 +59,7 @@ export function createUpstreamMeters(
   ofEach(
     'scopegate_upstream_up',
     {
-      aggregator: 'min', // 0 while at least one worker sends the upstream no requests
+      aggregator: 'min', // 0 while at least one worker sends no requests to the upstream
       help: '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
     },
     (state) => (state === 'open' ? 0 : 1),
@@ -67,7 +67,7 @@ export function createUpstreamMeters(
   ofEach(
     'scopegate_circuit_state',
     {
-      aggregator: 'max', // the worker with the least healthy circuit
+      aggregator: 'max', // shows the worker with the least healthy circuit
       help: 'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
     },
     (state) => CIRCUIT_STATES.indexOf(state),

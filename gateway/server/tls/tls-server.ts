@@ -9,7 +9,7 @@ export type TlsOptions = {
   readonly minVersion: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>
   /**
    * Set if the server requests client certificates. The server also accepts a client without a certificate. `ca` (PEM)
-   * holds the authorities that client certificates are verified against.
+   * contains the certificates of the authorities for the verification of client certificates.
    */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
   readonly onHandshakeFailure: (failure: HandshakeFailure) => void

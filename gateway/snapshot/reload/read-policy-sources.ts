@@ -76,7 +76,7 @@ async function readSources(
 type Volume = PolicyFolder
 /** Entries of a folder: the path of each name, and the names that may be folders. */
 type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
-/** Remaining limits of one read of a policy source. The folders of a source share them. */
+/** Remaining limits of one read of a policy source. The folders of a source share these limits. */
 type Budget = {
   /** Real path of the folder of the source. Links must not lead outside of this folder. */
   readonly root: string
@@ -187,7 +187,9 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
   return realpath(join(dir, DATA_LINK)).catch(() => undefined)
 }
 
-/** Returns the names of a folder that matter. The gateway does not run tests, so it does not read test files. */
+/**
+ * Returns the names in a folder that the gateway reads. The gateway does not run tests, so it does not read test files.
+ */
 function relevantNames(paths: Listing['paths']): readonly string[] {
   return visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
 }

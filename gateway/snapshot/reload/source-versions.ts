@@ -28,8 +28,8 @@ export type SourceVersions = {
   /** Adds the last valid versions to the files on the disk. Never rejects. */
   attach(sources: PolicySources): Promise<PolicySources>
   /**
-   * Replaces the last valid versions of active policies by the newest ones. A worker that replaces a failed one then
-   * never activates an older version than the other workers.
+   * Replaces the last valid versions of active policies with the newest versions. A worker that replaces a failed one
+   * then never activates an older version than the other workers.
    */
   renew(active: PolicySources): PolicySources
   /** Stores the versions of all sources whose files on the disk are valid. Never rejects. */

@@ -12,7 +12,7 @@ type FolderWatch = { close(): void }
 export type FolderWatchOptions = {
   /** Lists the folders to watch. Called at each check, because nested folders are added and removed. */
   readonly listDirs: () => readonly string[]
-  /** Called when something may have changed. Calls run one after another. */
+  /** Called when a folder may have changed. Calls run one after another. */
   readonly onChange: () => Promise<unknown>
   readonly logger: Logger
   readonly watch?: (
