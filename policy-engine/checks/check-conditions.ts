@@ -40,7 +40,7 @@ export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
 }
 
 /**
- * Returns the unchecked conditions of a route. Replaces each entry that is not a map by an empty map, so that the
+ * Returns the unchecked conditions of a route. Replaces each entry that is not a map with an empty map, so that the
  * positions of the other entries stay the same.
  */
 export function rawConditions({ route }: RawRoute): readonly Readonly<Record<string, unknown>>[] {

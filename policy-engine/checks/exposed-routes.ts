@@ -56,9 +56,8 @@ export function noteAuditOnlyRoutes(routes: readonly PolicyRoute[]): readonly Di
 }
 
 /**
- * Finds routes that allow anonymous callers only because of the built-in default.
- * The route, `defaults` and the preset do not have the key `anonymous`. Code: P314, one warning for each route.
- * The file must have passed all checks.
+ * Finds routes that allow anonymous callers only because of the built-in default. Neither the route, nor `defaults`,
+ * nor the preset has the key `anonymous`. Code: P314, one warning for each route. The file must have passed all checks.
  */
 export function findImplicitAnonymous(
   { routes, defaults }: PolicyFile,

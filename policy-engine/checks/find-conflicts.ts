@@ -104,9 +104,8 @@ type Claimant = { readonly headers: readonly HeaderValue[] }
 type HeaderConflict<T> = { readonly kind: 'same' | 'crossing'; readonly other: T }
 
 /**
- * Required headers of the routes of one method and path.
- * Two routes do not conflict if they require different values of one header. Two routes also do not conflict if one
- * route requires all headers of the other route and more.
+ * Required headers of the routes of one method and path. Two routes do not conflict if they require different values of
+ * one header. Two routes also do not conflict if one route requires all headers of the other route and further headers.
  */
 class HeaderSets<T extends Claimant> {
   readonly #layers = new Map<string, { readonly names: ReadonlySet<string>; readonly claims: T[] }>()

@@ -73,8 +73,8 @@ function checkPairs(raw: RawRoute, document: YamlDocument): readonly Diagnostic[
 }
 
 /**
- * Compares two conditions on one claim. `lists`: only a list can satisfy both. `never`: the conditions exclude each
- * other.
+ * Compares two conditions on one claim. `lists`: only a list can satisfy both conditions. `never`: the conditions
+ * exclude each other.
  */
 function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
   const exists = [one['exists'], other['exists']]

@@ -65,7 +65,7 @@ function inMatch({ route, index }: RawRoute): readonly Found[] {
   ]
 }
 
-/** Ignores braces, asterisks and colons, because P108 reports them. */
+/** Ignores braces, asterisks and colons, because P108 reports these characters. */
 function inPath(path: string): Problem | undefined {
   const part = path.split('/').find((segment) => /^\(.*\)$|\.\+/.test(segment))
   if (part === undefined || path.includes('{{')) return undefined

@@ -8,7 +8,7 @@ import type { NamedClaims } from './named-claims.ts'
  */
 export type Caller = {
   /**
-   * RFC 7662 section 2.2 `sub`: the user whose data the token gives access to. undefined: the client acts without a
+   * RFC 7662 section 2.2 `sub`: the user to whose data the token gives access. undefined: the client acts without a
    * user.
    */
   readonly subject: string | undefined
@@ -16,7 +16,7 @@ export type Caller = {
   readonly clientId: string | undefined
   /** Granted scope tokens, exact and case-sensitive. RFC 6749 section 3.3. */
   readonly scopes: ReadonlySet<string>
-  /** Resources that the token is meant for, without trailing slashes. RFC 8707 section 2. */
+  /** Resources for which the token was issued, without trailing slashes. RFC 8707 section 2. */
   readonly audience: readonly string[]
   readonly issuer: string
   /** Time at which the token expires. Seconds since the epoch. */

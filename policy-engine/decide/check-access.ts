@@ -64,7 +64,9 @@ function isAuditOnly({ rejected }: Rejection, enforce: EnforceRule): boolean {
   )
 }
 
-/** Returns the values that conditions can compare claims with: forwarded headers, the query and the path parameters. */
+/**
+ * Returns the values with which conditions can compare claims: forwarded headers, the query and the path parameters.
+ */
 export function requestValues({
   canonical,
   params,

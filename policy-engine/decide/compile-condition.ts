@@ -9,8 +9,8 @@ export type CompiledCondition = {
   /** Returns the operands for a request. undefined: the request value is missing or ambiguous. */
   readonly operands: (request: RequestValues) => readonly (Literal | undefined)[]
   /**
-   * Returns whether the condition holds. A missing claim satisfies only `exists: false`.
-   * A missing or ambiguous request value equals nothing.
+   * Returns whether the condition holds. A missing claim satisfies only `exists: false`. A missing or ambiguous request
+   * value equals no claim.
    */
   readonly holds: (claims: NamedClaims, request: RequestValues) => boolean
 }

@@ -22,8 +22,8 @@ export type CompiledRoute = {
   readonly matchHeaders: readonly HeaderValue[]
   readonly access: AccessRule
   /**
-   * Returns the resource of a canonical path. All paths have the same result, unless the template spans several
-   * resources.
+   * Returns the resource of a canonical path. All paths of the route have the same result, unless the template spans
+   * several resources.
    */
   readonly resourceOf: (path: string) => Resource
   readonly claims: ClaimSelection
@@ -119,9 +119,9 @@ export function compileRoute(
 }
 
 /**
- * Returns the paths that a route does not serve although its template matches them. These are paths that are reserved
- * by Scopegate, and paths of other policy sources in all spellings that upstreams accept. Most templates match no such
- * path, so most routes need no comparison.
+ * Returns the paths that a route does not serve although its template matches these paths. These are paths that are
+ * reserved by Scopegate, and paths of other policy sources in all spellings that upstreams accept. Most templates match
+ * no such path, so most routes need no comparison.
  */
 function exclusionOf(
   template: string,

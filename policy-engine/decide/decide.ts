@@ -59,7 +59,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
  * - `decideAccess()`: stage `decide`
  * - `checkLimits()`: stage `enforceLimits`
  *
- * The gateway itself replies to requests for reserved paths, so no policy decides on them.
+ * The gateway itself replies to requests for reserved paths, so no policy decides on these requests.
  * @param callerOf returns the caller for the resource of the route; undefined without a token; a rejection for a token
  * that is not valid.
  */

@@ -24,7 +24,7 @@ export type ExplainedCondition = {
   readonly held: boolean
   /** Value of the claim. undefined: the token does not have the claim. */
   readonly claim: ClaimValue | undefined
-  /** Values that the claim was compared with. undefined: the request value is missing or ambiguous. */
+  /** Values with which the claim was compared. undefined: the request value is missing or ambiguous. */
   readonly operands: readonly (Literal | undefined)[]
 }
 

@@ -25,21 +25,23 @@ export const NO_CLAIMS: NamedClaims = new Map()
 /** Selection for policies without conditions on claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
-/** Maximum length of a comparable text in characters. A claim with a longer text exists but equals nothing. */
+/** Maximum length of a comparable text in characters. A claim with a longer text exists but equals no value. */
 const MAX_TEXT = 1_024
 /** Maximum number of list members. Further members are ignored. */
 const MAX_MEMBERS = 256
 /** Maximum length of all texts in a list, in characters. Further members are ignored. */
 const MAX_LIST_TEXT = 8_192
-/** Largest comparable number. A larger number exists but equals nothing, because the parser may have rounded it. */
+/**
+ * Largest comparable number. A larger number exists but equals no value, because the parser may have rounded the
+ * number.
+ */
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER
-/** Value of a claim that exists but is not comparable. This value equals nothing. */
+/** Value of a claim that exists but is not comparable. This value equals no other value. */
 const INCOMPARABLE: readonly Single[] = Object.freeze([])
 
 /**
- * Reads the claims that policies refer to.
- * The size of the result is limited, because issuers control the claims. Objects and values that are too large exist
- * but equal nothing. A claim that is null counts as missing.
+ * Reads the claims that policies refer to. The size of the result is limited, because issuers control the claims.
+ * Objects and values that are too large exist but equal no value. A claim that is null counts as missing.
  * @param names claim names or, if they start with `/`, JSON pointers (RFC 6901).
  */
 export function readNamedClaims(claims: ReadonlyMap<string, unknown>, names: ClaimNames): NamedClaims {

@@ -87,6 +87,6 @@ export type Rejection =
   /** The upstream closed the connection too early, or sent a response that is not HTTP. */
   | { readonly rejected: 'upstream_broken' }
   | { readonly rejected: 'upstream_timed_out' }
-  /** The upstream failed too often recently, so the gateway temporarily sends no requests to it. */
+  /** The upstream failed too often recently, so the gateway temporarily sends no requests to this upstream. */
   | { readonly rejected: 'upstream_ejected'; readonly retryAfterSeconds: number }
   | { readonly rejected: 'internal_error' }

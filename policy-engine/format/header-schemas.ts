@@ -3,7 +3,7 @@ import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { open } from './common-schemas.ts'
 
 /**
- * Allows only letters, digits and `-`. Some servers replace other characters by `-`, so two names could become equal.
+ * Allows only letters, digits and `-`. Some servers replace other characters with `-`, so two names could become equal.
  */
 const HEADER_NAME = '^[A-Za-z0-9-]{1,64}$'
 

@@ -46,7 +46,9 @@ export type LoadedPolicies = {
   readonly tests: readonly PolicyTest[]
   /** SHA-256 of names and contents, in hexadecimal. Does not depend on the location of the folder. */
   readonly hash: string
-  /** All problems, sorted by file and line. Callers check them with `hasErrors()` before they use the policies. */
+  /**
+   * All problems, sorted by file and line. Callers check the problems with `hasErrors()` before they use the policies.
+   */
   readonly diagnostics: readonly Diagnostic[]
 }
 

@@ -87,7 +87,7 @@ const STEP_ROUTES = 32
  * - the name of the source is a part of the names of its policies and routes
  *
  * The last valid version replaces a version that is not valid. The last valid version passes the same checks again.
- * @param sources all sources. They determine the owner of each path.
+ * @param sources all sources. The sources determine the owner of each path.
  * @param files the files of the sources to load, with the same names.
  */
 export function* loadPolicySourcesSliced<U extends OwnUpstream>(

@@ -77,7 +77,7 @@ export type Literal = string | number | boolean
 /** Reference to a request value: `{path.x}`, `{header.x}` (in lower case) or `{query.x}`. The value is always text. */
 export type RequestValue = { readonly from: 'path' | 'header' | 'query'; readonly name: string }
 
-/** Value that a claim is compared with. Plain data that JSON can represent. */
+/** Value with which a claim is compared. Plain data that JSON can represent. */
 export type Operand = Literal | RequestValue
 
 /** Test of a claim. A list claim passes `equals`, `in` and `matches` if one of its members passes. */

@@ -8,7 +8,7 @@ export type OwnUpstream = { readonly name: string; readonly urls: readonly strin
 
 /** The upstreams and scopes that a policy source defines in `upstreams.yaml` and `scopes.yaml` of its folder. */
 export type SourceAdditions<U extends OwnUpstream> = {
-  /** With the names that the policies of the source use. */
+  /** Each upstream has the name that the policies of the source use. */
   readonly upstreams: readonly U[]
   readonly scopes: ScopeCatalogue
   /** Names of the upstreams of the source that lead to the authorization server. */

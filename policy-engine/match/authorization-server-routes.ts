@@ -11,7 +11,7 @@ export type AuthorizationServerPath = {
 }
 
 // Methods for browsers. OPTIONS is for the CORS preflights of browser applications. The authorization server responds
-// to them, and does not allow CORS on sign-in pages.
+// to preflights, and does not allow CORS on sign-in pages.
 const BROWSER = ['GET', 'POST', 'OPTIONS']
 const FORM = ['POST', 'OPTIONS']
 const DOCUMENT = ['GET', 'OPTIONS']

@@ -12,7 +12,7 @@ export type RawRequest = {
   readonly httpVersion: string
 }
 
-/** Canonical path, query and clean headers. The gateway uses these values for decisions and forwards them. */
+/** Canonical path, query and clean headers. The gateway decides on these values, and forwards the same values. */
 export type CanonicalRequest = CanonicalTarget & { readonly headers: CleanHeaders }
 
 /**

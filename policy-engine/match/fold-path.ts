@@ -121,7 +121,7 @@ function isSame(segment: string, literal: string, suffixes: boolean): boolean {
 
 /**
  * Returns a function that checks whether a tolerant upstream can read a canonical path as one of the prefixes, or as a
- * path below one of them. A path without unusual characters needs only one comparison for each prefix.
+ * path below one of the prefixes. A path without unusual characters needs only one comparison for each prefix.
  */
 export function isBelowAnyFolded(
   prefixes: readonly string[],

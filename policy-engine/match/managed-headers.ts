@@ -1,6 +1,6 @@
 /**
  * Headers of one product or convention. Names are in lower case, with `-` in place of each character that servers
- * replace by `-`.
+ * replace with `-`.
  */
 type ManagedHeaders = {
   readonly usedBy: string
@@ -142,7 +142,7 @@ export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
   { usedBy: 'CloudFront', prefixes: ['cloudfront-viewer-cert-'] },
   { usedBy: 'Google Cloud Load Balancing', prefixes: ['x-client-cert'] },
 
-  // Overrides of the target or method that the policy was applied to.
+  // Headers that override the target or the method to which the policy was applied.
   { usedBy: 'nginx configurations, Spring, Symfony', names: ['x-host'], prefixes: ['x-original-'] },
   { usedBy: 'Microsoft IIS, Symfony', names: ['x-rewrite-url', 'x-http-host-override'] },
   {

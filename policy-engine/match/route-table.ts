@@ -28,7 +28,7 @@ export type RouteTable<T> = {
   routesAt(path: string): ReadonlyMap<string, readonly T[]>
 }
 
-/** Route for the table. `matchHeaders` are required headers. Without them, a request may have any headers. */
+/** Route for the table. `matchHeaders` are required headers. Without `matchHeaders`, a request may have any headers. */
 export type Routable = {
   readonly methods: readonly string[]
   readonly path: string
