@@ -23,5 +23,7 @@ export const ENDPOINTS = {
   protectedResourceMetadata: '/.well-known/oauth-protected-resource',
 } as const
 
-/** Path of the revocation stream for gateways. This path is internal: the gateway never exposes it to clients. */
+/**
+ * Path of the revocation stream for gateways. This path is internal: the gateway never exposes this path to clients.
+ */
 export const REVOCATION_STREAM_PATH = '/internal/revocations'

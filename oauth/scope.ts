@@ -22,7 +22,7 @@ export function formatScope(tokens: Iterable<string>): string {
 export type ScopeDescription = {
   /** Scope token, e.g. `courses:read`. */
   readonly name: string
-  /** One line for users. The consent page and `auth.md` show it. */
+  /** One line for users. The consent page and `auth.md` show this line. */
   readonly description: string
   /** Heading above the scope on the consent page, e.g. `Courses`. */
   readonly group: string
@@ -31,7 +31,9 @@ export type ScopeDescription = {
   readonly implies?: readonly string[]
 }
 
-/** All scopes by name, in the order of the file. Metadata, consent page, auth.md and openapi.json use them. */
+/**
+ * All scopes by name, in the order of the file. Metadata, consent page, auth.md and openapi.json use this catalogue.
+ */
 export type ScopeCatalogue = ReadonlyMap<string, ScopeDescription>
 
 /**

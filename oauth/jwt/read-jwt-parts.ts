@@ -55,8 +55,8 @@ function readPart(part: string): ReadonlyMap<string, unknown> | undefined {
 }
 
 /**
- * Decodes only canonical base64url. Node also decodes other forms. Therefore the function encodes the result and compares
- * it with the text, which also rejects other trailing bits. RFC 4648 sections 3.5 and 5.
+ * Decodes only canonical base64url. Node also decodes other forms. Therefore the function encodes the result again and
+ * compares the two texts. This comparison also rejects other trailing bits. RFC 4648 sections 3.5 and 5.
  */
 function decode(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
