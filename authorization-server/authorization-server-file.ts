@@ -71,7 +71,8 @@ const RefreshTokens = Type.Object(
   {
     repeatWindow: Type.Optional(
       Type.String({
-        description: 'time in which a repeated refresh gets the same response; 0s: a repeat ends the grant',
+        description:
+          'time in which a repeated refresh request gets the same response; 0s: a repeated request ends the grant',
         pattern: '^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$',
         'x-is': 'a duration of whole seconds such as 30s or 2m, at most 5m',
       }),
@@ -103,7 +104,10 @@ const Registration = Type.Object(
     rateLimit: Type.Optional(
       Type.Object(
         {
-          perAddress: Type.Integer({ description: 'registrations per address in a window', minimum: 1 }),
+          perAddress: Type.Integer({
+            description: 'maximum number of registrations per address in a window',
+            minimum: 1,
+          }),
           window: DurationText('length of the window'),
         },
         { description: 'rate limit of client registrations' },
@@ -119,7 +123,7 @@ const Authorization = Type.Object(
       Type.Object(
         {
           perAddress: Type.Integer({
-            description: 'authorization requests per address in a window',
+            description: 'maximum number of authorization requests per address in a window',
             minimum: 1,
           }),
           window: DurationText('length of the window'),
@@ -131,15 +135,18 @@ const Authorization = Type.Object(
       Type.Object(
         {
           perAddress: Type.Integer({
-            description: 'unfinished authorization requests of one address',
+            description: 'maximum number of unfinished authorization requests of one address',
             minimum: 1,
           }),
           total: Type.Integer({
-            description: 'unfinished authorization requests of all addresses',
+            description: 'maximum number of unfinished authorization requests of all addresses',
             minimum: 1,
           }),
         },
-        { description: 'bound of stored authorization requests; the server evicts the oldest' },
+        {
+          description:
+            'limits for stored authorization requests; above a limit, the server evicts old requests',
+        },
       ),
     ),
   },
@@ -168,14 +175,16 @@ const Postgres = Type.Object(
       FilePath('file with the password of the user; the server reads the file at each new connection'),
     ),
     caFile: Type.Optional(
-      FilePath('PEM file with the CA certificates of PostgreSQL; switches TLS on, with verification'),
+      FilePath(
+        'PEM file with the CA certificates of PostgreSQL; enables TLS with verification of the certificate',
+      ),
     ),
     pool: Type.Optional(
       Type.Object(
         {
           max: Type.Optional(
             Type.Integer({
-              description: 'largest number of connections for requests, of each server; default 10',
+              description: 'maximum number of connections for requests per server; default 10',
               minimum: 1,
               maximum: 1_000,
             }),
@@ -200,7 +209,7 @@ export const AuthorizationServerFile = Type.Object(
     scopes: FilePath('the scope catalogue'),
     protectedResources: Type.Optional(
       Type.Array(ResourcePath('a path below the public URL'), {
-        description: 'resources of tokens besides the API itself',
+        description: 'resources for which the server issues tokens, besides the API itself',
         maxItems: 1_000,
         uniqueItems: true,
       }),

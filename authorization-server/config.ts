@@ -260,7 +260,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (lifetimes.refreshTokenMaxSeconds < lifetimes.refreshTokenSeconds)
     report(
       'lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken',
-      'set lifetimes.refreshTokenMax to at least this duration',
+      'set lifetimes.refreshTokenMax to at least lifetimes.refreshToken',
     )
   if (config.refreshTokens.repeatWindowSeconds >= lifetimes.accessTokenSeconds)
     report(
@@ -282,7 +282,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (config.authorization.pending.total < config.authorization.pending.perAddress)
     report(
       'authorization.pending.total is less than authorization.pending.perAddress',
-      'set authorization.pending.total to at least this number',
+      'set authorization.pending.total to at least authorization.pending.perAddress',
     )
   if (config.drain.delayMs >= config.drain.graceMs)
     report(

@@ -45,7 +45,7 @@ export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, 
   const root = findPackageRoot()
   if (policiesDir !== undefined || configDir !== join(root, 'config') || folder === root) return
   err.write(
-    'scopegate: found no config/gateway.yaml here, so the policies of the Scopegate package are used\n',
+    'scopegate: found no config/gateway.yaml in this folder, so the command uses the policies of the Scopegate package\n',
   )
 }
 

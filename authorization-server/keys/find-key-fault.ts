@@ -34,7 +34,7 @@ export function findKeyFault(jwk: Readonly<Record<string, unknown>>): SigningKey
 }
 
 const DAMAGED: SigningKeyFault = {
-  reason: 'is damaged: its private and public parts do not belong together',
+  reason: 'is damaged: its private part does not match its public part',
   remedy: RESTORE,
 }
 const WEAK: SigningKeyFault = { reason: 'is weak: verifiers do not accept it', remedy: REPLACE }

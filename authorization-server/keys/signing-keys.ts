@@ -100,7 +100,7 @@ export function parseSigningKeys(
 ): SigningKeys {
   const invalidFile = (
     reason: string,
-    remedy = 'It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.',
+    remedy = 'The file must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.',
   ) => new BootError('ERR_SIGNING_KEYS', `${file}: ${reason}. ${remedy}`, { exitCode: 3 })
   const document = parseJson(text)
   const keys = isRecord(document) ? document['keys'] : undefined
@@ -139,7 +139,7 @@ export function parseSigningKeys(
     if (all.length === 0) throw invalidFile(`${name} is missing`)
     if (!all.some((key) => startOf(key) <= needs.nowSeconds))
       throw invalidFile(
-        `${name} is missing that signs now: notBefore of each such key is in the future`,
+        `${name} that signs now is missing: notBefore of each such key is in the future`,
         'Keep the key that signs until then.',
       )
   }

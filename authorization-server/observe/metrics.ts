@@ -74,12 +74,12 @@ export function createMetrics(options: {
   })
   const repeats = new Counter({
     name: 'scopegate_oauth_refresh_repeats_total',
-    help: 'Repeated refreshes within the repeat window; each got the response of the first one.',
+    help: 'Repeated refreshes within the repeat window; each got the response of the first refresh.',
     registers,
   })
   const storeErrors = new Counter({
     name: 'scopegate_oauth_store_errors_total',
-    help: 'Failed operations of the store in requests, by reason.',
+    help: 'Store operations that failed during requests, by reason.',
     labelNames: ['reason'],
     registers,
   })

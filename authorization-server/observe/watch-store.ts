@@ -49,7 +49,7 @@ export async function watchStore(options: {
     else
       logger.warn(
         { event: 'store_degraded', reason: next, cause: messageOf(error) },
-        `${DETAILS[next]}: requests that need it get 503`,
+        `${DETAILS[next]}: requests that need the store get 503`,
       )
   }
 

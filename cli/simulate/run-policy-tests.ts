@@ -70,7 +70,7 @@ function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[
         test,
         'T404',
         'decision',
-        'no route matches, so no policy denies it',
+        'no route matches, so no policy denies the request',
         `got ${response?.status}; correct the request, or expect status: ${response?.status}`,
       ),
     ]

@@ -31,7 +31,7 @@ management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen o
 management.names? {"maxItems":100,"uniqueItems":true}: accepted host names besides its addresses and localhost
 management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: an accepted host name
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
-protectedResources? {"maxItems":1000,"uniqueItems":true}: resources of tokens besides the API itself
+protectedResources? {"maxItems":1000,"uniqueItems":true}: resources for which the server issues tokens, besides the API itself
 protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public URL
 dataDir {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: folder of the SQLite file and the generated keys
 store: the store of clients, grants and tokens
@@ -56,9 +56,9 @@ redis?.tls?.keyFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":tr
 postgres?: only for store.type: postgres
 postgres?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: postgres://user@host:5432/database
 postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads the file at each new connection
-postgres?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates of PostgreSQL; switches TLS on, with verification
+postgres?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates of PostgreSQL; enables TLS with verification of the certificate
 postgres?.pool?: connections to PostgreSQL
-postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: largest number of connections for requests, of each server; default 10
+postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: maximum number of connections for requests per server; default 10
 postgres?.pool?.connectTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest wait for a new or free connection; default 2s
 postgres?.pool?.statementTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest time of a statement; default 2s
 signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without this file, the server generates keys in dataDir
@@ -84,7 +84,7 @@ accessTokens?.resources?[]: the token format of one resource
 accessTokens?.resources?[].path {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or /
 accessTokens?.resources?[].format {"enum":["opaque","jwt"]}: opaque or jwt
 refreshTokens?: use of refresh tokens
-refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: time in which a repeated refresh gets the same response; 0s: a repeat ends the grant
+refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: time in which a repeated refresh request gets the same response; 0s: a repeated request ends the grant
 registration?: dynamic client registration
 registration?.redirectUris?: redirect URIs that clients may register
 registration?.redirectUris?.loopback {"minItems":1}: loopback hosts that every client may register in http redirect URIs
@@ -92,15 +92,15 @@ registration?.redirectUris?.loopback[] {"enum":["127.0.0.1","localhost","[::1]"]
 registration?.bodyLimit? {"type":"string","pattern":"^[0-9]{1,6}(B|KiB|MiB|GiB)$","x-is":"a size such as 512B, 16KiB, 10MiB or 1GiB"}: largest registration request
 registration?.unusedClients? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: age at which a registered client without a grant expires
 registration?.rateLimit?: rate limit of client registrations
-registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: registrations per address in a window
+registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: maximum number of registrations per address in a window
 registration?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: length of the window
 authorization?: authorization requests and pushed authorization requests
 authorization?.rateLimit?: rate limit of authorization requests
-authorization?.rateLimit?.perAddress {"type":"integer","minimum":1}: authorization requests per address in a window
+authorization?.rateLimit?.perAddress {"type":"integer","minimum":1}: maximum number of authorization requests per address in a window
 authorization?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: length of the window
-authorization?.pending?: bound of stored authorization requests; the server evicts the oldest
-authorization?.pending?.perAddress {"type":"integer","minimum":1}: unfinished authorization requests of one address
-authorization?.pending?.total {"type":"integer","minimum":1}: unfinished authorization requests of all addresses
+authorization?.pending?: limits for stored authorization requests; above a limit, the server evicts old requests
+authorization?.pending?.perAddress {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of one address
+authorization?.pending?.total {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of all addresses
 compat?: relaxations for clients that do not follow the service interface
 compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorization request without scope
 compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state

@@ -94,7 +94,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
   says(t, { lifetimes: { ...lifetimes, refreshTokenMaxSeconds: 2_591_999 } }, [
     'error',
     'lifetimes.refreshTokenMax is shorter than lifetimes.refreshToken',
-    'set lifetimes.refreshTokenMax to at least this duration',
+    'set lifetimes.refreshTokenMax to at least lifetimes.refreshToken',
   ])
   says(t, { refreshTokens: { repeatWindowSeconds: 900 } }, [
     'error',
@@ -116,7 +116,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
     [
       'error',
       'authorization.pending.total is less than authorization.pending.perAddress',
-      'set authorization.pending.total to at least this number',
+      'set authorization.pending.total to at least authorization.pending.perAddress',
     ],
   )
   says(t, { drain: { delayMs: 1_000, graceMs: 1_000 } }, [

@@ -41,7 +41,7 @@ t.test(
   },
 )
 
-t.test('while a shard is unavailable, requests that need it get 503, and others work', async (t) => {
+t.test('while a shard is unavailable, requests that need the store get 503, and others work', async (t) => {
   const server = await startServer(t, {
     store: { type: 'redis' },
     redis: { cluster: { addresses: cluster.addresses } },

@@ -9,7 +9,7 @@ t.test('check, test and fmt report a folder without a configuration', async (t) 
   for (const verb of ['check', 'test', 'fmt']) {
     const elsewhere = aTerminal({ folder: t.testdir() })
     await main([verb, ...(verb === 'fmt' ? ['--check'] : [])], elsewhere)
-    t.match(elsewhere.said.err, 'found no config/gateway.yaml here', verb)
+    t.match(elsewhere.said.err, 'found no config/gateway.yaml in this folder', verb)
   }
   const here = aTerminal()
   await main(['check', '--no-tests'], here)

@@ -88,14 +88,14 @@ function checkExposed(response: HttpResponse, { report }: Context): void {
       'cors',
       response.url,
       `Access-Control-Allow-Origin is ${origin ?? 'missing'} on an error`,
-      'send it on every response: browsers hide errors without it from pages',
+      'send the header on every response: without the header, browsers hide errors from pages',
     )
   else if (!exposed.includes('www-authenticate'))
     report.fault(
       'cors',
       response.url,
       'Access-Control-Expose-Headers lacks WWW-Authenticate',
-      'expose it on every response: browser clients need it to start a sign-in',
+      'expose the header on every response: browser clients need the header to start a sign-in',
     )
   else report.ok('cors', response.url, 'pages can read the challenge')
 }

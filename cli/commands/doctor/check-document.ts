@@ -36,7 +36,7 @@ export function checkDocument(
       check,
       url,
       `not a JSON object (Content-Type: ${response.header('content-type') ?? 'missing'})`,
-      'another server responds at this URL: route it to the gateway',
+      'another server responds at this URL: route the URL to the gateway',
     )
     return undefined
   }

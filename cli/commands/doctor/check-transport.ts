@@ -87,7 +87,7 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
       'certificate',
       baseUrl,
       `it expires in ${days} days`,
-      'renew it; the gateway loads the new one without a restart',
+      'renew the certificate; the gateway loads the new certificate without a restart',
     )
   else report.ok('certificate', baseUrl, `valid for ${days} days`)
 }
@@ -106,7 +106,7 @@ export function checkClock(
       'clock',
       response.url,
       'its responses have no Date header',
-      'configure the proxy in front to keep it',
+      'configure the proxy in front to keep the Date header',
     )
   // `Date` has a resolution of one second.
   const apartMs = Math.abs(nowMs() - date)

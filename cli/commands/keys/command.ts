@@ -31,7 +31,7 @@ export const KEYS_LIST: Verb = {
   summary: 'lists the signing keys of the authorization server and their states in the rotation',
   about: [
     'A key is `next` before it signs, `signs` while it signs, `old` while its tokens can be valid, and `done` afterwards.',
-    'Without --config and SCOPEGATE_CONFIG_DIR, it reads the keys of the server that `scopegate dev` runs in the same folder.',
+    'Without --config and SCOPEGATE_CONFIG_DIR, the command reads the keys of the server that `scopegate dev` runs in the same folder.',
   ],
   options: [...FILE_OPTIONS, URL_OPTION, JSON_OPTION],
   examples: [{ command: 'scopegate keys list', description: 'Lists the keys of `scopegate dev`.' }],
@@ -48,8 +48,8 @@ export const KEYS_ROTATE: Verb = {
   group: GROUP,
   summary: 'adds signing keys, which replace the current keys at a time in the file',
   about: [
-    'The servers publish the new keys immediately and sign with them from that time, so that clients and gateways can read the keys first. Writes an audit line for each key to standard error.',
-    'Run it once for a file that several servers share. For copies of the file, change one copy and distribute it.',
+    'The servers publish the new keys immediately and sign with the keys later, at the time that --in sets, so that clients and gateways can read the keys first. Writes an audit line for each key to standard error.',
+    'Run the command once for a file that several servers share. For copies of the file, change one copy and distribute it.',
   ],
   options: [
     {
@@ -86,7 +86,7 @@ export const KEYS_RETIRE: Verb = {
   group: GROUP,
   summary: 'removes signing keys whose tokens have all expired',
   about: [
-    'Without KID, it removes every key in the state `done`. With KID, it removes these keys, or none of them. The KID of a key in the state `next` cancels the rotation. Write `--` before a KID that begins with `-`. Writes an audit line for each key to standard error.',
+    'Without KID, the command removes every key in the state `done`. With KID, the command removes all of these keys or no key. The KID of a key in the state `next` cancels the rotation. Write `--` before a KID that begins with `-`. Writes an audit line for each key to standard error.',
   ],
   positionals: { usage: '[KID …]', min: 0, max: 64 },
   options: [

@@ -44,7 +44,7 @@ t.test('parseSigningKeys() rejects an invalid set of private keys, and names the
 })
 
 const FORM =
-  'It must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.'
+  'The file must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.'
 
 /** Returns the parsed keys, or the message of the error. Fails when the message contains a part of a key. */
 function readKeys(t: Test, document: unknown, algorithm?: 'EdDSA'): unknown {
@@ -94,7 +94,7 @@ t.test('parseSigningKeys() rejects a key that signs tokens that verifiers reject
   const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'jwk' })
   const x25519 = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' })
   const damaged =
-    'is damaged: its private and public parts do not belong together. Restore this key from a backup, or remove it.'
+    'is damaged: its private part does not match its public part. Restore this key from a backup, or remove it.'
   const unsupported =
     'has a type or an algorithm that the server does not support. Replace this key, or remove it.'
   for (const [key, fault] of [

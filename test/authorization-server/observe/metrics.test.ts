@@ -62,10 +62,10 @@ scopegate_oauth_consents_total{outcome="denied"} 1
 # HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each such use ended the grant.
 # TYPE scopegate_oauth_refresh_reuse_total counter
 scopegate_oauth_refresh_reuse_total 4
-# HELP scopegate_oauth_refresh_repeats_total Repeated refreshes within the repeat window; each got the response of the first one.
+# HELP scopegate_oauth_refresh_repeats_total Repeated refreshes within the repeat window; each got the response of the first refresh.
 # TYPE scopegate_oauth_refresh_repeats_total counter
 scopegate_oauth_refresh_repeats_total 5
-# HELP scopegate_oauth_store_errors_total Failed operations of the store in requests, by reason.
+# HELP scopegate_oauth_store_errors_total Store operations that failed during requests, by reason.
 # TYPE scopegate_oauth_store_errors_total counter
 scopegate_oauth_store_errors_total{reason="away"} 1
 scopegate_oauth_store_errors_total{reason="full"} 1

@@ -105,7 +105,7 @@ t.test('each change of the state is one line, and the readiness check shows the 
           [
             'warn',
             { event: 'store_degraded', reason, cause: 'the cause' },
-            `${detail}: requests that need it get 503`,
+            `${detail}: requests that need the store get 503`,
           ],
         ],
         metered: [['writable', false]],
