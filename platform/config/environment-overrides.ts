@@ -6,7 +6,7 @@ import { errorCode } from '../diagnostics/error-code.ts'
 import { suggest } from '../diagnostics/schema/suggest.ts'
 import type { YamlPath } from '../diagnostics/yaml/yaml-locations.ts'
 
-/** The part of a JSON Schema that overrides read. */
+/** The keywords of a JSON Schema that the overrides use. */
 type Schema = {
   readonly type?: string
   readonly properties?: Readonly<Record<string, Schema>>
@@ -81,7 +81,7 @@ export function readOverrides(options: {
   return { overrides, diagnostics }
 }
 
-/** Yields the short forms first, so that the long forms overwrite them. */
+/** Yields the short forms first, so that the long forms overwrite the short forms. */
 function* candidates(
   env: Readonly<Record<string, string | undefined>>,
   prefix: string,

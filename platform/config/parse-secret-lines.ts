@@ -1,6 +1,9 @@
 import { BootError } from '../diagnostics/boot-error.ts'
 
-/** Maximum number of accepted secrets in a file. The service compares an unknown secret or cookie with each of them. */
+/**
+ * Maximum number of accepted secrets in a file. The service compares an unknown secret or cookie with each of these
+ * secrets.
+ */
 const MAX_SECRETS = 10
 
 /**

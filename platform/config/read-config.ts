@@ -29,10 +29,9 @@ export type ReadConfig<T> = {
 }
 
 /**
- * Reads a configuration file: parses YAML, applies overrides from the environment, and validates the result.
- * Keys that the schema does not list are errors. Paths marked with `x-path` (`FilePath`) become absolute.
- * The caller supplies the defaults.
- * Cost: one synchronous read, so call it only at the start of a process.
+ * Reads a configuration file: parses YAML, applies overrides from the environment, and validates the result. Keys that
+ * the schema does not list are errors. Paths marked with `x-path` (`FilePath`) become absolute. The caller supplies the
+ * defaults. Cost: one synchronous read, so call this function only at the start of a process.
  * @throws {ConfigError} ERR_CONFIG_INVALID, with file, line and column of every problem.
  */
 export function readConfig<T extends TSchema>(options: {

@@ -39,9 +39,9 @@ const CHECK_EVERY_MS = 5_000
 const READ_LIMIT_MS = 2_000
 
 /**
- * Creates the followers of secret files. The followers read the files regularly and compare the content. They therefore
- * also find a change of a symbolic link, which Kubernetes uses.
- * Content that is not usable changes nothing: the active secret stays, and one log line states the reason.
+ * Creates the followers of secret files. The followers read the files regularly and compare the content. The followers
+ * therefore also find a change of a symbolic link, which Kubernetes uses. Content that is not usable changes nothing:
+ * the active secret stays, and one log line states the reason.
  */
 export function openSecretFiles(options: {
   /** Reads a file. Default: `readSecretText`. */
@@ -86,7 +86,7 @@ export function openSecretFiles(options: {
   }
 
   function follow(secret: FollowedSecret): { check(): Promise<void> } {
-    // A read of a file system that does not respond occupies a thread, so the next read waits for the end of this one.
+    // A read of a file system that does not respond occupies a thread, so the next read waits for the end of this read.
     let reading: Promise<void> | undefined
     const readNow = (): Promise<void> =>
       (reading ??= read(secret.file)

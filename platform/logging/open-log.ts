@@ -26,7 +26,7 @@ export function openLog(options: {
     try {
       writeSync(STDOUT, sink.takeRest())
     } catch {
-      // The reader is gone.
+      // The write fails if the reader has closed the pipe.
     }
   })
   return sink

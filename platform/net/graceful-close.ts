@@ -118,7 +118,10 @@ function closeQuiet(open: ReadonlySet<Socket>, watched: Map<Socket, Watched>, ch
   }
 }
 
-/** Closes a connection. Does not close it if Node first reads data that has already arrived, such as a request. */
+/**
+ * Closes a connection. Does not close the connection if Node first reads data that has already arrived, such as a
+ * request.
+ */
 function closeUnlessReceived(socket: Socket, bytesRead: number, isBusy: SocketPredicate): void {
   setImmediate(() => {
     if (socket.bytesRead === bytesRead && !isBusy(socket)) socket.destroy()

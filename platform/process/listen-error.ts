@@ -9,7 +9,7 @@ export type ListenAddress = {
   readonly setting: string
 }
 
-/** Converts an error of `listen` into a message that tells an operator how to fix it. */
+/** Converts an error of `listen` into a message that tells an operator how to fix the problem. */
 export function explainListenError(error: unknown, address: ListenAddress): BootError {
   const where = `${address.host}:${address.port}`
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'

@@ -20,7 +20,10 @@ export type StreamPage = {
 /** Reads the entries of a stream after `id`. */
 export type ReadStream = (stream: string, id: string, count: number) => Promise<StreamPage>
 
-/** KEYS: stream. ARGV: position, number of entries. One step, so that all values come from the same server. */
+/**
+ * KEYS: stream. ARGV: position, number of entries. The script runs in one step, so that all values come from the same
+ * server.
+ */
 const READ = `
 local info = redis.pcall('INFO', 'server')
 local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''

@@ -11,7 +11,7 @@ export type ConnectOptions = RedisConnection & {
   readonly logger?: Pick<Logger, 'warn' | 'info'>
   /** Longest wait for a response. Milliseconds. */
   readonly commandTimeoutMs?: number
-  /** Redis is optional: the process starts without it and connects when Redis is available. */
+  /** Redis is optional: the process starts without Redis and connects when Redis is available. */
   readonly mayBeAway?: boolean
 }
 

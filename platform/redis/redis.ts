@@ -15,7 +15,7 @@ import { openRedisCredentials, useCredentials } from './redis-credentials.ts'
 import { type ConnectionName, explainFailure, isTemporary, nameConnection } from './redis-failure.ts'
 
 const RECONNECT_MS = 1_000
-const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections: together one attempt per second
+const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections, so it makes one attempt per second
 
 /** Minimum time between two disconnections from a replica. The client reconnects after `LEAVE_REPLICA_MS`. */
 const LEAVE_REPLICA_EVERY_MS = 2_000

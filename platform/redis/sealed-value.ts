@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from 'node:crypto'
 
-/** The storage name of a value that belongs to one token, and the cipher for it. */
+/** The storage name of a value that belongs to one token, and the cipher for the value. */
 export type Seal = {
   /** The name in base64url. The name reveals nothing about the token. */
   readonly name: string

@@ -34,7 +34,7 @@ const PROBLEMS: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection to Redis: each gateway counts, caches and introspects separately',
   open: 'Redis fails or does not respond in time: each gateway counts, caches and introspects separately',
 }
-/** Longer than the time that a connection without data stays open. Milliseconds. */
+/** A timeout without effect: a connection without data closes earlier. Milliseconds. */
 const NO_TIMEOUT_MS = 60_000
 
 /**

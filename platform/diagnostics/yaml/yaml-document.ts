@@ -27,7 +27,7 @@ type Naming = {
 }
 
 const STEP_LEXEMES = 512 // one step takes some hundred microseconds
-/** Errors after which the parser reads the rest of the text as the author meant it. */
+/** Errors after which the parser reads the rest of the text as the author intended. */
 const LOCAL_ERRORS: ReadonlySet<ErrorCode> = new Set(['BAD_SCALAR_START', 'BAD_DQ_ESCAPE'])
 
 /** Reads and parses one YAML file, or parses `source`. Never throws: `diagnostics` contains all problems. */
