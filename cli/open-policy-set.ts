@@ -106,7 +106,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
-  // If the resources are invalid, the errors that result from them are not reported.
+  // If the resources are invalid, the resulting errors are not reported.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const findAuthorizationServers = authorizationServerFinderOf(gateway?.value, upstreams?.value)

@@ -41,7 +41,7 @@ export type Verb = {
   readonly about?: readonly string[]
   /** The positional arguments. Undefined when the verb takes options only. */
   readonly positionals?: {
-    /** As in a usage line, e.g. `METHOD PATH` or `[PATH …]`. */
+    /** The arguments as a usage line shows them, e.g. `METHOD PATH` or `[PATH …]`. */
     readonly usage: string
     readonly min: number
     readonly max: number

@@ -21,7 +21,7 @@ export type TypedChoices = {
  * Validates the options against a contract.
  * @param root the contract; undefined when it is not valid.
  * @param resolve makes a file name absolute.
- * @returns the choices, or the problem with one of them.
+ * @returns the choices, or the problem with one of the options.
  */
 export function readChoices(
   { scheme, server, prefix, scopeMap, ...flags }: TypedChoices,

@@ -306,7 +306,10 @@ function readMountPrefix(mount: unknown): string {
   return parsed !== undefined && 'prefix' in parsed ? parsed.prefix : ''
 }
 
-/** Returns the location of an operation's security requirements: its own, else the top-level ones. */
+/**
+ * Returns the location of an operation's security requirements: the requirements of the operation, else the top-level
+ * requirements.
+ */
 function securityPath(operation: PlainMap, at: YamlPath): YamlPath {
   return Object.hasOwn(operation, 'security') ? [...at, 'security'] : ['security']
 }

@@ -46,9 +46,9 @@ const TOKEN_SCHEMES = ['oauth2', 'openIdConnect']
  * Converts a list of alternative security requirements to scopes and an anonymous rule.
  *
  * Every alternative is a set of scopes. The scopes that all alternatives share become `all`. When each alternative has
- * exactly one more scope, these scopes become `any`. An alternative is redundant when another alternative requires a
- * subset of its scopes. Every other list is an error, because a policy cannot express it.
- * Source: OpenAPI 3.1 section 4.8.30. Pure.
+ * exactly one further scope, these scopes become `any`. An alternative is redundant when another alternative requires a
+ * subset of its scopes. Every other list is an error, because a policy cannot express such a list. Source: OpenAPI 3.1
+ * section 4.8.30. Pure.
  */
 export function readSecurity(
   security: unknown,

@@ -74,7 +74,7 @@ function explainCors(
 
 /**
  * Finds the most similar route for a path without a match. Prefers a path with a small edit distance. Otherwise selects
- * the route that shares the most leading segments, at least half of them.
+ * the route that shares the most leading segments with the path, if these are at least half of its segments.
  * @param path canonical path of the request.
  */
 function nearestRoute<R extends Pick<PolicyRoute, 'path'>>(
@@ -98,7 +98,7 @@ function nearestRoute<R extends Pick<PolicyRoute, 'path'>>(
   return best
 }
 
-/** Replaces each parameter, and the wildcard, by the segments of the request at the same position. */
+/** Replaces each parameter, and the wildcard, with the segments of the request at the same position. */
 function fillTemplate(template: string, segments: readonly string[]): string {
   return template
     .split('/')

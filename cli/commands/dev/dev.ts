@@ -154,7 +154,7 @@ function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise
 
 /**
  * Returns whether the configuration has policy sources. Returns false for an invalid configuration, because the gateway
- * reports its problems.
+ * reports the problems of the configuration.
  */
 function hasPolicySources(configDir: string): boolean {
   const read = collectProblems().attempt(() => readGatewayFile({ configDir, env: process.env }))

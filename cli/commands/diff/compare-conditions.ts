@@ -35,7 +35,7 @@ const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
 
 /**
  * Compares the conditions of two routes for all requests that one request represents. The comparison tries values for
- * claims and for the parts of the request that claims are compared with. The values are literals, texts that globs
+ * claims and for the parts of the request with which claims are compared. The values are literals, texts that globs
  * match, a value that no condition contains, and no value. Above `MAX_TRIED` combinations, the conditions are compared
  * as text. The text comparison finds every gain, but can also report a gain that does not exist.
  * @param findRoutes finds the two routes for another path; undefined when that path matches other routes.
@@ -90,8 +90,8 @@ function sideOf({ route, params }: MatchedRoute): Side {
 }
 
 /**
- * Returns conditions as text. Replaces the name of a path parameter by its value, because the name has no effect on the
- * decision.
+ * Returns conditions as text. Replaces the name of a path parameter with its value, because the name has no effect on
+ * the decision.
  */
 function writtenConditions({ when, params }: Side): ReadonlySet<string> {
   return new Set(
@@ -107,7 +107,7 @@ function isPathValue(value: unknown): value is RequestValue {
   return typeof value === 'object' && value !== null && 'from' in value && value.from === 'path'
 }
 
-/** A part of the request that a claim is compared with and that can vary. For `path`, `name` is its current value. */
+/** A variable part of the request with which a claim is compared. For `path`, `name` is its current value. */
 type Variable = { readonly from: RequestValue['from']; readonly name: string }
 
 function findVariables(sides: readonly [Side, Side], request: RepresentativeRequest): readonly Variable[] {

@@ -20,8 +20,8 @@ export type Change = {
   readonly now: string | undefined
   readonly methods: readonly string[]
   /**
-   * The policy source and the owner of the new route. For a route that exists only on the old side: of the old route.
-   * Absent without a value.
+   * The policy source and the owner of the new route. If only the old side has a route, the policy source and the owner
+   * of the old route. Absent without a value.
    */
   readonly source?: string
   readonly owner?: string

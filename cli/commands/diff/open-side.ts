@@ -57,8 +57,8 @@ async function open(
 }
 
 /**
- * Returns a side. Paths of resources, and prefixes that a route excludes because another policy source has them, divide
- * the requests of a route.
+ * Returns a side. Two kinds of paths divide the requests of a route: the paths of resources, and the prefixes of other
+ * policy sources, which the route excludes.
  */
 export function toSide(policies: CompiledPolicies, resources: Resources): DiffSide {
   const resourcePaths = resources.all.map(({ path }) => path)
@@ -142,7 +142,7 @@ function realOr(dir: string): string {
   }
 }
 
-/** Replaces the path of the temporary copy by the git revision. */
+/** Replaces the path of the temporary copy with the git revision. */
 function renamed(one: Diagnostic, copy: string, revision: string): Diagnostic {
   const shown = displayPath(copy)
   const show = (file: string) => file.replace(`${shown}/`, `${revision}:`)

@@ -81,8 +81,8 @@ function methodsOf(routes: readonly Matching[]): ReadonlySet<string> {
 }
 
 /**
- * Yields each route alone, and the intersections of routes of both sides. For each of them, yields results without
- * headers, with the headers of one route, and with the headers of both routes.
+ * Yields each route alone, and the intersections of routes of both sides. For each route and each intersection, yields
+ * results without headers, with the headers of one route, and with the headers of both routes.
  */
 function* intersections(
   [old, now]: readonly [readonly Prepared[], readonly Prepared[]],

@@ -162,7 +162,7 @@ type LayoutContext = {
   readonly isSpread: boolean
 }
 
-/** Writes a collection on one line if the collection fits there, and sets the empty lines. */
+/** Writes a collection on one line if the collection fits on the line, and sets the empty lines. */
 function chooseLayout(collection: Collection, { key, level, indent, column, isSpread }: LayoutContext): void {
   const isFlow = collection.items.length === 0 || (!isSpread && isShort(collection))
   if (isFlow) visit(collection, { Node: clearSpace })

@@ -40,7 +40,7 @@ export type ImportResult = {
   readonly problems: readonly Diagnostic[]
 }
 
-/** The name and the upstream of a policy. Undefined: the import reads them from the contract. */
+/** The name and the upstream of a policy. Undefined: the import reads the name and the upstream from the contract. */
 export type ImportNames = { readonly name: string | undefined; readonly upstream: string | undefined }
 
 /** Creates a policy from a parsed contract. Reports all problems, each with its line in the contract. */

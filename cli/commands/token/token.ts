@@ -9,7 +9,7 @@ import { openPages } from './open-pages.ts'
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/
 
-/** Gets a token from a development server and prints it. @returns the exit code that the help documents. */
+/** Gets a token from a development server and prints the token. @returns the exit code that the help documents. */
 export async function token(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const baseUrl = readBaseUrl(given.text('url') ?? `http://127.0.0.1:${terminal.env['PORT'] ?? '8080'}`)
   const scope = given.texts('scope').join(' ')
