@@ -18,7 +18,8 @@ type Schema = {
 type Row = readonly [key: string, value: string, description: string]
 
 /**
- * Returns the key tables of docs/policies.md by the names of their markers. Generated from the schema of the loader.
+ * Returns the key tables of docs/policies.md by the names of their markers. The tables come from the schema of the
+ * loader.
  */
 export function policyReference(): Readonly<Record<string, string>> {
   const file = policySchema('Policy') as Schema

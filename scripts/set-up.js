@@ -29,7 +29,7 @@ const SYSTEM_PARTS = [
   { commands: ['postgres'], folders: postgresFolders(), debianPackage: 'postgresql' },
 ]
 
-/** While this file exists, the package `postgresql` creates no database. The tests create their own. */
+/** While this file exists, the package `postgresql` creates no database. The tests create their own databases. */
 const NO_DATABASE = '/etc/postgresql-common/createcluster.d/scopegate-tests.conf'
 
 const [major = 0] = process.versions.node.split('.').map(Number)
