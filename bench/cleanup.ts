@@ -5,8 +5,8 @@ export type Cleanup = {
    */
   add(end: () => Promise<void> | void): void
   /**
-   * Ends everything, newest first. Continues after a failure, and rejects at the end.
-   * A second call waits for the first call.
+   * Ends all processes and servers, newest first. Continues after a failure, and rejects at the end. A second call
+   * waits for the first call.
    */
   run(): Promise<void>
 }

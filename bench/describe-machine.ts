@@ -8,7 +8,7 @@ export type Machine = {
   readonly node: string
 }
 
-/** Describes the machine that this process runs on. */
+/** Describes the machine on which this process runs. */
 export function describeMachine(): Machine {
   const processors = cpus()
   return {

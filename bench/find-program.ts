@@ -1,7 +1,10 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Finds a system program in PATH and in /usr/sbin, which some users do not have in PATH. Undefined when missing. */
+/**
+ * Finds a system program in PATH and in /usr/sbin, which some users do not have in PATH. Returns undefined when the
+ * program is missing.
+ */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
   return folders.map((folder) => join(folder, name)).find(isExecutable)

@@ -2,7 +2,9 @@ import type { Figure } from './figure.ts'
 import { formatGoal } from './format-goal.ts'
 import { summarise } from './summarise.ts'
 
-/** Formats figures for a terminal: minimum, median and maximum of each, and the median compared with the target. */
+/**
+ * Formats figures for a terminal: minimum, median and maximum of each figure, and the median compared with the target.
+ */
 export function formatFigures(figures: readonly Figure[]): string[] {
   if (figures.length === 0) return []
   const labels = figures.map(({ name, unit }) => `${name} (${unit})`)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-const MICROS_PER_TICK = 10_000 // as in measure-cpu.ts
+const MICROS_PER_TICK = 10_000 // the same value as in measure-cpu.ts
 
 /**
  * Returns the CPU time of all programs on one processor since the start of the machine. Microseconds.

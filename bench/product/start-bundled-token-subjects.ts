@@ -19,8 +19,8 @@ export type BundledTokenSubjects = {
 }
 
 /**
- * Size of the token cache. Each round begins with the same new tokens, so the rounds of other subjects must evict them
- * in between. A first use of an opaque token is slow, so the cache is small.
+ * Size of the token cache. Each round begins with the same new tokens, so the rounds of other subjects must evict these
+ * tokens between two such rounds. A first use of an opaque token is slow, so the cache is small.
  */
 export const CACHED_BUNDLED_TOKENS = 100
 

@@ -29,7 +29,7 @@ export type StoreSubject = {
   readonly exchanges: ReadonlyMap<string, Exchange>
 }
 
-/** Starts a store, and returns the settings of an authorization server on it. */
+/** Starts a store, and returns the settings of an authorization server on this store. */
 type StartStore = (options: Options) => Promise<Readonly<Record<string, string>>>
 
 const STORES: readonly (readonly [name: string, start: StartStore])[] = [

@@ -15,11 +15,10 @@ const FLOOR = 'floor, one process'
 const FLOOR_TWICE = 'floor, two processes'
 
 /**
- * The cost of a request with two workers, compared with one worker.
- * On a machine with two processors, throughput shows nothing about workers, because load and upstream need their own
- * processor. CPU time per request shows the cost of sharing the work.
- * The floor of the runtime with two processes shows the part of this cost that the machine causes. The two processes
- * share a processor and its caches, and each process wakes up for half as many connections.
+ * The cost of a request with two workers, compared with one worker. On a machine with two processors, throughput shows
+ * nothing about workers, because load and upstream need their own processor. CPU time per request shows the cost of
+ * sharing the work. The minimum cost of the runtime with two processes shows the part of this cost that the machine
+ * causes. The two processes share a processor and its caches, and each process wakes up for half as many connections.
  */
 export const twoWorkers: Row = {
   name: 'two-workers',

@@ -30,7 +30,7 @@ export type RevocationTime = { readonly acknowledgedMs: number; readonly tookMs:
 export type LoadOptions = {
   /** Requests per second to the API. */
   readonly perSecond: number
-  /** Sequences of refresh tokens. Each one refreshes once a second. */
+  /** Sequences of refresh tokens. Each sequence refreshes once a second. */
   readonly sequences: number
   readonly revocationsPerSecond: number
   /** Number of known tokens. */
@@ -54,10 +54,13 @@ export type AvailabilityLoad = {
 
 const ACCEPTED = 201
 const REJECTED = 401
-/** Connections to each gateway. Not a divisor of the number of known tokens, so each connection gets each token. */
+/**
+ * Connections to each gateway. The number is not a divisor of the number of known tokens, so each connection gets each
+ * token.
+ */
 const CONNECTIONS = 7
 const DENIED = 3
-/** Requests that make a token known to the workers of a gateway. */
+/** Number of requests that make a token known to the workers of a gateway. */
 const FIRST_USES = 4
 const REVOKED_KEPT = 40
 const REVOCABLE_KEPT = 6
@@ -100,7 +103,7 @@ export async function startAvailabilityLoad(
   const obtain = (scope: string): Promise<Tokens> => cluster.client.obtainTokens({ browser, scope })
   const record = (use: Omit<Use, 'endMs'>): void => void uses.push({ ...use, endMs: performance.now() })
 
-  /** Returns the index of an available gateway; each index at the same rate. */
+  /** Returns the index of an available gateway. Returns each index at the same rate. */
   const choose = (turn: number): number => [...available][turn % available.size] ?? 0
 
   async function use(kind: UseKind, token: string, turn: number, acknowledgedMs?: number): Promise<number> {

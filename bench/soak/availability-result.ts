@@ -1,7 +1,10 @@
 import type { RevocationTime, Use, UseKind } from './availability-load.ts'
 import type { FaultEnd } from './availability-stores.ts'
 
-/** The faults of the trial, in the order of a run. A failover of PostgreSQL leaves no standby, so it is the last. */
+/**
+ * The faults of the trial, in the order of a run. A failover of PostgreSQL leaves no standby, so this fault is the
+ * last.
+ */
 export const FAULTS = [
   'none',
   'restart',
@@ -51,8 +54,8 @@ export type Phase = FaultEnd & {
 /** Time after which an accepted revoked token is a wrong decision, with an open channel: `tokenCache.ttlWithoutPush`. */
 const BOUND_MS = 5_000
 /**
- * The same without a channel and without a check: `tokenCache.maxTtl` and `staleIfError`. `jwt.maxRevocationDelay` is
- * shorter.
+ * The same time without a channel and without a check: `tokenCache.maxTtl` and `staleIfError`. `jwt.maxRevocationDelay`
+ * is shorter.
  */
 const OUTAGE_BOUND_MS = 210_000
 const MEASURED_KINDS: readonly UseKind[] = ['known', 'new', 'refresh', 'revoke']

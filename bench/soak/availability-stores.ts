@@ -24,15 +24,15 @@ export type TrialStore = {
   /** Settings of each authorization server and of each gateway, as environment variables. */
   readonly serverSettings: Readonly<Record<string, string>>
   readonly gatewaySettings: Readonly<Record<string, string>>
-  /** Ports of the store that gateways connect to. */
+  /** Ports of the store to which gateways connect. */
   readonly gatewayPorts: readonly number[]
   /** True: a new primary has every acknowledged write. */
   readonly isFailoverDurable: boolean
-  /** Ends the primary like a service manager, and starts it again. */
+  /** Ends the primary like a service manager, and starts the primary again. */
   restart(downMs: number): Promise<FaultEnd>
   /** Makes a replica the primary. Undefined: the store has no replica. */
   readonly failover: (() => Promise<FaultEnd>) | undefined
-  /** Ends the primary with SIGKILL, and starts it again. */
+  /** Ends the primary with SIGKILL, and starts the primary again. */
   kill(): Promise<FaultEnd>
   freeze(ms: number): Promise<FaultEnd>
   /** Waits until the store has all its servers again. */

@@ -74,7 +74,7 @@ async function probeFor(gateway: SoakGateway, forMs: number): Promise<ProbeResul
   return probe.stop()
 }
 
-/** Waits until the condition is true, at most LIMIT_MS. The counts then show the missing responses. */
+/** Waits until the condition is true, at most LIMIT_MS. After a timeout, the counts show the missing responses. */
 async function until(hasCome: () => boolean): Promise<void> {
   for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += POLL_INTERVAL_MS) await wait(POLL_INTERVAL_MS)
 }

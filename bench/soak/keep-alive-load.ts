@@ -23,7 +23,10 @@ export type KeepAliveLoadOptions = {
   readonly url: string
   /** Connections that send one request after the other. */
   readonly busy: number
-  /** Connections that pause between requests for different times. Some are therefore always idle when a server ends. */
+  /**
+   * Connections that pause between requests for different times. Some of these connections are therefore always idle
+   * when a server ends.
+   */
   readonly pausing: number
   /** Connections that are opened for one request. */
   readonly fleeting: number

@@ -6,7 +6,7 @@ import { LATE_CONTENT, type LateContent } from './start-late-content-upstream.ts
 export type LateContentOptions = {
   /** Address of the gateway. */
   readonly url: string
-  /** Responses with late content. A correct response follows each of them. */
+  /** Responses with late content. A correct response follows each of these responses. */
   readonly calls: number
   readonly concurrency: number
 }
@@ -14,8 +14,8 @@ export type LateContentOptions = {
 type Response = { readonly status: number; readonly nonce: string; readonly text: string }
 
 /**
- * Requests responses with late content, and one correct response after each of them. Counts the responses that contain
- * a byte of another response.
+ * Requests responses with late content, and one correct response after each of these responses. Counts the responses
+ * that contain a byte of another response.
  */
 export async function measureLateContent(options: LateContentOptions): Promise<readonly Measurement[]> {
   const { url, calls, concurrency } = options

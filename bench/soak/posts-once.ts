@@ -16,8 +16,8 @@ export type PostsOnceOptions = {
 const BODY = JSON.stringify({ amount: 1 })
 
 /**
- * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST twice. It
- * must have executed each POST whose response has status 201.
+ * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST twice. The
+ * upstream must have executed each POST whose response has status 201.
  */
 export async function measurePostsOnce(options: PostsOnceOptions): Promise<readonly Measurement[]> {
   const { url, upstream, calls, concurrency, beforeCall } = options

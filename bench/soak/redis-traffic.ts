@@ -20,7 +20,7 @@ const BASE_URL = 'http://127.0.0.1:8080' // the same for every gateway of a soak
 const OPAQUE_ISSUER = 'http://opaque.example'
 const SCOPE = 'courses:read'
 const RULE = { scopes: { all: [SCOPE] }, anonymous: 'deny' }
-/** Not a multiple of three, so that each of the three gateways receives every token. */
+/** The number is not a multiple of three, so that each of the three gateways receives every token. */
 const KNOWN = 50
 const REVOCABLE = 61
 

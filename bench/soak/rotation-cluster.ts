@@ -31,7 +31,9 @@ export type RotationFiles = Readonly<
   >
 >
 
-/** Two authorization servers on one Redis, and a gateway with two workers and TLS. Each is a separate process. */
+/**
+ * Two authorization servers on one Redis, and a gateway with two workers and TLS. Each service is a separate process.
+ */
 export type RotationCluster = {
   readonly baseUrl: string
   readonly serverUrls: readonly string[]

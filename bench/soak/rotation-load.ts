@@ -25,7 +25,7 @@ const REQUESTS_PER_CONNECTION = 20
 /** A client refreshes a held token this long before its expiry. Seconds. */
 const REFRESH_BEFORE_SECONDS = 5
 
-/** Starts the clients. They trust the authority of the cluster. */
+/** Starts the clients. The clients trust the authority of the cluster. */
 export async function startRotationLoad(cluster: RotationCluster): Promise<RotationLoad> {
   const { baseUrl, serverUrls, files, authority } = cluster
   setGlobalDispatcher(
@@ -88,7 +88,7 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
       await callApi(path, tokens.accessToken)
     })
   }
-  /** A client that refreshes at the servers in turn, and uses each new JWT at once. */
+  /** A client that refreshes at each server alternately, and uses each new JWT immediately. */
   async function useNewJwts(): Promise<void> {
     let tokens = await firstTokens(`${baseUrl}/mcp`)
     await repeat('new JWT', async () => {
@@ -96,7 +96,10 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
       await callApi('/mcp', tokens.accessToken)
     })
   }
-  /** A client with a key. It sends the last nonce, and repeats a request once for a new nonce. RFC 9449 section 8. */
+  /**
+   * A client with a key. The client sends the last nonce, and repeats a request once for a new nonce. RFC 9449 section
+   * 8.
+   */
   async function useProofs(): Promise<void> {
     const key = aProofKey()
     const nonces: { server?: string; gateway?: string } = {}
@@ -135,7 +138,10 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
       expect200(await withProof('gateway', `${baseUrl}/api/courses`, { token }))
     })
   }
-  /** A person whose session must not end: after the first sign-in, the password is wrong. */
+  /**
+   * A person whose session must not end. After the first sign-in, the person has a wrong password, so a second sign-in
+   * would fail.
+   */
   async function useSession(): Promise<void> {
     const browser = openBrowser(baseUrl)
     await client.obtainTokens({ browser, scope })

@@ -17,7 +17,7 @@ import { runSoak } from './run-soak.ts'
 
 const STEP_MS = Number(process.env['SOAK_SECONDS'] ?? 20) * 1_000
 const SELECTED = process.argv[2] ?? ''
-/** Longer than the polling interval of files. Milliseconds. */
+/** A wait that is longer than the polling interval of files. Milliseconds. */
 const READ_MS = 7_000
 /** Time until new signing keys sign, so that both servers have read them. Seconds. */
 const LEAD_SECONDS = 12

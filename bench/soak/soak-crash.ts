@@ -47,7 +47,7 @@ export async function soakCrash(
     const [victim] = childrenOf(pid).toSorted((one, other) => connectionsOf(other) - connectionsOf(one))
     if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'no worker is running')
     const failedBefore = sum(load.counts.failed)
-    process.kill(victim, 'SIGSTOP') // so that its connections do not change during the count
+    process.kill(victim, 'SIGSTOP') // stops the worker, so that its connections do not change during the count
     const connections = connectionsOf(victim)
     process.kill(victim, 'SIGKILL')
     const killedMs = performance.now()

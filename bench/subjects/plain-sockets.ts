@@ -1,5 +1,5 @@
-// The floor of the runtime: a TCP relay on node:net. The relay parses nothing, so a request costs two reads and two
-// writes.
+// The minimum cost of the runtime: a TCP relay on node:net. The relay parses nothing, so a request costs two reads and
+// two writes.
 import { connect, createServer } from 'node:net'
 import { announceListening } from '../announce-listening.ts'
 

@@ -1,6 +1,6 @@
 // The upstream of a benchmark when nginx is not installed. The process answers every request with the same small JSON.
-// The process uses plain sockets to save CPU time, so that the server under test stays the bottleneck.
-// It accepts only requests without a body: the end of a head (RFC 9112 section 2.1) is the end of a request.
+// The process uses plain sockets to save CPU time, so that the server under test stays the bottleneck. The upstream
+// accepts only requests without a body: the end of a head (RFC 9112 section 2.1) is the end of a request.
 import { createServer } from 'node:net'
 import { announceListening } from '../announce-listening.ts'
 import { UPSTREAM_RESPONSE } from './response.ts'
