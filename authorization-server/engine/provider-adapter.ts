@@ -22,7 +22,9 @@ export type ProviderAdapterOptions = {
   readonly isRevocation: () => boolean
 }
 
-/** Models with a limited number of artifacts, because anonymous clients can cause the engine to store them. */
+/**
+ * Models with a limited number of artifacts, because anonymous clients can cause the engine to store such artifacts.
+ */
 const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']

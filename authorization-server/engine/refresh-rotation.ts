@@ -5,7 +5,7 @@ import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
 
 export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Context) => void | Promise<void>
 
-/** The storage operations of one refresh request. They execute together when the response is complete. */
+/** The storage operations of one refresh request. The operations execute together when the response is complete. */
 export type Rotation = {
   /**
    * Returns the refresh token without its mark as consumed. {@link consume} reports an earlier use, after all checks of
@@ -32,7 +32,7 @@ class UsedBefore extends Error {}
 /** The stored form of the presented refresh token, and the artifacts to write. */
 type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
 
-/** A response, and the parts of the request that it depends on. The store contains both encrypted. */
+/** A response, and the parts of the request that it depends on. The store contains both in encrypted form. */
 type StoredResponse = { readonly asked: string; readonly body: string }
 
 const RESPONSE_MODEL = 'RefreshResponse'

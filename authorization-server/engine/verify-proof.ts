@@ -51,9 +51,9 @@ type ProofUse = (maker: string, id: string, goodUntilSeconds: number) => Promise
 const MARGIN_SECONDS = 60
 
 /**
- * Creates a check that accepts each DPoP proof once.
- * The store keeps each id for as long as any replica could accept the proof. If several processes receive the same
- * proof, one atomic step of the store decides which of them accepts it. Source: RFC 9449 section 11.1.
+ * Creates a check that accepts each DPoP proof once. The store keeps each id for as long as any replica could accept
+ * the proof. If several processes receive the same proof, one atomic step of the store decides which process accepts
+ * the proof. Source: RFC 9449 section 11.1.
  */
 export function createProofRegistry(options: {
   readonly artifacts: Pick<ArtifactStore, 'claim'>

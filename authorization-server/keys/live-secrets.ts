@@ -7,7 +7,7 @@ import { parseClientSecrets, parseCookieKeys, parseGatewaySecrets, type Secrets 
 import { findRisks, RISKS, signingKids } from './signing-key-risks.ts'
 import { parseSigningKeys } from './signing-keys.ts'
 
-/** The secrets of the server. They change when their files change. */
+/** The secrets of the server. The secrets change when their files change. */
 export type LiveSecrets = {
   readonly current: Secrets
   /**

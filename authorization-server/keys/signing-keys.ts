@@ -15,7 +15,9 @@ export type SigningKey = JsonWebKey & {
   readonly alg?: string
   /** Time from which the key signs, in seconds since the epoch. Before this time, the server only publishes the key. */
   readonly notBefore?: number
-  /** Time from which `scopegate keys retire` removes the key, in seconds since the epoch. The server ignores it. */
+  /**
+   * Time from which `scopegate keys retire` removes the key, in seconds since the epoch. The server ignores this time.
+   */
   readonly retireAfter?: number
 }
 

@@ -10,8 +10,8 @@ export type ExplainedFailure = PageError & {
 }
 
 /**
- * Returns the error page for a failure, by its class and code.
- * An unknown failure counts as a server error, and the page shows no details of it.
+ * Returns the error page for a failure, by its class and code. An unknown failure counts as a server error, and the
+ * page shows no details of the failure.
  */
 export function explainFailure(failure: unknown): ExplainedFailure {
   if (failure instanceof InteractionError) return explainInteraction(failure)

@@ -95,7 +95,7 @@ function findRedirectProblem(
 }
 
 /**
- * Finds a redirect URI without a port. The redirect URI of a web client must match exactly, so it must include the
+ * Finds a redirect URI without a port. The redirect URI of a web client must match exactly, so the URI must include the
  * port.
  */
 function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {

@@ -17,11 +17,11 @@ export type SignInThrottle = {
   /** Checks an attempt without counting it. */
   check(username: string, address: string): ThrottledAttempt | undefined
   /**
-   * Counts an attempt. Call it before the password check.
+   * Counts an attempt. Call this method before the password check.
    * @returns undefined when the attempt is allowed.
    */
   attempt(username: string, address: string): ThrottledAttempt | undefined
-  /** Removes the attempts on this account from this address. Call it after a correct password. */
+  /** Removes the attempts on this account from this address. Call this method after a correct password. */
   succeeded(username: string, address: string): void
 }
 

@@ -46,8 +46,8 @@ type Query = (statement: QueryConfig) => Promise<QueryResult<Row>>
 export function openPostgresRevocations(options: {
   readonly pool: PostgresPool
   /**
-   * Receives each revocation. `onGap` runs when the database may have lost some revocations. If `onGap` fails, it runs
-   * again.
+   * Receives each revocation. `onGap` runs when the database may have lost some revocations. After a failure, `onGap`
+   * runs again.
    */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onGap: () => Promise<void>
@@ -118,7 +118,8 @@ export function openPostgresRevocations(options: {
           failures = 0
         })
       } catch {
-        // The loop does not report the failure, because requests report it. A new connection reads the missed entries.
+        // The loop does not report the failure, because requests report the failure. A new connection reads the missed
+        // entries.
         failures += 1
       }
       await client?.end().catch(() => undefined)
@@ -159,7 +160,7 @@ export function openPostgresRevocations(options: {
   }
 }
 
-/** Reads the entry at a position, and at most `limit` later ones. */
+/** Reads the entry at a position, and at most `limit` later entries. */
 async function readPart(query: Query, position: number, limit: number): Promise<LogPart> {
   const { rows } = await query({
     name: 'read revocations',

@@ -211,8 +211,8 @@ export async function migratePostgres(
 }
 
 /**
- * Creates the schema if it does not exist. An operator may have created it, because the database user may lack the
- * right.
+ * Creates the schema if it does not exist. An operator may have created the schema, because the database user may lack
+ * the right to create a schema.
  */
 async function createSchema(client: Pick<Client, 'query'>): Promise<void> {
   const { rowCount } = await client.query("select from pg_namespace where nspname = 'scopegate'")

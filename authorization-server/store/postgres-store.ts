@@ -293,7 +293,7 @@ const FIND = {
 
 const DESTROY = 'delete from scopegate.artifacts where model = $1 and id = $2'
 
-// Skips locked rows, because another server sweeps them or a request writes them.
+// Skips locked rows, which another server sweeps or a request writes.
 const SWEEP = `delete from scopegate.artifacts where (model, id) in (
   select model, id from scopegate.artifacts where expires_at <= now() order by expires_at limit $1
   for update skip locked)`

@@ -118,7 +118,7 @@ function keysOfTag(tag: string) {
 }
 
 /**
- * The keys with the root tag. A single server uses only these keys. A Redis Cluster uses them for data of the whole
- * store.
+ * The keys with the root tag. A single server uses only these keys. A Redis Cluster uses these keys for data of the
+ * whole store.
  */
 export const REDIS_KEYS = redisKeys(ROOT_TAG)

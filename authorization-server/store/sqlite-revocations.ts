@@ -6,9 +6,9 @@ import { attemptSqlite } from './sqlite.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
 export type SqliteRevocations = RevocationLog & {
-  /** Adds a revocation. Call it inside the transaction of the revocation. */
+  /** Adds a revocation. Call this method inside the transaction of the revocation. */
   append(text: string, nowSeconds: number): void
-  /** Notifies the followers. Call it after the commit. */
+  /** Notifies the followers. Call this method after the commit. */
   notify(): void
   /** Deletes entries that are older than any valid token. */
   trim(nowSeconds: number): void

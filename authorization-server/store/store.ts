@@ -22,9 +22,9 @@ export type ArtifactStore = {
    */
   upsert(id: string, payload: object, expiresInSeconds: number | undefined): Promise<void>
   /**
-   * Adds or replaces an artifact, then evicts artifacts until the bound is respected.
-   * First evicts the oldest artifacts of the address, until the address has at most `perAddress`.
-   * Then evicts over all networks, until the model has at most `total`:
+   * Adds or replaces an artifact, then evicts artifacts until their number is within the bound. First evicts the oldest
+   * artifacts of the address, until the address has at most `perAddress`. Then evicts over all networks, until the
+   * model has at most `total`:
    * - The store selects the network with the most artifacts, and in this network the address with the most artifacts.
    *   It evicts the oldest artifact of this address.
    * - If each address of the network has one artifact, it evicts the oldest artifact of the network.
@@ -101,7 +101,7 @@ export type RevocationListener = {
   revoked(logged: readonly LoggedRevocation[]): void
   /** Called when some revocations may be missing. */
   gap(): void
-  /** Called when revocations of other processes are delayed. The listener receives them later. */
+  /** Called when revocations of other processes are delayed. The listener receives these revocations later. */
   lost(): void
   /** Called when revocations of other processes arrive, also without an earlier `lost()`. */
   restored?(): void
