@@ -80,7 +80,7 @@ export class WorkerPool {
     return url
   }
 
-  /** All running workers, including those that are stopping. */
+  /** All running workers, including stopping workers. */
   get running(): ReadonlySet<WorkerProcess> {
     return this.#running
   }

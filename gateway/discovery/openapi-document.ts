@@ -61,7 +61,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
     const documents = await Promise.all(described.map(tryFetch))
     if (closed) return
     const fetched = documents.filter((document) => document !== undefined)
-    // Equal documents leave the map as it is, so that the gateway does not build `/openapi.json` again.
+    // Equal documents leave the map unchanged, so that the gateway does not build `/openapi.json` again.
     const changed = fetched.filter((one) => cached.get(one.upstream)?.digest !== one.digest)
     if (changed.length > 0)
       cached = new Map([...cached, ...changed.map((one) => [one.upstream, one] as const)])

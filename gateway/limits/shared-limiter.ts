@@ -26,8 +26,8 @@ export type SharedLimiter = {
 }
 
 /**
- * Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose their length. The keys
- * have no hash tag, so a Redis Cluster spreads the keys over its slots.
+ * Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose the length of these
+ * values. The keys have no hash tag, so a Redis Cluster spreads the keys over its slots.
  */
 const KEY_PREFIX = 'scopegate:rate:'
 const KEY_HASH_CHARACTERS = 27 // 162 bits

@@ -11,7 +11,7 @@ export type NameAddressesOptions = {
   readonly resolve: ResolveName
   /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** Called when the new addresses have no address in common with the previous ones. */
+  /** Called when the new addresses have no address in common with the previous addresses. */
   readonly onMoved: () => void
 }
 

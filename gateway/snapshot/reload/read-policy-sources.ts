@@ -188,7 +188,7 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
 }
 
 /**
- * Returns the names in a folder that the gateway reads. The gateway does not run tests, so it does not read test files.
+ * Selects the names that the gateway reads in a folder. The gateway does not run tests, so it does not read test files.
  */
 function relevantNames(paths: Listing['paths']): readonly string[] {
   return visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))

@@ -1,4 +1,4 @@
-/** One event of a `text/event-stream`. `id` is the latest ID in the stream, from this event or an earlier one. */
+/** One event of a `text/event-stream`. `id` is the latest ID in the stream, from this event or an earlier event. */
 export type StreamEvent = { readonly event: string; readonly data: string; readonly id: string | undefined }
 
 /** Maximum length of a line or an event. A peer that exceeds this length does not send revocations. Characters. */

@@ -15,7 +15,7 @@ export type OutgoingRequest = {
 }
 
 /**
- * Callbacks for one request. The last one is `onResponseEnd`, `onResponseText`, `onRequestUpgrade` or
+ * Callbacks for one request. The last callback is `onResponseEnd`, `onResponseText`, `onRequestUpgrade` or
  * `onResponseError`. `abort()` ends the calls.
  */
 export type DispatchHandler = {
