@@ -41,7 +41,7 @@ export type CompiledRoute = {
 
 export type PathExclusion = (path: string) => boolean
 
-/** Compiled policies without a server. `explain`, `test` and `diff` use them. */
+/** Compiled policies without a server. `explain`, `test` and `diff` use these policies. */
 export type CompiledPolicies = {
   /** The compiled routes, in the order of the policies. */
   readonly routes: readonly CompiledRoute[]

@@ -36,8 +36,8 @@ export type SharedServices = {
   baseOf(upstream: string, own?: readonly string[]): readonly string[]
   /**
    * Returns the uses of an upstream by other sources. Two upstreams reach the same paths if they have the same host and
-   * port, and if one base path contains the other one. The names of the upstreams have no effect. An address that a
-   * source may use counts as used, so the files of the other sources have no effect either.
+   * port, and if one base path contains the other base path. The names of the upstreams have no effect. An address that
+   * a source may use counts as used, so the files of the other sources have no effect either.
    * @param own the addresses of an upstream that the source defines.
    */
   neighboursOf(source: ServiceUser, upstream: string, own?: readonly string[]): readonly Neighbour[]
@@ -81,7 +81,7 @@ export function findSharedServices(
   }
 }
 
-/** Returns whether one of two base paths contains the other one. Equal paths contain each other. */
+/** Returns whether one of two base paths contains the other base path. Equal paths contain each other. */
 function isNested(a: readonly string[], b: readonly string[]): boolean {
   const length = Math.min(a.length, b.length)
   return a.slice(0, length).every((segment, at) => segment === b[at])

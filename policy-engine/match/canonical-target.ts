@@ -15,9 +15,8 @@ export type TargetRules = {
   readonly limitBytes: number
 }
 
-// Matches a path with one slash before each segment.
-// Does not match dot segments (`.`, `..`), also with path parameters (`..;x`), because an upstream may resolve them.
-// Linear time: every repetition consumes its own slash.
+// Matches a path with one slash before each segment. Does not match dot segments (`.`, `..`), also with path parameters
+// (`..;x`), because an upstream may resolve dot segments. Linear time: every repetition consumes its own slash.
 const PLAIN_PATH = /^(?:\/(?!\/|\.\.?(?:[/;]|$))[\w\-.~!$&'()*+,;=:@]*)+$/
 const ENCODED_PATH = /^(?:\/(?!\/|\.\.?(?:[/;]|%3B|$))(?:[\w\-.~!$&'()*+,;=:@]|%[0-9A-F]{2})*)+$/
 // Matches the characters of RFC 3986 section 3.4, and characters that browsers do not encode. Does not match control

@@ -26,8 +26,8 @@ export function findReservedPath(template: PathTemplate): string | undefined {
   const prefix = `/${literals.join('/')}`
   const tree = TREES.find((one) => prefix === one || prefix.startsWith(`${one}/`))
   if (tree !== undefined) return `${tree}/**`
-  // The template `/**` is wider than `/`, so it does not replace `/`. The template `/auth.md/**` also matches
-  // `/auth.md`.
+  // The template `/**` is wider than `/`, so this template does not replace `/`. The template `/auth.md/**` also
+  // matches `/auth.md`.
   const isLiteral = literals.length === template.segments.length && literals.length > 0
   return isLiteral ? DOCUMENTS.find((one) => prefix === one) : undefined
 }

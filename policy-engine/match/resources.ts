@@ -22,8 +22,8 @@ export type Resources = {
   /** The root is first. The other resources follow in the order of the configuration. */
   readonly all: readonly Resource[]
   /**
-   * Returns the resource of a canonical path. This is the resource with the longest path that equals the path or
-   * contains it by whole segments.
+   * Returns the resource of a canonical path. This is the resource with the longest path that equals the canonical path
+   * or contains the canonical path by whole segments.
    */
   of(path: string): Resource
   /** Returns all resources that paths of the template can lie in, the longest path first. Never empty. */
