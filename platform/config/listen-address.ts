@@ -29,7 +29,7 @@ export const ManagementAddress = Type.Object(
   },
   { description: 'address of the listener for /livez, /readyz and /metrics' },
 )
-/** A management port. It accepts requests for `names`, its addresses and `localhost`. */
+/** A management port. The port accepts requests for `names`, its addresses and `localhost`. */
 export type ManagementAddress = {
   readonly host: string
   readonly port: number

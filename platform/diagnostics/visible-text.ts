@@ -1,6 +1,6 @@
 /**
- * Escapes untrusted text for a terminal: control, format and bidirectional characters become `\u{…}`.
- * Otherwise the text could change the output around it. Line breaks and tabs are also escaped.
+ * Escapes untrusted text for a terminal: control, format and bidirectional characters become `\u{…}`. Otherwise the
+ * text could change the rest of the output. Line breaks and tabs are also escaped.
  */
 export function visibleText(text: string): string {
   return text

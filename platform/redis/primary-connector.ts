@@ -6,12 +6,12 @@ const SWITCH_CHANNEL = '+switch-master'
 /** A message can get lost with its connection. Each Sentinel therefore also gets a request at this interval. */
 const POLL_MS = 1_000
 
-/** The primary that one Sentinel names. Of two Sentinels, the one with the higher epoch has the newer decision. */
+/** The primary that one Sentinel names. Of two Sentinels, the Sentinel with the higher epoch has the newer decision. */
 type NamedPrimary = { readonly host: string; readonly port: number; readonly epoch: number }
 
 /** Connections to Sentinels that report the current primary. */
 type PrimaryWatch = {
-  /** Opens the connections. Has no effect if they are open. */
+  /** Opens the connections. Has no effect if the connections are already open. */
   start(): void
   stop(): void
   /** Returns the primary that replaces the given server in the newest decision of the connected Sentinels. */
@@ -20,7 +20,7 @@ type PrimaryWatch = {
 
 /**
  * Returns a connector that also leaves a server when the Sentinels name another primary. The client then connects
- * again, like after a lost connection.
+ * again, as after a lost connection.
  *
  * `failoverDetector` of ioredis is not sufficient: a failover message during a reconnection ends the client.
  * @param onLeave called before the connector closes the connection.

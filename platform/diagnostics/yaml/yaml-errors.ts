@@ -253,7 +253,7 @@ function skip(pattern: RegExp, text: string, start: number): number {
   return start + (pattern.exec(text)?.[0].length ?? 0)
 }
 
-/** Returns the rest of a line, without the spaces around it. */
+/** Returns the rest of a line, without leading and trailing spaces. */
 function wordsFrom(text: string, start: number): YamlRange {
   const newline = text.indexOf('\n', start)
   const rest = text.slice(start, newline === -1 ? undefined : newline)
