@@ -1,6 +1,6 @@
 import type { PathSegment, PathTemplate } from '../../../policy-engine/match/path-template.ts'
 
-/** An index of templates by segments, for finding overlapping templates without comparing all of them. */
+/** An index of templates by segments, for finding overlapping templates without comparing all templates. */
 type TemplateTree<T> = {
   /** Yields the entries whose templates have a path in common with `template`. */
   overlapping(template: PathTemplate): Generator<T>
