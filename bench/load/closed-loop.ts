@@ -1,5 +1,5 @@
-// A load generator in a separate process. It receives a job over IPC and returns the counts. Only one job runs at a
-// time.
+// A load generator in a separate process. The process receives a job over IPC and returns the counts. Only one job runs
+// at a time.
 import { connect, type Socket } from 'node:net'
 import type { LoadResult, Target } from './load.ts'
 import { readResponse } from './read-response.ts'

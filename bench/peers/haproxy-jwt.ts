@@ -17,8 +17,8 @@ export type Algorithm = 'RS256' | 'ES256'
 const TOKEN_LIFETIME_SECONDS = 3_600
 
 /**
- * Starts HAProxy with one thread. HAProxy verifies the signature and the expiry of a JWT on every request. It writes no
- * log and checks no scopes.
+ * Starts HAProxy with one thread. HAProxy verifies the signature and the expiry of a JWT on every request. HAProxy
+ * writes no log and checks no scopes.
  * @returns undefined when HAProxy is not installed.
  * @throws {BenchError} ERR_BENCH_START when HAProxy does not start, or accepts a token with an invalid signature.
  */

@@ -56,7 +56,7 @@ export function measuredUses(
 /**
  * Returns the increase of the 99th percentile of each stream by a fault. The increase is the difference between the
  * gateways with the fault and a gateway without the fault. All gateways run at the same time, so that other load
- * affects all of them.
+ * affects all gateways.
  */
 export function measuredAdded(
   phase: string,

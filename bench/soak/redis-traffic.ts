@@ -11,7 +11,7 @@ import type { TokenStream } from './token-traffic.ts'
 /** The issuers of each kind of token. */
 export type RedisTrafficIssuers = { readonly opaque: TestIssuer; readonly jwts: JwtIssuer }
 
-/** Stream of invalid tokens: the gateway rejects all of them. */
+/** Stream of invalid tokens: the gateway rejects all these tokens. */
 export const BAD_STREAM = 'invalid tokens'
 /** Stream of opaque tokens, some of which are revoked during the traffic. */
 export const REVOKED_STREAM = 'opaque, some revoked'

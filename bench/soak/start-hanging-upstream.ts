@@ -11,7 +11,10 @@ export type HangingUpstream = {
   readonly openConnections: number
 }
 
-/** Starts an upstream that never responds to paths that end in `/hang`. It responds to other paths immediately. */
+/**
+ * Starts an upstream that never responds to paths that end in `/hang`. The upstream responds to other paths
+ * immediately.
+ */
 export async function startHangingUpstream(cleanup: Cleanup): Promise<HangingUpstream> {
   const open = new Set<Socket>()
   let taken = 0

@@ -1,4 +1,5 @@
-// The smallest authorization server that nginx can call with auth_request. It allows every request without a check.
+// The smallest authorization server that nginx can call with auth_request. The server allows every request without a
+// check.
 import { createServer } from 'node:http'
 import { announceListening } from '../announce-listening.ts'
 
