@@ -37,7 +37,7 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
     })
     if (response.status !== 200) {
       await response.body?.cancel()
-      throw fail(`it responded with ${response.status}`)
+      throw fail(`the response has the status ${response.status}`)
     }
     text = await readLimited(response)
   } catch (error) {
@@ -57,7 +57,7 @@ async function readLimited(response: Response): Promise<string> {
   let bytes = 0
   for await (const part of response.body ?? []) {
     bytes += part.length
-    if (bytes > LIMIT_BYTES) throw new Error(`its response is longer than ${LIMIT_BYTES} bytes`)
+    if (bytes > LIMIT_BYTES) throw new Error(`the response is longer than ${LIMIT_BYTES} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')

@@ -51,7 +51,7 @@ export function consentPage(options: ConsentPageOptions): {
     isWide: choices.length > ONE_COLUMN,
     body: html`<p>${
       verified
-        ? html`<span class="badge">Verified</span> The people who run ${options.serviceName} know this app.`
+        ? html`<span class="badge">Verified</span> The operator of ${options.serviceName} knows this app.`
         : html`<span class="badge">Not verified</span> Anybody can register an app under this name.`
     }</p>
 <dl>
@@ -62,11 +62,11 @@ export function consentPage(options: ConsentPageOptions): {
         : html`<strong><bdi>${target.shown}</bdi></strong>`
     }</dd></div>
 </dl>
-${target.onThisDevice && html`<p class="notice">Only continue if you just started this from an app on this device.</p>`}
+${target.onThisDevice && html`<p class="notice">Continue only if you just started this sign-in from an app on this device.</p>`}
 <form method="post" action="${path}/consent" class="consent">
 ${DEFAULT_BUTTON}
 <input type="hidden" name="form_token" value="${formToken}">
-${choices.length === 0 ? html`<p>It learns only that you signed in.</p>` : scopeChoices(options, choices)}
+${choices.length === 0 ? html`<p>This app learns only that you signed in.</p>` : scopeChoices(options, choices)}
 <div class="actions">
 <button>Allow</button>
 <button class="quiet" formaction="${path}/cancel">Cancel</button>
@@ -88,7 +88,7 @@ function scopeChoices(options: ConsentPageOptions, choices: readonly ScopeChoice
   const writes = choices.filter(canChange).length
   return html`<h2>It will be able to</h2>
 ${nothingChosen && html`<p class="wrong" role="alert">Select at least one box, or cancel.</p>`}
-${withheld && html`<p class="notice">It asks for ${writes} permissions to change data. Select those that you want to allow.</p>`}
+${withheld && html`<p class="notice">This app asks for ${writes} permissions to change data. Select the permissions that you want to allow.</p>`}
 ${choices.length > 1 && html`<p>${toggle(TOGGLE_ALL, 'Everything', choices, options)}</p>`}
 <div class="groups">
 ${groups.map((group, index) => scopeGroup(group, `group-${index}`, options))}</div>

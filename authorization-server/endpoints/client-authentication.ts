@@ -19,7 +19,7 @@ export function checkAuthorizationHeader(
     status: 401,
     error: 'invalid_client',
     description:
-      'HTTP Basic is not supported here: send client_id and client_secret in the form body (client_secret_post).',
+      'This endpoint does not support HTTP Basic: send client_id and client_secret in the form body (client_secret_post).',
     challenge: `Basic realm="${issuer}", error="invalid_client"`,
   }
 }

@@ -223,7 +223,7 @@ async function checkGrantedTarget(admission: Admission, options: MountEndpointsO
   const granted = await options.engine.findGrantedResources(by, form.get('client_id') ?? '')
   if (granted === undefined || granted.includes(form.get('resource') ?? '')) return admission
   const rejected = invalidTarget(
-    'the person allowed access to another resource; authorize again for this one',
+    'the person allowed access to another resource; authorize again for this resource',
   )
   return { rejected, grantType }
 }

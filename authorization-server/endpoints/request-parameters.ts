@@ -68,6 +68,6 @@ export function findLongParameter(parameters: URLSearchParams): string | undefin
     total += name.length + value.length
   }
   return total > MAX_TOTAL_LENGTH
-    ? `The parameters are longer than ${MAX_TOTAL_LENGTH} characters together.`
+    ? `The parameters together are longer than ${MAX_TOTAL_LENGTH} characters.`
     : undefined
 }

@@ -56,7 +56,9 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
 
 function requireState(state: string | undefined): void {
   if (state === undefined)
-    throw new errors.InvalidRequest('state is required: send a random value and compare it on return')
+    throw new errors.InvalidRequest(
+      'state is required: send a random value, and compare it with state in the redirect',
+    )
 }
 
 /** Rejects a response mode other than `query`: this server returns `code` and `iss` as query parameters only. */
@@ -78,12 +80,12 @@ export function checkTarget(asked: unknown, resource: string, resources: readonl
 }
 
 /** Error for a request with several resources. RFC 8707 section 2. */
-export const ONE_TARGET = 'name one resource: a token is for one API'
+export const ONE_TARGET = 'name one resource: a token is valid for one API only'
 
 /** Returns the error for a request with an unknown resource. RFC 8707 section 2. */
 export function unknownResource(resources: readonly string[]): string {
   const [only, ...others] = resources
   return others.length === 0
     ? `resource must be ${only}, the only API this server issues tokens for`
-    : 'this server issues no tokens for that resource; protected_resources in its metadata lists all'
+    : 'this server issues no tokens for that resource; protected_resources in its metadata lists all resources'
 }

@@ -69,7 +69,7 @@ function missing(file: string): BootError {
 
 function mountedVolume(file: string): BootError {
   return keyFileError(
-    `${file} is in a mounted volume, which this command cannot change. Copy it, change the copy with --file, and update the Secret (docs/rotate-keys-and-secrets.md).`,
+    `${file} is in a mounted volume, which this command cannot change. Copy the file, change the copy with --file, and update the Secret (docs/rotate-keys-and-secrets.md).`,
   )
 }
 
@@ -128,7 +128,9 @@ async function replace(target: string, before: string, after: string): Promise<v
   try {
     await writeDraft(draft, after, await stat(target), target)
     if ((await readSecretText(target)) !== before)
-      throw keyFileError(`${target} changed meanwhile. Nothing was written. Run the command again.`)
+      throw keyFileError(
+        `${target} changed while the command ran. Nothing was written. Run the command again.`,
+      )
     await rename(draft, target)
     await syncFolder(dirname(target))
   } catch (error) {

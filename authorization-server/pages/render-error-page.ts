@@ -41,14 +41,14 @@ type Wording = { readonly title: string; readonly advice: string }
 const APP_MISTAKE: Wording = {
   title: 'The app sent an invalid request',
   advice:
-    'You did nothing wrong, and nothing was shared. The developer of the app must correct it with the details below.',
+    'You did nothing wrong, and nothing was shared. The developer of the app must correct the request with the details below.',
 }
 
 const WORDING: ReadonlyMap<string, Wording> = new Map(
   Object.entries({
     interaction_expired: {
       title: 'This page is no longer valid',
-      advice: 'It expired, or you finished already. Go back to the app and start again from there.',
+      advice: 'The page expired, or you finished already. Go back to the app and start again from there.',
     },
     other_browser: {
       title: 'This page belongs to another browser',
@@ -88,7 +88,7 @@ const WORDING: ReadonlyMap<string, Wording> = new Map(
     server_error: {
       title: 'Something went wrong on our side',
       advice:
-        'Nothing was shared. Go back to the app and try again; if it happens again, tell the operator of this service and quote the request ID below.',
+        'Nothing was shared. Go back to the app and try again. If the error happens again, tell the operator of this service and quote the request ID below.',
     },
   }),
 )

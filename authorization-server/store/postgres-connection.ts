@@ -264,7 +264,7 @@ async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthori
   if (pemCertificates(ca).length === 0)
     throw new BootError(
       'ERR_POSTGRES_TLS',
-      `${caFile} (postgres.caFile) contains no PEM certificate. Write the CA certificates of PostgreSQL into it.`,
+      `${caFile} (postgres.caFile) contains no PEM certificate. Write the CA certificates of PostgreSQL into this file.`,
       { exitCode: 3 },
     )
   return {

@@ -114,7 +114,7 @@ export function explainPostgres(where: string, cause: unknown): BootError {
   if (CERTIFICATE_ERROR.test(code))
     return fail(
       'ERR_POSTGRES_TLS',
-      `has a certificate that is not valid (${code}). Check its names and its expiry, and write its CA into postgres.caFile.`,
+      `has a certificate that is not valid (${code}). Check the names and the expiry of the certificate, and write its CA certificate into the file in postgres.caFile.`,
     )
   if (state.startsWith('28') || message.startsWith('SASL'))
     return fail(
@@ -124,7 +124,7 @@ export function explainPostgres(where: string, cause: unknown): BootError {
   if (state === '3D000')
     return fail(
       'ERR_POSTGRES_DATABASE',
-      `has no such database (${message}). Create it, or name another one in postgres.url.`,
+      `has no such database (${message}). Create the database, or name another database in postgres.url.`,
     )
   if (state === '42501')
     return fail(
@@ -136,7 +136,7 @@ export function explainPostgres(where: string, cause: unknown): BootError {
   if (state === '' || state.startsWith('08') || state.startsWith('57') || state.startsWith('53'))
     return fail(
       'ERR_POSTGRES_UNREACHABLE',
-      `cannot be reached (${message}). Start it, or correct postgres.url (SCOPEGATE_POSTGRES__URL).`,
+      `cannot be reached (${message}). Start PostgreSQL, or correct postgres.url (SCOPEGATE_POSTGRES__URL).`,
     )
   return fail('ERR_POSTGRES_FAILED', `cannot store data (${state}: ${message}).`)
 }

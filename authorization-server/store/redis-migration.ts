@@ -61,7 +61,7 @@ export async function moveToPartitions(options: {
     if (waitedMs > 2 * LOCK_MS)
       throw new BootError(
         'ERR_STORE_MIGRATION',
-        `Another server moves the data of schema version 1, and has not finished after ${(2 * LOCK_MS) / 1_000} s. Start this server again, or end the other one.`,
+        `Another server moves the data of schema version 1, and has not finished after ${(2 * LOCK_MS) / 1_000} s. Start this server again, or end the other server.`,
       )
     await pause(POLL_MS)
   }

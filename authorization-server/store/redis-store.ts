@@ -121,7 +121,7 @@ function createRenewal(options: {
                   event: 'revocations_renewal_failed',
                   reason: error instanceof StoreError ? error.reason : 'failed',
                 },
-                'Redis may have lost acknowledged revocations and rejects them now; the server repeats them',
+                'Redis may have lost acknowledged revocations and now rejects new writes of them; the server retries',
               )
             hasFailed = true
             await pause(RENEWAL_RETRY_MS, undefined, { signal: closing.signal, ref: false })

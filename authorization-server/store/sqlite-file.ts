@@ -100,7 +100,7 @@ function explain(file: string, cause: unknown): BootError {
 function damaged(file: string, cause: unknown): BootError {
   return new BootError(
     'ERR_STORE_DAMAGED',
-    `${file} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${file}-wal and ${file}-shm away to start with an empty database. This deletes all clients, accounts and sign-ins.`,
+    `${file} is damaged or not a SQLite database. Restore the file from a backup. To start with an empty database, without the stored clients, accounts and sign-ins, move this file, ${file}-wal and ${file}-shm to another folder.`,
     { cause },
   )
 }

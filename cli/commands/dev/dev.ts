@@ -85,7 +85,7 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
 function portTaken(port: number): BootError {
   return new BootError(
     'ERR_PORT_TAKEN',
-    `scopegate dev: another program listens on 127.0.0.1:${port} already. End it, or choose another port: PORT=${port + 10} npm start`,
+    `scopegate dev: another program listens on 127.0.0.1:${port} already. End that program, or choose another port: PORT=${port + 10} npm start`,
   )
 }
 
@@ -117,7 +117,7 @@ function prepareDataFolder(dataDir: string): string {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new BootError(
       'ERR_DATA_FOLDER',
-      `scopegate dev: cannot write to the data folder ${dataDir} (${reason}). Make it writable, or choose another: scopegate dev --data DIR`,
+      `scopegate dev: cannot write to the data folder ${dataDir} (${reason}). Make the folder writable, or choose another folder: scopegate dev --data DIR`,
       { cause },
     )
   }

@@ -133,7 +133,7 @@ async function checkQuery(url: string, { client, report }: Context): Promise<voi
     'credentials',
     url,
     'failed' in response ? response.failed : `the response to a token in the URL is ${response.status}`,
-    'reject it with 400: URLs appear in logs',
+    'reject such requests with 400: URLs appear in logs',
   )
 }
 

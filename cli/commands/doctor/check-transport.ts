@@ -55,7 +55,7 @@ async function checkPlainHttp({ client, report }: Examination, url: string): Pro
     'transport',
     url,
     `the response to plain http is ${response.status}`,
-    'redirect it to https (308), or close the port: a token sent there is exposed',
+    'redirect plain http to https (308), or close the port: plain http exposes tokens',
   )
 }
 

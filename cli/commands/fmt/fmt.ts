@@ -98,7 +98,7 @@ function fmtFile(file: string, isCheck: boolean): Outcome {
     replaceFile(file, result.text)
     return { file: shownAs, state: 'changed', problems: [] }
   } catch (error) {
-    const reason = `it cannot be written (${errorCode(error)})`
+    const reason = `the file cannot be written (${errorCode(error)})`
     return { file: shownAs, state: 'unwritable', problems: [], reason }
   }
 }

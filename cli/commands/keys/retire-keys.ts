@@ -102,9 +102,9 @@ function describeRefusal({ kid, reason, url, from }: RetireRefusal, states: read
     case 'server':
       return `${url} did not show its keys, so ${kid} stays. To ignore this server, give --force`
     case 'server_signs':
-      return `${url} still signs ${type} with ${kid}: its file is not current, or it is not usable (secret_unusable in its log)`
+      return `${url} still signs ${type} with ${kid}: its file is not current or not usable (secret_unusable in its log)`
     case 'server_lacks':
-      return `${url} does not publish the key that replaces ${kid}: its file is not current, or it is not usable (secret_unusable in its log)`
+      return `${url} does not publish the key that replaces ${kid}: its file is not current or not usable (secret_unusable in its log)`
     case 'clock':
       return `the clock of ${url} differs by more than 30 s, so ${kid} stays. Correct the clock, or give --force`
   }

@@ -45,7 +45,7 @@ export async function openPages(
     form = next.fields
     if (consent === undefined) {
       if (hasSignedIn)
-        throw failed(`it has no account ${account.username}, so it is not a development server`)
+        throw failed(`the server has no account ${account.username}, so it is not a development server`)
       hasSignedIn = true
       form.set('username', account.username)
       form.set('password', account.password)

@@ -120,7 +120,7 @@ async function askJson(url: string, init: RequestInit = {}): Promise<Json> {
   try {
     response = await fetch(url, { ...init, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) })
   } catch (error) {
-    throw failed(`${url} does not respond. Start it first: scopegate dev`, error)
+    throw failed(`${url} does not respond. Start the server first: scopegate dev`, error)
   }
   const body: unknown = await response.json().catch(() => undefined)
   if (typeof body !== 'object' || body === null)

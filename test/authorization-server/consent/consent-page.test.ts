@@ -38,7 +38,7 @@ const ON_THIS_DEVICE = `<p><span class="badge">Not verified</span> Anybody can r
 ${SIGNED_IN}
 <div><dt>You will be sent to</dt><dd><strong>an app on this computer</strong> (<bdi>127.0.0.1:5</bdi>)</dd></div>
 </dl>
-<p class="notice">Only continue if you just started this from an app on this device.</p>`
+<p class="notice">Continue only if you just started this sign-in from an app on this device.</p>`
 const FORM = `<form method="post" action="/oauth/interaction/uid/consent" class="consent">
 <button name="toggle" value="" hidden></button>
 <input type="hidden" name="form_token" value="token">`
@@ -100,7 +100,7 @@ t.test('consentPage() of a verified client has no warning and shows the host of 
   t.equal(page.heading, 'An app without a name wants to use your account')
   t.equal(
     page.body,
-    `<p><span class="badge">Verified</span> The people who run Platform know this app.</p>
+    `<p><span class="badge">Verified</span> The operator of Platform knows this app.</p>
 <dl>
 ${SIGNED_IN}
 <div><dt>You will be sent to</dt><dd><strong><bdi>app.example</bdi></strong></dd></div>
@@ -128,7 +128,7 @@ t.test('consentPage() without a scope shows one sentence', async (t) => {
     render({}).body,
     `${ON_THIS_DEVICE}
 ${FORM}
-<p>It learns only that you signed in.</p>
+<p>This app learns only that you signed in.</p>
 ${BUTTONS}`,
   )
 })
@@ -139,7 +139,7 @@ t.test('consentPage() says how many write scopes it does not tick', async (t) =>
     four,
     `<h2>It will be able to</h2>
 
-<p class="notice">It asks for 4 permissions to change data. Select those that you want to allow.</p>
+<p class="notice">This app asks for 4 permissions to change data. Select the permissions that you want to allow.</p>
 <p><button class="toggle" role="checkbox" aria-checked="false" name="toggle" value="all" autofocus>Everything</button></p>
 <div class="groups">
 <div class="group" role="group" aria-labelledby="group-0">

@@ -206,7 +206,7 @@ t.test('a form that is rejected does not reach the engine', async (t) => {
       rejection(
         401,
         'invalid_client',
-        'HTTP Basic is not supported here: send client_id and client_secret in the form body (client_secret_post).',
+        'This endpoint does not support HTTP Basic: send client_id and client_secret in the form body (client_secret_post).',
         { 'www-authenticate': 'Basic realm="https://login.example", error="invalid_client"' },
       ),
       ['revocation', 'g', 'invalid_client'],
@@ -463,7 +463,7 @@ t.test('a token request is limited to the granted resources', async (t) => {
     answer: rejection(
       400,
       'invalid_target',
-      'the person allowed access to another resource; authorize again for this one',
+      'the person allowed access to another resource; authorize again for this resource',
     ),
     handled: [],
     counted: [['token', 'refresh_token', 'invalid_target']],

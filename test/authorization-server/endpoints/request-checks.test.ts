@@ -55,7 +55,7 @@ t.test('checkAuthorizationHeader() rejects each scheme with its own error', asyn
         status: 401,
         error: 'invalid_client',
         description:
-          'HTTP Basic is not supported here: send client_id and client_secret in the form body (client_secret_post).',
+          'This endpoint does not support HTTP Basic: send client_id and client_secret in the form body (client_secret_post).',
         challenge: 'Basic realm="https://login.example", error="invalid_client"',
       },
       basic,
@@ -98,7 +98,7 @@ t.test('the rejections have status, code and description', async (t) => {
 t.test('findLongParameter() limits each name and value, and their sum', async (t) => {
   const find = (...pairs: [string, string][]) => findLongParameter(new URLSearchParams(pairs))
   const long = 'A parameter is longer than 4096 characters.'
-  const sum = 'The parameters are longer than 8192 characters together.'
+  const sum = 'The parameters together are longer than 8192 characters.'
   t.equal(find(['state', 'x'.repeat(2_048)]), undefined)
   t.equal(find(['state', 'x'.repeat(2_049)]), 'state is longer than 2048 characters.')
   t.equal(find(['scope', 'x'.repeat(4_096)]), undefined)
@@ -151,12 +151,12 @@ t.test('findInvalidTarget() requires at most one known resource', async (t) => {
   t.strictSame(
     reject('resource=a:z', ['a:x', 'a:y']),
     invalidTarget(
-      'this server issues no tokens for that resource; protected_resources in its metadata lists all',
+      'this server issues no tokens for that resource; protected_resources in its metadata lists all resources',
     ),
   )
   t.strictSame(
     reject('resource=a:x&resource=a:y', ['a:x', 'a:y']),
-    invalidTarget('name one resource: a token is for one API'),
+    invalidTarget('name one resource: a token is valid for one API only'),
   )
 })
 

@@ -26,7 +26,7 @@ const NO_SCOPE = [
 ]
 const NO_STATE = [
   'invalid_request',
-  'state is required: send a random value and compare it on return',
+  'state is required: send a random value, and compare it with state in the redirect',
   undefined,
 ]
 
@@ -99,7 +99,7 @@ const MCP = 'https://api.test/mcp'
 t.test('§2 of RFC 8707: checkTarget() rejects several resources and unknown resources', async (t) => {
   const several = {
     message: 'invalid_target',
-    error_description: 'name one resource: a token is for one API',
+    error_description: 'name one resource: a token is valid for one API only',
   }
   t.throws(() => checkTarget([ONE, MCP], ONE, [ONE, MCP]), several)
   t.throws(() => checkTarget([ONE, ONE], ONE, [ONE]), several)
@@ -110,7 +110,7 @@ t.test('§2 of RFC 8707: checkTarget() rejects several resources and unknown res
   t.throws(() => checkTarget('https://elsewhere.test', 'https://elsewhere.test', [ONE, MCP]), {
     message: 'invalid_target',
     error_description:
-      'this server issues no tokens for that resource; protected_resources in its metadata lists all',
+      'this server issues no tokens for that resource; protected_resources in its metadata lists all resources',
   })
 })
 

@@ -106,7 +106,7 @@ t.test(
       }),
       {
         code: 'ERR_KEY_FILE',
-        message: `${file} changed meanwhile. Nothing was written. Run the command again.`,
+        message: `${file} changed while the command ran. Nothing was written. Run the command again.`,
       },
     )
     t.equal(readFileSync(file, 'utf8'), 'of another process\n')
@@ -119,7 +119,7 @@ t.test('changeKeyFile() rejects a mounted volume, a missing file and a folder', 
   const { keyFile } = mountSecret(join(dir, 'volume'), { ...aCertificate(), key: 'a\n' })
   await t.rejects(changeKeyFile(keyFile, append('b')), {
     code: 'ERR_KEY_FILE',
-    message: /volume\/tls\.key is in a mounted volume, which this command cannot change\. Copy it, /,
+    message: /volume\/tls\.key is in a mounted volume, which this command cannot change\. Copy the file, /,
   })
   t.equal(readFileSync(keyFile, 'utf8'), 'a\n')
   await t.rejects(changeKeyFile(join(dir, 'missing'), append('b')), {

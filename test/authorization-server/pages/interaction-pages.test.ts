@@ -408,7 +408,7 @@ t.test('the consent page shows the client, the account, the redirect target and 
   t.match(markup, /Not verified/)
   t.match(markup, /<bdi>Carol<\/bdi><\/strong> \(<bdi>carol<\/bdi>\)/)
   t.match(markup, /an app on this computer<\/strong> \(<bdi>127\.0\.0\.1:51234<\/bdi>\)/)
-  t.match(markup, /Only continue if you just started this/)
+  t.match(markup, /Continue only if you just started this sign-in/)
   t.match(markup, /<h3 id="group-1">Courses<\/h3>/)
   t.match(markup, /Change courses <span class="badge changes">can change<\/span>/)
   t.notMatch(markup, /Sign you in|scope\.openid/)
@@ -425,7 +425,7 @@ t.test('a verified integration is shown with its host and without the warning', 
   const { markup } = await openForm(pages)
   t.match(markup, /<span class="badge">Verified<\/span>/)
   t.match(markup, /<bdi>mailer\.example<\/bdi>/)
-  t.notMatch(markup, /Only continue if|Not verified/)
+  t.notMatch(markup, /Continue only if|Not verified/)
 })
 
 t.test('shows every scope of a long list, and a sentence for openid alone', async (t) => {
@@ -442,7 +442,7 @@ t.test('shows every scope of a long list, and a sentence for openid alone', asyn
   )
   pages.interaction = anInteraction({ ...CONSENT, scopes: ['openid'] })
   const { cookie, token, markup } = await openForm(pages)
-  t.match(markup, /It learns only that you signed in/)
+  t.match(markup, /This app learns only that you signed in/)
   t.equal((await postForm(pages, 'consent', { cookie, body: { form_token: token } })).status, 303)
   t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid'] }])
 })

@@ -74,7 +74,7 @@ t.test('renderErrorPage() has a title and advice for each error code', async (t)
   const cases: Readonly<Record<string, readonly [title: string, advice: string]>> = {
     interaction_expired: [
       'This page is no longer valid',
-      'It expired, or you finished already. Go back to the app and start again from there.',
+      'The page expired, or you finished already. Go back to the app and start again from there.',
     ],
     other_browser: [
       'This page belongs to another browser',
@@ -107,11 +107,11 @@ t.test('renderErrorPage() has a title and advice for each error code', async (t)
     ],
     server_error: [
       'Something went wrong on our side',
-      'Nothing was shared. Go back to the app and try again; if it happens again, tell the operator of this service and quote the request ID below.',
+      'Nothing was shared. Go back to the app and try again. If the error happens again, tell the operator of this service and quote the request ID below.',
     ],
     invalid_client: [
       'The app sent an invalid request',
-      'You did nothing wrong, and nothing was shared. The developer of the app must correct it with the details below.',
+      'You did nothing wrong, and nothing was shared. The developer of the app must correct the request with the details below.',
     ],
   }
   for (const [error, [title, advice]] of Object.entries(cases)) {

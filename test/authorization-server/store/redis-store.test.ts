@@ -46,7 +46,7 @@ t.test('an unreachable Redis is a start-up error that does not contain the passw
   await t.rejects(openRedisStore({ url: `redis://:s3cret@127.0.0.1:${port}` }, clock), {
     code: 'ERR_REDIS_UNREACHABLE',
     message: new RegExp(
-      `^Redis at redis://127.0.0.1:${port} cannot be reached \\(ECONNREFUSED\\)\\. Start it`,
+      `^Redis at redis://127.0.0.1:${port} cannot be reached \\(ECONNREFUSED\\)\\. Start Redis`,
     ),
   })
 })

@@ -22,7 +22,12 @@ t.test('openSqliteFile() rejects a file that is not a database, and does not cha
   const file = join(t.testdir(), 'notes.sqlite')
   const content = 'These are my notes. '.repeat(500)
   writeFileSync(file, content)
-  rejected(t, file, 'ERR_STORE_DAMAGED', /notes\.sqlite is damaged or not a SQLite database\. Restore it/)
+  rejected(
+    t,
+    file,
+    'ERR_STORE_DAMAGED',
+    /notes\.sqlite is damaged or not a SQLite database\. Restore the file/,
+  )
   t.equal(readFileSync(file, 'utf8'), content)
 })
 
@@ -32,7 +37,7 @@ t.test('openSqliteFile() rejects a database with an overwritten page', async (t)
   const bytes = readFileSync(file)
   bytes.fill(0xa5, 4096, 4096 * 3)
   writeFileSync(file, bytes)
-  rejected(t, file, 'ERR_STORE_DAMAGED', /Restore it from a backup/)
+  rejected(t, file, 'ERR_STORE_DAMAGED', /Restore the file from a backup/)
 })
 
 t.test('openSqliteFile() rejects a newer schema and does not change the file', async (t) => {

@@ -93,7 +93,7 @@ t.test('openSqliteFile() explains each failure', async (t) => {
   t.throws(() => openSqliteFile(notes), {
     code: 'ERR_STORE_DAMAGED',
     exitCode: 1,
-    message: `${notes} is damaged or not a SQLite database. Restore it from a backup, or move it and the files ${notes}-wal and ${notes}-shm away to start with an empty database. This deletes all clients, accounts and sign-ins.`,
+    message: `${notes} is damaged or not a SQLite database. Restore the file from a backup. To start with an empty database, without the stored clients, accounts and sign-ins, move this file, ${notes}-wal and ${notes}-shm to another folder.`,
   })
   const newer = join(folder, 'newer.sqlite')
   const database = openSqliteFile(newer)

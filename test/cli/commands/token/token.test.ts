@@ -23,7 +23,7 @@ t.test('token fails for a server that is remote, unreachable or not a developmen
   t.same(rejected, {
     code: 1,
     out: '',
-    err: 'scopegate token: the authorization server returned no token: it has no account alice, so it is not a development server\n',
+    err: 'scopegate token: the authorization server returned no token: the server has no account alice, so it is not a development server\n',
   })
   for (const url of [
     'https://api.example.com',
@@ -39,7 +39,7 @@ t.test('token fails for a server that is remote, unreachable or not a developmen
   t.match(await run('--scope', 'courses:read', '--url', 'http://127.0.0.1:9'), {
     code: 1,
     out: '',
-    err: /does not respond\. Start it first/,
+    err: /does not respond\. Start the server first/,
   })
 
   const other = createServer((_, response) => {
