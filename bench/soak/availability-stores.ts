@@ -15,7 +15,7 @@ import type { Cleanup } from '../cleanup.ts'
 /** The end of a fault. Milliseconds of `performance.now()`. */
 export type FaultEnd = {
   readonly endedMs: number
-  /** Time at which a replica became the primary. Undefined: no failover. */
+  /** Time at which clients can know a new primary. Undefined: no failover. */
   readonly newPrimaryMs?: number | undefined
 }
 
@@ -111,7 +111,11 @@ async function startWithSentinel({ folder, cleanup }: Place): Promise<TrialStore
     serverSettings: { SCOPEGATE_STORE__TYPE: 'redis', ...settings },
     gatewaySettings: settings,
     gatewayPorts: [...addresses.map(portOf), ...servers.map(({ port }) => port)],
-    ...replicatedRedis(nodes, async () => void (await sentinel.call('SENTINEL', 'FAILOVER', name))),
+    ...replicatedRedis(
+      nodes,
+      async () => void (await sentinel.call('SENTINEL', 'FAILOVER', name)),
+      async (replica) => (await sentinels.primaryPort()) === replica.redis.options.port,
+    ),
   }
 }
 
@@ -147,10 +151,14 @@ async function startRedisCluster({ folder, cleanup }: Place): Promise<TrialStore
   }
 }
 
-/** Returns the faults of a primary and its replica. The faults of a Redis Cluster affect the shard of the accounts. */
+/**
+ * Returns the faults of a primary and its replica. The faults of a Redis Cluster affect the shard of the accounts. A
+ * replica that has become a primary counts as the new primary when `isNamed` returns true, because clients then know it.
+ */
 function replicatedRedis(
   nodes: readonly Node[],
   promote: (replica: Node) => Promise<void>,
+  isNamed: (replica: Node) => Promise<boolean> = async () => true,
 ): Pick<TrialStore, 'isFailoverDurable' | 'restart' | 'failover' | 'kill' | 'freeze' | 'complete'> {
   const roles = async () => {
     const isPrimary = await Promise.all(nodes.map(async ({ redis }) => (await redis.role())[0] === 'master'))
@@ -163,7 +171,7 @@ function replicatedRedis(
   /** Watches for the new primary until `complete()`, because a failover can continue after the end of the fault. */
   const watch = async (replica: Node, fault: () => Promise<void>): Promise<FaultEnd> => {
     let newPrimaryMs: number | undefined
-    const watched = watchPrimary(replica, (ms) => {
+    const watched = watchPrimary(replica, isNamed, (ms) => {
       newPrimaryMs = ms
     })
     stopWatching = watched.stop
@@ -176,7 +184,7 @@ function replicatedRedis(
     }
   }
   const untilPrimary = async (replica: Node): Promise<FaultEnd> => {
-    const newPrimaryMs = await new Promise<number>((resolve) => watchPrimary(replica, resolve))
+    const newPrimaryMs = await new Promise<number>((resolve) => watchPrimary(replica, isNamed, resolve))
     return { endedMs: newPrimaryMs, newPrimaryMs }
   }
   return {
@@ -216,12 +224,16 @@ function replicatedRedis(
   }
 }
 
-function watchPrimary({ redis }: Node, onPrimary: (ms: number) => void): { stop(): void } {
+function watchPrimary(
+  replica: Node,
+  isNamed: (replica: Node) => Promise<boolean>,
+  onPrimary: (ms: number) => void,
+): { stop(): void } {
   let stopped = false
   void (async () => {
     while (!stopped) {
-      const [role] = await redis.role().catch(() => [])
-      if (role === 'master') {
+      const [role] = await replica.redis.role().catch(() => [])
+      if (role === 'master' && (await isNamed(replica))) {
         onPrimary(performance.now())
         return
       }
