@@ -60,6 +60,8 @@ type Node = Pick<RedisProcess, 'freeze' | 'thaw'> & {
 const ROLE_POLL_MS = 5
 /** Time from the failover until a service manager has started the old primary. */
 const REPLACEMENT_MS = 1_000
+/** The old primary accepts no writes for this time in a planned failover (docs/connect-redis.md). */
+const PAUSE_MS = 5_000
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always']
 
 async function startStandalone({ folder, cleanup }: Place): Promise<TrialStore> {
@@ -113,7 +115,10 @@ async function startWithSentinel({ folder, cleanup }: Place): Promise<TrialStore
     gatewayPorts: [...addresses.map(portOf), ...servers.map(({ port }) => port)],
     ...replicatedRedis(
       nodes,
-      async () => void (await sentinel.call('SENTINEL', 'FAILOVER', name)),
+      async (_, primary) => {
+        await primary.redis.call('CLIENT', 'PAUSE', String(PAUSE_MS), 'WRITE')
+        await sentinel.call('SENTINEL', 'FAILOVER', name)
+      },
       async (replica) => (await sentinels.primaryPort()) === replica.redis.options.port,
     ),
   }
@@ -157,7 +162,7 @@ async function startRedisCluster({ folder, cleanup }: Place): Promise<TrialStore
  */
 function replicatedRedis(
   nodes: readonly Node[],
-  promote: (replica: Node) => Promise<void>,
+  promote: (replica: Node, primary: Node) => Promise<void>,
   isNamed: (replica: Node) => Promise<boolean> = async () => true,
 ): Pick<TrialStore, 'isFailoverDurable' | 'restart' | 'failover' | 'kill' | 'freeze' | 'complete'> {
   const roles = async () => {
@@ -198,8 +203,8 @@ function replicatedRedis(
       })
     },
     async failover() {
-      const { replica } = await roles()
-      await promote(replica)
+      const { primary, replica } = await roles()
+      await promote(replica, primary)
       return untilPrimary(replica)
     },
     async kill() {
