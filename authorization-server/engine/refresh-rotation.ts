@@ -32,7 +32,9 @@ class UsedBefore extends Error {}
 /** The stored form of the presented refresh token, and the artifacts to write. */
 type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
 
-/** A response, and the parts of the request that it depends on. The store contains both in encrypted form. */
+/**
+ * A response, and the parts of the request on which the response depends. The store contains both in encrypted form.
+ */
 type StoredResponse = { readonly asked: string; readonly body: string }
 
 const RESPONSE_MODEL = 'RefreshResponse'

@@ -160,7 +160,7 @@ export const FORCEABLE: ReadonlySet<RetireRefusal['reason']> = new Set([
 ])
 
 /**
- * A key cannot be removed within this time before the key starts to sign, because its first tokens may exist before
+ * A key cannot be removed within this time before the key starts to sign. The first tokens of the key may exist before
  * each server has read the file. Seconds.
  */
 const START_MARGIN_SECONDS = 60
