@@ -50,8 +50,7 @@ export async function metricsOf(registry: Registry): Promise<MetricsJson> {
 
 /**
  * Merges the checks of several workers by name, in the order of the first worker. A check that fails or is degraded in
- * some workers is only degraded in the result, because the number of ready workers decides whether the gateway is
- * ready.
+ * some workers is only degraded in the result. The number of ready workers decides whether the gateway is ready.
  */
 export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {
   const names = new Set(workers.flatMap((checks) => checks.map(({ name }) => name)))

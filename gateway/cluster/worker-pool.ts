@@ -26,7 +26,7 @@ type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 const STABLE_AFTER_MS = 2_000
 /** After this many consecutive crashes, a restarted worker is used only when it is stable. */
 const UNSTABLE_FAILURES = 3
-/** Additional time after the grace period, before a worker that hangs is killed. Milliseconds. */
+/** Additional time after the grace period, before a worker that does not stop is killed. Milliseconds. */
 const KILL_AFTER_GRACE_MS = 3_000
 
 type Slot = {

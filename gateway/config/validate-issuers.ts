@@ -121,8 +121,8 @@ function findUnsafeKeys(entry: IssuerEntry, baseUrl: string): readonly Problem[]
       ],
     ]
   if (isProtectedAddress(uri ?? issuer)) return []
-  // The gateway trusts the unsigned introspection results of this server, so an attacker between gateway and server
-  // can accept or reject any token without the keys. Signed results and security events depend on the keys.
+  // The gateway trusts the unsigned introspection results of this server. An attacker between gateway and server can
+  // therefore accept or reject any token without the keys. Signed results and security events depend on the keys.
   const dependsOnKeys = introspection?.signed === true || securityEvents !== undefined
   if (uri !== undefined && !dependsOnKeys && isSameOrigin(uri, introspection?.endpoint ?? '')) return []
   return [
@@ -221,8 +221,8 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
 }
 
 /**
- * Reports C346 for security events that cannot be verified, do not match the subjects of the tokens, or reach only one
- * worker although there are several workers.
+ * Reports C346 for security events in three cases: the gateway cannot verify the events, the events do not match the
+ * subjects of the tokens, or the events reach only one of several workers.
  */
 export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   return file.issuers.flatMap(({ jwt, securityEvents }, index) => {

@@ -103,8 +103,8 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
 }
 
 /**
- * Returns the label of a close code. Applications choose the codes from 3000 on. These codes share two labels, because
- * the set of labels must be fixed.
+ * Returns the label of a close code. Applications choose the codes of 3000 and above. These codes share two labels,
+ * because the set of labels must be fixed.
  */
 function closeCodeLabel(code: number): string {
   return code >= 1000 && code <= 1015 ? String(code) : code >= 4000 ? '4xxx' : code >= 3000 ? '3xxx' : 'other'

@@ -2,8 +2,8 @@
 export type IssuerTls = { readonly rejectUnauthorized: true; readonly ca?: string }
 
 /**
- * Returns TLS options that always verify the issuer's certificate, whatever the value of NODE_TLS_REJECT_UNAUTHORIZED.
- * These connections carry client secrets, tokens and keys.
+ * Returns TLS options that always verify the issuer's certificate, regardless of the value of
+ * NODE_TLS_REJECT_UNAUTHORIZED. These connections carry client secrets, tokens and keys.
  * @param ca trusted CA certificates in PEM. Undefined: the default CA certificates of the process.
  */
 export function issuerTls(ca: string | undefined): IssuerTls {

@@ -8,7 +8,7 @@ import {
 import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
-/** The parameters of `Issuer.introspect` besides the token. */
+/** The parameters of `Issuer.introspect` other than the token. */
 type Inquiry = readonly [sinceGapMs: number, names: ClaimNames, earlier: EarlierStatus]
 
 /** How to validate a token. With `known`, the status is already known. */

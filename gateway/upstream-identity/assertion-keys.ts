@@ -30,7 +30,7 @@ export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
  */
 export function openAssertionKeys(options: {
   readonly keyFile: string | undefined
-  /** A generated key in PEM that other processes also sign with. This key never rotates. */
+  /** A generated key in PEM with which other processes also sign. This key never rotates. */
   readonly sharedKey: string | undefined
   readonly ttlSeconds: number
   readonly nowMs: () => number

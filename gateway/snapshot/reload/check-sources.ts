@@ -111,8 +111,8 @@ export function* checkSources(
 }
 
 /**
- * Adds the sources without files. A worker that replaces a failed one can read a configuration with a source that the
- * other workers do not have yet. This source is unavailable until the next reload.
+ * Adds the sources without files. A worker that replaces a failed worker can read a configuration with a source that
+ * the other workers do not have yet. This source is unavailable until the next reload.
  */
 function filesOf(read: readonly SourceFiles[], { policySources }: GatewayConfig): readonly SourceFiles[] {
   return policySources.map(

@@ -11,7 +11,7 @@ import { logReload, type ReloadReport, type ReloadTrigger, type WorkerReload } f
 import { checkSourceStates, logSourceChanges } from './source-report.ts'
 
 export type PolicyReloaderOptions = {
-  /** The policies that the process started with. */
+  /** The policies with which the process started. */
   readonly active: {
     readonly sources: PolicySources
     readonly routes: number
@@ -41,7 +41,7 @@ export type PolicyReloader = {
    * Never rejects.
    */
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
-  /** The active policies, which new workers start with. */
+  /** The active policies, with which new workers start. */
   readonly active: PolicySources
   /** Checks for `/readyz?verbose`. These checks never make the gateway not ready. */
   checks(): readonly ReadinessCheck[]

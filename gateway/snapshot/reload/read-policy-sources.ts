@@ -99,9 +99,9 @@ async function readVolume(dir: string): Promise<Volume> {
 }
 
 /**
- * Reads the folder of a policy source like `readVolume()`, one file after another. The read stops at the first excess,
- * so that one source cannot fill the memory. If the folder is a link that changes during the read, the function reads
- * again.
+ * Reads the folder of a policy source like `readVolume()`, one file after another. The read stops at the first exceeded
+ * limit, so that one source cannot fill the memory. If the folder is a link that changes during the read, the function
+ * reads again.
  */
 async function readSource(dir: string): Promise<Volume> {
   for (let swaps = 0; ; swaps++) {

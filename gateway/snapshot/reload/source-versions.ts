@@ -28,13 +28,13 @@ export type SourceVersions = {
   /** Adds the last valid versions to the files on the disk. Never rejects. */
   attach(sources: PolicySources): Promise<PolicySources>
   /**
-   * Replaces the last valid versions of active policies with the newest versions. A worker that replaces a failed one
-   * then never activates an older version than the other workers.
+   * Replaces the last valid versions of active policies with the newest versions. A worker that replaces a failed
+   * worker then never activates an older version than the other workers.
    */
   renew(active: PolicySources): PolicySources
   /** Stores the versions of all sources whose files on the disk are valid. Never rejects. */
   keep(sources: PolicySources, states: readonly SourceState[]): Promise<void>
-  /** The versions that a new worker starts with. */
+  /** The versions with which a new worker starts. */
   readonly all: ValidVersions
 }
 

@@ -140,7 +140,7 @@ async function identityOf(dir: string): Promise<string | undefined> {
 }
 
 /**
- * Watches all folders that policies are read from, unless `policyReload` is `manual`.
+ * Watches all folders from which policies are read, unless `policyReload` is `manual`.
  * @returns a function that stops the watch.
  */
 export function startReloading(

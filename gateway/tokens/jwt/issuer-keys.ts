@@ -67,7 +67,7 @@ export type IssuerKeys = {
   close(): void
 }
 
-/** Minimum time between two fetches, whatever the load. Milliseconds. */
+/** Minimum time between two fetches, independent of the load. Milliseconds. */
 const SHORTEST_INTERVAL_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
 /**

@@ -19,7 +19,7 @@ const NOT_STORED = {
   message: 'a security event cannot be processed now: the issuer must send the event again',
 }
 
-/** Processes a Security Event Token. Never rejects, whatever the text. */
+/** Processes a Security Event Token. Never rejects, for any text. */
 export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
 
 /**
