@@ -17,7 +17,7 @@ export type UpstreamAddresses = ReadonlyMap<string, readonly string[]>
 type Reach = {
   /** Identifiers of the services: host and port. */
   readonly services: readonly string[]
-  /** Folded segments of the base path, which every request path begins with. */
+  /** Folded segments of the base path. Every request path begins with these segments. */
   readonly base: readonly string[]
 }
 

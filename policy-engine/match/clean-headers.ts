@@ -33,8 +33,8 @@ const HOST = /^(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const DIGITS = /^\d{1,15}$/
 
 /**
- * Validates the framing of a request, drops hop-by-hop and managed headers, and extracts the credentials. One pass.
- * Source: RFC 9110 sections 7.2 and 7.6.1, RFC 9112 section 6.
+ * Validates the framing of a request, drops hop-by-hop and managed headers, and extracts the credentials. Reads the
+ * headers in one pass. Source: RFC 9110 sections 7.2 and 7.6.1, RFC 9112 section 6.
  * @returns the headers, or `request_malformed`.
  */
 export function cleanHeaders(raw: readonly string[], httpVersion: string): CleanHeaders | Rejection {

@@ -120,8 +120,9 @@ function isSame(segment: string, literal: string, suffixes: boolean): boolean {
 }
 
 /**
- * Returns a function that checks whether a tolerant upstream can read a canonical path as one of the prefixes, or as a
- * path below one of the prefixes. A path without unusual characters needs only one comparison for each prefix.
+ * Returns a function that checks a canonical path. The function returns true if a tolerant upstream can read the path
+ * as one of the prefixes, or as a path below a prefix. A path without unusual characters needs only one comparison for
+ * each prefix.
  */
 export function isBelowAnyFolded(
   prefixes: readonly string[],

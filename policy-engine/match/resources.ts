@@ -26,7 +26,7 @@ export type Resources = {
    * or contains the canonical path by whole segments.
    */
   of(path: string): Resource
-  /** Returns all resources that paths of the template can lie in, the longest path first. Never empty. */
+  /** Returns all resources in which paths of the template can lie, the longest path first. Never empty. */
   ofTemplate(template: string): readonly Resource[]
 }
 
