@@ -121,7 +121,8 @@ export function openSecretFiles(options: {
 }
 
 /**
- * Calls `check` every five seconds. Skips a call while the previous call is running, because a file system can hang.
+ * Calls `check` every five seconds. Skips a call while the previous call is running, because a file system may not
+ * respond.
  */
 export function repeat(check: () => Promise<void>): { close(): void } {
   let isChecking = false

@@ -16,7 +16,7 @@ export type ConnectOptions = RedisConnection & {
 }
 
 export const CONNECT_TIMEOUT_MS = 2_000
-export const COMMAND_TIMEOUT_MS = 1_000 // a Redis that hangs must not delay requests for longer
+export const COMMAND_TIMEOUT_MS = 1_000 // a Redis that does not respond must not delay requests for longer
 export const HANDSHAKE_TIMEOUT_MS = 1_000 // commandTimeoutMs can be too short for a starting process, which is busy
 export const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
 /** After a failover, a client has its new primary within this time and one handshake. */
