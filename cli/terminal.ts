@@ -12,7 +12,7 @@ export type Terminal = {
   readonly folder: string
   /** True when `out` supports colors. */
   readonly colour: boolean
-  /** Resolves when the reader of `out` is gone, e.g. with `| head`. */
+  /** Resolves when the reader of `out` has exited, e.g. with `| head`. */
   readonly readerGone: Promise<void>
 }
 

@@ -20,7 +20,7 @@ const DEFAULT_PORT = 8080
 
 /**
  * Runs the gateway, the authorization server and the demo API on this machine, each in its own process. Runs until
- * Ctrl-C, or until the reader of the output is gone. Keeps clients, grants and the demo's data in `<data>` between
+ * Ctrl-C, or until the reader of the output has exited. Keeps clients, grants and the demo's data in `<data>` between
  * starts.
  * @returns the exit code: 0 after a request to stop, 1 when one of the programs exits by itself.
  */

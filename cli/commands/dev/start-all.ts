@@ -10,8 +10,8 @@ export type StartedServices = Readonly<Record<'gateway' | 'authorizationServer' 
 }
 
 /**
- * Starts the three programs and waits until each program listens.
- * The gateway starts last: the others choose free ports, and the gateway gets their addresses.
+ * Starts the three programs and waits until each program listens. The gateway starts last: the other programs choose
+ * free ports, and the gateway gets their addresses.
  */
 export async function startAll(options: {
   readonly start: (name: string, module: string, env: Record<string, string>) => Child

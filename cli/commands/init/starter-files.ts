@@ -1,4 +1,4 @@
-/** The files that `scopegate init` writes besides the copied configuration, by path. */
+/** The files that `scopegate init` writes in addition to the copied configuration, by path. */
 export const STARTER_FILES: Readonly<Record<string, string>> = {
   'config/scopes.yaml': `# The scope catalogue. Policies may use only these scopes. The consent page shows the descriptions, in this order.
 scopes:
