@@ -23,7 +23,7 @@ const ROOT = findPackageRoot()
 const SERVICES = ['gateway', 'authorization-server', 'platform', 'oauth', 'policy-engine']
 
 /**
- * Returns every text that scripts of operators and clients can depend on, by kind, sorted. All texts come from the
+ * Returns every text on which scripts of operators and clients can depend, by kind, sorted. All texts come from the
  * code, so a renamed text changes the result.
  */
 export function stableNames(): Readonly<Record<string, readonly string[]>> {
