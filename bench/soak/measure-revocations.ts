@@ -17,8 +17,7 @@ const DENIED = 401
 const GIVE_UP_MS = 60_000
 /**
  * Interval between two checks of a gateway, in milliseconds. A single token is checked as often as the gateway
- * responds.
- * Many tokens are checked less often, so that the checks do not slow the gateways down.
+ * responds. Many tokens are checked less often, so that the checks do not slow down the gateways.
  */
 const SINGLE_POLL_MS = 1
 const BATCH_POLL_MS = 20

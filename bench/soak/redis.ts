@@ -1,7 +1,6 @@
 // npm run soak:redis: two gateways on one Redis and one gateway without Redis, under steady traffic of valid and
-// invalid tokens, while Redis is up, stopped, frozen and flapping.
-// Prints for each phase the wrong responses, the delay compared with the gateway without Redis, and the number of
-// connections to Redis.
+// invalid tokens. In the phases, Redis is up, stopped, frozen or flapping. Prints for each phase the wrong responses,
+// the delay compared with the gateway without Redis, and the number of connections to Redis.
 import { mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'

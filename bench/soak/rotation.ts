@@ -1,7 +1,7 @@
-// npm run soak:rotation: two authorization servers, a gateway with two workers and TLS, and one Redis, under load with
-// opaque tokens, JWTs, DPoP proofs and sessions of a browser. Rotates each secret in the documented order.
-// Limit: 0 failed requests. SOAK_SECONDS is the time of load after each step. An argument selects the rotations whose
-// names contain this text.
+// npm run soak:rotation: two authorization servers, a gateway with two workers and TLS, and one Redis. The load has
+// opaque tokens, JWTs, DPoP proofs and sessions of a browser. Rotates each secret in the documented order. Limit: 0
+// failed requests. SOAK_SECONDS is the time of load after each step. An argument selects the rotations whose names
+// contain this text.
 import { writeFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { changeKeyFile } from '../../authorization-server/keys/change-key-file.ts'
