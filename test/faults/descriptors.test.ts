@@ -49,9 +49,26 @@ function limitDescriptors(pid: number, left: number | undefined): void {
 
 const descriptors = (pid: number): Set<number> => new Set(readdirSync(`/proc/${pid}/fd`).map(Number))
 
+/**
+ * Returns the ports of the clients whose connections a process has accepted. Until a process accepts a connection, its
+ * side of the connection has no inode. Source: proc_net_tcp.txt of the Linux kernel.
+ */
+function acceptedClients(serverPort: string): Set<number> {
+  const portOf = (address = ''): number => Number.parseInt(address.split(':')[1] ?? '', 16)
+  const rows = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+  const accepted = rows.filter(
+    ([, local, , state, , , , , , inode]) =>
+      portOf(local) === Number(serverPort) && state === ESTABLISHED && inode !== '0',
+  )
+  return new Set(accepted.map(([, , remote]) => portOf(remote)))
+}
+
+const ESTABLISHED = '01'
+
 async function openClients(t: Test, gateway: SoakGateway) {
   const { hostname, port } = new URL(gateway.url)
-  const before = descriptors(gateway.process.pid).size
   const clients = Array.from({ length: CLIENTS }, () => {
     const socket = connect(Number(port), hostname)
     t.teardown(() => socket.destroy())
@@ -62,10 +79,10 @@ async function openClients(t: Test, gateway: SoakGateway) {
     })
     return client
   })
-  await until(
-    'all connections are accepted',
-    async () => descriptors(gateway.process.pid).size >= before + CLIENTS,
-  )
+  await until('all connections are accepted', async () => {
+    const accepted = acceptedClients(port)
+    return clients.every(({ socket }) => accepted.has(socket.localPort ?? 0))
+  })
   return clients
 }
 
