@@ -23,13 +23,12 @@ try {
   else {
     logConfigWarnings(logger, warnings)
     if (config.workers === 1) {
-      run(await startGateway(options))
-      process.on('SIGUSR2', () => logger.warn({ event: 'no_workers' }, 'workers is 1: nothing to replace'))
+      const noWorkers = () => logger.warn({ event: 'no_workers' }, 'workers is 1: nothing to replace')
+      run(await startGateway(options), noWorkers)
     } else {
       const gateway = await supervise(options)
       if ('url' in gateway) {
-        run(gateway)
-        process.on('SIGUSR2', () => void gateway.roll())
+        run(gateway, () => void gateway.roll())
       } else {
         process.exitCode = gateway.code ?? 1
         process.disconnect?.()
@@ -37,13 +36,15 @@ try {
     }
   }
 
-  function run(gateway: Gateway): void {
+  /** Handles all signals before it reports that the gateway is ready: an unhandled signal ends the process. */
+  function run(gateway: Gateway, replaceWorkers: () => void): void {
     handleUncaughtExceptions(logger)
     onTermination((reason) => gateway.close({ how: shutdownMode(reason) }), {
       logger,
       graceMs: config.drain.graceMs + FORCED_EXIT_MS,
     })
     process.on('SIGHUP', () => void gateway.reload('signal'))
+    process.on('SIGUSR2', replaceWorkers)
     process.send?.({ ready: true, url: gateway.url, managementUrl: gateway.managementUrl })
   }
 } catch (error) {
