@@ -89,13 +89,18 @@ export function openPostgresRevocations(options: {
     client.once('error', () => wake())
     client.once('end', () => wake())
     await client.query('listen "scopegate.revocations"')
+    // After a failover, the old primary can accept reads and receive no new entries.
+    const { rows } = await client.query<{ readonly is_read_only: string }>(
+      "select current_setting('transaction_read_only') as is_read_only",
+    )
+    if (rows[0]?.is_read_only !== 'off') throw new Error('The server is read-only, so it is not the primary.')
     for (;;) {
       closing.signal.throwIfAborted()
       isNotified = false
       await catchUp((statement) => client.query<Row>(statement))
+      if (!pool.isCurrent(client))
+        throw new Error('Another connection found that this server is not the primary.')
       onAlive()
-      // After a failover, the old primary can accept reads and receive no new entries.
-      if (!pool.isCurrent(client)) throw new Error('The connection does not lead to the primary.')
       if (isNotified) continue
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, POLL_INTERVAL_MS).unref()

@@ -212,10 +212,16 @@ t.test('after a failover the store connects to the new primary', async (t) => {
   t.teardown(() => way.close())
   const store = await open(t, primary, {}, way.port)
   const lost: string[] = []
+  let isFollowing = true
   await store.revocations.follow({
     revoked: (logged) => void lost.push(...logged.map(() => 'revoked')),
     gap: () => void lost.push('gap'),
-    lost: () => undefined,
+    lost: () => {
+      isFollowing = false
+    },
+    restored: () => {
+      isFollowing = true
+    },
   })
   await store.artifacts('RefreshToken').upsert('kept', { jti: 'kept', grantId: 'g' }, 900)
   await until('the standby has the write', async () => {
@@ -230,16 +236,26 @@ t.test('after a failover the store connects to the new primary', async (t) => {
   await Promise.all(Array.from({ length: 50 }, () => store.probe()))
   t.ok((await clients()) > 5, 'the pool has several connections')
 
-  // The address leads to a standby first. The old primary still runs, is read-only, and keeps its connections open.
-  way.retarget(standby.port)
+  // The old primary still runs and keeps its connections open. First, the address still leads to it.
   await primary.query('alter system set default_transaction_read_only = on')
   await primary.query('select pg_reload_conf()')
   await until('the old primary is read-only', async () => !(await writes(store)))
   await fails(t, store.probe(), 'read_only')
-  await until('no connection to the old primary is left', async () => (await clients()) === 0, 20_000)
+  await until('the server reports that it misses revocations', async () => !isFollowing, 20_000)
+  // Then the address leads to a standby, and finally to the new primary.
+  way.retarget(standby.port)
+  await until(
+    'no connection to the old primary is left',
+    async () => {
+      await writes(store)
+      return (await clients()) === 0
+    },
+    20_000,
+  )
   await standby.query('select pg_promote()')
   await until('writes work', () => writes(store))
   t.equal(await store.artifacts('RefreshToken').consume('kept'), true)
+  await until('the server follows the revocations of the new primary', async () => isFollowing, 20_000)
   await until('the revocation log works', async () =>
     store
       .artifacts('Grant')
