@@ -99,6 +99,7 @@ export function templateReadings(template: PathTemplate | string): TemplateReadi
   return { readings: readingsOf(path), below }
 }
 
+/** A parameter matches one segment or none, because tolerant upstreams drop segments such as `;x` and `%20`. */
 function relationOf(
   segments: readonly string[],
   below: boolean,
@@ -106,16 +107,31 @@ function relationOf(
   suffixes: boolean,
 ): 'always' | 'sometimes' | 'never' {
   let sure = true
-  for (const [at, literal] of prefix.entries()) {
-    const own = segments[at]
-    if (own === undefined) return below ? 'sometimes' : 'never'
-    if (own === PARAMETER) sure = false
-    else if (!isSame(own, literal, suffixes && at === prefix.length - 1)) return 'never'
+  // Possible numbers of prefix segments that the template matches so far.
+  let matched: readonly number[] = [0]
+  for (const own of segments) {
+    if (matched.includes(prefix.length)) break
+    if (own === PARAMETER) {
+      sure = false
+      matched = [...new Set(matched.flatMap((count) => [count, count + 1]))]
+    } else
+      matched = matched
+        .filter((count) => isSame(own, prefix[count], suffixes && count === prefix.length - 1))
+        .map((count) => count + 1)
   }
-  return sure ? 'always' : 'sometimes'
+  if (matched.includes(prefix.length)) return sure ? 'always' : 'sometimes'
+  return below && matched.length > 0 ? 'sometimes' : 'never'
 }
 
-function isSame(segment: string, literal: string, suffixes: boolean): boolean {
+/** Returns whether the segments of a path begin with a prefix. */
+function isAtOrBelow(segments: readonly string[], prefix: readonly string[], suffixes: boolean): boolean {
+  return prefix.every((literal, at) => {
+    const own = segments[at]
+    return own !== undefined && isSame(own, literal, suffixes && at === prefix.length - 1)
+  })
+}
+
+function isSame(segment: string, literal: string | undefined, suffixes: boolean): boolean {
   return segment === literal || (suffixes && segment.startsWith(`${literal}.`))
 }
 
@@ -140,8 +156,6 @@ export function isBelowAnyFolded(
     )
   return (path) =>
     SEVERAL_READINGS.test(path)
-      ? readingsOf(path).some((segments) =>
-          folded.some((prefix) => relationOf(segments, false, prefix, suffixes) === 'always'),
-        )
+      ? readingsOf(path).some((segments) => folded.some((prefix) => isAtOrBelow(segments, prefix, suffixes)))
       : isBelow(path.toLowerCase())
 }

@@ -267,6 +267,30 @@ t.test('a nested prefix in another case is excluded', async (t) => {
   t.equal(match('GET', '/api/b/7').kind, 'route')
 })
 
+t.test('a parameter cannot stand for a segment that an upstream drops', async (t) => {
+  const name = (prefixes: readonly [string, string], template: string, path: string) => {
+    const [a, b] = [aSource('a', [prefixes[0]]), aSource('b', [prefixes[1]])]
+    const own = policyOf('b-api', get(`${prefixes[1]}/**`))
+    const found = compile(load([a, b], { a: policyOf('a-api', get(template)), b: own })).match('GET', path)
+    return found.kind === 'route' ? found.route.policy.name : found.kind
+  }
+  for (const dropped of [';a', '%3Ba', '%20', '...']) {
+    const path = `/api/${dropped}/v1/b/7`
+    t.equal(name(['/api', '/api/v1/b'], '/api/{x}/v1/b/**', path), 'not_found', path)
+    t.equal(name(['/', '/api/b'], '/{x}/api/**', `/${dropped}/api/b/7`), 'not_found', dropped)
+  }
+  t.equal(name(['/api', '/api/v1/b'], '/api/{x}/v1/b/**', '/api/tenant/v1/b/7'), 'a/p/r')
+  t.equal(name(['/', '/api/b'], '/{x}/api/**', '/tenant/api/b/7'), 'a/p/r')
+})
+
+t.test('a parameter of a rewrite on a shared upstream can be a dropped segment', async (t) => {
+  const a = aSource('a', ['/api'], { upstreams: ['api'] })
+  const b = aSource('b', ['/api/v1/b'], { upstreams: ['api'] })
+  const rewrite = (path: string) => get('/api/{x}/{y}', `, rewrite: { path: ${JSON.stringify(path)} }`)
+  t.equal(codesOf(a, rewrite('/api/{x}/v1/b/{y}'), [b]), 'P405')
+  t.equal(codesOf(a, rewrite('/api/{x}/v2/b/{y}'), [b]), '')
+})
+
 t.test('credentials of callers need a permission', async (t) => {
   const forward = get('/api', ', upstreamAuth: forward')
   t.equal(codesOf(aSource('a', ['/api']), forward), 'P406')

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import {
   foldedPrefix,
@@ -82,4 +83,53 @@ t.test('the cost of a path with many encodings, dots or parameters is linear', a
   const isBelow = isBelowAnyFolded(['/api/billing'], { suffixes: true })
   for (const part of ['%25', '.', '%2525', ';', '/.;', '%252E%252E%252F'])
     t.equal(isBelow(`/x${part.repeat(100_000)}`), false, part)
+})
+
+t.test('a parameter can match a segment that an upstream drops', async (t) => {
+  const prefix = ['api', 'v1', 'billing']
+  const relation = (template: string) =>
+    foldedRelation(templateReadings(template), prefix, { suffixes: false })
+  for (const path of [
+    '/api/{x}/v1/billing/**',
+    '/{x}/api/v1/billing',
+    '/{x}/api/{y}/v1/{z}',
+    '/{x}/api/**',
+    '/{x}/{y}/api/v1/{z}/billing',
+  ])
+    t.equal(relation(path), 'sometimes', path)
+  for (const path of ['/{x}/v1/api/billing', '/{x}/billing/v1/**', '/{x}/api/v1', '/{x}/other/**'])
+    t.equal(relation(path), 'never', path)
+  t.equal(relation('/api/v1/billing/{x}'), 'always')
+})
+
+t.test('a request below a prefix has a template that is compared as below the prefix', async () => {
+  const segment = fc.oneof(
+    fc.constantFrom('a', 'b', 'c', 'A', 'a;x').map((text) => ({ literal: text, text })),
+    fc
+      .constantFrom('a', 'b', 'c', ';a', '%3Ba', '%20', '...', 'B.', '%2561')
+      .map((text) => ({ literal: undefined, text })),
+  )
+  fc.assert(
+    fc.property(
+      fc.array(segment, { maxLength: 6 }),
+      fc.boolean(),
+      fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      (segments, below, prefix, suffixes) => {
+        const path = `/${segments.map(({ text }) => text).join('/')}`
+        const parts = segments.map(({ literal }, at) => literal ?? `{p${at}}`)
+        const readings = templateReadings(`/${[...parts, ...(below ? ['**'] : [])].join('/')}`)
+        const isBelow = isBelowAnyFolded([`/${prefix.join('/')}`], { suffixes })(path)
+        return !isBelow || foldedRelation(readings, prefix, { suffixes }) !== 'never'
+      },
+    ),
+    { numRuns: 5_000 },
+  )
+})
+
+t.test('the cost of a template with many parameters is linear', async (t) => {
+  const template = Array.from({ length: 250 }, (_, at) => `/{p${at}}`).join('')
+  const prefix = Array.from({ length: 100 }, () => 'a')
+  t.equal(foldedRelation(templateReadings(`${template}/b`), prefix, { suffixes: false }), 'sometimes')
+  t.equal(foldedRelation(templateReadings(`/b${template}`), prefix, { suffixes: false }), 'never')
 })
