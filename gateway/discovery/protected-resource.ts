@@ -7,7 +7,7 @@ import { type Representation, representation } from './discovery-document.ts'
 export type ProtectedResourceOptions = {
   readonly resource: Resource
   readonly resources: Pick<Resources, 'ofTemplate'>
-  readonly catalogue: ScopeCatalogue
+  readonly operatorCatalogue: ScopeCatalogue
   /** Whether the gateway receives client certificates, so that it accepts certificate-bound tokens. */
   readonly seesCertificates: boolean
   readonly routes: readonly Pick<PolicyRoute, 'path' | 'scopes'>[]
@@ -25,15 +25,21 @@ export function protectedResourceDocument(options: ProtectedResourceOptions): Re
 
 /**
  * Returns the read scopes that routes of the resource need, in the order of the catalogue. Many clients request every
- * scope of the metadata, so the metadata omits write scopes, which clients get from challenges (docs/decisions/0023).
+ * scope of the metadata, so the metadata omits write scopes, which clients get from challenges (docs/decisions/0023). The
+ * metadata also omits scopes of policy sources: an authorization server without such a scope rejects the whole request.
  */
-function readScopes({ resource, resources, catalogue, routes }: ProtectedResourceOptions): readonly string[] {
+function readScopes({
+  resource,
+  resources,
+  operatorCatalogue,
+  routes,
+}: ProtectedResourceOptions): readonly string[] {
   const needed = new Set(
     routes
       .filter(({ path }) => resources.ofTemplate(path).includes(resource))
       .flatMap(({ scopes }) => [...(scopes?.all ?? []), ...(scopes?.any ?? [])]),
   )
-  return [...catalogue.values()]
+  return [...operatorCatalogue.values()]
     .filter(({ name, sensitivity }) => sensitivity === 'read' && needed.has(name))
     .map(({ name }) => name)
 }

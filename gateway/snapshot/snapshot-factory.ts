@@ -66,7 +66,7 @@ export function createSnapshotFactory(
     config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
 
   function* build(policies: CheckedPolicies): Steps<Snapshot> {
-    const { routes, catalogue, hash, unavailable } = policies
+    const { routes, catalogue, operatorCatalogue, hash, unavailable } = policies
     const snapshot: Snapshot = yield* buildSnapshot({
       policyRoutes: routes,
       unavailable,
@@ -89,7 +89,7 @@ export function createSnapshotFactory(
       resources,
       resourceDocument: (resource) =>
         createLazily(() =>
-          protectedResourceDocument({ resource, resources, routes, catalogue, seesCertificates }),
+          protectedResourceDocument({ resource, resources, routes, operatorCatalogue, seesCertificates }),
         ),
       implication: readImplication(catalogue),
       bodyLimitBytes: config.limits.bodyBytes,

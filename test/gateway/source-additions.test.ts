@@ -138,3 +138,27 @@ t.test('a source defines its scopes, and tokens need them', async (t) => {
     sources: [{ state: 'kept', errors: [{ code: 'P201' }] }, { state: 'valid' }],
   })
 })
+
+t.test('the metadata of a resource does not list the scopes of sources', async (t) => {
+  const { start, write } = await setUp(t, {
+    change: (config) => ({
+      ...config,
+      policySources: config.policySources.map((source) => ({
+        ...source,
+        permissions: { ...source.permissions, scopes: ['*'] },
+      })),
+    }),
+  })
+  write(
+    'billing',
+    'scopes.yaml',
+    'scopes:\n  - { name: "billing:read", description: Read invoices, group: Billing, sensitivity: read }\n',
+  )
+  write('billing', 'team.policy.yaml', policyOf('billing', '    scopes: { all: ["billing:read"] }\n'))
+  write('courses', 'team.policy.yaml', policyOf('courses', '    scopes: { all: ["courses:read"] }\n'))
+  const { gateway } = await start()
+  t.match(await gateway.reload('signal'), { sources: [{ state: 'valid' }, { state: 'valid' }] })
+  const { json } = await send(`${gateway.url}/.well-known/oauth-protected-resource`)
+  t.match(json, { authorization_servers: [/^http/] })
+  t.same((json as { readonly scopes_supported: unknown }).scopes_supported, ['courses:read'])
+})

@@ -30,6 +30,8 @@ export type CheckedPolicies = {
   readonly routes: readonly PolicyRoute[]
   /** The scopes of the operator, followed by the scopes that policy sources define. */
   readonly catalogue: ScopeCatalogue
+  /** The scopes of the operator. */
+  readonly operatorCatalogue: ScopeCatalogue
   /** The upstreams that policy sources define. */
   readonly upstreams: readonly UpstreamSettings[]
   readonly hash: string
@@ -102,6 +104,7 @@ export function* checkSources(
   return {
     routes: policies.routes,
     catalogue: policies.scopes.size === 0 ? catalogue : new Map([...catalogue, ...policies.scopes]),
+    operatorCatalogue: catalogue,
     upstreams: policies.upstreams,
     hash,
     warnings: [...found, ...empty],

@@ -71,7 +71,7 @@ t.test('metadata and audience check name the same resource', async () => {
           const document = protectedResourceDocument({
             resource,
             resources,
-            catalogue: new Map(),
+            operatorCatalogue: new Map(),
             routes: [],
             seesCertificates: false,
           })
