@@ -31,12 +31,13 @@ export function createUpstreamRegistry(
   create: (settings: UpstreamSettings) => Upstream,
 ): UpstreamRegistry {
   const own = ofOperator.map((settings): [string, Upstream] => [settings.name, create(settings)])
-  let entries: readonly Entry[] = []
+  // One name has two entries while a changed upstream is prepared.
+  let entries: ReadonlyMap<string, readonly Entry[]> = new Map()
   let active: readonly Upstream[] = own.map(([, upstream]) => upstream)
   const retiring = new Map<Upstream, NodeJS.Timeout>()
 
   function find(settings: UpstreamSettings): Entry | undefined {
-    return entries.find((one) => isDeepStrictEqual(one.settings, settings))
+    return entries.get(settings.name)?.find((one) => isDeepStrictEqual(one.settings, settings))
   }
 
   function retire(upstream: Upstream): void {
@@ -52,8 +53,11 @@ export function createUpstreamRegistry(
       return active
     },
     prepare(ofSources) {
-      for (const settings of ofSources)
-        if (find(settings) === undefined) entries = [...entries, { settings, upstream: create(settings) }]
+      const added = ofSources.filter((settings) => find(settings) === undefined)
+      entries = groupByName([
+        ...allOf(entries),
+        ...added.map((settings) => ({ settings, upstream: create(settings) })),
+      ])
       const prepared = ofSources.flatMap((settings): [string, Upstream][] => {
         const entry = find(settings)
         return entry === undefined ? [] : [[settings.name, entry.upstream]]
@@ -61,21 +65,29 @@ export function createUpstreamRegistry(
       return new Map([...own, ...prepared])
     },
     activate(ofSources) {
-      const kept = entries.filter(({ settings }) => ofSources.some((one) => isDeepStrictEqual(one, settings)))
-      for (const entry of entries) if (!kept.includes(entry)) retire(entry.upstream)
-      entries = kept
-      const before = active
-      active = [...own.map(([, upstream]) => upstream), ...kept.map(({ upstream }) => upstream)]
-      return active.length !== before.length || active.some((upstream) => !before.includes(upstream))
+      const kept = new Set(ofSources.flatMap((settings) => find(settings) ?? []))
+      for (const entry of allOf(entries)) if (!kept.has(entry)) retire(entry.upstream)
+      entries = groupByName([...kept])
+      const before = new Set(active)
+      active = [...own.map(([, upstream]) => upstream), ...[...kept].map(({ upstream }) => upstream)]
+      return active.length !== before.size || active.some((upstream) => !before.has(upstream))
     },
     async close() {
       for (const timer of retiring.values()) clearTimeout(timer)
       const all = [
         ...own.map(([, one]) => one),
-        ...entries.map(({ upstream }) => upstream),
+        ...allOf(entries).map(({ upstream }) => upstream),
         ...retiring.keys(),
       ]
       await Promise.all(all.map((upstream) => upstream.close()))
     },
   }
+}
+
+function groupByName(entries: readonly Entry[]): ReadonlyMap<string, readonly Entry[]> {
+  return Map.groupBy(entries, ({ settings }) => settings.name)
+}
+
+function allOf(entries: ReadonlyMap<string, readonly Entry[]>): readonly Entry[] {
+  return [...entries.values()].flat()
 }

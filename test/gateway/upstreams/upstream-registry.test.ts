@@ -50,3 +50,26 @@ t.test('an upstream of policies that were not activated is removed', async (t) =
   await registry.close()
   t.same(closed.toSorted(), ['api', 'billing/a'])
 })
+
+t.test('the number of comparisons is proportional to the number of upstreams', async (t) => {
+  const { registry } = aRegistry()
+  const count = 300
+  let reads = 0
+  const all = Array.from({ length: count }, (_, at): UpstreamSettings => {
+    const { name, ...settings } = own(`billing/u${at}`)
+    return Object.defineProperty(settings as UpstreamSettings, 'name', {
+      enumerable: true,
+      get: () => {
+        reads += 1
+        return name
+      },
+    })
+  })
+  registry.prepare(all)
+  registry.activate(all)
+  registry.prepare(all)
+  registry.activate(all)
+  t.equal(registry.active.length, count + 1)
+  t.ok(reads < 40 * count, `${reads} reads of a name`)
+  await registry.close()
+})
