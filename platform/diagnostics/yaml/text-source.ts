@@ -17,7 +17,7 @@ export const MAX_TEXT_BYTES = 262_144
 /** Reads a text file synchronously. Never throws. */
 export function readTextSource(file: string, limit = MAX_TEXT_BYTES): TextSource {
   try {
-    return findObstacle(statSync(file), limit) ?? decode(readFileSync(file))
+    return findObstacle(statSync(file), limit) ?? decodeText(readFileSync(file))
   } catch (error) {
     return { fault: 'unreadable', code: errorCode(error) }
   }
@@ -26,7 +26,7 @@ export function readTextSource(file: string, limit = MAX_TEXT_BYTES): TextSource
 /** Reads a text file without blocking the event loop. Never rejects. */
 export async function readTextSourceAsync(file: string): Promise<TextSource> {
   try {
-    return findObstacle(await stat(file), MAX_TEXT_BYTES) ?? decode(await readFile(file))
+    return findObstacle(await stat(file), MAX_TEXT_BYTES) ?? decodeText(await readFile(file))
   } catch (error) {
     return { fault: 'unreadable', code: errorCode(error) }
   }
@@ -62,7 +62,7 @@ async function readBounded(handle: FileHandle): Promise<TextSource> {
   let length = 0
   while (length < bytes.length) {
     const { bytesRead } = await handle.read(bytes, length, bytes.length - length)
-    if (bytesRead === 0) return decode(bytes.subarray(0, length))
+    if (bytesRead === 0) return decodeText(bytes.subarray(0, length))
     length += bytesRead
   }
   return { fault: 'too_large', bytes: length, limit: MAX_TEXT_BYTES }
@@ -75,7 +75,10 @@ function findObstacle(status: Stats, limit: number): TextSource | undefined {
   return undefined
 }
 
-function decode(bytes: Buffer): TextSource {
+/** Decodes UTF-8 text, and removes its byte order mark. */
+export function decodeText(
+  bytes: Buffer,
+): { readonly text: string } | { readonly fault: 'utf16' | 'not_utf8' } {
   const mark = bytes.subarray(0, 2).toString('hex')
   if (mark === 'fffe' || mark === 'feff') return { fault: 'utf16' }
   try {

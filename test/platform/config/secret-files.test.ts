@@ -82,6 +82,24 @@ t.test('a file in a mounted volume is applied when the volume switches its link'
   t.same(applied, ['second'])
 })
 
+t.test('a file that is not UTF-8 text keeps the secret', async (t) => {
+  const file = join(t.testdir({ secret: 'first' }), 'secret')
+  const { files, applied, logged, usable } = setUp(t, file)
+  for (const [content, reason] of [
+    [Buffer.from('\ufeffsecond', 'utf16le'), 'the file cannot be read (UTF-16 text, not UTF-8)'],
+    [Buffer.from([0x61, 0xff, 0x62]), 'the file cannot be read (not UTF-8 text)'],
+  ] as const) {
+    writeFileSync(file, content)
+    await files.check()
+    t.match(logged.at(-1), { event: 'secret_unusable', reason })
+    t.equal(await usable(), '0')
+  }
+  t.same(applied, [])
+  writeFileSync(file, '\ufeffsecond')
+  await files.check()
+  t.same(applied, ['second'], 'without the byte order mark, as at the start')
+})
+
 t.test('a file that is not usable keeps the secret and is reported once', async (t) => {
   const file = join(t.testdir({ secret: 'bad' }), 'secret')
   const { files, applied, logged, usable } = setUp(t, file)
