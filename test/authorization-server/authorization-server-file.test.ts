@@ -20,7 +20,7 @@ function describe(schema: Schema, path = ''): readonly string[] {
 
 const EXPECTED = String.raw`
 : config/authorization-server.yaml
-issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public URL of the service, which every token and metadata document contains
+issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$","format":"url","x-is":"a URL of scheme and host only, such as https://api.example.com"}: the public URL of the service, which every token and metadata document contains
 name {"type":"string","minLength":1,"maxLength":100}: the service's name on the pages
 listen: address of the HTTP listener
 listen.host {"type":"string","minLength":1,"maxLength":255}: address to listen on

@@ -83,6 +83,7 @@ function compile(schema: TSchema): ValidateFunction {
     validate: (wanted: boolean, items: readonly unknown[]) => !wanted || findRepeated(items) === -1,
   })
   ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
+  ajv.addFormat('url', (text) => URL.canParse(text))
   return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
 }
 

@@ -38,6 +38,7 @@ export const HttpAddress = (description: string) =>
     description,
     maxLength: 2048,
     pattern: '^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$',
+    format: 'url', // the pattern accepts port 99999
     'x-is': 'a URL such as https://api.example.com, without user name, query or fragment',
   })
 
@@ -46,6 +47,7 @@ export const HttpOrigin = (description: string) =>
     description,
     maxLength: 2048,
     pattern: '^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?$',
+    format: 'url', // the pattern accepts port 99999
     'x-is': 'a URL of scheme and host only, such as https://api.example.com',
   })
 

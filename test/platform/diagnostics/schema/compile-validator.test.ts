@@ -5,6 +5,7 @@ import {
   AddressBlock,
   ByteSizeText,
   DurationText,
+  HttpAddress,
   HttpOrigin,
   SecretText,
 } from '../../../../platform/diagnostics/schema/value-schemas.ts'
@@ -115,6 +116,20 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
       'https://a.test/b',
       'C105: "https://a.test/b" is not a URL of scheme and host only, such as https://api.example.com => did you mean https://a.test?',
     ],
+    [
+      HttpOrigin('d'),
+      'https://a.test:99999',
+      'C105: "https://a.test:99999" is not a URL of scheme and host only, such as https://api.example.com',
+    ],
+    ...['http://a.test:99999', 'http://1.2.3.4.5', 'http://[::1::2]/a'].map(
+      (url) =>
+        [
+          HttpAddress('d'),
+          url,
+          `C105: "${url}" is not a URL such as https://api.example.com, without user name, query or fragment`,
+        ] as const,
+    ),
+    [HttpAddress('d'), 'http://a.test:65535/a', undefined],
     [
       AddressBlock('d'),
       'x',
