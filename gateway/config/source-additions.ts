@@ -1,15 +1,23 @@
 import { join } from 'node:path'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { readConfig } from '../../platform/config/read-config.ts'
-import { readScopeCatalogue } from '../../platform/config/read-scope-catalogue.ts'
-import { collectProblems } from '../../platform/diagnostics/collect-problems.ts'
-import { type Diagnostic, diagnostic, hasErrors } from '../../platform/diagnostics/diagnostic.ts'
+import { toScopeCatalogue } from '../../platform/config/read-scope-catalogue.ts'
+import { capPerCode, collectProblems } from '../../platform/diagnostics/collect-problems.ts'
+import {
+  type Diagnostic,
+  diagnostic,
+  hasErrors,
+  type SourceLocation,
+  wholeFile,
+} from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
+import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
-import { readYamlFile } from '../../platform/diagnostics/yaml/yaml-document.ts'
+import { readYamlFile, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import {
   type PolicyFolder,
+  SOURCE_LIMITS,
   SOURCE_SCOPES_FILE,
   SOURCE_UPSTREAMS_FILE,
 } from '../../policy-engine/load/policy-sources.ts'
@@ -30,7 +38,7 @@ const PLAIN_PATH = /^[A-Za-z0-9\-._~/]*$/
 
 /**
  * Reads and checks the upstreams and scopes that a policy source defines. Pure.
- * Codes: P407 address of an upstream; P408 name or key of an upstream; P409 scope.
+ * Codes: P007 limits; P407 address of an upstream; P408 name or key of an upstream; P409 scope.
  * @param options.catalogue scopes of the operator. These scopes take precedence over the scopes of a source.
  * @param options.findAuthorizationServers returns the names of the upstreams that lead to the authorization server.
  */
@@ -45,7 +53,13 @@ export function readSourceAdditions(
   },
 ): SourceAdditions<UpstreamSettings> {
   const { found, attempt } = collectProblems()
-  const textOf = (name: string) => files.find((one) => one.name === name)?.source
+  const textOf = (name: string): TextSource | undefined => {
+    const text = files.find((one) => one.name === name)?.source
+    const limit = SOURCE_LIMITS.additionCharacters
+    if (text === undefined || !('text' in text) || text.text.length <= limit) return text
+    found.push(excess(`the file has more than ${limit} characters`, locationOfFile(source, name)))
+    return undefined
+  }
   const upstreamsText = textOf(SOURCE_UPSTREAMS_FILE)
   const upstreams =
     upstreamsText === undefined ? NO_UPSTREAMS : attempt(() => readUpstreams(source, upstreamsText, found))
@@ -65,8 +79,18 @@ export function readSourceAdditions(
     upstreams: settings,
     scopes: isUsable ? (scopes ?? NO_SCOPES) : NO_SCOPES,
     authorizationServers: options.findAuthorizationServers(settings),
-    diagnostics: found,
+    diagnostics: capPerCode(found),
   }
+}
+
+function locationOfFile({ folder }: PolicySource, name: string): SourceLocation {
+  return wholeFile(displayPath(join(folder, name)))
+}
+
+function excess(message: string, location: SourceLocation): Diagnostic {
+  return diagnostic('P007', message, location, {
+    hint: 'remove entries, or divide them over several sources',
+  })
 }
 
 function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic[]): UpstreamsFile {
@@ -74,6 +98,11 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
   const { value, locationOf } = readConfig({ file, schema: UpstreamsFile, env: {}, source: text })
   const report = (code: string, at: YamlPath, message: string, hint: string): void => {
     found.push(diagnostic(code, message, locationOf(at), { hint }))
+  }
+  const first = Object.keys(value)[SOURCE_LIMITS.upstreams]
+  if (first !== undefined) {
+    found.push(excess(`the file has more than ${SOURCE_LIMITS.upstreams} upstreams`, locationOf([first])))
+    return NO_UPSTREAMS
   }
   found.push(...findInvalidUpstreams(value, displayPath(file)))
   const { permissions } = source
@@ -130,8 +159,14 @@ function readScopes(
   { found, catalogue }: { readonly found: Diagnostic[]; readonly catalogue: ScopeCatalogue | undefined },
 ): ScopeCatalogue {
   const file = join(source.folder, SOURCE_SCOPES_FILE)
-  const own = readScopeCatalogue({ file, source: text })
-  const { locationOf } = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, text)
+  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, text)
+  const tooMany = findExcess(document)
+  if (tooMany !== undefined) {
+    found.push(tooMany)
+    return NO_SCOPES
+  }
+  const { locationOf } = document
+  const own = toScopeCatalogue(document)
   for (const [index, name] of [...own.keys()].entries()) {
     const location = locationOf(['scopes', index, 'name'])
     const prefix = `${source.name}:`
@@ -161,4 +196,24 @@ function readScopes(
       )
   }
   return new Map([...own].filter(([name]) => catalogue?.has(name) !== true))
+}
+
+/** Counts the entries before any check whose cost depends on their number. */
+function findExcess({ value, locationOf }: YamlDocument): Diagnostic | undefined {
+  const scopes: unknown = isRecord(value) ? value['scopes'] : undefined
+  if (!Array.isArray(scopes)) return undefined
+  const { scopes: maxScopes, implications } = SOURCE_LIMITS
+  if (scopes.length > maxScopes)
+    return excess(`the file has more than ${maxScopes} scopes`, locationOf(['scopes', maxScopes]))
+  let count = 0
+  for (const [index, scope] of scopes.entries()) {
+    const implies: unknown = isRecord(scope) ? scope['implies'] : undefined
+    if (Array.isArray(implies)) count += implies.length
+    if (count > implications)
+      return excess(
+        `the file has more than ${implications} entries of implies`,
+        locationOf(['scopes', index, 'implies']),
+      )
+  }
+  return undefined
 }

@@ -58,7 +58,11 @@ export function readScopeCatalogue(options: {
   readonly source?: TextSource | undefined
 }): ScopeCatalogue {
   const { file, source } = options
-  const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)
+  return toScopeCatalogue(readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source))
+}
+
+/** Checks a parsed scope catalogue. Returns and throws as `readScopeCatalogue()`. */
+export function toScopeCatalogue(document: YamlDocument): ScopeCatalogue {
   if (document.value === undefined) throw new ConfigError(document.diagnostics)
   const diagnostics = [...document.diagnostics, ...checkScopeCatalogue(document.value, document.locationOf)]
   if (hasErrors(diagnostics)) throw new ConfigError(diagnostics)

@@ -48,6 +48,12 @@ export const SOURCE_LIMITS = {
   folders: 100,
   characters: 4 * 1024 * 1024,
   routes: 10_000,
+  /** Characters of `upstreams.yaml`, and of `scopes.yaml`. The gateway parses each of these files in one step. */
+  additionCharacters: 64 * 1024,
+  upstreams: 100,
+  scopes: 200,
+  /** Entries of `implies`, in all scopes together. */
+  implications: 64,
 } as const
 
 /**

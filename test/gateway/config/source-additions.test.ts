@@ -121,3 +121,43 @@ t.test('a scope of the operator takes precedence, and does not make the source i
   t.match(found.diagnostics, [{ code: 'P409', severity: 'warning' }])
   t.equal(found.scopes.size, 0)
 })
+
+t.test('a source above the limits of its files is invalid', async (t) => {
+  const many = (count: number, url = 'http://billing.test:8080') =>
+    upstreams(Array.from({ length: count }, (_, at) => `u${at}: { url: "${url}" }\n`).join(''))
+  t.equal(many(100).codes, '')
+  t.match(many(101).diagnostics, [{ code: 'P007', location: { line: 101 } }])
+  t.equal(many(101, 'http://other.test').codes, 'P007', 'no check of each upstream')
+  t.equal(many(101).upstreams.length, 0)
+  t.equal(many(60, 'http://other.test').diagnostics.length, 51, 'a limited number of diagnostics')
+
+  const catalogueOf = (count: number, implied = 0) => {
+    const names = Array.from({ length: count }, (_, at) => `billing:s${at}`)
+    const implies = implied === 0 ? '' : `, implies: ${JSON.stringify(names.slice(1, implied + 1))}`
+    const lines = names.map((name, at) => aScope(name, at === 0 ? implies : '').replace('scopes:\n', ''))
+    return scopes(`scopes:\n${lines.join('')}`)
+  }
+  t.equal(catalogueOf(200).codes, '')
+  t.match(catalogueOf(201).diagnostics, [{ code: 'P007', location: { line: 202 } }])
+  t.equal(catalogueOf(66, 64).codes, '')
+  t.match(catalogueOf(66, 65).diagnostics, [{ code: 'P007', location: { line: 2 } }])
+  t.equal(catalogueOf(66, 65).scopes.size, 0)
+  const dense = scopes(`scopes:\n${'  - { implies: [a, a, a, a, a, a, a, a, a, a, a] }\n'.repeat(6)}`)
+  t.equal(dense.codes, 'P007', 'no check of each scope')
+
+  const valid = 'own: { url: "http://billing.test:8080" }\n'
+  t.equal(upstreams(valid.padEnd(65_536, '#')).codes, '')
+  t.equal(upstreams(valid.padEnd(65_537, '#')).codes, 'P007')
+  t.equal(scopes(aScope('billing:read').padEnd(65_537, '#')).codes, 'P007')
+})
+
+t.test('an address that is not a URL has a diagnostic with its location', async (t) => {
+  for (const url of ['http://billing.test:99999', 'http://1.2.3.4.5']) {
+    t.match(upstreams(`own: { url: "${url}" }\n`).diagnostics, [
+      { code: 'C105', location: { line: 1, column: 13 } },
+    ])
+    t.match(upstreams(`own:\n  urls: ["http://billing.test:8080", "${url}"]\n`).diagnostics, [
+      { code: 'C105', location: { line: 2, column: 38 } },
+    ])
+  }
+})
