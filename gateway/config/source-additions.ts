@@ -167,7 +167,7 @@ function readScopes(
   }
   const { locationOf } = document
   const own = toScopeCatalogue(document)
-  for (const [index, name] of [...own.keys()].entries()) {
+  for (const [index, { name, implies = [] }] of [...own.values()].entries()) {
     const location = locationOf(['scopes', index, 'name'])
     const prefix = `${source.name}:`
     if (!name.startsWith(prefix))
@@ -185,7 +185,7 @@ function readScopes(
               : `permitted: ${source.permissions.scopes.join(', ')}`,
         }),
       )
-    else if (catalogue?.has(name) === true)
+    else if (catalogue?.has(name) === true) {
       found.push(
         diagnostic(
           'P409',
@@ -194,6 +194,19 @@ function readScopes(
           { severity: 'warning', hint: 'remove one of the two definitions' },
         ),
       )
+      continue
+    }
+    // The definition of the operator can imply scopes of other sources.
+    for (const [position, implied] of implies.entries())
+      if (catalogue?.has(implied) === true)
+        found.push(
+          diagnostic(
+            'P409',
+            `${JSON.stringify(name)} implies ${JSON.stringify(implied)}, which the operator defines`,
+            locationOf(['scopes', index, 'implies', position]),
+            { hint: 'remove it from implies, or ask the operator to define both scopes' },
+          ),
+        )
   }
   return new Map([...own].filter(([name]) => catalogue?.has(name) !== true))
 }

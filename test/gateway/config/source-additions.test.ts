@@ -122,6 +122,24 @@ t.test('a scope of the operator takes precedence, and does not make the source i
   t.equal(found.scopes.size, 0)
 })
 
+t.test('a scope of a source does not imply a scope of the operator, even with a copy of it', async (t) => {
+  const foo = (more: string) => aScope('billing:foo', more).replace('scopes:\n', '')
+  const found = scopes(aScope('billing:admin') + foo(', implies: ["billing:admin"]'))
+  t.match(found.diagnostics, [
+    { code: 'P409', severity: 'warning', location: { line: 2 } },
+    {
+      code: 'P409',
+      severity: 'error',
+      message: '"billing:foo" implies "billing:admin", which the operator defines',
+      location: { line: 3, column: 83 },
+    },
+  ])
+  t.equal(found.scopes.size, 0)
+  const dropped = scopes(aScope('billing:admin', ', implies: ["billing:foo"]') + foo(''))
+  t.match(dropped.diagnostics, [{ code: 'P409', severity: 'warning' }])
+  t.equal(dropped.diagnostics.length, 1, 'the definition of the operator replaces this one')
+})
+
 t.test('a source above the limits of its files is invalid', async (t) => {
   const many = (count: number, url = 'http://billing.test:8080') =>
     upstreams(Array.from({ length: count }, (_, at) => `u${at}: { url: "${url}" }\n`).join(''))
