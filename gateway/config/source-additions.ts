@@ -121,6 +121,13 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
         'an upstream of a policy source cannot name files of the gateway',
         'remove caFile, or ask the operator to define the upstream',
       )
+    if (entry.openapi !== undefined)
+      report(
+        'P408',
+        [name, 'openapi'],
+        'an upstream of a policy source cannot name an OpenAPI document, which the gateway would request without a policy',
+        'remove openapi, or ask the operator to define the upstream',
+      )
     for (const [url, at] of addressesWithPaths(name, entry))
       if (!isPermitted(url, permissions.addresses))
         report(

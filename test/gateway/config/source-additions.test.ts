@@ -169,6 +169,13 @@ t.test('a source above the limits of its files is invalid', async (t) => {
   t.equal(scopes(aScope('billing:read').padEnd(65_537, '#')).codes, 'P007')
 })
 
+t.test('an upstream of a source cannot name an OpenAPI document', async (t) => {
+  for (const path of ['/openapi.json', '/../../other/x?do=1'])
+    t.match(upstreams(`own: { url: "http://billing.test:8080", openapi: "${path}" }\n`).diagnostics, [
+      { code: 'P408', location: { line: 1, column: 50 } },
+    ])
+})
+
 t.test('an address that is not a URL has a diagnostic with its location', async (t) => {
   for (const url of ['http://billing.test:99999', 'http://1.2.3.4.5']) {
     t.match(upstreams(`own: { url: "${url}" }\n`).diagnostics, [
