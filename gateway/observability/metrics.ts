@@ -33,7 +33,8 @@ export type Metrics = RevocationMeter & {
   /** Counts a request that was rejected because of overload. */
   readonly overloaded: (reason: OverloadReason) => void
   readonly requestBroke: () => void
-  policies(policies: MeteredPolicies): void
+  /** Reports the active policies, and the upstreams that policy sources define. */
+  policies(policies: MeteredPolicies & { readonly upstreams: readonly { readonly name: string }[] }): void
 }
 
 /** Sources of the values that are read on each scrape. */
@@ -120,7 +121,11 @@ export function createMetrics({
   })
 
   const routes = createRouteMeters(registers)
-  const retire = retireRoutes(routes.remove)
+  const retire = retireSeries(routes.remove)
+  const upstreams = createUpstreamMeters(registers, () =>
+    registered.upstreams.active.map(({ name, targets }) => ({ name, state: targets.state })),
+  )
+  const retireUpstreams = retireSeries(upstreams.remove)
   const updatePolicyMetrics = createPolicyMetrics(registers)
 
   return {
@@ -129,9 +134,7 @@ export function createMetrics({
       registered = sources
     },
     route: routes.of,
-    upstream: createUpstreamMeters(registers, () =>
-      registered.upstreams.active.map(({ name, targets }) => ({ name, state: targets.state })),
-    ),
+    upstream: upstreams.of,
     tokens: createTokenMeter(registers, () => registered.cache.entries),
     overloaded: addOverloadMetrics(registry, overload),
     issuer: createIssuerMeters(registers, () => registered.issuers),
@@ -143,28 +146,29 @@ export function createMetrics({
     policies(policies) {
       updatePolicyMetrics(policies)
       retire(policies.routes)
+      retireUpstreams(policies.upstreams)
     },
   }
 }
 
 /**
- * Delay before the series of a removed route are removed. Open requests can finish, and a scrape can read the last
- * values. Milliseconds.
+ * Delay before the series of a removed route or upstream are removed. Open requests can finish, and a scrape can read
+ * the last values. Milliseconds.
  */
 const RETIRE_AFTER_MS = 600_000
 
 /**
- * Calls `remove` for routes that were removed from the policies, after a delay. Otherwise the names of routes that are
- * often renamed would fill the memory. If a route returns during the delay, `remove` is not called.
- * @returns a function that receives the active routes.
+ * Calls `remove` for routes or upstreams that were removed from the policies, after a delay. Otherwise names that often
+ * change would fill the memory. If a name returns during the delay, `remove` is not called.
+ * @returns a function that receives the active routes or upstreams.
  */
-export function retireRoutes(
-  remove: (route: string) => void,
+export function retireSeries(
+  remove: (name: string) => void,
   afterMs = RETIRE_AFTER_MS,
-): (routes: readonly { readonly name: string }[]) => void {
+): (active: readonly { readonly name: string }[]) => void {
   let present: ReadonlySet<string> = new Set()
-  return (routes) => {
-    const now = new Set(routes.map(({ name }) => name))
+  return (active) => {
+    const now = new Set(active.map(({ name }) => name))
     const gone = [...present].filter((name) => !now.has(name))
     present = now
     if (gone.length === 0) return

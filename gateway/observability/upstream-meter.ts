@@ -17,12 +17,12 @@ const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
 /**
  * Registers the metrics of upstreams. `states` is called on each scrape.
- * @returns a function that creates the meter of an upstream.
+ * @returns a function that creates the meter of an upstream, and a function that removes its series.
  */
 export function createUpstreamMeters(
   registers: [Registry],
   states: () => readonly { readonly name: string; readonly state: CircuitState }[],
-): (upstream: string) => UpstreamMeter {
+): { of(upstream: string): UpstreamMeter; remove(upstream: string): void } {
   const durations = new BufferedHistogram<'upstream' | 'code_class'>({
     name: 'scopegate_upstream_request_duration_seconds',
     help: 'Time from forwarding a request to the first byte of the response.',
@@ -53,6 +53,7 @@ export function createUpstreamMeters(
       labelNames: ['upstream'],
       registers,
       collect() {
+        this.reset() // removes upstreams that policy sources no longer define
         for (const { name: upstream, state } of states()) this.set({ upstream }, numberOf(state))
       },
     })
@@ -73,7 +74,7 @@ export function createUpstreamMeters(
     (state) => CIRCUIT_STATES.indexOf(state),
   )
 
-  return (upstream) => {
+  function of(upstream: string): UpstreamMeter {
     const sentAgain = retries.child({ upstream })
     const durationOf = memoize((code_class: string) => durations.child({ upstream, code_class }))
     const responded = memoize((status: number) => durationOf(codeClass(status)))
@@ -83,5 +84,13 @@ export function createUpstreamMeters(
       failed: (reason) => failed(reason).inc(),
       retried: () => sentAgain.inc(),
     }
+  }
+
+  return {
+    of,
+    remove(upstream) {
+      for (const metric of [durations, errors, retries])
+        metric.remove((labels) => labels['upstream'] === upstream)
+    },
   }
 }

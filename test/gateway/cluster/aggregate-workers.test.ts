@@ -58,7 +58,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
     sessions: { size: count },
   })
   const sources = [{ name: 's', state: isConnected ? 'valid' : 'kept' }] as const
-  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources })
+  metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources, upstreams: [] })
   createReloadMeter(metrics.registry).reloaded(isConnected ? 'success' : 'failure')
   createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
   return metrics.registry

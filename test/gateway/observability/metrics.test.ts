@@ -47,6 +47,7 @@ function someMetrics() {
     hash: 'abc',
     routes: [{ name: 'p/one', policy: 'p' }],
     sources: [{ name: 's', state: 'kept' }],
+    upstreams: [{ name: 's/own' }],
   })
   const route = metrics.route('p/one')
   route.finished('GET', 200, 0.01)
@@ -277,14 +278,17 @@ t.test('the values of several workers are summed, except where one worker repres
   })
 })
 
-t.test('the series of a route expire after the policies no longer contain it', async (t) => {
+t.test('the series of removed routes and upstreams expire', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const metrics = someMetrics()
-  metrics.policies({ hash: 'def', routes: [], sources: [] })
-  t.match(await metrics.registry.metrics(), 'route="p/one"')
+  metrics.upstream('s/own').retried()
+  metrics.policies({ hash: 'def', routes: [], sources: [], upstreams: [] })
+  for (const name of ['route="p/one"', 'upstream="s/own"', 'upstream="api"'])
+    t.match(await metrics.registry.metrics(), name)
   mock.timers.tick(600_000)
-  t.notMatch(await metrics.registry.metrics(), 'route="p/one"')
+  for (const name of ['route="p/one"', 'upstream="s/own"']) t.notMatch(await metrics.registry.metrics(), name)
+  t.match(await metrics.registry.metrics(), 'upstream="api"', 'an upstream of the operator')
 })
 
 t.test('a gateway counts fallbacks by reason, and reads its sources on each scrape', async (t) => {

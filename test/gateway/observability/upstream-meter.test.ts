@@ -24,8 +24,8 @@ t.test('an upstream is up until all of its targets are ejected', async (t) => {
 
 t.test('the meter of an upstream counts responses by class, failures by reason, and retries', async (t) => {
   const registry = new Registry()
-  const meterOf = createUpstreamMeters([registry], () => [])
-  const [a, b] = [meterOf('a'), meterOf('b')]
+  const meters = createUpstreamMeters([registry], () => [])
+  const [a, b] = [meters.of('a'), meters.of('b')]
   a.responded(200, 1)
   a.responded(204, 2)
   a.responded(500, 4)
@@ -46,4 +46,29 @@ t.test('the meter of an upstream counts responses by class, failures by reason, 
     '{upstream="a",reason="timeout"} 1',
   ])
   t.strictSame(await seriesOf(registry, 'scopegate_upstream_retries_total'), ['{upstream="a"} 2'])
+})
+
+t.test('a removed upstream has no series', async (t) => {
+  const registry = new Registry()
+  let active: readonly { readonly name: string; readonly state: 'open' }[] = [
+    { name: 'a', state: 'open' },
+    { name: 'b', state: 'open' },
+  ]
+  const meters = createUpstreamMeters([registry], () => active)
+  for (const { name } of active) {
+    const meter = meters.of(name)
+    meter.responded(200, 1)
+    meter.failed('reset')
+    meter.retried()
+  }
+  const shown = async (name: string) =>
+    (await registry.metrics()).split('\n').filter((line) => line.includes(`upstream="${name}"`))
+  const complete = (await shown('a')).length
+  t.ok(complete > 5)
+  active = active.filter(({ name }) => name === 'b')
+  t.equal((await shown('a')).length, complete - 2, 'the gauges of inactive upstreams')
+  t.equal((await shown('b')).length, complete)
+  meters.remove('a')
+  t.same(await shown('a'), [])
+  t.equal((await shown('b')).length, complete)
 })

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { retireRoutes } from '../../../gateway/observability/metrics.ts'
+import { retireSeries } from '../../../gateway/observability/metrics.ts'
 import { createRouteMeters } from '../../../gateway/observability/route-meter.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -10,7 +10,7 @@ const named = (...names: string[]) => names.map((name) => ({ name }))
 t.test('the series of a removed route expire after a delay, except when the route returns', async (t) => {
   const registry = new Registry()
   const meters = createRouteMeters([registry])
-  const tell = retireRoutes(meters.remove, 20)
+  const tell = retireSeries(meters.remove, 20)
   const count = (name: string): void => {
     const meter = meters.of(name)
     meter.finished('GET', 200, 0.001)
@@ -45,7 +45,7 @@ t.test('the series of a removed route expire after ten minutes', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const forgotten: string[] = []
-  const tell = retireRoutes((route) => forgotten.push(route))
+  const tell = retireSeries((route) => forgotten.push(route))
   tell(named('a/goes'))
   tell([])
   mock.timers.tick(599_999)
@@ -55,11 +55,11 @@ t.test('the series of a removed route expire after ten minutes', async (t) => {
 })
 
 t.test(
-  'retireRoutes() starts a timer only for removed routes, and the process can end before it',
+  'retireSeries() starts a timer only for removed routes, and the process can end before it',
   async (t) => {
     const setTimer = mock.method(globalThis, 'setTimeout')
     t.teardown(() => setTimer.mock.restore())
-    const tell = retireRoutes(() => undefined)
+    const tell = retireSeries(() => undefined)
     tell(named('a/stays', 'a/goes'))
     tell(named('a/stays', 'a/goes'))
     t.equal(setTimer.mock.callCount(), 0)
