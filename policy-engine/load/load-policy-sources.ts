@@ -246,9 +246,11 @@ function toSourceRoute(
     readonly own: UpstreamAddresses
   },
 ): PolicyRoute {
-  const checked = checkPath(route.path, source, owners)
-  if ('message' in checked) throw new Error(checked.message)
   const addresses = own.get(route.upstream)
+  const sharesUpstream = services.neighboursOf(source, route.upstream, addresses).length > 0
+  const suffixes = sharesUpstream && route.rewritePath === undefined // the upstream gets the path of the request
+  const checked = checkPath(route.path, source, owners, { suffixes })
+  if ('message' in checked) throw new Error(checked.message)
   return Object.freeze({
     ...route,
     name: `${source.name}/${route.name}`,
@@ -257,7 +259,7 @@ function toSourceRoute(
     upstream: addresses === undefined ? route.upstream : ownUpstreamName(source.name, route.upstream),
     policySource: source.name,
     excludedPrefixes: Object.freeze(checked.excluded),
-    sharesUpstream: services.neighboursOf(source, route.upstream, addresses).length > 0,
+    sharesUpstream,
   })
 }
 

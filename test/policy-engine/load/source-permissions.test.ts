@@ -255,6 +255,12 @@ t.test('on a shared upstream, a path with a suffix belongs to the source of the 
   const { match } = compile(load([a, b], { a: policyOf('api', get('/api/**')) }))
   t.equal(match('GET', '/api/b.json').kind, 'not_found')
   t.equal(match('GET', '/api/c.json').kind, 'route')
+  const nested = aSource('b', ['/api/v1/b'], { upstreams: ['api'] })
+  const literal = compile(load([a, nested], { a: policyOf('api', get('/api/{x}/b.json')) }))
+  t.equal(literal.match('GET', '/api/v1/b.json').kind, 'not_found', 'a suffix in the template')
+  t.equal(literal.match('GET', '/api/v2/b.json').kind, 'route')
+  const rewritten = load([a, b], { a: policyOf('api', get('/api/b.json', ", rewrite: { path: '/api/c' }")) })
+  t.match(rewritten.states, [{ state: 'valid', routes: 1 }], 'the upstream does not get the suffix')
 })
 
 t.test('a nested prefix in another case is excluded', async (t) => {
