@@ -1,5 +1,6 @@
 // Shows which parts of the gateway use its CPU time.
-// The load is the load of the first row. With --first-use, each request has a new JWT.
+// The load is the same as in the row `cached token` of docs/benchmarks.md.
+// With --first-use, each request has a new JWT.
 // Usage: node bench/profile.ts [--first-use] [--keep FILE.cpuprofile]
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

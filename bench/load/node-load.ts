@@ -4,7 +4,8 @@ import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
-const GRACE_MS = 10_000 // time limit for the counts of the generator, after the end of the round
+/** The generator must report its counts within this time after the end of the round. Milliseconds. */
+const GRACE_MS = 10_000
 
 /**
  * Starts the load generator for a machine without wrk. One process runs for the whole benchmark, so that its code is

@@ -17,9 +17,8 @@ const POLL_INTERVAL_MS = 10
 
 /**
  * Starts a gateway, and an issuer that counts introspection requests. The returned function sends a new opaque token in
- * concurrent requests, and returns the number of introspection requests. The issuer responds only when every request is
- * waiting.
- * @throws {BenchError} by rejection of the returned function: ERR_BENCH_ANSWERS when the gateway rejected a request.
+ * concurrent requests, and returns the number of introspection requests. The issuer responds when all requests wait for
+ * the token status. The returned function throws a BenchError (ERR_BENCH_ANSWERS) when the gateway rejects a request.
  */
 export async function startHerd(options: {
   readonly folder: string

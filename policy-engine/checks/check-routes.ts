@@ -130,7 +130,10 @@ export function checkInternalPaths(
   })
 }
 
-/** Returns false for invalid paths, which other checks report. P302 also reports a route path below `/internal`. */
+/**
+ * Returns whether a path template can match a path below `/internal`. Invalid templates return false, because other
+ * checks report them.
+ */
 function mayBeInternal(path: string): boolean {
   const template = parsePathTemplate(path)
   if ('problem' in template) return false

@@ -61,7 +61,7 @@ function aProject(t: Test): string {
   return folder
 }
 
-/** Splits a command line like a shell, including quotes and redirections. */
+/** Returns the words of the first command of a line, without quotes. Ignores redirections and later commands. */
 function wordsOf(command: string): readonly string[] {
   const [shown = ''] = command.split(/ > | && | \| /)
   return [...shown.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')

@@ -20,8 +20,8 @@ import { until } from '../fixtures/until.ts'
 /** Cache time of a token status while the revocation stream is down. With the stream, the cache time is 30 s. */
 const CAP_MS = 5_000
 /**
- * Half of the cache time. A gateway that denies the token earlier has received the revocation. The soak test checks the
- * limit of 1 s.
+ * Half of the cache time of 30 s. If a gateway rejects the token within this time, the gateway has received the
+ * revocation. The soak test checks the maximum delay of a revocation, which is 1 s.
  */
 const TOLD_MS = 15_000
 

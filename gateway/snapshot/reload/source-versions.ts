@@ -39,11 +39,11 @@ export type SourceVersions = {
 }
 
 const FORMAT = 2
-/** The name of a file with a version, or of an incomplete draft of this file. */
+/** The name of a file that stores a version, or of an incomplete draft of this file. */
 const FILE_NAME = /^policy-source-([a-z0-9-]+)\.json(?:\..+)?$/
 /**
- * Maximum size of a file with a version. JSON needs at most 6 bytes for a UTF-16 character. The names of the files need
- * additional space. Bytes.
+ * Maximum size of a file that stores a version. In JSON, a UTF-16 code unit needs at most 6 bytes. The file also
+ * contains the names of the policy files. Bytes.
  */
 const MAX_BYTES = SOURCE_LIMITS.characters * 6 + SOURCE_LIMITS.files * 1_024
 /**

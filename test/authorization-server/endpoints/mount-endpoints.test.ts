@@ -74,7 +74,10 @@ async function startEndpoints(
     url,
     pushed,
     logged,
-    /** Sends a request. Returns the response and the resulting calls of the engine. */
+    /**
+     * Sends a request. Returns the response, the calls to the engine, the counted results and the uses of the rate
+     * limits.
+     */
     ask: async (path: string, message: Message = {}) => {
       const headersSent = { 'x-forwarded-for': ADDRESS, ...message.headers }
       const { status, json, text, headers } = await send(`${url}${path}`, {

@@ -42,7 +42,7 @@ const owner = (scope: string, keyThumbprint?: string): TokenOwner => ({
   scopes: scope.split(' '),
   keyThumbprint,
 })
-/** Sends a request. Returns the response, the counted results and the calls of the engine. */
+/** Sends a request. Returns the response, the counted results and the calls to the engine. */
 const ask = async (
   headers: readonly string[],
   change: Partial<typeof state> = {},

@@ -10,7 +10,7 @@ import { until } from '../../fixtures/until.ts'
 
 const sentinels = await startSentinels(t.testdir())
 t.teardown(() => sentinels.stop())
-/** The permissions of docs/connect-redis.md for the user at the Sentinels. */
+/** The permissions of docs/connect-redis.md for the ACL user of the Sentinels. */
 const SENTINEL_RULES =
   '&+switch-master +subscribe +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels'.split(
     ' ',

@@ -19,7 +19,7 @@ const ALPHABET: Alphabet = {
   scopes: SCOPES,
   headers: { h: [undefined, '1', '2', '9'] },
   claims: {
-    // The value 8 occurs in paths, 9 in headers, and 0 in neither. Each list contains two values.
+    // `8` can occur only in a path, `9` only in a header, and `0` in neither. A list is empty or has two values.
     c: [
       undefined,
       '0',
