@@ -132,7 +132,7 @@ function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string {
   return scopes.filter((name) => name === 'offline_access' || catalogue.has(name)).join(' ')
 }
 
-/** Returns true for an absent list, because the default list contains the value. */
+/** Returns whether a list contains a value. True for an absent list, because the default list contains the value. */
 function listIncludes(value: unknown, wanted: string): boolean {
   return value === undefined || (Array.isArray(value) && value.includes(wanted))
 }
