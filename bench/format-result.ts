@@ -80,7 +80,7 @@ function warnOfOthers(measured: readonly Measured[]): string[] {
   const share = summarise(shares).median
   if (share <= OTHERS_TOLERATED) return []
   return [
-    `  NOISE: other programs took ${(share * 100).toFixed(0)} % of the server's processor; measure again on a quiet machine`,
+    `  NOISE: other programs took ${(share * 100).toFixed(0)} % of the server's processor; measure again on an idle machine`,
   ]
 }
 

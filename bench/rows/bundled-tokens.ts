@@ -15,7 +15,7 @@ export const bundledTokens: Row = {
     const subjects = await startBundledTokenSubjects({ cores, folder, cleanup, upstream: upstream.url })
     const { cachedOpaque, cachedJwt, firstOpaque, firstJwt } = subjects
     return {
-      title: 'Tokens of the bundled authorization server: GET as in the first row, one gateway',
+      title: 'Tokens of the bundled authorization server: GET as in the row cached token, one gateway',
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,

@@ -16,7 +16,7 @@ export const firstUse: Row = {
     const subjects = await startJwtSubjects({ cores, folder, cleanup, upstream: upstream.url })
     const { cached, firstEs256, firstRs256 } = subjects
     return {
-      title: 'First use of a JWT against a cached one: GET as in the first row, one gateway',
+      title: 'First use of a JWT against a cached one: GET as in the row cached token, one gateway',
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
