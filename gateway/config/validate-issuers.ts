@@ -58,7 +58,7 @@ function findMissingValidation({ jwt, introspection, revocations }: IssuerEntry)
         'C329',
         '.introspection.signed',
         'the gateway has no keys to verify its results',
-        'add jwt, with or without keys: the gateway verifies introspection results with the same keys',
+        'add jwt: {}, because the keys of jwt also verify introspection results',
       ],
     ]
   if (jwt === undefined && introspection === undefined)
@@ -231,7 +231,10 @@ export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly
       diagnostic('C346', `issuers[${index}].securityEvents: ${message}`, wholeFile(shownAs), { hint }),
     ]
     if (jwt === undefined)
-      return report('the gateway has no keys to verify events', 'add jwt, with or without keys')
+      return report(
+        'the gateway has no keys to verify events',
+        'add jwt: {}, because the keys of jwt also verify events',
+      )
     const subject = jwt.claims?.subject ?? DEFAULTS.jwtClaims.subject
     if (subject !== 'sub')
       return report(

@@ -83,7 +83,7 @@ export function findUnissuedResources(
         wholeFile(shownAs),
         {
           severity: 'warning',
-          hint: 'add it to protectedResources in authorization-server.yaml, or name other issuers',
+          hint: 'add the resource to protectedResources in authorization-server.yaml, or name other issuers',
         },
       ),
     )
