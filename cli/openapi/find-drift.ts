@@ -62,7 +62,7 @@ export function findDrift(options: {
         `${missing.join(', ')} ${route.path} has a route, but the contract does not describe it`,
         locationOf(route),
         {
-          hint: 'describe it, or remove it from the route',
+          hint: 'add the missing methods to the contract, or remove these methods from the route',
         },
       ),
     )

@@ -31,7 +31,11 @@ export function followReference(root: unknown, start: YamlPath): FollowedReferen
       }
     const next = readPointer(reference.slice(1), root)
     if (next === undefined)
-      return { problem: `${shorten(reference)} does not exist in the document`, hint: 'correct it', path: at }
+      return {
+        problem: `${shorten(reference)} does not exist in the document`,
+        hint: 'correct the reference',
+        path: at,
+      }
     const key = JSON.stringify(next)
     if (seen.has(key))
       return {

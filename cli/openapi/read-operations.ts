@@ -107,7 +107,7 @@ export function readOperations(
         'O004',
         `keys beside $ref have no effect: ${beside.join(', ')}`,
         [...pathAt, beside[0]],
-        'move it',
+        'move these keys to the referenced path',
         'key',
       )
     if (!isRecord(found.value)) {

@@ -27,13 +27,17 @@ export function readPrefix(servers: unknown): Prefix {
     if (path === null)
       return {
         problem: `${JSON.stringify(url)} is relative to an unknown URL`,
-        hint: 'start it with / or https://',
+        hint: 'start the URL with / or https://',
         at,
       }
     const filled = fillVariables(path[1] ?? '', own(server, 'variables'))
     if ('problem' in filled) return { ...filled, at }
     if (/[?#]/.test(filled.text))
-      return { problem: 'the URL of a server must not have a query or a fragment', hint: 'remove it', at }
+      return {
+        problem: 'the URL of a server must not have a query or a fragment',
+        hint: 'remove the query or the fragment',
+        at,
+      }
     const prefix = filled.text.replace(/\/+$/, '')
     if (first !== undefined && first !== prefix)
       return {

@@ -103,7 +103,12 @@ export async function checkEndpoints(
       continue
     }
     if (!/^https?:$/.test(URL.parse(address)?.protocol ?? '')) {
-      report.fault('endpoints', from, `${member} is "${address}"`, 'set it to an absolute http or https URL')
+      report.fault(
+        'endpoints',
+        from,
+        `${member} is "${address}"`,
+        `set ${member} to an absolute http or https URL`,
+      )
       continue
     }
     const { url, request } = toRequest(address)

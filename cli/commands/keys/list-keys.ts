@@ -94,7 +94,7 @@ function findDifferences(server: PublishedKeys, states: readonly KeyState[]): re
     ...states.filter(({ kid }) => !kids.includes(kid)).map(({ kid }) => `${url} does not publish ${kid} yet`),
     ...signing
       .filter(({ kid, type }) => signs[type] !== undefined && signs[type] !== kid)
-      .map(({ kid, type }) => `${url} signs ${type} with ${signs[type]}, and this file with ${kid}`),
+      .map(({ kid, type }) => `${url} signs ${type} with ${signs[type]}, but this file requires ${kid}`),
     ...kids
       .filter((kid) => !known.has(kid))
       .map((kid) => `${url} publishes ${kid}, which is not in this file`),

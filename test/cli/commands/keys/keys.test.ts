@@ -229,7 +229,7 @@ t.test('list and retire compare the file with running servers', async (t) => {
   t.match(listed.err, `scopegate: ${late} does not publish ${kids(second)[0]} yet\n`)
   t.match(
     listed.err,
-    `scopegate: ${late} signs ES256 with ${kids(first)[0]}, and this file with ${kids(second)[0]}\n`,
+    `scopegate: ${late} signs ES256 with ${kids(first)[0]}, but this file requires ${kids(second)[0]}\n`,
   )
   t.match(listed.err, new RegExp(`scopegate: the clock of ${wrongClock} differs by (99|100) s`))
   const refused = await run(t, file, 'retire', '--force', '--url', late)
