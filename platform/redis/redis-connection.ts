@@ -23,13 +23,15 @@ export const RedisConnectionSchema = (description: string) =>
         Type.Object(
           {
             name: Type.String({
-              description: 'name of the primary at the Sentinels',
+              description: 'name of the primary in the configuration of the Sentinels',
               minLength: 1,
               maxLength: 256,
             }),
             addresses: Addresses('addresses of the Sentinels'),
-            username: Type.Optional(UserName('ACL user at the Sentinels')),
-            passwordFile: Type.Optional(FilePath('file with the password at the Sentinels')),
+            username: Type.Optional(UserName('ACL user for the connections to the Sentinels')),
+            passwordFile: Type.Optional(
+              FilePath('file with the password for the connections to the Sentinels'),
+            ),
           },
           { description: 'Sentinels that name the primary' },
         ),

@@ -39,11 +39,11 @@ store.type {"enum":["sqlite","redis","postgres"]}: sqlite, redis or postgres
 redis?: only for store.type: redis
 redis?.url? {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: URL of one server: redis://… or rediss://…
 redis?.sentinel?: Sentinels that name the primary
-redis?.sentinel?.name {"type":"string","minLength":1,"maxLength":256}: name of the primary at the Sentinels
+redis?.sentinel?.name {"type":"string","minLength":1,"maxLength":256}: name of the primary in the configuration of the Sentinels
 redis?.sentinel?.addresses {"minItems":1,"maxItems":100,"uniqueItems":true}: addresses of the Sentinels
 redis?.sentinel?.addresses[] {"type":"string","maxLength":300,"pattern":"^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$","x-is":"a host and a port such as redis-0.example.com:6379"}: host and port
-redis?.sentinel?.username? {"type":"string","minLength":1,"maxLength":256}: ACL user at the Sentinels
-redis?.sentinel?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password at the Sentinels
+redis?.sentinel?.username? {"type":"string","minLength":1,"maxLength":256}: ACL user for the connections to the Sentinels
+redis?.sentinel?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password for the connections to the Sentinels
 redis?.cluster?: a Redis Cluster
 redis?.cluster?.addresses {"minItems":1,"maxItems":100,"uniqueItems":true}: addresses of some nodes; the cluster names the others
 redis?.cluster?.addresses[] {"type":"string","maxLength":300,"pattern":"^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$","x-is":"a host and a port such as redis-0.example.com:6379"}: host and port
