@@ -103,7 +103,7 @@ function checkAdvertised(
   if (typeof advertise !== 'string' || enough.includes(advertise)) return []
   const hint =
     enough.length === 0
-      ? 'remove it: without "any", the challenge names all scopes of "all"'
+      ? 'remove "advertise": without "any", the challenge names all scopes of "all"'
       : `choose one of ${enough.join(', ')}`
   const message = `the advertised scope ${JSON.stringify(advertise)} must be in "any"`
   return [diagnostic('P204', message, document.locationOf(path), { hint })]

@@ -139,7 +139,7 @@ export function findUnreadable(
         }),
       ]
     const message = `the control character ${nameOf(control[0])} is not allowed`
-    return [diagnostic(`${letter}004`, message, location, { hint: 'remove it' })]
+    return [diagnostic(`${letter}004`, message, location, { hint: 'remove this character' })]
   }
   const found: Diagnostic[] = []
   for (const one of text.matchAll(/(?<=(?:^|\n)[ \t]*)[\u00a0\u2000-\u200b\u202f\u205f\u3000]+/gu)) {
