@@ -185,7 +185,7 @@ function writeConfig(
 ): string {
   const folder = join(options.folder, `gateway-${own.at}`)
   mkdirSync(join(folder, 'policies'), { recursive: true })
-  writeFileSync(join(folder, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is YAML
+  writeFileSync(join(folder, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is valid YAML
   copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
   const patient = { timeout: '60s', connectTimeout: '30s' } // a busy machine must not look like a failed upstream
   const upstreams = {

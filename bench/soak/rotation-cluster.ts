@@ -162,7 +162,7 @@ function writeConfig(
 ): string {
   const configDir = join(folder, 'config')
   mkdirSync(join(configDir, 'policies'), { recursive: true })
-  writeFileSync(join(configDir, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is YAML
+  writeFileSync(join(configDir, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is valid YAML
   copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(configDir, 'scopes.yaml'))
   const patient = { timeout: '60s', connectTimeout: '30s' } // a busy machine must not look like a failed upstream
   const targets = {

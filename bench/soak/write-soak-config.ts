@@ -35,7 +35,7 @@ export function writeSoakConfig(options: SoakConfig): void {
   const policies = join(folder, 'policies')
   mkdirSync(policies, { recursive: true })
   const routes = [{ ...ROUTE, ...options.route }, ...(options.moreRoutes ?? [])]
-  writeFileSync(join(policies, 'soak.policy.yaml'), JSON.stringify({ ...POLICY, routes })) // JSON is YAML
+  writeFileSync(join(policies, 'soak.policy.yaml'), JSON.stringify({ ...POLICY, routes })) // JSON is valid YAML
   writeFileSync(join(folder, 'secret'), 'unused-introspection-secret', { mode: 0o600 })
   writeFileSync(
     join(folder, 'upstreams.yaml'),

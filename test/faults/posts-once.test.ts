@@ -22,7 +22,7 @@ t.test(
       folder,
       cleanup,
       upstream: proxy.url,
-      upstreamSettings: { ejection: { failures: 1_000 } }, // without ejection, because no connection breaks then
+      upstreamSettings: { ejection: { failures: 1_000 } }, // no ejection: an ejected upstream gets no connections
       route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
     })
     const anyByte = (): number => 1 + Math.floor(Math.random() * LONGEST_LIFE_BYTES)

@@ -490,7 +490,8 @@ t.test('with Redis an event reaches every gateway, also one that starts later', 
     async () => (await three.statusOf(token)) === 401,
   )
   for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'a token issued later is valid')
-  // A later event is different from the first one, although the second occurrence was before the first response.
+  // The second event occurred after the first event, and before the first event was sent. The gateway must not treat
+  // the second event as a repetition.
   await until(
     'the event is accepted',
     async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202,

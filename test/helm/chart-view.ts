@@ -12,7 +12,7 @@ export type ChartView = {
    * @throws {Error} when no such object exists.
    */
   object(kind: string, component: Component, suffix?: string): KubeObject
-  /** Default: the chart did not render such an object. */
+  /** Returns undefined when the chart did not render such an object. */
   find(kind: string, component: Component, suffix?: string): KubeObject | undefined
   pod(component: Component): PodSpec
   container(component: Component): Container

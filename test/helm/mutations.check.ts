@@ -90,7 +90,7 @@ async function judge(
   return (await losesError(others, chart)) ? 'caught by a check' : 'survived'
 }
 
-/** Default: helm failed, or did not write YAML objects. */
+/** Returns undefined when helm failed, or did not write YAML objects. */
 async function renderTo(
   chart: string,
   release: string | undefined,

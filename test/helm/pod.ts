@@ -23,7 +23,7 @@ export type Cluster = {
   readonly objects: readonly KubeObject[]
   /** Folders of persistent volume claims. */
   readonly claims?: Readonly<Record<string, string>>
-  /** Names that resolve to this machine, for example of Services. */
+  /** Names that resolve to this machine, for example names of Services. */
   readonly hosts: readonly string[]
 }
 
@@ -58,7 +58,7 @@ const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 export type ContainerOptions = {
   readonly name: string
   readonly image: Image
-  /** Names that resolve to this machine, for example of Services. */
+  /** Names that resolve to this machine, for example names of Services. */
   readonly hosts: readonly string[]
   readonly owner: { readonly uid: number; readonly gid: number }
   readonly command: readonly string[]

@@ -9,7 +9,7 @@ import { D, type Matrix, ONLY, SHARED, startMatrix, type TestRoute } from './mat
 
 let count = 0
 
-/** `npm run soak:tokens` sets it, and sends each audience with each form of the scopes. */
+/** Whether the test sends each audience with each form of the scopes. `npm run soak:tokens` sets the variable. */
 const IS_FULL = process.env['TOKEN_MATRIX'] === 'full'
 
 /** Returns the forms of the scopes to send. With an invalid audience: only scopes that are sufficient for a route. */

@@ -213,7 +213,7 @@ t.test('lost revocations are repeated on the other shards while one shard is awa
     await tokens.upsert(grantId, { jti: grantId, grantId }, 600) // as if Redis had lost the revocation
   }
   const [sick, ...healthy] = cluster.nodes
-  /** Returns the number of grants with tokens at the nodes. */
+  /** Returns the number of grants that have tokens on the nodes. */
   const count = async (nodes: typeof cluster.nodes) => {
     const keys = await Promise.all(nodes.map((node) => node.redis.keys('*:of-grant:*')))
     return keys.flat().length
@@ -362,7 +362,7 @@ t.test('data of one server survive a copy with redis-cli and the move into the p
 
 t.test('data of schema version 1 moves into the partitions at the first start', async (t) => {
   await cluster.empty()
-  // The node with the slot of {scopegate}. Version 1 worked with this address.
+  // Schema version 1 stores all data in the slot of {scopegate}. This node has the slot.
   const url = `redis://127.0.0.1:${cluster.nodes[1]?.port}`
   const options = { ...WHOSE, nowSeconds: () => 1_000 }
   const old = await openRedisStore({ url }, options)

@@ -9,7 +9,10 @@ import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 
 const ROOT = findPackageRoot()
 
-/** Runs a program that ends by SIGTERM. Returns its exit code and its log without times and stacks. */
+/**
+ * Runs a program that throws an exception and then receives SIGTERM.
+ * @returns the exit code, and the log without times and stacks.
+ */
 async function run(stop: string, graceMs: number) {
   const source = (name: string): string => JSON.stringify(join(ROOT, 'platform', name))
   const program = `

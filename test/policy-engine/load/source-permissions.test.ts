@@ -193,7 +193,11 @@ t.test('a rewrite on a shared upstream stays within the prefixes of the source',
   t.equal(codesOf(own, get('/b/7', ', mount: /api/a/api'), [other]), 'P405', 'a mount')
 })
 
-/** Returns the codes of a source `a` for a route at `/api/a/{id}`, whose upstream and the one of `b` have addresses. */
+/**
+ * Returns the codes of a source `a` with a route at `/api/a/{id}`.
+ * @param own address of the upstream of `a`.
+ * @param others address of the upstream of `b`.
+ */
 function codesWith(own: string, others: string, more = '') {
   const addresses = new Map([
     ['a-api', [own]],

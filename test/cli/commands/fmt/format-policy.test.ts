@@ -18,7 +18,7 @@ function formatted(text: string): string {
 const hashOf = (text: string): string =>
   contentHash(parseYaml(text, { shownAs: 'a.policy.yaml', letter: 'P' }).value)
 
-/** JSON is YAML. Control characters need escapes in both formats. */
+/** Every JSON text is valid YAML. Control characters need escapes in both formats. */
 const asJson = (text: string): string => JSON.stringify(text).replace('\u0085', '\\u0085')
 
 const HEAD = `apiVersion: scopegate/v1

@@ -156,7 +156,7 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
     t.equal(issuer.asked.length, asked + 1, what)
     t.equal(two.results.at(-1), 'bad', what)
     await until('the entry is stored again', async () => {
-      // The gateway also replaces a key with another type of value.
+      // The gateway also replaces a value whose type is not a string.
       return (await spy.type(key)) === 'string' && (await spy.strlen(key)) === own.length
     })
   }
