@@ -214,7 +214,9 @@ function renderOutcome({ decision, response, would }: ExplainedSimulation): stri
   if (response !== undefined) return renderResponse(response)
   if (decision.as === 'gateway') return 'local reply of the gateway\n'
   const allowed = `allow, as ${decision.as}\n`
-  return would === undefined ? allowed : `${allowed}\nwith enforce: on it would be\n${renderResponse(would)}`
+  return would === undefined
+    ? allowed
+    : `${allowed}\nwith enforce: on, the response is\n${renderResponse(would)}`
 }
 
 function renderResponse({ status, error, description, challenge, allow }: ErrorResponse): string {

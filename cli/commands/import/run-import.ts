@@ -108,7 +108,7 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
   else err.write(`wrote ${output}: ${formatCount(routes, 'route')}. Now: scopegate check --strict\n`)
   if (catalogueFile !== undefined)
     err.write(
-      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add them to config/scopes.yaml\n`,
+      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add the scopes to config/scopes.yaml\n`,
     )
   if (skipped.length > 0) {
     const list = skipped.map(({ operation, code }) => `\n  ${visibleText(operation)} (${code})`).join('')

@@ -62,7 +62,7 @@ t.test('routes and explain show the decisions of an audit-only policy', async (t
     'mcp-protocol-version=2026-07-28',
   ]
   t.equal(await main(['explain', ...request], terminal), 0)
-  t.match(terminal.said.out, /\nallow, as anonymous\n\nwith enforce: on it would be\n401 unauthorized\n/)
+  t.match(terminal.said.out, /\nallow, as anonymous\n\nwith enforce: on, the response is\n401 unauthorized\n/)
   t.match(terminal.said.out, /^enforce +note +report: /m)
 })
 
