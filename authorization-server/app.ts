@@ -155,7 +155,7 @@ async function announceAccounts(
         event: 'development_mode',
         accounts: DEVELOPMENT_ACCOUNTS.map(({ username }) => username),
       },
-      'DEVELOPMENT MODE: anybody can sign in as alice/alice or bob/bob. Never use this in production.',
+      'DEVELOPMENT MODE: anybody can sign in as alice/alice or bob/bob. Never use development mode in production.',
     )
 }
 

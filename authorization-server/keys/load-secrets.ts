@@ -126,7 +126,7 @@ export function parseCookieKeys(text: string, file: string): readonly string[] {
   if (keys.length === 0 || keys.some((key) => key.length < SHORTEST_KEY))
     throw new BootError(
       'ERR_COOKIE_KEYS',
-      `${file}: it must contain one cookie key per line, newest first, each at least ${SHORTEST_KEY} characters long.`,
+      `${file}: the file must contain one cookie key per line, newest first, each at least ${SHORTEST_KEY} characters long.`,
       { exitCode: 3 },
     )
   return keys

@@ -189,7 +189,7 @@ t.test(
       service,
       event: 'development_mode',
       accounts: ['alice', 'bob'],
-      msg: 'DEVELOPMENT MODE: anybody can sign in as alice/alice or bob/bob. Never use this in production.',
+      msg: 'DEVELOPMENT MODE: anybody can sign in as alice/alice or bob/bob. Never use development mode in production.',
     })
     t.strictSame(fieldsOf('listening'), {
       level: 'info',

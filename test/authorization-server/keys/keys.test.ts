@@ -235,7 +235,7 @@ t.test('loadCookieKeys() rejects short keys and reads one key per line, newest f
     await t.rejects(loadCookieKeys({ cookieKeysFile: join(dir, name), dataDir: dir }), {
       code: 'ERR_COOKIE_KEYS',
       exitCode: 3,
-      message: `${dir}/${name}: it must contain one cookie key per line, newest first, each at least 32 characters long.`,
+      message: `${dir}/${name}: the file must contain one cookie key per line, newest first, each at least 32 characters long.`,
     })
   await t.rejects(loadCookieKeys({ cookieKeysFile: join(dir, 'missing'), dataDir: dir }), {
     code: 'ERR_SECRET_FILE',
