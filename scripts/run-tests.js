@@ -3,11 +3,12 @@
 // Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE ...]. FILE can be a folder or a
 // pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the number of concurrent files.
 import { spawn, spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -16,6 +17,8 @@ const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 const ALL_TESTS = ['test/flows', 'test/faults', 'test']
 /** A process that ignores the signal of the timeout is killed after this time. */
 const KILL_AFTER_MS = 5_000
+/** Processes of a file that still run after this time without the file are killed. */
+const LEAVE_MS = 1_000
 
 const args = process.argv.slice(2)
 const sumAt = args.indexOf('--sum')
@@ -60,9 +63,10 @@ const env = {
   NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'compiled'),
 }
 const running = new Set()
+// A terminal sends SIGINT only to its foreground process group, which does not contain the groups of the files.
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
-    for (const child of running) child.kill(signal)
+    for (const { pid } of running) signalGroup(pid, signal)
     process.exit(1)
   })
 
@@ -81,23 +85,32 @@ process.exit(clean === false ? 1 : status)
 
 async function runQueue() {
   for (const file of queue) {
-    const { passed, failed, output, problems, seconds } = await runFile(file)
+    const { passed, failed, output, problems, left, seconds } = await runFile(file)
     counts.passed += passed
     counts.failed += failed
     process.stdout.write(`${failed > 0 ? 'FAILED' : '  ok  '}  ${file}  ${seconds.toFixed(1)} s\n`)
     if (failed > 0) process.stdout.write(`${[output, ...problems].join('\n')}\n`)
+    if (left.length > 0) say(`killed processes that ${file} left: ${left.join(', ')}`)
   }
 }
 
-/** Runs one test file. `problems` are the reasons for a failure that its output does not contain. */
+/**
+ * Runs one test file in a process group of its own, and ends all processes of the group.
+ * `problems` are the reasons for a failure that the output does not contain. `left` are the killed processes.
+ */
 async function runFile(file) {
   const begin = performance.now()
   const child = spawn(process.execPath, [resolve(ROOT, file)], {
     cwd: ROOT,
     env,
+    detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   running.add(child)
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text
+  })
   const timers = []
   let isTimedOut = false
   timers[0] = setTimeout(() => {
@@ -105,24 +118,73 @@ async function runFile(file) {
     child.kill('SIGALRM') // tap prints the open handles and ends the process
     timers[1] = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS)
   }, settings.timeout * 1_000)
-  const closed = new Promise((resolve) => {
-    child.on('close', (code, signal) => resolve({ code, signal }))
-  })
-  const output = await text(child.stdout)
-  const { code, signal } = await closed
+  const closed = once(child, 'close')
+  const [code, signal] = await once(child, 'exit')
   for (const timer of timers) clearTimeout(timer)
+  const left = await endGroup(child.pid)
   running.delete(child)
+  // A process outside the group can keep the output open.
+  let isHeld = false
+  const holding = setTimeout(() => {
+    isHeld = true
+    child.stdout.destroy()
+  }, KILL_AFTER_MS)
+  await closed
+  clearTimeout(holding)
 
   const problems = []
   if (isTimedOut) problems.push(`timeout after ${settings.timeout} s`)
   if (signal !== null) problems.push(`ended by ${signal}`)
   else if (code !== 0) problems.push(`exit code ${code}`)
   if (!isComplete(output)) problems.push('the TAP output is incomplete, or contains no test')
+  if (isHeld) problems.push('a process that the file left keeps the output open')
   const { passed, failed } = countAssertions(output)
   return {
-    ...{ passed, output, seconds: (performance.now() - begin) / 1_000 },
+    ...{ passed, output, left, seconds: (performance.now() - begin) / 1_000 },
     failed: problems.length > 0 ? Math.max(failed, 1) : failed,
     problems: problems.map((problem) => `# ${file}: ${problem}`),
+  }
+}
+
+/** Waits a short time for the processes of a group, then kills them. @returns the killed processes. */
+async function endGroup(group) {
+  const deadline = performance.now() + LEAVE_MS
+  while (signalGroup(group, 0)) {
+    const left = findProcesses(group)
+    if (left.length === 0) return []
+    if (performance.now() >= deadline) {
+      signalGroup(group, 'SIGKILL')
+      return left
+    }
+    await pause(20)
+  }
+  return []
+}
+
+/** Sends a signal to a process group. Signal 0 only checks the group. @returns whether the group has a process. */
+function signalGroup(group, signal) {
+  try {
+    return process.kill(-group, signal)
+  } catch {
+    return false
+  }
+}
+
+/** Returns names and ids of the processes of a group. A process that only waits for its parent does not count. */
+function findProcesses(group) {
+  if (process.platform !== 'linux') return [`group ${group}`]
+  return readdirSync('/proc').flatMap((id) => {
+    const [, name, state, itsGroup] =
+      /^\d+ \((.*)\) (\S) \d+ (\d+) /s.exec(readIfPresent(`/proc/${id}/stat`)) ?? []
+    return Number(itsGroup) === group && state !== 'Z' ? [`${name} (${id})`] : []
+  })
+}
+
+function readIfPresent(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
   }
 }
 

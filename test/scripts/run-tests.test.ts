@@ -1,14 +1,32 @@
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { until } from '../fixtures/until.ts'
 
 const ROOT = findPackageRoot()
 const RUNNER = join(ROOT, 'scripts/run-tests.js')
+const IMPORT_TAP = `import t from '${join(ROOT, 'node_modules/tap/dist/esm/index.js')}'\n`
+/** The first lines of a file that starts a process. The process keeps the output of the file open. */
+const STARTS_PROCESS = `${IMPORT_TAP}import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+const start = (options) => {
+  const child = spawn('sleep', ['60'], { stdio: 'inherit', ...options })
+  child.unref()
+  writeFileSync(new URL('pid', import.meta.url), String(child.pid))
+}
+`
+/** Maximum time of a run. Less than the time for which the started process keeps the output open. Milliseconds. */
+const TIMEOUT_MS = 30_000
 
 function run(...args: readonly string[]): { readonly status: number | null; readonly stdout: string } {
-  return spawnSync(process.execPath, [RUNNER, ...args], { cwd: ROOT, encoding: 'utf8' })
+  return spawnSync(process.execPath, [RUNNER, ...args], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: TIMEOUT_MS,
+  })
 }
 
 t.test('run-tests names each argument that matches no file, and runs no test', async (t) => {
@@ -30,14 +48,13 @@ t.test('run-tests rejects an unknown option, and runs no test', async (t) => {
 })
 
 t.test('run-tests reports each way in which a file fails, and runs the other files', async (t) => {
-  const tap = `import t from '${join(ROOT, 'node_modules/tap/dist/esm/index.js')}'\n`
   const folder = t.testdir({
-    'assertion.test.ts': `${tap}t.fail('this assertion fails')`,
-    'early-exit.test.ts': `${tap}t.plan(2); t.pass('only one'); setTimeout(() => process.reallyExit(0))`,
+    'assertion.test.ts': `${IMPORT_TAP}t.fail('this assertion fails')`,
+    'early-exit.test.ts': `${IMPORT_TAP}t.plan(2); t.pass('only one'); setTimeout(() => process.reallyExit(0))`,
     'empty.test.ts': '',
-    'exit-code.test.ts': `${tap}t.pass('well'); process.on('exit', () => process.reallyExit(7))`,
-    'good.test.ts': `${tap}t.test('a subtest', async (t) => { t.pass('one'); t.pass('two') })`,
-    'signal.test.ts': `${tap}t.pass('well'); process.on('exit', () => process.kill(process.pid, 'SIGKILL'))`,
+    'exit-code.test.ts': `${IMPORT_TAP}t.pass('well'); process.on('exit', () => process.reallyExit(7))`,
+    'good.test.ts': `${IMPORT_TAP}t.test('a subtest', async (t) => { t.pass('one'); t.pass('two') })`,
+    'signal.test.ts': `${IMPORT_TAP}t.pass('well'); process.on('exit', () => process.kill(process.pid, 'SIGKILL'))`,
     'syntax.test.ts': '}',
   })
   const { status, stdout } = run('--sum', join(folder, 'sum.json'), folder)
@@ -67,4 +84,35 @@ t.test('run-tests ends a file that does not end within the timeout', async (t) =
   const { status, stdout } = run('--timeout=1', folder)
   t.equal(status, 1)
   t.match(stdout, /^FAILED .*endless.test.ts: timeout after 1 s\n.*: ended by SIG(ALRM|KILL)\n/s)
+})
+
+t.test('run-tests kills and names the processes that a file left', async (t) => {
+  const folder = t.testdir({ 'leaves.test.ts': `${STARTS_PROCESS}start({}); t.pass('well')` })
+  const { status, stdout } = run(folder)
+  t.equal(status, 0)
+  t.match(
+    stdout,
+    /^ {2}ok {4}\S+leaves.test.ts .*\ntests: killed processes that \S+leaves.test.ts left: (sleep|group) /,
+  )
+})
+
+t.test('run-tests ends although a process outside the group keeps the output open', async (t) => {
+  const folder = t.testdir({
+    'detached.test.ts': `${STARTS_PROCESS}start({ detached: true, stdio: ['ignore', 'inherit', 'ignore'] }); t.pass('well')`,
+  })
+  const { status, stdout } = run(folder)
+  process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')))
+  t.equal(status, 1)
+  t.match(stdout, /^FAILED .*detached.test.ts: a process that the file left keeps the output open\n/s)
+})
+
+t.test('run-tests that gets a signal ends the processes of its files', async (t) => {
+  const folder = t.testdir({ 'endless.test.ts': `${STARTS_PROCESS}start({}); setInterval(() => {}, 1_000)` })
+  const runner = spawn(process.execPath, [RUNNER, folder], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = once(runner, 'close', { signal: AbortSignal.timeout(TIMEOUT_MS) })
+  runner.stderr.resume()
+  await until('the process has started', async () => existsSync(join(folder, 'pid')))
+  runner.kill('SIGTERM')
+  // The processes of the file inherit stderr, so `close` follows the end of these processes.
+  t.strictSame(await closed, [1, null])
 })
