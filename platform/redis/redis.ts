@@ -17,9 +17,13 @@ import { type ConnectionName, explainFailure, isTemporary, nameConnection } from
 const RECONNECT_MS = 1_000
 const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections, so it makes one attempt per second
 
-/** Minimum time between two disconnections from a replica. The client reconnects after `LEAVE_REPLICA_MS`. */
+/** Range of the random part of a delay, which spreads the attempts of many processes over time. Milliseconds. */
+const JITTER_MS = 200
+/** Delay of the first attempt when this client closed a connection to a server that may accept connections. */
+const RECONNECT_SOON_MS = 50
+
+/** Minimum time between two disconnections from a replica. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
-const LEAVE_REPLICA_MS = 50
 
 /** Keys of every layout begin with this hash tag or have a tag that begins with the same text. */
 const PROBE_KEY = '{scopegate}:schema'
@@ -144,8 +148,13 @@ function reconnectFromNowOn(
     readonly delayMs: () => number
   },
 ): void {
+  /** Whether the client closed the connection because Redis sent nothing. Often, Redis responds again soon. */
+  let isSilent = false
+  redis.on('error', (error) => {
+    isSilent = error instanceof Error && error.message.startsWith('Socket timeout')
+  })
   redis.options.retryStrategy = (attempt) =>
-    attempt === 1 && replica.isLeaving() ? LEAVE_REPLICA_MS : delayMs()
+    attempt === 1 && (isSilent || replica.isLeaving()) ? RECONNECT_SOON_MS : delayMs()
   redis.options.sentinelRetryStrategy = delayMs
   let away = redis.status !== 'ready'
   redis.on('close', () => {
@@ -154,6 +163,7 @@ function reconnectFromNowOn(
     logger?.warn({ event: 'redis_lost', redis: where }, 'redis connection lost')
   })
   redis.on('ready', () => {
+    isSilent = false
     if (replica.onReady()) return
     away = false
     logger?.info({ event: 'redis_back', redis: where }, 'redis connection is back')
@@ -211,6 +221,6 @@ function createReplicaExit(nowMs: () => number): ReplicaExit {
 }
 
 function reconnectDelayOf(hasSentinels: boolean, mayBeAway: boolean): () => number {
-  if (hasSentinels) return () => RECONNECT_FAILOVER_MS
-  return () => (mayBeAway ? RECONNECT_OPTIONAL_MS : RECONNECT_MS)
+  if (hasSentinels) return () => RECONNECT_FAILOVER_MS - Math.random() * JITTER_MS
+  return () => (mayBeAway ? RECONNECT_OPTIONAL_MS : RECONNECT_MS) + Math.random() * JITTER_MS
 }

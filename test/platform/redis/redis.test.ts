@@ -66,11 +66,15 @@ t.test('connectRedis() uses these options for a required and for an optional Red
   t.match(required.redis.options, { ...common, commandTimeout: 1_000 })
   const optional = await connected(t, { mayBeAway: true, commandTimeoutMs: 75 })
   t.match(optional.redis.options, { ...common, commandTimeout: 75 })
-  for (const { redis } of [required, optional])
-    t.strictSame(
-      [1, 2, 3, 4, 5, 6, 100].map((attempt) => redis.options.retryStrategy?.(attempt)),
-      Array.from({ length: 7 }, () => (redis === required.redis ? 1_000 : 2_000)),
-    )
+  for (const random of [0, 0.5]) {
+    const restore = t.intercept(Math, 'random', { value: () => random, configurable: true })
+    for (const { redis } of [required, optional])
+      t.strictSame(
+        [1, 2, 3, 4, 5, 6, 100].map((attempt) => redis.options.retryStrategy?.(attempt)),
+        Array.from({ length: 7 }, () => (redis === required.redis ? 1_000 : 2_000) + random * 200),
+      )
+    restore()
+  }
   optional.redis.emit('close')
   t.equal(optional.redis.options.commandTimeout, 1_000, 'during a handshake')
   optional.redis.emit('ready')
@@ -212,7 +216,24 @@ t.test('connectRedis() leaves a server that vanished without closing its connect
   reader.disconnect()
 })
 
+t.test('connectRedis() reconnects soon after Redis sent nothing, and later attempts wait', async (t) => {
+  t.intercept(Math, 'random', { value: () => 0.5 })
+  const { server, redis } = await connected(t)
+  server.freeze()
+  t.teardown(() => server.thaw())
+  const delays: unknown[] = []
+  redis.on('reconnecting', (delayMs: unknown) => delays.push(delayMs))
+  await t.rejects(redis.ping())
+  await until('two attempts', async () => delays.length === 2)
+  t.strictSame(delays, [50, 1_100])
+  server.thaw()
+  await once(redis, 'ready')
+  t.equal(await redis.ping(), 'PONG')
+  t.equal(redis.options.retryStrategy?.(1), 1_100, 'after another cause')
+})
+
 t.test('connectRedis() treats the second close in a row as an outage', async (t) => {
+  t.intercept(Math, 'random', { value: () => 0 })
   const { lines, logger } = aLog()
   const { redis } = await connected(t, { mayBeAway: true, logger })
   const events = () => lines.splice(0).map(({ event }) => event)
