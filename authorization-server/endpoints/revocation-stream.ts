@@ -32,13 +32,14 @@ const RESET = 'event: reset\ndata: {}\n\n'
 /**
  * Opens the revocation stream: `text/event-stream` responses to gateways.
  * - `ready`: the first event. `"resumed": true`: the server replays the revocations that the gateway missed.
- *   `"replays": true`: the server replays all revocations of the log.
+ *   `"replayed": false`: `replayed` ends this replay. `"replays": true`: the server replays all revocations of the log.
  * - `revoked`: one revocation, of any process on the store.
+ * - `replayed`: the end of a replay of the missed revocations.
  * - `complete`: the end of a replay of all revocations. The gateway then knows each revocation of a valid token.
  * - `reset`: the gateway may have missed revocations.
  * - A comment every 5 seconds is the heartbeat.
  *
- * Each event except `reset` and `complete` has an id. When a gateway reconnects, it sends the last id in
+ * Each event except `reset`, `replayed` and `complete` has an id. When a gateway reconnects, it sends the last id in
  * `Last-Event-ID`. Callers authenticate as the gateway client, with HTTP Basic.
  * Source: HTML Living Standard, section 9.2.
  */
@@ -145,7 +146,11 @@ export async function openRevocationStream(options: {
 async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
   const replayed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)
   if (after !== undefined && replayed !== undefined)
-    return readyEvent(after, { resumed: true }) + replayed.map(revokedEvent).join('')
+    return [
+      readyEvent(after, { resumed: true, replayed: false }),
+      ...replayed.map(revokedEvent),
+      'event: replayed\ndata: {}\n\n',
+    ].join('')
   const lastId = await log.lastId()
   const all = await log.readAfter(undefined, MAX_REPLAYED)
   const reset = after === undefined ? '' : RESET
@@ -163,7 +168,10 @@ function lastEventId(request: FastifyRequest): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-function readyEvent(id: string, data: { readonly resumed: boolean; readonly replays?: boolean }): string {
+function readyEvent(
+  id: string,
+  data: { readonly resumed: boolean; readonly replayed?: false; readonly replays?: true },
+): string {
   return `event: ready\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 }
 

@@ -10,7 +10,8 @@ import { createEventStreamReader, type StreamEvent } from './revocation-stream.t
 export type RevocationsOptions = {
   /**
    * A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation. `reset` reports a revocation gap.
-   * `complete` follows a replay of every revocation that has not expired.
+   * `replayed` follows a replay of the missed revocations, if `ready` says so. `complete` follows a replay of every
+   * revocation that has not expired.
    */
   readonly url: string
   readonly clientId: string
@@ -74,9 +75,11 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   const closing = new AbortController()
   let connected = false
   let lastEventAtMs = Number.NEGATIVE_INFINITY
+  /** The last time at which no replay was running. */
+  let completeAtMs = Number.NEGATIVE_INFINITY
   let lastId: string | undefined
   let gap: RevocationGap | undefined
-  let isReplaying = false
+  let replay: 'none' | 'missed' | 'all' = 'none'
   /** Whether an event of the current replay could not be parsed. Its revocation stays unknown after the replay. */
   let hasUnreadable = false
   const start = Promise.withResolvers<void>()
@@ -120,6 +123,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       // Reports all revocations in one call, because each call checks every open WebSocket session.
       if (revocations.length > 0) options.onRevoked(revocations)
       lastEventAtMs = tickMs()
+      if (replay === 'none') completeAtMs = lastEventAtMs
     }
     throw new Error('the issuer ended the stream')
   }
@@ -127,8 +131,10 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   /** Applies an event. Adds its revocation to `revocations`. */
   function take({ event, data, id }: StreamEvent, revocations: Revocation[]): void {
     if (event === 'ready') {
-      const { resumed, replays } = readReady(data)
-      isReplaying = replays
+      const { resumed, replayed, replays } = readReady(data)
+      replay = 'none'
+      if (replays) replay = 'all'
+      else if (!replayed) replay = 'missed'
       hasUnreadable = false
       if (!resumed) reportGap()
       if (!replays) start.resolve()
@@ -139,8 +145,10 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       reportGap()
       lastId = undefined
       return
+    } else if (event === 'replayed') {
+      if (replay === 'missed') replay = 'none'
     } else if (event === 'complete') {
-      isReplaying = false
+      replay = 'none'
       if (!hasUnreadable) gap = undefined
       start.resolve()
     } else if (event === 'revoked') {
@@ -152,12 +160,12 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
         reportGap()
       }
     }
-    // After an interrupted replay, the next connection needs a complete replay.
-    if (id !== undefined && !isReplaying) lastId = id
+    // If a replay of all revocations is interrupted, the next connection needs all of them again.
+    if (id !== undefined && replay !== 'all') lastId = id
   }
 
   function reportGap(): void {
-    gap = extendGap(gap, { nowSeconds: options.nowSeconds(), completeUntilMs: lastEventAtMs })
+    gap = extendGap(gap, { nowSeconds: options.nowSeconds(), completeUntilMs: completeAtMs })
     options.onGap()
   }
 
@@ -169,7 +177,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
       } catch (error) {
         if (closing.signal.aborted) return
         // Without a complete replay, the next connection needs the whole log again.
-        if (connected && !isReplaying) attempt = 0
+        if (connected && replay === 'none') attempt = 0
         // Logs only the first failure and every tenth failure after that, because an outage may last for hours.
         if (attempt % 10 === 0)
           logger.warn(
@@ -196,11 +204,11 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     get connected() {
       // Compares clock times instead of using a timer. After a suspension of the process, a timer would run too late,
       // and the connection would still count as open.
-      return connected && !isReplaying && tickMs() - lastEventAtMs < SILENCE_MS
+      return connected && replay === 'none' && tickMs() - lastEventAtMs < SILENCE_MS
     },
     started: start.promise,
     completeUntilMs: (issuedAtSeconds) =>
-      isInGap(gap, issuedAtSeconds) ? gap.completeUntilMs : lastEventAtMs,
+      isInGap(gap, issuedAtSeconds) ? gap.completeUntilMs : completeAtMs,
     async close() {
       closing.abort()
       await pool.destroy()
@@ -210,14 +218,22 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
 }
 
 /**
- * Reads whether the issuer resumes after the last event, or replays all events that have not expired. Without a
- * statement from the issuer, both values are false.
+ * Reads whether the issuer resumes after the last event, or replays all events that have not expired. `replayed` is
+ * false if the event `replayed` ends the missed events. Issuers without this event do not mention it.
  */
-function readReady(data: string): { readonly resumed: boolean; readonly replays: boolean } {
+function readReady(data: string): {
+  readonly resumed: boolean
+  readonly replayed: boolean
+  readonly replays: boolean
+} {
   try {
-    const ready = JSON.parse(data) as { resumed?: unknown; replays?: unknown } | null
-    return { resumed: ready?.resumed === true, replays: ready?.replays === true }
+    const ready = JSON.parse(data) as { resumed?: unknown; replayed?: unknown; replays?: unknown } | null
+    return {
+      resumed: ready?.resumed === true,
+      replayed: ready?.replayed !== false,
+      replays: ready?.replays === true,
+    }
   } catch {
-    return { resumed: false, replays: false }
+    return { resumed: false, replayed: true, replays: false }
   }
 }

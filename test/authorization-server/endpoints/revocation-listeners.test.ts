@@ -110,7 +110,8 @@ async function read(response: IncomingMessage, length = Number.POSITIVE_INFINITY
 }
 
 const READY = 'event: ready\nid: known.0\ndata: {"resumed":false}\n\n'
-const RESUMED = 'event: ready\nid: known.0\ndata: {"resumed":true}\n\n'
+const RESUMED = 'event: ready\nid: known.0\ndata: {"resumed":true,"replayed":false}\n\n'
+const REPLAYED = 'event: replayed\ndata: {}\n\n'
 const RESET = 'event: reset\ndata: {}\n\n'
 const HEARTBEAT = ': heartbeat\n\n'
 const revoked = (count: number): string =>
@@ -154,7 +155,7 @@ t.test('a reconnect resumes after the last ID, or resets', async (t) => {
     },
   })
   for (const [id, text] of [
-    [KNOWN, RESUMED + revoked(1)],
+    [KNOWN, RESUMED + revoked(1) + REPLAYED],
     ['unknown', READY + RESET],
     ['', READY],
   ] as const) {

@@ -110,6 +110,7 @@ t.test('a reconnect with the last ID receives exactly the events of the gap, in 
     t.match(event, { event: 'revoked', data: { grant } })
     last = event?.id ?? ''
   }
+  t.match(await after.next(), { event: 'replayed' })
   const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
   const grant = (await introspect(server, accessToken))['grant']
   await client.revoke(accessToken)
