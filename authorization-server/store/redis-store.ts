@@ -47,7 +47,7 @@ export async function openRedisStore(
   const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
   const { tags, tagOf } = layoutOf(redis)
   const renewal = createRenewal({
-    partitions: () => [...Map.groupBy(ended.all(), tagOf).values()],
+    grantsByPartition: () => Map.groupBy(ended.all(), tagOf),
     endGrant: artifacts.endGrant,
     logger,
   })
@@ -85,7 +85,7 @@ export async function openRedisStore(
   }
 }
 
-/** Repeats revocations that Redis may have lost. A start during a pass repeats the whole pass. */
+/** Repeats revocations that Redis may have lost. A partition in which a pass runs gets another pass. */
 type Renewal = { start(): void; stop(): void }
 
 /**
@@ -95,61 +95,77 @@ type Renewal = { start(): void; stop(): void }
  */
 function createRenewal(options: {
   /** Returns the revoked grants of each partition. */
-  readonly partitions: () => readonly (readonly string[])[]
+  readonly grantsByPartition: () => ReadonlyMap<string, readonly string[]>
   readonly endGrant: (grant: string) => Promise<number>
   readonly logger: RedisStoreOptions['logger']
 }): Renewal {
-  const { partitions, endGrant, logger } = options
+  const { grantsByPartition, endGrant, logger } = options
   const closing = new AbortController()
-  let isRunning = false
-  let isRequested = false
+  /** The grants of the next pass, by partition. */
+  const requested = new Map<string, readonly string[]>()
+  const running = new Set<string>()
+  /** The running partitions that had a failure in the current pass. */
+  const failing = new Set<string>()
+  let again = 0
 
-  async function run(): Promise<void> {
-    while (isRequested) {
-      isRequested = false
-      let again = 0
-      let hasFailed = false
-      const renew = async (grant: string): Promise<void> => {
-        for (;;)
-          try {
-            if ((await endGrant(grant)) > 0) again += 1
-            return
-          } catch (error) {
-            if (!hasFailed && !closing.signal.aborted)
-              logger?.warn(
-                {
-                  event: 'revocations_renewal_failed',
-                  reason: error instanceof StoreError ? error.reason : 'failed',
-                },
-                'Redis may have lost acknowledged revocations and now rejects new writes of them; the server retries',
-              )
-            hasFailed = true
-            await pause(RENEWAL_RETRY_MS, undefined, { signal: closing.signal, ref: false })
-          }
+  async function renew(grant: string, partition: string): Promise<void> {
+    for (;;)
+      try {
+        if ((await endGrant(grant)) > 0) again += 1
+        return
+      } catch (error) {
+        if (!closing.signal.aborted) logFailure(error, partition)
+        await pause(RENEWAL_RETRY_MS, undefined, { signal: closing.signal, ref: false })
       }
-      await Promise.all(
-        partitions().map(async (grants) => {
-          for (const grant of grants) await renew(grant)
-        }),
+  }
+
+  /** Logs the first failure, because the partitions of one shard fail at the same time. */
+  function logFailure(error: unknown, partition: string): void {
+    if (failing.has(partition)) return
+    if (failing.size === 0)
+      logger?.warn(
+        {
+          event: 'revocations_renewal_failed',
+          reason: error instanceof StoreError ? error.reason : 'failed',
+        },
+        'Redis may have lost acknowledged revocations and now rejects new writes of them; the server retries',
       )
-      if (again > 0)
-        logger?.warn(
-          { event: 'revocations_renewed', grants: again },
-          'Redis lost acknowledged revocations; the server wrote them again',
-        )
+    failing.add(partition)
+    logRenewed()
+  }
+
+  /** Logs the result when only failing partitions remain. */
+  function logRenewed(): void {
+    if (again === 0 || failing.size < running.size) return
+    logger?.warn(
+      { event: 'revocations_renewed', grants: again },
+      'Redis lost acknowledged revocations; the server wrote them again',
+    )
+    again = 0
+  }
+
+  async function run(partition: string): Promise<void> {
+    try {
+      for (let grants = requested.get(partition); grants; grants = requested.get(partition)) {
+        requested.delete(partition)
+        for (const grant of grants) await renew(grant, partition)
+        failing.delete(partition)
+      }
+    } finally {
+      running.delete(partition)
+      failing.delete(partition)
+      logRenewed()
     }
   }
 
   return {
     start() {
-      isRequested = true
-      if (isRunning) return
-      isRunning = true
-      run()
-        .catch(() => undefined) // only stop() ends a pass
-        .finally(() => {
-          isRunning = false
-        })
+      for (const [partition, grants] of grantsByPartition()) {
+        requested.set(partition, grants)
+        if (running.has(partition)) continue
+        running.add(partition)
+        run(partition).catch(() => undefined) // only stop() ends a pass
+      }
     },
     stop: () => closing.abort(),
   }
