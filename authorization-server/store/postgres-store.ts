@@ -11,6 +11,7 @@ import {
   createRevokedGrantCache,
   grantRevocation,
   keepSeconds,
+  MARGIN_SECONDS,
   type RevocationContext,
   type RevokedGrantCache,
 } from './revocation-records.ts'
@@ -218,7 +219,7 @@ async function revokeAgain(
 }
 
 async function sweep(pool: PostgresPool, context: RevocationContext): Promise<number> {
-  const values = [keepSeconds(context), MAX_REVOCATIONS]
+  const values = [keepSeconds(context), MARGIN_SECONDS, MAX_REVOCATIONS]
   await attemptPostgres(() => pool.query({ text: TRIM_REVOCATIONS, values }), true)
   let total = 0
   for (;;) {
@@ -298,9 +299,14 @@ const SWEEP = `delete from scopegate.artifacts where (model, id) in (
   select model, id from scopegate.artifacts where expires_at <= now() order by expires_at limit $1
   for update skip locked)`
 
-/** Keeps the last entry, so that readers at that position can resume. */
+/**
+ * Keeps the last entry, so that readers at that position can resume. The lifetime of tokens may have been longer when an
+ * entry was written, so `exp` of the entry counts too.
+ */
 const TRIM_REVOCATIONS = `delete from scopegate.revocations entry using scopegate.revocation_log log
-  where (revoked_at < now() - make_interval(secs => $1) or entry.position <= log.position - $2)
+  where (revoked_at < now() - make_interval(secs => $1)
+      and coalesce(substring(payload from '"exp":([0-9]{1,15})')::bigint, 0) < extract(epoch from now()) - $2
+      or entry.position <= log.position - $3)
     and entry.position < log.position`
 
 function read(row: ArtifactRow | undefined, id: string | undefined): StoredArtifact | undefined {

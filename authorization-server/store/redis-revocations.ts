@@ -6,6 +6,7 @@ import {
   nameServers,
   readPositions,
   STREAMS,
+  type StreamPage,
   writePositions,
 } from '../../platform/redis/read-partitions.ts'
 import {
@@ -20,6 +21,7 @@ import type { RedisClient } from '../../platform/redis/redis-client.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import { publisherKey } from '../../platform/redis/revocation-keys.ts'
 import { attemptRedis, readRedisClock } from './redis.ts'
+import { keepSeconds, MARGIN_SECONDS, type RevocationContext } from './revocation-records.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
 export type RedisRevocations = RevocationLog & { close(): Promise<void> }
@@ -36,22 +38,21 @@ const MARK_INTERVAL_MS = 15_000
 export function openRedisRevocations(options: {
   readonly redis: RedisClient
   readonly connection: RedisConnection
-  readonly issuer: string
-  /** Time for which a revocation applies. Seconds. */
-  readonly keepSeconds: number
+  readonly context: RevocationContext
   /** Receives each revocation. `onGap` runs when Redis may have lost some revocations. */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onGap: () => void
 }): RedisRevocations {
-  const { redis } = options
+  const { redis, context } = options
+  const { issuer } = context
   const listeners = new Set<RevocationListener>()
   // The same stream also contains revocations of other issuers, which gateways write for other gateways.
   const isOwn = ({ revocation }: RevocationEntry): boolean =>
-    revocation === undefined || revocation.issuer === options.issuer
+    revocation === undefined || revocation.issuer === issuer
   let following: Promise<{ close(): Promise<void> }> | undefined
 
   const markPublisher = (): void =>
-    void redis.set(publisherKey(options.issuer), '1', 'EX', PUBLISHER_MARK_SECONDS).catch(() => undefined)
+    void redis.set(publisherKey(issuer), '1', 'EX', PUBLISHER_MARK_SECONDS).catch(() => undefined)
 
   async function follow(): Promise<{ close(): Promise<void> }> {
     const follower = await followRedisRevocations({
@@ -86,9 +87,7 @@ export function openRedisRevocations(options: {
   }
 
   return {
-    ...(redis.isCluster
-      ? clusterLog(redis as Cluster, isOwn, options.keepSeconds)
-      : serverLog(redis, isOwn, options.keepSeconds)),
+    ...(redis.isCluster ? clusterLog(redis as Cluster, isOwn, context) : serverLog(redis, isOwn, context)),
     async follow(listener) {
       listeners.add(listener)
       following ??= follow()
@@ -103,7 +102,7 @@ type ReadLog = Pick<RevocationLog, 'lastId' | 'readAfter'>
 type IsOwn = (entry: RevocationEntry) => boolean
 
 /** Reads the stream of a single server. */
-function serverLog(redis: RedisClient, isOwn: IsOwn, keepSeconds: number): ReadLog {
+function serverLog(redis: RedisClient, isOwn: IsOwn, context: RevocationContext): ReadLog {
   return {
     lastId: () => attemptRedis(async () => toId(await readRunId(redis), await readLastId(redis))),
     readAfter: (id, limit) =>
@@ -115,10 +114,12 @@ function serverLog(redis: RedisClient, isOwn: IsOwn, keepSeconds: number): ReadL
           if (entryId === undefined || itsRunId !== runId) return undefined
           if (!(await hasEntry(redis, entryId))) return undefined
         }
+        const isWanted =
+          id === undefined ? isOwnAndApplies(isOwn, await readRedisClock(redis), context) : isOwn
         const own: RevocationEntry[] = []
-        for (let after = entryId ?? (await idBefore(redis, keepSeconds)); ; ) {
+        for (let after = entryId ?? STREAM_START; ; ) {
           const page = await readEntriesAfter(redis, after, limit + 1)
-          own.push(...page.filter(isOwn))
+          own.push(...page.filter(isWanted))
           if (own.length > limit) return undefined
           if (page.length <= limit) return toCompleteLog(own, runId)
           after = page.at(-1)?.id ?? after
@@ -128,7 +129,7 @@ function serverLog(redis: RedisClient, isOwn: IsOwn, keepSeconds: number): ReadL
 }
 
 /** Reads the streams of a Redis Cluster. The position in an id applies to every stream. */
-function clusterLog(cluster: Cluster, isOwn: IsOwn, keepSeconds: number): ReadLog {
+function clusterLog(cluster: Cluster, isOwn: IsOwn, context: RevocationContext): ReadLog {
   const read = createStreamReader(cluster)
   return {
     lastId: () =>
@@ -140,37 +141,61 @@ function clusterLog(cluster: Cluster, isOwn: IsOwn, keepSeconds: number): ReadLo
     readAfter: (id, limit) =>
       attemptRedis(async () => {
         const [, itsServers, text = ''] = /^(\w+)\.([0-9a-z_-]*)$/.exec(id ?? '') ?? []
-        const oldest = id === undefined ? await idBefore(cluster, keepSeconds) : undefined
-        const from = oldest === undefined ? readPositions(text) : STREAMS.map(() => oldest)
+        const from = id === undefined ? STREAMS.map(() => STREAM_START) : readPositions(text)
         if (from === undefined || (id !== undefined && itsServers === undefined)) return undefined
+        const isWanted =
+          id === undefined ? isOwnAndApplies(isOwn, await readRedisClock(cluster), context) : isOwn
         const pages = await Promise.all(
-          STREAMS.map((stream, at) => read(stream, from[at] ?? STREAM_START, limit + 1)),
+          STREAMS.map((stream, at) => readPages(stream, from[at] ?? STREAM_START, limit, isWanted)),
         )
         const servers = nameServers(pages.map(({ runId }) => runId))
-        const isKnown = servers === itsServers && pages.every(({ isThere }) => isThere)
-        if (servers === undefined || (id !== undefined && !isKnown)) return undefined
-        // No stream has an entry with the id `oldest`, so a position must not contain this id.
-        const reached =
-          oldest === undefined
-            ? [...from]
-            : pages.map(({ entries, lastId }) => (entries.length === 0 ? lastId : STREAM_START))
-        const own = pages.flatMap((page, at) =>
-          page.entries
-            .map((entry) => {
-              reached[at] = entry.id
-              return { ...entry, id: writePositions(reached) }
-            })
-            .filter(isOwn),
+        const isKnown = id === undefined || servers === itsServers
+        if (servers === undefined || !isKnown || !pages.every(({ isThere }) => isThere)) return undefined
+        const reached = pages.map(({ entries, lastId }, at) =>
+          entries.length === 0 ? lastId : (from[at] ?? STREAM_START),
         )
-        const isComplete = own.length <= limit && pages.every(({ entries }) => entries.length <= limit)
-        return isComplete ? toCompleteLog(own, servers) : undefined
+        const own = pages.flatMap((page, at) =>
+          page.entries.map((entry) => {
+            reached[at] = entry.id
+            return { ...entry, id: writePositions(reached) }
+          }),
+        )
+        return own.length <= limit ? toCompleteLog(own, servers) : undefined
       }),
+  }
+
+  /** Reads the wanted entries of a stream. Stops when they exceed the limit. */
+  async function readPages(
+    stream: string,
+    from: string,
+    limit: number,
+    isWanted: IsOwn,
+  ): Promise<StreamPage> {
+    const page = await read(stream, from, limit + 1)
+    const entries = page.entries.filter(isWanted)
+    let { isThere } = page
+    for (let last = page; last.entries.length > limit && entries.length <= limit; ) {
+      last = await read(stream, last.entries.at(-1)?.id ?? from, limit + 1)
+      isThere &&= last.isThere && last.runId === page.runId
+      entries.push(...last.entries.filter(isWanted))
+    }
+    return { ...page, isThere, entries }
   }
 }
 
-/** Returns an id before all entries that still apply. The id of an entry begins with the time of Redis. */
-async function idBefore(redis: RedisClient, keepSeconds: number): Promise<string> {
-  return `${Math.max(0, (await readRedisClock(redis)) - keepSeconds) * 1_000}-0`
+/**
+ * Selects the own entries that still apply. The lifetime of tokens may have been longer when an entry was written, so
+ * the expiry in the entry counts. The id of an entry begins with the time of Redis in milliseconds.
+ */
+function isOwnAndApplies(isOwn: IsOwn, nowSeconds: number, context: RevocationContext): IsOwn {
+  return (entry) => {
+    const expiresAtSeconds = entry.revocation?.expiresAtSeconds
+    const neededUntilSeconds =
+      expiresAtSeconds === undefined
+        ? Number.parseInt(entry.id, 10) / 1_000 + keepSeconds(context)
+        : expiresAtSeconds + MARGIN_SECONDS
+    return isOwn(entry) && neededUntilSeconds > nowSeconds
+  }
 }
 
 function notify(

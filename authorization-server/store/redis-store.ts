@@ -54,8 +54,7 @@ export async function openRedisStore(
   const revocations = openRedisRevocations({
     redis,
     connection,
-    issuer: options.issuer,
-    keepSeconds: keepSeconds(options),
+    context: options,
     onRevoked: (received) => {
       for (const { grant } of received) if (grant !== undefined) ended.add(grant)
     },

@@ -10,7 +10,7 @@ export type RevocationContext = {
 }
 
 /** Margin for clock differences, and for token statuses that gateways cached just before the revocation. Seconds. */
-const MARGIN_SECONDS = 300
+export const MARGIN_SECONDS = 300
 
 /** Returns the time to keep a revocation. Seconds. */
 export function keepSeconds({ accessTokenSeconds }: RevocationContext): number {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { readRevocation } from '../../oauth/revocation.ts'
-import { keepSeconds, type RevocationContext } from './revocation-records.ts'
+import { keepSeconds, MARGIN_SECONDS, type RevocationContext } from './revocation-records.ts'
 import { attemptSqlite } from './sqlite.ts'
 import type { LoggedRevocation, RevocationListener, RevocationLog } from './store.ts'
 
@@ -37,9 +37,12 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   const oldest = database.prepare('select min(id) as id from revocations')
   const one = database.prepare('select payload from revocations where id = ?')
   const after = database.prepare('select id, payload from revocations where id > ? order by id limit ?')
-  // Keeps the last entry, so that readers at that position can resume.
+  // Keeps the last entry, so that readers at that position can resume. The lifetime of tokens may have been longer when
+  // an entry was written, so `exp` of the entry counts too.
   const old = database.prepare(
-    'delete from revocations where (revoked_at < ? or id <= ?) and id < (select max(id) from revocations)',
+    `delete from revocations
+      where (revoked_at < ? and coalesce(iif(json_valid(payload), payload ->> '$.exp', 0), 0) < ? or id <= ?)
+        and id < (select max(id) from revocations)`,
   )
   const dataVersion = database.prepare('pragma data_version')
   const epoch = String(database.prepare('select epoch from revocation_epoch').get()?.['epoch'])
@@ -115,7 +118,12 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
       seenVersion = undefined // `data_version` does not count writes of this process
       poll()
     },
-    trim: (nowSeconds) => void old.run(nowSeconds - keepSeconds(context), newestId() - MAX_REVOCATIONS),
+    trim: (nowSeconds) =>
+      void old.run(
+        nowSeconds - keepSeconds(context),
+        nowSeconds - MARGIN_SECONDS,
+        newestId() - MAX_REVOCATIONS,
+      ),
     close: () => clearInterval(timer),
   }
 }

@@ -198,6 +198,16 @@ t.test(
     await server.query('update scopegate.revocations set revoked_at = now() - make_interval(secs => $1)', [
       age,
     ])
+    const expire = (from: number) =>
+      server.query(
+        `update scopegate.revocations set payload = regexp_replace(payload, '"exp":[0-9]+', '"exp":1')
+           where position < (select max(position) from scopegate.revocations) - $1`,
+        [from],
+      )
+    await expire(1)
+    await store.sweep(0)
+    t.equal(await count('revocations'), 2, 'an entry that expires later stays, although it is old')
+    await expire(0)
     await store.sweep(0)
     t.equal(await count('revocations'), 1)
     t.equal(await store.revocations.lastId(), last)

@@ -300,13 +300,17 @@ t.test(
     const add = (at: number, ageSeconds: number, entry: string) =>
       redis.xadd(`${PARTITIONED.tags[at]}:revocations`, `${nowMs - ageSeconds * 1_000}-*`, 'r', entry)
     for (let index = 0; index < 5; index++) await add(index, 7_200, own(`expired-${index}`))
+    const exp = Math.round(nowMs / 1_000) + 600
+    for (let index = 0; index < 9; index++) await add(4, 7_200, own(`expired-${index}`))
+    // The lifetime of tokens was longer.
+    await add(4, 7_200, JSON.stringify({ iss: WHOSE.issuer, grant: 'longer', at: 1, exp }))
     for (let index = 0; index < 3; index++)
       await add(index, 600, '{"iss":"https://other.test","grant":"x","at":1}')
     await add(4, 600, own('applies'))
     const all = await store.revocations.readAfter(undefined, 4)
-    t.match(all, [{ revocation: { grant: 'applies' } }])
+    t.match(all, [{ revocation: { grant: 'longer' } }, { revocation: { grant: 'applies' } }])
     await add(5, 0, own('new'))
-    const resumed = await store.revocations.readAfter(all?.[0]?.id, 9)
+    const resumed = await store.revocations.readAfter(all?.at(-1)?.id, 9)
     t.match(resumed?.at(-1), { revocation: { grant: 'new' } }, 'the id of a replayed entry is a position')
     await add(6, 0, 'unreadable')
     t.equal(await store.revocations.readAfter(undefined, 9), undefined)

@@ -362,14 +362,18 @@ t.test(
       redis.xadd(REVOCATION_STREAM, `${nowMs - ageSeconds * 1_000}-*`, 'r', entry)
     const own = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant, at: 1 })
     for (let index = 0; index < 5; index++) await add(7_200, own(`expired-${index}`))
+    const ownUntil = (grant: string, aheadSeconds: number) =>
+      JSON.stringify({ iss: WHOSE.issuer, grant, at: 1, exp: Math.round(nowMs / 1_000 + aheadSeconds) })
+    await add(7_200, ownUntil('longer', 600)) // the lifetime of tokens was longer
     for (let index = 0; index < 9; index++)
       await add(600, `{"iss":"https://other.test","grant":"${index}","at":1}`)
+    await add(600, ownUntil('shorter', -400))
     await add(600, own('applies'))
     await add(0, own('new'))
     const replayed = async (limit: number) =>
       (await store.revocations.readAfter(undefined, limit))?.map(({ revocation }) => revocation.grant)
-    t.strictSame(await replayed(4), ['applies', 'new'])
-    t.equal(await replayed(1), undefined, 'more than the limit')
+    t.strictSame(await replayed(4), ['longer', 'applies', 'new'])
+    t.equal(await replayed(2), undefined, 'more than the limit')
     const from = await store.revocations.lastId()
     await add(0, 'unreadable')
     t.equal(await replayed(4), undefined)

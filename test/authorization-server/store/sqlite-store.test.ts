@@ -175,6 +175,18 @@ t.test('sweep() keeps the last entry, and deletes entries by age', async (t) => 
   t.strictSame(rows('select id from revocations'), [[3]])
 })
 
+t.test('sweep() keeps an entry for tokens with an earlier, longer lifetime', async (t) => {
+  const { store, database, rows } = open(t)
+  database.exec(`insert into revocations (revoked_at, payload)
+    values (1000, '{"grant":"a","exp":4600}'), (1000, 'unreadable'), (1000, '{"grant":"b","exp":1900}'), (1000, '{}')`)
+  await store.sweep(2_202)
+  t.strictSame(rows('select id from revocations'), [[1], [4]])
+  await store.sweep(4_900)
+  t.strictSame(rows('select id from revocations'), [[1], [4]])
+  await store.sweep(4_901)
+  t.strictSame(rows('select id from revocations'), [[4]])
+})
+
 t.test('sweep() keeps the newest 100 000 entries', async (t) => {
   const { store, database, rows } = open(t)
   database.exec(`with recursive n (i) as (select 1 union all select i + 1 from n where i < 100003)
