@@ -1,5 +1,6 @@
+import { formatDuration } from '../platform/diagnostics/schema/value-formats.ts'
 import type { ExplainedCondition } from '../policy-engine/decide/explain-decision.ts'
-import type { CorsRule, Operand, ScopeRule } from '../policy-engine/load/policy-route.ts'
+import type { AuthenticationRule, CorsRule, Operand, ScopeRule } from '../policy-engine/load/policy-route.ts'
 
 export function describeCorsList(list: readonly string[] | undefined): string {
   if (list === undefined) return 'all'
@@ -19,6 +20,14 @@ export function formatScopeRule({ all, any }: ScopeRule): string {
   return [
     ...(all.length > 0 ? [`all of: ${all.join(', ')}`] : []),
     ...(any.length > 0 ? [`one of: ${any.join(', ')}`] : []),
+  ].join(' and ')
+}
+
+/** Formats the required sign-in, e.g. `acr one of: phr, mfa and within 5m`. */
+export function formatAuthentication({ acr, maxAgeSeconds }: AuthenticationRule): string {
+  return [
+    ...(acr.length > 0 ? [`acr one of: ${acr.join(', ')}`] : []),
+    ...(maxAgeSeconds === undefined ? [] : [`within ${formatDuration(maxAgeSeconds * 1_000)}`]),
   ].join(' and ')
 }
 

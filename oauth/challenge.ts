@@ -4,16 +4,21 @@ import { DPOP_ALGORITHMS } from './dpop/algorithms.ts'
 export type Challenge = {
   /** Authentication scheme. Default: `Bearer`. */
   readonly scheme?: 'Bearer' | 'DPoP'
-  /** Error code of RFC 6750 section 3.1 or RFC 9449 section 7.1. Absent if the request had no credentials. */
+  /** Error code of RFC 6750 section 3.1, RFC 9449 section 7.1 or RFC 9470 section 3. Absent if the request had no credentials. */
   readonly error?:
     | 'invalid_request'
     | 'invalid_token'
     | 'insufficient_scope'
+    | 'insufficient_user_authentication'
     | 'invalid_dpop_proof'
     | 'use_dpop_nonce'
   readonly errorDescription?: string
   /** Scopes that the operation requires, space-separated. RFC 6750 section 3. */
   readonly scope?: string
+  /** Accepted authentication context classes, space-separated. RFC 9470 section 3. */
+  readonly acrValues?: string
+  /** Maximum time since the sign-in. RFC 9470 section 3. */
+  readonly maxAgeSeconds?: number
   /** URL of the protected resource metadata. RFC 9728 section 5.1. */
   readonly resourceMetadata?: string
 }
@@ -21,7 +26,7 @@ export type Challenge = {
 /**
  * Formats one challenge of a `WWW-Authenticate` header.
  * A DPoP challenge lists the accepted signature algorithms of proofs in `algs`.
- * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9449 section 7.1.
+ * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9449 section 7.1, RFC 9470 section 3.
  */
 export function formatChallenge(challenge: Challenge): string {
   const { scheme = 'Bearer' } = challenge
@@ -30,6 +35,8 @@ export function formatChallenge(challenge: Challenge): string {
   if (challenge.errorDescription !== undefined)
     parameters.push(`error_description="${quotable(challenge.errorDescription)}"`)
   if (challenge.scope !== undefined) parameters.push(`scope="${quotable(challenge.scope)}"`)
+  if (challenge.acrValues !== undefined) parameters.push(`acr_values="${quotable(challenge.acrValues)}"`)
+  if (challenge.maxAgeSeconds !== undefined) parameters.push(`max_age="${challenge.maxAgeSeconds}"`)
   if (challenge.resourceMetadata !== undefined)
     parameters.push(`resource_metadata="${quotable(challenge.resourceMetadata)}"`)
   if (scheme === 'DPoP') parameters.push(`algs="${DPOP_ALGORITHMS.join(' ')}"`)

@@ -4,6 +4,7 @@ export type GatewayErrorCode =
   | 'unauthorized'
   | 'invalid_token'
   | 'insufficient_scope'
+  | 'insufficient_user_authentication'
   | 'invalid_dpop_proof'
   | 'use_dpop_nonce'
   | 'access_denied'
@@ -21,8 +22,15 @@ export type ErrorBody = {
   readonly error: string
   readonly error_description: string
   readonly request_id?: string
-  /** Scopes that are sufficient for the operation. Present for `insufficient_scope`. */
+  /**
+   * Scopes that are sufficient for the operation. Present for `insufficient_scope` and
+   * `insufficient_user_authentication`.
+   */
   readonly scope?: string
+  /** Accepted authentication context classes, space-separated. RFC 9470 section 3. */
+  readonly acr_values?: string
+  /** Maximum time since the sign-in. Seconds. RFC 9470 section 3. */
+  readonly max_age?: number
   /** Seconds to wait before the same request may succeed. Present for status 429 and 503. */
   readonly retry_after?: number
 }

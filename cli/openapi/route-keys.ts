@@ -1,5 +1,11 @@
 import { formatByteSize, formatDuration } from '../../platform/diagnostics/schema/value-formats.ts'
-import type { Condition, HeaderChanges, Operand, PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type {
+  AuthenticationRule,
+  Condition,
+  HeaderChanges,
+  Operand,
+  PolicyRoute,
+} from '../../policy-engine/load/policy-route.ts'
 import type { PlainMap } from './plain-data.ts'
 
 /**
@@ -27,6 +33,9 @@ export function routeKeys(route: PolicyRoute): PlainMap {
             advertise: scopes.advertise,
           },
         }),
+    ...(route.authentication === undefined
+      ? {}
+      : { authentication: authenticationKeys(route.authentication) }),
     ...(route.when.length > 0 ? { when: route.when.map(conditionKeys) } : {}),
     ...(route.enforce === 'on' ? {} : { enforce: route.enforce }),
     ...(rewritePath === undefined || mount !== undefined ? {} : { rewrite: { path: rewritePath } }),
@@ -45,6 +54,13 @@ export function routeKeys(route: PolicyRoute): PlainMap {
       ? {}
       : { headers: { ...way('request', headers.request), ...way('response', headers.response) } }),
     ...(route.cors === undefined ? {} : { cors: { ...route.cors } }),
+  }
+}
+
+function authenticationKeys({ acr, maxAgeSeconds }: AuthenticationRule): PlainMap {
+  return {
+    ...(acr.length > 0 ? { acr } : {}),
+    ...(maxAgeSeconds === undefined ? {} : { maxAge: formatDuration(maxAgeSeconds * 1_000) }),
   }
 }
 

@@ -57,6 +57,10 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
             scopes: caller === undefined ? [] : [...caller.scopes],
             expiresAt: caller?.expiresAtSeconds ?? null,
           },
+    authentication:
+      explanation?.authentication === undefined
+        ? null
+        : { held: explanation.authentication.held, fault: explanation.authentication.fault ?? null },
     scopes: explanation?.scopes ?? null,
     conditions: (explanation?.conditions ?? []).map(({ condition, held, claim, operands }) => ({
       claim: condition.claim,

@@ -34,7 +34,8 @@ export function measureCoverage(
   }
   return routes.map(({ policy }) => {
     const outcomes = reached.get(policy.name)
-    const canDeny = policy.scopes !== undefined || policy.when.length > 0
+    const canDeny =
+      policy.scopes !== undefined || policy.authentication !== undefined || policy.when.length > 0
     return {
       route: policy.name,
       outcomes: {

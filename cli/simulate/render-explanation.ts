@@ -5,7 +5,7 @@ import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
-import { describeComparison, describeCors, formatScopeRule } from '../describe-rules.ts'
+import { describeComparison, describeCors, formatAuthentication, formatScopeRule } from '../describe-rules.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
 
 type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
@@ -65,6 +65,7 @@ function accessRows(
   const upstream = decision.upstreamPath
   return [
     tokenRow(explained, nowSeconds),
+    ...authenticationRows(explained, route, nowSeconds),
     scopesRow(explained, route),
     ...conditionRows(explained, route),
     anonymousRow(claims === undefined, route),
@@ -134,6 +135,26 @@ function tokenRow(
     found === undefined ? 'ok' : 'DENY',
     `${found === undefined ? '' : `${found.reason}  `}${details.join('  ')}`,
   ]
+}
+
+function authenticationRows(
+  { explanation, caller }: ExplainedSimulation,
+  { policy }: CompiledRoute,
+  nowSeconds: number,
+): readonly Row[] {
+  if (policy.authentication === undefined) return []
+  const needs = `needs ${formatAuthentication(policy.authentication)}`
+  if (caller === undefined || explanation?.authentication === undefined) return [['sign-in', 'n/a', needs]]
+  const [acr, time] = [caller.claims.get('acr'), caller.claims.get('auth_time')]
+  const has = [
+    ...(policy.authentication.acr.length === 0
+      ? []
+      : [`acr ${acr === undefined ? '(absent)' : JSON.stringify(acr)}`]),
+    ...(policy.authentication.maxAgeSeconds === undefined
+      ? []
+      : [typeof time === 'number' ? `signed in ${seconds(nowSeconds - time)} ago` : 'auth_time (absent)']),
+  ].join(', ')
+  return [['sign-in', explanation.authentication.held ? 'ok' : 'DENY', `${needs}   token has: ${has}`]]
 }
 
 function scopesRow({ explanation, caller, decision }: ExplainedSimulation, { policy }: CompiledRoute): Row {

@@ -70,6 +70,7 @@ Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`r
 ${bundledAuthorizationServer ? BUNDLED_ERRORS : ''}| 401 \`unauthorized\` | API | send a token; \`WWW-Authenticate\` names the scope |
 | 401 \`invalid_token\` | API | ${bundledAuthorizationServer ? 'refresh once, then start at the browser step' : 'get a new token from its issuer'} |
 | 401 \`invalid_dpop_proof\`, \`use_dpop_nonce\` | API | for tokens that are bound to a key: create a new proof, with the nonce of \`DPoP-Nonce\` if the response has one |
+| 401 \`insufficient_user_authentication\` | API | start at the browser step with \`acr_values\`, \`max_age\` and \`scope\` of the body: the person signs in again |
 | 403 \`insufficient_scope\` | API | authorize again with the scopes in \`scope\` |
 | 403 \`access_denied\` | API | the service denies the request: do not repeat it |
 | 404 \`not_found\`, 405 \`method_not_allowed\` | API | check path and method in /openapi.json |

@@ -15,6 +15,7 @@ export type Decision = {
     | 'expired'
     | 'wrong_audience'
     | 'insufficient_scope'
+    | 'insufficient_user_authentication'
     | 'condition'
     | 'rate_limited'
     | 'unverifiable'
@@ -40,6 +41,8 @@ export function decisionOf(rejection: Rejection): Decision | undefined {
       return NONCE_NEEDED
     case 'token_unverifiable':
       return DENIED.unverifiable
+    case 'authentication_insufficient':
+      return SIGN_IN_NEEDED
     case 'scope_missing':
       return DENIED.insufficientScope
     case 'condition_failed':
@@ -54,6 +57,8 @@ export function decisionOf(rejection: Rejection): Decision | undefined {
 const CHALLENGED: Decision = { decision: 'challenge', reason: 'anonymous' }
 /** The decision is `challenge`, because the client is expected to retry with the nonce of the response. */
 const NONCE_NEEDED: Decision = { decision: 'challenge', reason: 'invalid_proof' }
+/** The decision is `challenge`, because the client can get a sufficient token by a new sign-in. RFC 9470 section 3. */
+const SIGN_IN_NEEDED: Decision = { decision: 'challenge', reason: 'insufficient_user_authentication' }
 const DENIED = {
   anonymous: { decision: 'deny', reason: 'anonymous' },
   condition: { decision: 'deny', reason: 'condition' },

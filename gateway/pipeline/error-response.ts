@@ -21,6 +21,8 @@ export type ErrorResponse = {
   readonly description: string
   readonly challenge?: string
   readonly scope?: string
+  readonly acrValues?: string
+  readonly maxAgeSeconds?: number
   readonly retryAfterSeconds?: number
   readonly allow?: readonly string[]
   /** The value of `DPoP-Nonce`. RFC 9449 section 9. */
@@ -115,6 +117,17 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
       const { nonce } = rejection
       return { ...rejectToken('use_dpop_nonce', description, { resourceMetadata, scheme: 'DPoP' }), nonce }
     }
+    case 'authentication_insufficient': {
+      const { acr, maxAgeSeconds } = rejection.rule
+      const scope = rejection.needed.join(' ')
+      return rejectToken('insufficient_user_authentication', describeSignIn(rejection), {
+        ...(scope === '' ? {} : { scope }),
+        ...(acr.length === 0 ? {} : { acrValues: acr.join(' ') }),
+        ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
+        resourceMetadata,
+        scheme,
+      })
+    }
     case 'scope_missing': {
       const scope = rejection.needed.join(' ')
       const description = `The access token lacks ${rejection.missing.join(' ')}. Request a token with: ${scope}.`
@@ -159,7 +172,7 @@ export type RejectionReply = {
 
 /**
  * Formats status, headers and body of the response to a rejection.
- * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9110 section 15.5.
+ * Source: RFC 6750 section 3, RFC 9728 section 5.1, RFC 9470 section 3, RFC 9110 section 15.5.
  */
 export function formatRejection(rejection: Rejection, options: ErrorResponseOptions): RejectionReply {
   const errorResponse = toErrorResponse(rejection, options)
@@ -174,11 +187,22 @@ export function formatRejection(rejection: Rejection, options: ErrorResponseOpti
     error_description: errorResponse.description,
     request_id: options.requestId,
     ...(errorResponse.scope === undefined ? {} : { scope: errorResponse.scope }),
+    ...(errorResponse.acrValues === undefined ? {} : { acr_values: errorResponse.acrValues }),
+    ...(errorResponse.maxAgeSeconds === undefined ? {} : { max_age: errorResponse.maxAgeSeconds }),
     ...(errorResponse.retryAfterSeconds === undefined
       ? {}
       : { retry_after: errorResponse.retryAfterSeconds }),
   }
   return { status: errorResponse.status, headers, body: formatErrorBody(body) }
+}
+
+function describeSignIn({
+  fault,
+  rule,
+}: Extract<Rejection, { readonly rejected: 'authentication_insufficient' }>): string {
+  return fault === 'acr'
+    ? 'This operation requires another sign-in method. Authorize again with acr_values.'
+    : `This operation requires a sign-in within the last ${rule.maxAgeSeconds} seconds. Authorize again with max_age.`
 }
 
 function tooLarge(

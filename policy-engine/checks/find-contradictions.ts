@@ -10,7 +10,7 @@ type Raw = Readonly<Record<string, unknown>>
 
 /**
  * Finds contradictory conditions.
- * Codes: P308 conditions on a route that allows requests without a token; P309 conditions on one claim that exclude
+ * Codes: P308 conditions or `authentication` on a route that allows requests without a token; P309 conditions on one claim that exclude
  * each other. P309 is a warning if a claim that is a list can satisfy both conditions.
  */
 export function findContradictions(
@@ -18,26 +18,39 @@ export function findContradictions(
   presets: Presets = NO_PRESETS,
 ): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as {
-    defaults?: { anonymous?: unknown; extends?: unknown } | null
+    defaults?: Raw | null
   }
   return rawRoutes(document).flatMap((raw) => [
     ...checkAnonymous(
       raw,
-      defaults?.anonymous ?? presets.get(String(raw.route['extends'] ?? defaults?.extends))?.anonymous,
+      { ...presets.get(String(raw.route['extends'] ?? defaults?.['extends'])), ...defaults },
       document,
     ),
     ...checkPairs(raw, document),
   ])
 }
 
-function checkAnonymous(raw: RawRoute, byDefault: unknown, document: YamlDocument): readonly Diagnostic[] {
-  const anonymous = raw.route['anonymous'] ?? byDefault ?? 'allow'
-  if (!Array.isArray(raw.route['when']) || anonymous !== 'allow') return []
-  const message = 'conditions need a token, but anonymous: allow also serves requests without a token'
+function checkAnonymous(raw: RawRoute, byDefault: Raw, document: YamlDocument): readonly Diagnostic[] {
+  const settings: Raw = { ...byDefault, ...raw.route }
+  if ((settings['anonymous'] ?? 'allow') !== 'allow') return []
+  const hint = 'write anonymous: challenge or deny in this route'
+  const report = (what: string, at: string) =>
+    diagnostic(
+      'P308',
+      `${what} a token, but anonymous: allow also serves requests without a token`,
+      document.locationOf(['routes', raw.index, at], 'key'),
+      { hint },
+    )
   return [
-    diagnostic('P308', message, document.locationOf(['routes', raw.index, 'when'], 'key'), {
-      hint: 'write anonymous: challenge or deny in this route',
-    }),
+    ...(Array.isArray(settings['when']) ? [report('conditions need', 'when')] : []),
+    ...(settings['authentication'] === undefined
+      ? []
+      : [
+          report(
+            'authentication needs',
+            raw.route['authentication'] === undefined ? 'name' : 'authentication',
+          ),
+        ]),
   ]
 }
 

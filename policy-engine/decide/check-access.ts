@@ -1,8 +1,9 @@
-import type { AnonymousRule, EnforceRule } from '../load/policy-route.ts'
+import type { AnonymousRule, AuthenticationRule, EnforceRule } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { RequestValues } from '../match/request-values.ts'
 import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
+import { checkAuthentication } from './check-authentication.ts'
 import type { CompiledCondition } from './compile-condition.ts'
 import { checkConfirmation, NO_POSSESSION_PROOF, type PossessionProof } from './confirmation.ts'
 import type { Rejection, TokenFault } from './rejection.ts'
@@ -20,6 +21,8 @@ export type AccessRequest = {
 
 export type AccessRule = {
   readonly anonymous: AnonymousRule
+  /** Required sign-in of the person. undefined: every sign-in. */
+  readonly authentication: AuthenticationRule | undefined
   readonly scopes: ScopeCheck | undefined
   /** Conditions of the route. All conditions must hold. */
   readonly when: readonly CompiledCondition[]
@@ -56,13 +59,17 @@ export function decideAccess(
   return rejection && { rejection, isAuditOnly: isAuditOnly(rejection, policy.enforce) }
 }
 
-/** Only a missing token, a missing scope and a failed condition can be audit-only. An invalid token is always rejected. */
+/** The denials that can be audit-only. An invalid token is always rejected. */
 function isAuditOnly({ rejected }: Rejection, enforce: EnforceRule): boolean {
-  return (
-    enforce === 'report' &&
-    (rejected === 'token_missing' || rejected === 'scope_missing' || rejected === 'condition_failed')
-  )
+  return enforce === 'report' && AUDITABLE.includes(rejected)
 }
+
+const AUDITABLE: readonly Rejection['rejected'][] = [
+  'token_missing',
+  'authentication_insufficient',
+  'scope_missing',
+  'condition_failed',
+]
 
 /**
  * Returns the values with which conditions can compare claims: forwarded headers, the query and the path parameters.
@@ -76,7 +83,8 @@ export function requestValues({
 
 /**
  * Checks whether a caller satisfies the access rule of a route. Claims come from a cache, so every request checks issuer, audience, expiry and scopes.
- * @returns undefined if access is allowed, or `token_missing`, `token_invalid`, `scope_missing` or `condition_failed`.
+ * @returns undefined if access is allowed, or `token_missing`, `token_invalid`, `authentication_insufficient`,
+ * `scope_missing` or `condition_failed`.
  */
 export function checkAccess(
   request: AccessRequest,
@@ -89,6 +97,16 @@ export function checkAccess(
   }
   const fault = checkToken(request, caller)
   if (fault !== undefined) return { rejected: 'token_invalid', fault }
+  if (rule.authentication !== undefined) {
+    const unmet = checkAuthentication(caller.claims, rule.authentication, request.nowSeconds)
+    if (unmet !== undefined)
+      return {
+        rejected: 'authentication_insufficient',
+        fault: unmet,
+        rule: rule.authentication,
+        needed: rule.scopes?.needed ?? NONE,
+      }
+  }
   const missing = rule.scopes === undefined ? NONE : missingScopes(caller.scopes, rule.scopes)
   if (missing.length > 0) return { rejected: 'scope_missing', needed: rule.scopes?.needed ?? NONE, missing }
   if (rule.when.length === 0) return undefined

@@ -7,6 +7,7 @@ import { isReservedPath, mayCoverReserved } from '../match/reserved-paths.ts'
 import type { Resource, Resources } from '../match/resources.ts'
 import { buildRouteTable, type Match } from '../match/route-table.ts'
 import type { AccessRule } from './check-access.ts'
+import { authenticationClaims } from './check-authentication.ts'
 import { compileRewrite, type Rewrite } from './check-limits.ts'
 import { compileCondition } from './compile-condition.ts'
 import { compileHeaderEdit, type HeaderEdit } from './header-edit.ts'
@@ -106,6 +107,7 @@ export function compileRoute(
     matchHeaders: policy.matchHeaders,
     access: Object.freeze({
       anonymous: policy.anonymous,
+      authentication: policy.authentication,
       scopes: compileScopeCheck(policy.scopes, implication),
       when: Object.freeze(policy.when.map(compileCondition)),
     }),
@@ -150,15 +152,19 @@ export function unavailableRoute({ prefix, excludedPrefixes }: UnavailablePrefix
   return { methods: EVERY_METHOD, path, excludes: exclusionOf(path, excludedPrefixes, false) }
 }
 
-/** Returns the sorted claim names of all conditions. Without conditions, returns the shared array `NO_NAMES`. */
+/** Returns the sorted names of the claims that the routes need. Without such claims, returns the shared array `NO_NAMES`. */
 export function claimNamesOf(routes: readonly PolicyRoute[]): ClaimNames {
-  const names = new Set(routes.flatMap(({ when }) => when.map(({ claim }) => claim)))
+  const names = new Set(routes.flatMap(claimsOf))
   return names.size === 0 ? NO_NAMES : Object.freeze([...names].toSorted())
 }
 
-function wantedClaims({ when }: PolicyRoute, names: ClaimNames): ClaimSelection {
+function wantedClaims(route: PolicyRoute, names: ClaimNames): ClaimSelection {
   if (names.length === 0) return EMPTY_CLAIM_SELECTION
-  return Object.freeze({ needed: Object.freeze(when.map(({ claim }) => claim)), names })
+  return Object.freeze({ needed: Object.freeze(claimsOf(route)), names })
+}
+
+function claimsOf({ authentication, when }: PolicyRoute): readonly string[] {
+  return [...authenticationClaims(authentication), ...when.map(({ claim }) => claim)]
 }
 
 /**

@@ -30,7 +30,7 @@ export type DecisionRequest = {
 
 /** The decision on a request. Rate limits and upstreams may still reject an allowed request. */
 export type Decision = {
-  /** `challenge`: 401 with information on how to get a token. `deny`: all other rejections. */
+  /** `challenge`: 401 with information on how to get a sufficient token. `deny`: all other rejections. */
   readonly outcome: 'allow' | 'deny' | 'challenge'
   /**
    * Identity of an allowed request. `gateway`: the gateway sends a local reply. undefined: the request is not allowed.
@@ -117,7 +117,9 @@ const LOCAL_REPLY: Decision = Object.freeze({
 
 /** Returns the decision for a rejection. `matched`: the route, if a route matched before the rejection. */
 export function denied(rejection: Rejection, matched?: Pick<Decision, 'route' | 'params'>): Decision {
-  const isChallenge = rejection.rejected === 'token_missing' && rejection.anonymous === 'challenge'
+  const isChallenge =
+    rejection.rejected === 'authentication_insufficient' ||
+    (rejection.rejected === 'token_missing' && rejection.anonymous === 'challenge')
   return {
     outcome: isChallenge ? 'challenge' : 'deny',
     as: undefined,

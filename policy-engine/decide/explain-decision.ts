@@ -2,6 +2,7 @@ import type { Condition, Literal } from '../load/policy-route.ts'
 import { matchesTemplate } from '../match/path-template.ts'
 import type { Caller } from './caller.ts'
 import { checkToken, missingScopes, requestValues } from './check-access.ts'
+import { type AuthenticationFault, checkAuthentication } from './check-authentication.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import type { Decision, DecisionRequest } from './decide.ts'
 import type { ClaimValue } from './named-claims.ts'
@@ -13,6 +14,10 @@ export type Explanation = {
   readonly alsoSaw: readonly CompiledRoute[]
   /** Result of the token checks for this path. undefined without a token or without a matching route. */
   readonly token: { readonly held: boolean; readonly fault: TokenFault | undefined } | undefined
+  /** Result of the check of the sign-in. undefined without a token, or if the route does not require a sign-in. */
+  readonly authentication:
+    | { readonly held: boolean; readonly fault: AuthenticationFault | undefined }
+    | undefined
   /** Result of the scope check. undefined without a token, or if the route does not require scopes. */
   readonly scopes: { readonly held: boolean; readonly missing: readonly string[] } | undefined
   /** Results of all conditions of the route. Empty without a token. */
@@ -38,13 +43,16 @@ export function explainDecision(
   const { path } = canonical
   const alsoSaw = policies.routes.filter((one) => one !== route && matchesTemplate(path, one.path))
   if (route === undefined || caller === undefined)
-    return { alsoSaw, token: undefined, scopes: undefined, conditions: [] }
+    return { alsoSaw, token: undefined, authentication: undefined, scopes: undefined, conditions: [] }
   const values = requestValues({ canonical, params })
   const fault = checkToken({ nowSeconds, possessionProof, resource: route.resourceOf(path) }, caller)
+  const { authentication: rule } = route.access
+  const unmet = rule && checkAuthentication(caller.claims, rule, nowSeconds)
   const missing = route.access.scopes && missingScopes(caller.scopes, route.access.scopes)
   return {
     alsoSaw,
     token: { held: fault === undefined, fault },
+    authentication: rule && { held: unmet === undefined, fault: unmet },
     scopes: missing && { held: missing.length === 0, missing },
     conditions: route.access.when.map(({ condition, holds, operands }) => ({
       condition,

@@ -13,7 +13,7 @@ export type NamedClaims = ReadonlyMap<string, ClaimValue | undefined>
 export type ClaimNames = readonly string[]
 
 export type ClaimSelection = {
-  /** Claims in the conditions of the route. */
+  /** Claims that the access rule of the route needs. */
   readonly needed: ClaimNames
   /** Claims that are read when the token is validated. Includes `needed`. */
   readonly names: ClaimNames
@@ -22,7 +22,7 @@ export type ClaimSelection = {
 export const NO_NAMES: ClaimNames = Object.freeze([])
 export const NO_CLAIMS: NamedClaims = new Map()
 
-/** Selection for policies without conditions on claims. */
+/** Selection for policies that need no claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
 /** Maximum length of a comparable text in characters. A claim with a longer text exists but equals no value. */

@@ -1,4 +1,6 @@
 import type { ProofFault } from '../../oauth/dpop/check-proof.ts'
+import type { AuthenticationRule } from '../load/policy-route.ts'
+import type { AuthenticationFault } from './check-authentication.ts'
 
 export type TokenFault =
   | { readonly reason: 'malformed' }
@@ -63,6 +65,16 @@ export type Rejection =
   | { readonly rejected: 'proof_nonce'; readonly nonce: string }
   /** The issuer did not respond, so the gateway cannot validate the token. */
   | { readonly rejected: 'token_unverifiable'; readonly retryAfterSeconds: number }
+  /**
+   * The person must sign in again. RFC 9470 section 3 `insufficient_user_authentication`. `needed`: all required
+   * scopes, so that one new authorization is sufficient.
+   */
+  | {
+      readonly rejected: 'authentication_insufficient'
+      readonly fault: AuthenticationFault
+      readonly rule: AuthenticationRule
+      readonly needed: readonly string[]
+    }
   /** `needed`: all required scopes. `missing`: the required scopes that the token lacks. Both are in policy order. */
   | {
       readonly rejected: 'scope_missing'

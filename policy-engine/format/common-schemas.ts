@@ -9,6 +9,35 @@ export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
     'Requests without a token. allow (the default; write it explicitly): the gateway serves the request without identity and without a check of the scopes. challenge: the gateway responds 401 and tells how to get a token. deny: the gateway responds 401 without that information.',
 })
 
+export const Authentication = Type.Object(
+  {
+    acr: Type.Optional(
+      Type.Array(
+        Type.String({
+          description: 'An authentication context class, as the claim acr has it.',
+          // The values become one quoted text in the challenge. RFC 9470 section 3 separates them by spaces.
+          pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+          maxLength: 256,
+          'x-is': 'a printable text without spaces, quotes and backslashes',
+        }),
+        {
+          description: 'The accepted authentication context classes, the preferred one first.',
+          minItems: 1,
+          maxItems: 16,
+          uniqueItems: true,
+        },
+      ),
+    ),
+    maxAge: Type.Optional(WindowText('The maximum time since the person signed in (claim auth_time).')),
+  },
+  {
+    ...open,
+    minProperties: 1,
+    description:
+      'The required sign-in of the person. For a token from an older or weaker sign-in, the gateway responds 401 insufficient_user_authentication, which asks the client for a new sign-in (RFC 9470).',
+  },
+)
+
 export const Extends = Type.String({
   description:
     'A preset of config/presets.yaml. Its values apply to keys that the route and the defaults of its policy do not set.',

@@ -1,12 +1,21 @@
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { ByteSizeText, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
-import { Anonymous, Enforce, IdleTimeout, RateLimit, Retries, UpstreamAuth } from './common-schemas.ts'
+import {
+  Anonymous,
+  Authentication,
+  Enforce,
+  IdleTimeout,
+  RateLimit,
+  Retries,
+  UpstreamAuth,
+} from './common-schemas.ts'
 import { CorsEntry } from './cors-entry.ts'
 import { HeaderRulesEntry } from './header-schemas.ts'
 
 /** Keys that are valid in a route, in the `defaults` of a policy and in a preset. */
 export const DEFAULT_KEYS = {
   anonymous: Type.Optional(Anonymous),
+  authentication: Type.Optional(Authentication),
   timeout: Type.Optional(TimeoutText('Time to the first byte of the response, retries included.')),
   idleTimeout: Type.Optional(IdleTimeout),
   retries: Type.Optional(Retries),

@@ -5,7 +5,7 @@ import { DEFAULT_KEYS } from './default-keys.ts'
 import { HeaderValues } from './header-schemas.ts'
 
 // `scopegate fmt` writes the keys in this order.
-const { anonymous, ...others } = DEFAULT_KEYS
+const { anonymous, authentication, ...others } = DEFAULT_KEYS
 
 export const RouteEntry = Type.Object(
   {
@@ -60,6 +60,7 @@ export const RouteEntry = Type.Object(
         },
       ),
     ),
+    authentication,
     when: Type.Optional(
       Type.Array(ConditionEntry, {
         description: 'Conditions on the claims of the token. If one of them fails, the gateway responds 403.',

@@ -12,6 +12,14 @@ export type ScopeRule = {
 /** Handling of requests without a token: forward without identity, reject with a challenge, or reject without hints. */
 export type AnonymousRule = 'allow' | 'challenge' | 'deny'
 
+/** Required sign-in of the person. RFC 9470. At least one of the fields sets a requirement. */
+export type AuthenticationRule = {
+  /** Accepted values of the claim `acr`, the preferred one first. Empty: every value. */
+  readonly acr: readonly string[]
+  /** Maximum time since the sign-in (claim `auth_time`). undefined: no limit. */
+  readonly maxAgeSeconds: number | undefined
+}
+
 /**
  * Identity information for the upstream. `none`: only the plain identity headers. `assertion`: these headers and a
  * signed JWT. `forward`: these headers and the `Authorization` header of the caller.
@@ -43,6 +51,8 @@ export type PolicyRoute = {
   /** Required scopes. undefined: the route does not require scopes. */
   readonly scopes: ScopeRule | undefined
   readonly anonymous: AnonymousRule
+  /** Required sign-in of the person. undefined: every sign-in. */
+  readonly authentication: AuthenticationRule | undefined
   /** Conditions on the claims of the token. All conditions must hold. */
   readonly when: readonly Condition[]
   readonly enforce: EnforceRule

@@ -9,6 +9,7 @@ import type { RateLimitRule } from '../format/rate-limit.ts'
 import type { RetryRule } from '../format/retry-rule.ts'
 import { parseMount } from './mount.ts'
 import type {
+  AuthenticationRule,
   Condition,
   ConditionTest,
   CorsRule,
@@ -48,6 +49,7 @@ export function toPolicyRoutes(
       // docs/interface.md section 5.5 requires this default: the gateway forwards a request without a token, and sends
       // no identity.
       anonymous: settings.anonymous ?? 'allow',
+      authentication: toAuthenticationRule(settings.authentication),
       when: toConditions(route.when, { index, document }),
       enforce: settings.enforce ?? 'on',
       upstream: file.upstream,
@@ -96,6 +98,13 @@ function toScopeRule(route: RouteEntry): ScopeRule | undefined {
     any: Object.freeze([...(any ?? [])]),
     ...(advertise === undefined ? {} : { advertise }),
   })
+}
+
+function toAuthenticationRule(entry: Settings['authentication']): AuthenticationRule | undefined {
+  if (entry === undefined) return undefined
+  const { acr = [], maxAge } = entry
+  const maxAgeSeconds = maxAge === undefined ? undefined : (parseDurationMs(maxAge) ?? 0) / 1_000
+  return Object.freeze({ acr: Object.freeze([...acr]), maxAgeSeconds })
 }
 
 const NONE: readonly Condition[] = Object.freeze([])

@@ -48,6 +48,7 @@ t.test(
             aCaller({ scopes: granted.set }),
             {
               anonymous: 'deny',
+              authentication: undefined,
               scopes: compileScopeCheck({ all, any: [] }, NO_IMPLICATION),
               when: [],
             },

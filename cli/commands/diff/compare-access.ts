@@ -1,5 +1,6 @@
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import type { ScopeCheck } from '../../../policy-engine/decide/scope-check.ts'
+import type { AuthenticationRule } from '../../../policy-engine/load/policy-route.ts'
 import type { Resource } from '../../../policy-engine/match/resources.ts'
 import { compareConditions, type MatchedRoute, type Overlap } from './compare-conditions.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
@@ -7,6 +8,7 @@ import type { RepresentativeRequest } from './representative-requests.ts'
 /** The callers that gain or lose access: in total, and by each rule alone. */
 export type AccessShift = Shift & {
   readonly scopes: Shift
+  readonly authentication: Shift
   readonly when: Shift
   readonly anonymous: Shift
   readonly audience: Shift
@@ -25,16 +27,19 @@ export function compareAccess(
   findRoutes: (path: string) => readonly [MatchedRoute, MatchedRoute] | undefined,
 ): AccessShift {
   const scopes = compareScopes(scopesOf(old.route), scopesOf(now.route))
+  const authentication = compareAuthentication(authenticationOf(old.route), authenticationOf(now.route))
   const overlap: Overlap = compareConditions(old, now, request, findRoutes)
   const when = { gains: overlap.nowOnly, loses: overlap.oldOnly }
   const [before, after] = [isOpen(old.route), isOpen(now.route)]
   const anonymous = { gains: after && !before, loses: before && !after }
   const audience = compareResources(old.route.resourceOf(request.path), now.route.resourceOf(request.path))
-  const tokens = (side: keyof Shift) => when[side] || (overlap.both && (scopes[side] || audience[side]))
+  const tokens = (side: keyof Shift) =>
+    when[side] || (overlap.both && (scopes[side] || authentication[side] || audience[side]))
   return {
     gains: anonymous.gains || tokens('gains'),
     loses: anonymous.loses || tokens('loses'),
     scopes,
+    authentication,
     when,
     anonymous,
     audience,
@@ -44,6 +49,26 @@ export function compareAccess(
 
 function scopesOf({ policy, access }: CompiledRoute) {
   return policy.enforce === 'report' ? undefined : access.scopes
+}
+
+function authenticationOf({ policy }: CompiledRoute): AuthenticationRule | undefined {
+  return policy.enforce === 'report' ? undefined : policy.authentication
+}
+
+/** Compares the sets of sign-ins that two rules accept. The result is exact. */
+export function compareAuthentication(
+  old: AuthenticationRule | undefined,
+  now: AuthenticationRule | undefined,
+): Shift {
+  return { gains: !isStricter(now, old), loses: !isStricter(old, now) }
+}
+
+/** Returns true when `outer` accepts every sign-in that `inner` accepts. */
+function isStricter(inner: AuthenticationRule | undefined, outer: AuthenticationRule | undefined): boolean {
+  const { acr = [], maxAgeSeconds = Number.POSITIVE_INFINITY } = outer ?? {}
+  const innerAcr = inner?.acr ?? []
+  const isWithinAcr = acr.length === 0 || (innerAcr.length > 0 && innerAcr.every((one) => acr.includes(one)))
+  return isWithinAcr && (inner?.maxAgeSeconds ?? Number.POSITIVE_INFINITY) <= maxAgeSeconds
 }
 
 function isOpen({ policy }: CompiledRoute): boolean {

@@ -1,5 +1,5 @@
 import { allowsMethod, type CorsRule } from '../../../policy-engine/load/policy-route.ts'
-import { describeCorsList } from '../../describe-rules.ts'
+import { describeCorsList, formatAuthentication } from '../../describe-rules.ts'
 import { type AccessShift, compareAccess, SAME, type Shift } from './compare-access.ts'
 import type { MatchedRoute } from './compare-conditions.ts'
 import { describeScopes, describeService } from './describe-route.ts'
@@ -75,6 +75,8 @@ function accessDetails(
         access.scopes,
       )
   } else if (neededText(old) !== neededText(now)) say('advertised', neededText(old), neededText(now), SAME)
+  const [signIn, signInNow] = [old, now].map(authenticationText) as [string, string]
+  if (signIn !== signInNow) say('sign-in', signIn, signInNow, access.authentication)
   if (access.when.gains || access.when.loses)
     details.push({
       ...detailOf('when', conditionsOf(old), conditionsOf(now), access.when),
@@ -89,6 +91,10 @@ function accessDetails(
 
 function pick({ gains, loses }: Shift): Shift {
   return { gains, loses }
+}
+
+function authenticationText({ policy }: MatchedRoute['route']): string {
+  return policy.authentication === undefined ? 'none' : formatAuthentication(policy.authentication)
 }
 
 function conditionsOf({ access }: MatchedRoute['route']): string {

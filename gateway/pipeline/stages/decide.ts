@@ -7,7 +7,8 @@ import type { MatchedContext } from '../request-context.ts'
  * Decides whether the route of a policy allows the caller.
  * Reads `route`, `caller`, `resource`, `possessionProof`, `params` and `canonical`. Sets `decision` and
  * `auditOnlyDenial`.
- * @returns the rejection `token_missing` or `token_invalid` (401), or `scope_missing` or `condition_failed` (403).
+ * @returns the rejection `token_missing`, `token_invalid` or `authentication_insufficient` (401), or `scope_missing`
+ * or `condition_failed` (403).
  */
 export function decide(context: MatchedContext): Rejection | undefined {
   const { route, caller, services } = context

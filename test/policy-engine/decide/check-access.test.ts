@@ -20,7 +20,7 @@ function aRoute(
     anonymous: 'allow' as const,
     ...change,
   }
-  return { anonymous, scopes: compileScopeCheck(scopes, implication), when: [] }
+  return { anonymous, authentication: undefined, scopes: compileScopeCheck(scopes, implication), when: [] }
 }
 
 t.test('checkAccess() denies a caller of an issuer that the resource does not list', async (t) => {
@@ -161,4 +161,48 @@ t.test('checkAccess() applies the anonymous setting of the route to an anonymous
     needed: ['courses:write'],
   })
   t.match(checkAccess(REQUEST, undefined, aRoute({ anonymous: 'deny' })), { anonymous: 'deny' })
+})
+
+t.test('checkAccess() requires a recent sign-in of an accepted class', async (t) => {
+  const route = (acr: readonly string[], maxAgeSeconds: number | undefined) => ({
+    ...aRoute({ scopes: { all: ['courses:write'], any: [] } }),
+    authentication: { acr, maxAgeSeconds },
+  })
+  const check = (
+    claims: Record<string, string | number | readonly string[]>,
+    rule: ReturnType<typeof route>,
+  ) =>
+    checkAccess(
+      REQUEST,
+      aCaller({ scopes: new Set(['courses:write']), claims: new Map(Object.entries(claims)) }),
+      rule,
+    )
+  const unmet = (fault: 'acr' | 'age', rule: ReturnType<typeof route>) => ({
+    rejected: 'authentication_insufficient',
+    fault,
+    rule: rule.authentication,
+    needed: ['courses:write'],
+  })
+  const mfa = route(['phr', 'mfa'], undefined)
+  t.equal(check({ acr: 'mfa' }, mfa), undefined)
+  for (const acr of ['pwd', 'MFA', 'mfa ', '', 1, ['mfa']])
+    t.strictSame(check({ acr }, mfa), unmet('acr', mfa))
+  t.strictSame(check({}, mfa), unmet('acr', mfa), 'a missing claim')
+  const recent = route([], 300)
+  // The request arrives at second 500. Clocks may differ by 60 seconds.
+  for (const time of [200, 499.5, 500, 560]) t.equal(check({ auth_time: time }, recent), undefined, `${time}`)
+  for (const time of [199, 561, 1_700_000_000_000, '499'])
+    t.strictSame(check({ auth_time: time }, recent), unmet('age', recent), `${time}`)
+  t.strictSame(check({}, recent), unmet('age', recent), 'a missing claim')
+  const both = route(['mfa'], 300)
+  t.strictSame(check({ acr: 'mfa', auth_time: 1 }, both), unmet('age', both))
+  t.strictSame(check({ acr: 'pwd', auth_time: 1 }, both), unmet('acr', both))
+  t.equal(check({ acr: 'mfa', auth_time: 450 }, both), undefined)
+})
+
+t.test('checkAccess() checks the sign-in after the token and before the scopes', async (t) => {
+  const route = { ...aRoute(), authentication: { acr: ['mfa'], maxAgeSeconds: undefined } }
+  t.match(checkAccess(REQUEST, aCaller(), route), { rejected: 'authentication_insufficient' })
+  t.match(checkAccess(REQUEST, aCaller({ expiresAtSeconds: 1 }), route), { rejected: 'token_invalid' })
+  t.equal(checkAccess(REQUEST, undefined, route), undefined, 'the route allows anonymous callers')
 })

@@ -80,6 +80,7 @@ t.test('metadata and audience check name the same resource', async () => {
           const caller = aCaller({ audience: [told.resource], issuer })
           const rejection = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
             anonymous: 'deny',
+            authentication: undefined,
             scopes: undefined,
             when: [],
           })
