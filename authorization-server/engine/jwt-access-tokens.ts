@@ -130,17 +130,21 @@ function toContent(payload: JWTPayload): AccessTokenContent | undefined {
 /**
  * Completes the claims of a JWT access token before the engine signs it.
  * `jti` contains the id of the grant, so that the server finds the grant without storing the token. The id of a grant
- * gives no access. `auth_time` and `acr` describe the sign-in: RFC 9068 section 2.2.1.
+ * gives no access.
  */
-export function completeJwt(ctx: KoaContextWithOIDC, token: object, { payload }: JWTStructured): void {
+export function completeJwt(_ctx: KoaContextWithOIDC, token: object, { payload }: JWTStructured): void {
+  const grantId = 'grantId' in token ? token.grantId : ''
+  payload['jti'] = `${grantId}.${payload['jti']}`
+}
+
+/**
+ * Returns the claims of an access token beyond those of the engine, for both formats of tokens. `auth_time` and `acr`
+ * describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2.
+ */
+export function extraClaims(ctx: KoaContextWithOIDC, grantId: string): Record<string, unknown> {
   const { AuthorizationCode, RefreshToken } = ctx.oidc.entities
   const { authTime, acr } = AuthorizationCode ?? RefreshToken ?? {}
-  const grantId = 'grantId' in token ? token.grantId : ''
-  Object.assign(
-    payload,
-    { jti: `${grantId}.${payload['jti']}` },
-    withoutMissing({ auth_time: authTime, acr }),
-  )
+  return withoutMissing({ grant: hashId(grantId), auth_time: authTime, acr })
 }
 
 /** Returns the format of the tokens for a resource. */

@@ -12,9 +12,8 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
-import { hashId } from '../store/artifact-record.ts'
 import { hashClientSecret } from './client-secret.ts'
-import { completeJwt, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
+import { completeJwt, extraClaims, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
   readonly clientId: string
@@ -97,9 +96,9 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     issueRefreshToken: async () => true,
     rotateRefreshToken: true,
     revokeGrantPolicy: () => true,
-    extraTokenClaims: (_ctx, token) =>
+    extraTokenClaims: (ctx, token) =>
       token.kind === 'AccessToken' && 'grantId' in token && typeof token.grantId === 'string'
-        ? { grant: hashId(token.grantId) }
+        ? extraClaims(ctx, token.grantId)
         : undefined,
     formats: { customizers: { jwt: completeJwt } },
     clientBasedCORS: () => true, // the endpoints set their own CORS headers before the engine sees a request

@@ -50,6 +50,10 @@ const generatedRoute = fc
     timeoutMs: fc.option(fc.constantFrom(250, 90_000, 7_200_000), { nil: undefined }),
     bodyLimitBytes: fc.option(fc.constantFrom(1, 1_024, 10_485_760), { nil: undefined }),
     upstreamAuth: fc.constantFrom('none' as const, 'assertion' as const, 'forward' as const),
+    authentication: fc.option(
+      fc.constantFrom({ acr: ['phr', 'mfa'], maxAgeSeconds: undefined }, { acr: [], maxAgeSeconds: 300 }),
+      { nil: undefined },
+    ),
     enforce: fc.constantFrom('on' as const, 'report' as const),
     when: fc.option(
       fc.constantFrom(
@@ -87,6 +91,7 @@ const generatedRoute = fc
       enforce: one.enforce,
       headers: one.headers,
       cors: one.cors,
+      authentication: one.anonymous === 'allow' ? undefined : one.authentication,
       when:
         one.when === null || one.anonymous === 'allow'
           ? []

@@ -72,6 +72,49 @@ t.test('conditions are checked against the anonymous setting of the preset', asy
   ])
 })
 
+t.test('the required sign-in comes from the route, the defaults or the preset', async (t) => {
+  const presets = readPresets(
+    join(
+      t.testdir({
+        'presets.yaml': 'presets: { pay: { anonymous: deny, authentication: { acr: [mfa], maxAge: 5m } } }',
+      }),
+      'presets.yaml',
+    ),
+  )
+  const { routes, codes } = load(
+    `defaults: { extends: pay }
+routes:
+  - { name: preset, match: { methods: [GET], path: /preset } }
+  - { name: own, authentication: { maxAge: 1h }, match: { methods: [GET], path: /own } }
+`,
+    presets,
+  )
+  t.strictSame(codes, [])
+  t.strictSame(
+    routes.map(({ authentication }) => authentication),
+    [
+      { acr: ['mfa'], maxAgeSeconds: 300 },
+      { acr: [], maxAgeSeconds: 3_600 },
+    ],
+  )
+  const loose = (text: string) =>
+    load(`routes:\n  - { name: r, anonymous: deny, authentication: ${text}, ${ROUTE} }\n`).codes
+  t.match(loose('{}'), [/^P10\d 6:/])
+  t.match(loose('{ maxAge: 0s }'), [/^P10\d 6:/])
+  t.match(loose('{ acr: [] }'), [/^P10\d 6:/])
+  t.match(loose('{ acr: ["a b"] }'), [/^P10\d 6:/])
+  t.match(loose("{ acr: ['a\"'] }"), [/^P10\d 6:/])
+})
+
+t.test('a required sign-in contradicts anonymous: allow', async (t) => {
+  const required = 'authentication: { maxAge: 5m }'
+  t.match(load(`routes:\n  - { name: r, ${required}, ${ROUTE} }\n`).codes, [
+    'P308 6:16 write anonymous: challenge or deny in this route',
+  ])
+  t.match(load(`defaults: { ${required} }\nroutes:\n  - { name: r, ${ROUTE} }\n`).codes, [/^P308 7:7 /])
+  t.strictSame(load(`routes:\n  - { name: r, anonymous: deny, ${required}, ${ROUTE} }\n`).codes, [])
+})
+
 t.test('readPresets() lists every problem', async (t) => {
   const found = (text: string) =>
     diagnosticsOf(() => readPresets(join(t.testdir({ 'presets.yaml': text }), 'presets.yaml'))).map(

@@ -87,7 +87,7 @@ export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alpha
   return { changes, told: new Map(told), tried: new Map(tried) }
 }
 
-const REPORTED = ['token_missing', 'scope_missing', 'condition_failed']
+const REPORTED = ['token_missing', 'authentication_insufficient', 'scope_missing', 'condition_failed']
 
 function passes({ outcome, rejection, route }: ReturnType<typeof decide>): boolean {
   const isAuditOnly = route?.policy.enforce === 'report' && REPORTED.includes(rejection?.rejected ?? '')
