@@ -32,9 +32,13 @@ function isAccepted(value: ClaimValue | undefined, accepted: readonly string[]):
   return typeof value === 'string' && accepted.includes(value)
 }
 
-/** A time in the future is not recent: some issuers send milliseconds, and such a time would never become too old. */
+/**
+ * Compares whole seconds, as authorization servers do. Otherwise, the server could still accept a sign-in that is too old
+ * for the gateway.
+ * A time in the future is not recent: some issuers send milliseconds, and such a time would never become too old.
+ */
 function isRecent(authTime: ClaimValue | undefined, maxAgeSeconds: number, nowSeconds: number): boolean {
   if (typeof authTime !== 'number') return false
-  const ageSeconds = nowSeconds - authTime
+  const ageSeconds = Math.floor(nowSeconds) - authTime
   return ageSeconds <= maxAgeSeconds && ageSeconds >= -CLOCK_TOLERANCE_SECONDS
 }

@@ -194,6 +194,13 @@ t.test('checkAccess() requires a recent sign-in of an accepted class', async (t)
   for (const time of [199, 561, 1_700_000_000_000, '499'])
     t.strictSame(check({ auth_time: time }, recent), unmet('age', recent), `${time}`)
   t.strictSame(check({}, recent), unmet('age', recent), 'a missing claim')
+  const laterRequest = { ...REQUEST, nowSeconds: 500.9 }
+  const signedIn = aCaller({ scopes: new Set(['courses:write']), claims: new Map([['auth_time', 200]]) })
+  t.equal(
+    checkAccess(laterRequest, signedIn, recent),
+    undefined,
+    'whole seconds, like the authorization server',
+  )
   const both = route(['mfa'], 300)
   t.strictSame(check({ acr: 'mfa', auth_time: 1 }, both), unmet('age', both))
   t.strictSame(check({ acr: 'pwd', auth_time: 1 }, both), unmet('acr', both))
