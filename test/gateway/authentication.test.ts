@@ -20,7 +20,7 @@ routes:
   - { name: plain, match: { methods: [GET], path: /plain } }
 `
 
-t.test('a route can require a recent sign-in of a certain class (RFC 9470)', async (t) => {
+t.test('§3 of RFC 9470: a route can require a recent sign-in of a certain class', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: POLICY })
   const { gateway, issuer, upstream } = under
   const nowSeconds = Math.floor(Date.now() / 1_000)
