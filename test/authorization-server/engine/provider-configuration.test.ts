@@ -204,11 +204,18 @@ t.test('loadExistingGrant() returns only the grant of this consent', async (t) =
   t.equal(await load({ consent: { grantId: 'g' } }), 'grant g')
 })
 
-t.test('extraTokenClaims() adds the hash of the grant to an access token only', async (t) => {
-  const claims = (token: object) => configuration.extraTokenClaims?.({} as KoaContextWithOIDC, token as never)
+t.test('extraTokenClaims() adds the grant and the sign-in to an access token only', async (t) => {
+  const claims = (token: object, entities: object = {}) =>
+    configuration.extraTokenClaims?.({ oidc: { entities } } as KoaContextWithOIDC, token as never)
   t.strictSame(claims({ kind: 'AccessToken', grantId: 'secret' }), {
     grant: 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols',
   })
+  for (const entity of ['AuthorizationCode', 'RefreshToken'])
+    t.match(
+      claims({ kind: 'AccessToken', grantId: 'secret' }, { [entity]: { authTime: 7, acr: 'mfa' } }),
+      { auth_time: 7, acr: 'mfa' },
+      entity,
+    )
   for (const token of [
     { kind: 'AccessToken' },
     { kind: 'AccessToken', grantId: 7 },
