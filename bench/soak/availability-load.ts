@@ -19,11 +19,16 @@ export type Use = {
   readonly status: number
   /** Time of the 200 of the revocation, for `revoked`. */
   readonly acknowledgedMs?: number
+  /** Index of the gateway, for a request to the API. */
+  readonly gateway?: number
   /** The sequence of refresh tokens, for `refresh`. */
   readonly sequence?: number
 }
 
-/** The time from the 200 of a revocation to the first rejection at one gateway. Milliseconds. */
+/**
+ * The time from the 200 of a revocation to the first rejection at one gateway. Infinity: the gateway did not reject the
+ * token until the load stopped its requests with the token. Milliseconds.
+ */
 export type RevocationTime = { readonly acknowledgedMs: number; readonly tookMs: number }
 
 /** Rates and numbers of the load. */
@@ -107,11 +112,12 @@ export async function startAvailabilityLoad(
   const choose = (turn: number): number => [...available][turn % available.size] ?? 0
 
   async function use(kind: UseKind, token: string, turn: number, acknowledgedMs?: number): Promise<number> {
-    const url = `${gateways[choose(turn)]?.url}/api/courses`
+    const gateway = choose(turn)
+    const url = `${gateways[gateway]?.url}/api/courses`
     const sentMs = performance.now()
     const agent = agents[Math.floor(turn / gateways.length) % CONNECTIONS] as Agent
     const status = await statusOf(agent, url, token)
-    record({ kind, sentMs, status, ...(acknowledgedMs === undefined ? {} : { acknowledgedMs }) })
+    record({ kind, sentMs, status, gateway, ...(acknowledgedMs === undefined ? {} : { acknowledgedMs }) })
     return status
   }
 
@@ -209,10 +215,13 @@ export async function startAvailabilityLoad(
       const status = available.has(gateway)
         ? await statusOf(agents[turn % CONNECTIONS] as Agent, url, token)
         : undefined
-      if (status !== undefined) record({ kind: 'revoked', sentMs, status, acknowledgedMs })
+      if (status !== undefined) record({ kind: 'revoked', sentMs, status, gateway, acknowledgedMs })
       const tookMs = performance.now() - acknowledgedMs
-      if (status === REJECTED) revocationTimes.push({ acknowledgedMs, tookMs })
-      if (status === REJECTED || tookMs > GIVE_UP_POLLING_MS) return
+      if (status === REJECTED) return void revocationTimes.push({ acknowledgedMs, tookMs })
+      if (tookMs > GIVE_UP_POLLING_MS) {
+        if (status !== undefined) revocationTimes.push({ acknowledgedMs, tookMs: Infinity })
+        return
+      }
       await wait(tookMs < 1_000 ? POLL_MS : LATE_POLL_MS)
     }
   }

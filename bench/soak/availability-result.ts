@@ -107,12 +107,15 @@ function succeeded({ kind, status }: Use): boolean {
 }
 
 /** Returns whether a gateway accepted a token without the scope, or a revoked token after the bound. */
-function isWrong({ kind, status, sentMs, acknowledgedMs = Infinity }: Use, phase: Phase): boolean {
+function isWrong({ kind, status, sentMs, gateway, acknowledgedMs = Infinity }: Use, phase: Phase): boolean {
   if (status !== ACCEPTED) return false
   if (kind === 'denied') return true
   if (kind !== 'revoked' || sentMs <= acknowledgedMs + BOUND_MS) return false
   const isAffected =
-    phase.fault !== 'none' && acknowledgedMs > phase.startedMs - BOUND_MS && acknowledgedMs < phase.openMs
+    phase.fault !== 'none' &&
+    (phase.affectedGateway === undefined || phase.affectedGateway === gateway) &&
+    acknowledgedMs > phase.startedMs - BOUND_MS &&
+    acknowledgedMs < phase.openMs
   if (!isAffected) return true
   return sentMs > phase.openMs + BOUND_MS || sentMs > acknowledgedMs + OUTAGE_BOUND_MS
 }

@@ -17,6 +17,8 @@ export type FaultEnd = {
   readonly endedMs: number
   /** Time at which clients can know a new primary. Undefined: no failover. */
   readonly newPrimaryMs?: number | undefined
+  /** Index of the only gateway that the fault affects. Undefined: the fault affects all gateways. */
+  readonly affectedGateway?: number
 }
 
 /** A store of the authorization servers, on a real engine. Each fault waits until the engine works again. */

@@ -96,6 +96,7 @@ export function findExceededLimits({ store, tokens, fault, result }: Availabilit
     ['lost grants', !isDurable || result.lostGrants === 0],
     ['not recovered', result.recoveryMs !== undefined],
     ['first write later than 2 s after the new primary', writesMs < WRITES_LIMIT_MS],
+    ['a revocation without effect', !revocationsMs.includes(Infinity)],
     [
       'p99 of revocations above 1 s',
       revocationsMs.length < MIN_REVOCATIONS || readPercentile(revocationsMs, 0.99) < REVOCATION_P99_LIMIT_MS,

@@ -169,7 +169,7 @@ function createFaults(trial: {
         way.heal()
         way.reset() // the bytes of the open connections are lost
       }
-      return now()
+      return { ...now(), affectedGateway: PARTITIONED }
     },
     async 'servers-frozen'() {
       signalServers('SIGSTOP')

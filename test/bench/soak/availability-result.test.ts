@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Use, UseKind } from '../../../bench/soak/availability-load.ts'
 import { isCalm, type Phase, summarize } from '../../../bench/soak/availability-result.ts'
-import { formatRows, replaceRows } from '../../../bench/soak/availability-table.ts'
+import { findExceededLimits, formatRows, replaceRows } from '../../../bench/soak/availability-table.ts'
 
 /** The store fails from 10 s to 20 s. The channels are open again at 22 s. */
 const PHASE: Phase = { fault: 'restart', startedMs: 10_000, endedMs: 20_000, openMs: 22_000 }
@@ -31,6 +31,18 @@ t.test('counts an accepted revoked token after the bound, which starts with the 
   t.equal(wrong(12_000, 300_000, { openMs: 400_000 }), 1, 'accepted without a channel for too long')
   t.equal(wrong(12_000, 26_999, { fault: 'none' }), 1, 'without a fault')
   t.equal(summaryOf([use('revoked', 401, 9_000, { acknowledgedMs: 1_000 })]).wrongDecisions, 0)
+})
+
+t.test('applies the bound to a gateway that the fault does not affect', async (t) => {
+  const wrong = (gateway: number, sentMs: number) =>
+    summaryOf([use('revoked', 201, sentMs, { acknowledgedMs: 12_000, gateway })], {
+      fault: 'partition',
+      affectedGateway: 1,
+    }).wrongDecisions
+  t.equal(wrong(1, 18_000), 0)
+  t.equal(wrong(1, 28_000), 1)
+  t.equal(wrong(0, 16_999), 0)
+  t.equal(wrong(0, 17_001), 1)
 })
 
 t.test('counts failed requests and lost grants', async (t) => {
@@ -89,6 +101,15 @@ t.test('ignores times of revocations during the fault', async (t) => {
   }))
   t.strictSame(summarize([], times, PHASE).revocationsMs.length, 2)
   t.strictSame(summarize([], times, { ...PHASE, fault: 'none' }).revocationsMs.length, 5)
+})
+
+t.test('a revocation without effect exceeds a limit, also with few revocations', async (t) => {
+  const exceeded = (tookMs: number) => {
+    const result = { ...summarize([], [{ acknowledgedMs: 23_000, tookMs }], PHASE), isDurable: true }
+    return findExceededLimits({ store: 'redis', tokens: 'jwt', fault: 'restart', result })
+  }
+  t.strictSame(exceeded(29_000), [])
+  t.strictSame(exceeded(Infinity), ['redis, jwt, restart: a revocation without effect'])
 })
 
 t.test('replaces the measured rows of the page, and keeps the other rows', async (t) => {
