@@ -85,18 +85,17 @@ process.exit(clean === false ? 1 : status)
 
 async function runQueue() {
   for (const file of queue) {
-    const { passed, failed, output, problems, left, seconds } = await runFile(file)
+    const { passed, failed, output, problems, seconds } = await runFile(file)
     counts.passed += passed
     counts.failed += failed
     process.stdout.write(`${failed > 0 ? 'FAILED' : '  ok  '}  ${file}  ${seconds.toFixed(1)} s\n`)
     if (failed > 0) process.stdout.write(`${[output, ...problems].join('\n')}\n`)
-    if (left.length > 0) say(`killed processes that ${file} left: ${left.join(', ')}`)
   }
 }
 
 /**
  * Runs one test file in a process group of its own, and ends all processes of the group.
- * `problems` are the reasons for a failure that the output does not contain. `left` are the killed processes.
+ * `problems` are the reasons for a failure that the output does not contain.
  */
 async function runFile(file) {
   const begin = performance.now()
@@ -137,10 +136,11 @@ async function runFile(file) {
   if (signal !== null) problems.push(`ended by ${signal}`)
   else if (code !== 0) problems.push(`exit code ${code}`)
   if (!isComplete(output)) problems.push('the TAP output is incomplete, or contains no test')
+  if (left.length > 0) problems.push(`the file left processes, which are killed now: ${left.join(', ')}`)
   if (isHeld) problems.push('a process that the file left keeps the output open')
   const { passed, failed } = countAssertions(output)
   return {
-    ...{ passed, output, left, seconds: (performance.now() - begin) / 1_000 },
+    ...{ passed, output, seconds: (performance.now() - begin) / 1_000 },
     failed: problems.length > 0 ? Math.max(failed, 1) : failed,
     problems: problems.map((problem) => `# ${file}: ${problem}`),
   }

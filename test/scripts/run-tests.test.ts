@@ -86,14 +86,11 @@ t.test('run-tests ends a file that does not end within the timeout', async (t) =
   t.match(stdout, /^FAILED .*endless.test.ts: timeout after 1 s\n.*: ended by SIG(ALRM|KILL)\n/s)
 })
 
-t.test('run-tests kills and names the processes that a file left', async (t) => {
+t.test('run-tests kills and names the processes that a file left, and the file fails', async (t) => {
   const folder = t.testdir({ 'leaves.test.ts': `${STARTS_PROCESS}start({}); t.pass('well')` })
   const { status, stdout } = run(folder)
-  t.equal(status, 0)
-  t.match(
-    stdout,
-    /^ {2}ok {4}\S+leaves.test.ts .*\ntests: killed processes that \S+leaves.test.ts left: (sleep|group) /,
-  )
+  t.equal(status, 1)
+  t.match(stdout, /^FAILED .*leaves.test.ts: the file left processes, which are killed now: (sleep|group) /s)
 })
 
 t.test('run-tests ends although a process outside the group keeps the output open', async (t) => {
