@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { findLoggedCredentials } from '../fixtures/find-logged-credentials.ts'
 import { signJws } from '../fixtures/jws.ts'
-import { plainEnvironment, WITHOUT_HOOKS } from '../fixtures/spawn-plainly.ts'
+import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 const OPAQUE = randomBytes(32).toString('base64url')
@@ -72,8 +72,8 @@ t.comment('captured in', process.env.TEST_CAPTURE_DIR)
 ${program}`,
   )
   const { status, stdout } = spawnSync(
-    'env',
-    [...WITHOUT_HOOKS, process.execPath, join(ROOT, 'scripts/run-tests.js'), '--sum', sum, file],
+    process.execPath,
+    [join(ROOT, 'scripts/run-tests.js'), '--sum', sum, file],
     { cwd: ROOT, encoding: 'utf8', env: plainEnvironment() },
   )
   return { status, output: stdout, sum: JSON.parse(readFileSync(sum, 'utf8')) }

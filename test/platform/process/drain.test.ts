@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { FORCED_EXIT_MS, shutdownMode } from '../../../platform/process/drain.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { plainEnvironment, spawnPlainly, WITHOUT_HOOKS } from '../../fixtures/spawn-plainly.ts'
+import { plainEnvironment, spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 import { until } from '../../fixtures/until.ts'
 
 const ROOT = findPackageRoot()
@@ -65,14 +65,10 @@ t.test('a process stops for SIGINT, and when its parent process exits', async (t
     ['SIGINT', (child: ChildProcess) => child.kill('SIGINT')],
     ['parent gone', (child: ChildProcess) => child.disconnect()],
   ] as const) {
-    const child = spawn(
-      'env',
-      [...WITHOUT_HOOKS, process.execPath, '--input-type=module', '--eval', PROGRAM],
-      {
-        env: plainEnvironment(),
-        stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
-      },
-    )
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
+      env: plainEnvironment(),
+      stdio: ['pipe', 'pipe', 'inherit', 'ipc'],
+    })
     t.teardown(() => child.kill('SIGKILL'))
     const exited = once(child, 'exit')
     let text = ''
