@@ -4,10 +4,9 @@ import { openBrowser } from '../../test/fixtures/open-browser.ts'
 import { type Client, knownClient, registerClient } from '../../test/fixtures/register-client.ts'
 import { BenchError } from '../bench-error.ts'
 import type { Subject } from '../subject.ts'
-import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
 import { NEW_TOKENS } from './start-jwt-subjects.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
-import { verifyGateway } from './verify-gateway.ts'
+import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
 /** One gateway with tokens of the bundled authorization server, in both formats. */
 export type BundledTokenSubjects = {
@@ -23,9 +22,6 @@ export type BundledTokenSubjects = {
  * tokens between two such rounds. A first use of an opaque token is slow, so the cache is small.
  */
 export const CACHED_BUNDLED_TOKENS = 100
-
-const PATH = '/api/courses'
-const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
 
 /**
  * Starts a gateway that accepts both formats, and two authorization servers with the same data: one issues opaque
@@ -50,19 +46,7 @@ export async function startBundledTokenSubjects(options: ProductOptions): Promis
   const { refreshToken } = await client.obtainTokens({ browser, scope: SCOPE })
   const opaque = await obtainByRefresh(knownClient(scopegate(product.issuer), client), refreshToken)
   const jwts = await obtainByRefresh(knownClient(scopegate(jwtIssuer), client), opaque.refreshToken)
-  const verify = verifyGateway(product)
-  const subjectOf = (name: string, tokens: readonly string[], kind: 'known' | 'new'): Subject => ({
-    name,
-    process: product.gateway,
-    core: options.cores?.server,
-    target: {
-      url: `${product.baseUrl}${PATH}`,
-      headers: { accept: 'application/json' },
-      expectedBody: UPSTREAM_RESPONSE,
-      tokens,
-    },
-    verify: (answered) => verify(answered, kind),
-  })
+  const subjectOf = tokenSubjects(product, options)
   return {
     cachedOpaque: subjectOf('cached opaque token', opaque.accessTokens.slice(0, 1), 'known'),
     cachedJwt: subjectOf('cached JWT', jwts.accessTokens.slice(0, 1), 'known'),

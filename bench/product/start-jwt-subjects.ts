@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { aKey, type TestKey } from '../../test/fixtures/jwk.ts'
 import { signJws } from '../../test/fixtures/jws.ts'
 import type { Subject } from '../subject.ts'
-import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
-import { verifyGateway } from './verify-gateway.ts'
+import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
 /** One gateway under three kinds of load. */
 export type JwtSubjects = {
@@ -23,8 +22,6 @@ export type JwtSubjects = {
 export const NEW_TOKENS = 2_000
 export const CACHED_TOKENS = 500
 
-const PATH = '/api/courses'
-const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
 const LIFETIME_SECONDS = 86_400
 
 /**
@@ -43,19 +40,9 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
       SCOPEGATE_TOKEN_CACHE__MAX_ENTRIES: String(CACHED_TOKENS),
     },
   })
-  const verify = verifyGateway(product)
-  const subjectOf = (name: string, key: TestKey, kind: 'known' | 'new'): Subject => ({
-    name,
-    process: product.gateway,
-    core: options.cores?.server,
-    target: {
-      url: `${product.baseUrl}${PATH}`,
-      headers: { accept: 'application/json' },
-      expectedBody: UPSTREAM_RESPONSE,
-      tokens: signTokens(key, product.baseUrl, kind === 'known' ? 1 : NEW_TOKENS),
-    },
-    verify: (answered) => verify(answered, kind),
-  })
+  const subject = tokenSubjects(product, options)
+  const subjectOf = (name: string, key: TestKey, kind: 'known' | 'new'): Subject =>
+    subject(name, signTokens(key, product.baseUrl, kind === 'known' ? 1 : NEW_TOKENS), kind)
   return {
     cached: subjectOf('cached ES256 JWT', es256, 'known'),
     firstEs256: subjectOf('first use, ES256', es256, 'new'),
