@@ -73,7 +73,8 @@ await runProgram(async ({ cleanup: own, folder }) => {
   if (!isQuick) {
     writeTable(lines)
     const described = rows.map(({ result, ...row }) => ({ ...row, ...result }))
-    const file = writeMeasurements('availability-', new Date(), { ...LOAD, ...DURATIONS, rows: described })
+    const prefix = ['availability', ...stores, ...formats, ''].join('-')
+    const file = writeMeasurements(prefix, new Date(), { ...LOAD, ...DURATIONS, rows: described })
     progress(`written to docs/availability.md and ${file}`)
   }
 

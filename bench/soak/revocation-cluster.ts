@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
@@ -10,8 +10,8 @@ import { quietPort } from '../../test/fixtures/start-scopegate.ts'
 import { BenchError } from '../bench-error.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
-import { NEVER_OVERLOADED } from './never-overloaded.ts'
 import { startCountingUpstream } from './start-counting-upstream.ts'
+import { writeClusterConfig } from './write-cluster-config.ts'
 
 /** A service that can be stopped and restarted at the same address. */
 export type ClusterService = {
@@ -71,20 +71,11 @@ export type RevocationClusterOptions = {
 const POLL_INTERVAL_MS = 100
 const STATE_LIMIT_MS = 30_000
 const SCOPE = 'courses:read'
-const POLICY = {
-  apiVersion: 'scopegate/v1',
-  kind: 'Policy',
-  name: 'soak',
-  owner: 'soak',
-  upstream: 'api',
-  routes: [
-    {
-      name: 'read',
-      match: { methods: ['GET'], path: '/api/courses' },
-      scopes: { all: [SCOPE] },
-      anonymous: 'deny',
-    },
-  ],
+const ROUTE = {
+  name: 'read',
+  match: { methods: ['GET'], path: '/api/courses' },
+  scopes: { all: [SCOPE] },
+  anonymous: 'deny',
 }
 
 /**
@@ -184,41 +175,27 @@ function writeConfig(
   },
 ): string {
   const folder = join(options.folder, `gateway-${own.at}`)
-  mkdirSync(join(folder, 'policies'), { recursive: true })
-  writeFileSync(join(folder, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is valid YAML
-  copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
-  const patient = { timeout: '60s', connectTimeout: '30s' } // a busy machine must not look like a failed upstream
-  const upstreams = {
-    api: { url: own.upstream, ...patient },
-    'authorization-server': { url: own.server, ...patient },
-  }
-  writeFileSync(join(folder, 'upstreams.yaml'), JSON.stringify(upstreams))
-  const config = {
-    baseUrl: own.baseUrl,
-    name: 'Soak',
-    listen: { host: '127.0.0.1', port: own.port },
-    management: { host: '127.0.0.1', port: 0 },
-    policies: './policies',
-    scopes: './scopes.yaml',
-    upstreams: './upstreams.yaml',
-    issuers: [
-      {
-        issuer: own.baseUrl,
-        introspection: {
-          endpoint: `${own.server}${ENDPOINTS.introspection}`,
-          clientId: 'gateway',
-          clientSecretFile: join(own.dataDir, 'gateway-client-secret'),
-          timeout: '20s', // a busy machine must not look like an unavailable issuer
+  writeClusterConfig(folder, {
+    routes: [ROUTE],
+    upstreams: { api: own.upstream, servers: [own.server] },
+    settings: {
+      baseUrl: own.baseUrl,
+      listen: { host: '127.0.0.1', port: own.port },
+      issuers: [
+        {
+          issuer: own.baseUrl,
+          introspection: {
+            endpoint: `${own.server}${ENDPOINTS.introspection}`,
+            clientId: 'gateway',
+            clientSecretFile: join(own.dataDir, 'gateway-client-secret'),
+            timeout: '20s', // a busy machine must not look like an unavailable issuer
+          },
+          ...(options.eventStream ? { revocations: `${own.server}${REVOCATION_STREAM_PATH}` } : {}),
         },
-        ...(options.eventStream ? { revocations: `${own.server}${REVOCATION_STREAM_PATH}` } : {}),
-      },
-    ],
-    authorizationServer: { upstream: 'authorization-server' },
-    ...(options.redis === undefined ? {} : { redis: { url: options.redis.ofGateways } }),
-    drain: { delay: '0s' },
-    ...NEVER_OVERLOADED,
-  }
-  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(config))
+      ],
+      ...(options.redis === undefined ? {} : { redis: { url: options.redis.ofGateways } }),
+    },
+  })
   return folder
 }
 

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { startRedis } from '../../test/fixtures/start-redis.ts'
 import { quietPort } from '../../test/fixtures/start-scopegate.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
-import { NEVER_OVERLOADED } from './never-overloaded.ts'
+import { writeClusterConfig } from './write-cluster-config.ts'
 
 /** The files that the services read while they run. */
 export type RotationFiles = Readonly<
@@ -50,17 +50,10 @@ export const REDIS_USER = 'scopegate'
 export const ACCESS_TOKEN_SECONDS = 60
 
 const ROUTE = { scopes: { all: ['courses:read'] }, anonymous: 'challenge', upstreamAuth: 'assertion' }
-const POLICY = {
-  apiVersion: 'scopegate/v1',
-  kind: 'Policy',
-  name: 'soak',
-  owner: 'soak',
-  upstream: 'api',
-  routes: [
-    { name: 'opaque', match: { methods: ['GET'], path: '/api/courses' }, ...ROUTE },
-    { name: 'jwt', match: { methods: ['GET'], path: '/mcp' }, ...ROUTE },
-  ],
-}
+const ROUTES = [
+  { name: 'opaque', match: { methods: ['GET'], path: '/api/courses' }, ...ROUTE },
+  { name: 'jwt', match: { methods: ['GET'], path: '/mcp' }, ...ROUTE },
+]
 
 /** Starts the cluster. */
 export async function startRotationCluster(options: {
@@ -99,29 +92,33 @@ export async function startRotationCluster(options: {
       SCOPEGATE_AUTHORIZATION__RATE_LIMIT__PER_ADDRESS: '1000000',
     })
   const upstream = await startEchoUpstream(cleanup)
-  const configDir = writeConfig(folder, {
-    baseUrl,
-    listen: { host: '127.0.0.1', port: gatewayPort },
-    tls: { certFile: files.certificate, keyFile: files.certificateKey },
-    workers: 2,
-    resources: [{ path: '/mcp' }],
-    issuers: [
-      {
-        issuer: baseUrl,
-        jwt: { keys: { uri: `${serverUrls[0]}${ENDPOINTS.jwks}` } },
-        introspection: {
-          endpoint: `${serverUrls[0]}${ENDPOINTS.introspection}`,
-          clientId: 'gateway',
-          clientSecretFile: files.gatewaySecret,
-          timeout: '20s',
-        },
-      },
-    ],
-    redis: { url, username: REDIS_USER, passwordFile: files.redisPassword },
-    dpop: { nonce: 'required', nonceSecretFile: files.nonceSecrets },
-    assertion: { keyFile: files.assertionKey },
-    tokenCache: { maxTtl: '10ms' },
+  const configDir = join(folder, 'config')
+  writeClusterConfig(configDir, {
+    routes: ROUTES,
     upstreams: { api: upstream, servers: serverUrls },
+    settings: {
+      baseUrl,
+      listen: { host: '127.0.0.1', port: gatewayPort },
+      tls: { certFile: files.certificate, keyFile: files.certificateKey },
+      workers: 2,
+      resources: [{ path: '/mcp' }],
+      issuers: [
+        {
+          issuer: baseUrl,
+          jwt: { keys: { uri: `${serverUrls[0]}${ENDPOINTS.jwks}` } },
+          introspection: {
+            endpoint: `${serverUrls[0]}${ENDPOINTS.introspection}`,
+            clientId: 'gateway',
+            clientSecretFile: files.gatewaySecret,
+            timeout: '20s',
+          },
+        },
+      ],
+      redis: { url, username: REDIS_USER, passwordFile: files.redisPassword },
+      dpop: { nonce: 'required', nonceSecretFile: files.nonceSecrets },
+      assertion: { keyFile: files.assertionKey },
+      tokenCache: { maxTtl: '10ms' },
+    },
   })
   await startService(options, 'gateway', gatewayPort, { SCOPEGATE_CONFIG_DIR: configDir })
   return { baseUrl, serverUrls, files, redis, authority }
@@ -149,40 +146,6 @@ async function writeFiles(folder: string, authority: TestCertificate): Promise<R
     return [name, file]
   })
   return Object.fromEntries(entries) as RotationFiles
-}
-
-function writeConfig(
-  folder: string,
-  {
-    upstreams,
-    ...settings
-  }: Readonly<Record<string, unknown>> & {
-    readonly upstreams: { readonly api: string; readonly servers: readonly string[] }
-  },
-): string {
-  const configDir = join(folder, 'config')
-  mkdirSync(join(configDir, 'policies'), { recursive: true })
-  writeFileSync(join(configDir, 'policies', 'soak.policy.yaml'), JSON.stringify(POLICY)) // JSON is valid YAML
-  copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(configDir, 'scopes.yaml'))
-  const patient = { timeout: '60s', connectTimeout: '30s' } // a busy machine must not look like a failed upstream
-  const targets = {
-    api: { url: upstreams.api, ...patient },
-    'authorization-server': { urls: upstreams.servers, ...patient },
-  }
-  writeFileSync(join(configDir, 'upstreams.yaml'), JSON.stringify(targets))
-  const config = {
-    ...settings,
-    name: 'Soak',
-    management: { host: '127.0.0.1', port: 0 },
-    policies: './policies',
-    scopes: './scopes.yaml',
-    upstreams: './upstreams.yaml',
-    authorizationServer: { upstream: 'authorization-server' },
-    drain: { delay: '0s' },
-    ...NEVER_OVERLOADED,
-  }
-  writeFileSync(join(configDir, 'gateway.yaml'), JSON.stringify(config))
-  return configDir
 }
 
 async function startService(
