@@ -60,15 +60,16 @@ export function compareAuthentication(
   old: AuthenticationRule | undefined,
   now: AuthenticationRule | undefined,
 ): Shift {
-  return { gains: !isStricter(now, old), loses: !isStricter(old, now) }
+  return { gains: !acceptsAll(old, now), loses: !acceptsAll(now, old) }
 }
 
-/** Returns true when `outer` accepts every sign-in that `inner` accepts. */
-function isStricter(inner: AuthenticationRule | undefined, outer: AuthenticationRule | undefined): boolean {
-  const { acr = [], maxAgeSeconds = Number.POSITIVE_INFINITY } = outer ?? {}
-  const innerAcr = inner?.acr ?? []
-  const isWithinAcr = acr.length === 0 || (innerAcr.length > 0 && innerAcr.every((one) => acr.includes(one)))
-  return isWithinAcr && (inner?.maxAgeSeconds ?? Number.POSITIVE_INFINITY) <= maxAgeSeconds
+/** Returns true when `rule` accepts every sign-in that `other` accepts. */
+function acceptsAll(rule: AuthenticationRule | undefined, other: AuthenticationRule | undefined): boolean {
+  const { acr = [], maxAgeSeconds = Number.POSITIVE_INFINITY } = rule ?? {}
+  const otherAcr = other?.acr ?? []
+  const acceptsClasses =
+    acr.length === 0 || (otherAcr.length > 0 && otherAcr.every((one) => acr.includes(one)))
+  return acceptsClasses && (other?.maxAgeSeconds ?? Number.POSITIVE_INFINITY) <= maxAgeSeconds
 }
 
 function isOpen({ policy }: CompiledRoute): boolean {
