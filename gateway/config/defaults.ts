@@ -18,7 +18,7 @@ export const DEFAULTS = {
   assertionTtl: '60s',
   connectTimeout: '2s',
   idleTimeout: '5m',
-  ejection: { failures: 5, for: '30s' },
+  ejection: { failures: 5, for: '5s' },
   tlsMinVersion: 'TLSv1.2',
   drain: DRAIN_DEFAULTS,
   tokenCache: {
