@@ -1,4 +1,4 @@
-/** Error of a benchmark that could not be measured. `code` is the kind of failure. The message says what to do. */
+/** Error that ends a benchmark without a result. `code` names the kind of failure. */
 export class BenchError extends Error {
   readonly code: string
 

@@ -16,7 +16,10 @@ export function chooseCores(processStatus: string): Cores | undefined {
   return { server: String(server), others: allowed.join(',') }
 }
 
-/** Reads `Cpus_allowed_list: 0-2,5` of /proc/PID/status (proc_pid_status(5)) as single numbers, ascending. */
+/**
+ * Returns the processor numbers of the line `Cpus_allowed_list` in /proc/PID/status (proc_pid_status(5)), ascending.
+ * The list `0-2,5` gives 0, 1, 2 and 5.
+ */
 function readAllowedProcessors(processStatus: string): number[] {
   const list = /^Cpus_allowed_list:\s*(\S+)$/m.exec(processStatus)?.[1] ?? ''
   return list.split(',').flatMap((range) => {

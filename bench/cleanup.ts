@@ -5,8 +5,8 @@ export type Cleanup = {
    */
   add(end: () => Promise<void> | void): void
   /**
-   * Ends all processes and servers, newest first. Continues after a failure, and rejects at the end. A second call
-   * waits for the first call.
+   * Ends all processes and servers, newest first. If one of them fails to end, ends the others and then rejects with
+   * the first error. A second call waits for the first call.
    */
   run(): Promise<void>
 }

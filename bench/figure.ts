@@ -3,6 +3,9 @@ export type Figure = {
   readonly name: string
   readonly unit: string
   readonly found: readonly number[]
-  /** Maximum for the median. Undefined without a target. The target is shown, but not enforced. */
+  /**
+   * Target: maximum for the median. Undefined for a figure without a target. The benchmark prints whether the median
+   * reaches the target, but does not fail.
+   */
   readonly goal: number | undefined
 }

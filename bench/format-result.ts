@@ -5,12 +5,12 @@ import type { RowResult } from './row.ts'
 import { cpuPerRequest } from './sample.ts'
 import { type Summary, summarise } from './summarise.ts'
 
-const OTHERS_TOLERATED = 0.02 // share of the time of the server's processor
+const OTHERS_TOLERATED = 0.02 // allowed share of other programs in the time of the server's processor
 
 /**
- * Formats the table of a row for a terminal. The table contains:
+ * Formats the result of a row for a terminal. The result contains:
  * - the CPU time per request of every subject
- * - the ratio of two subjects in each round, and the median ratio with its target
+ * - the ratios of two subjects: minimum, median and maximum of the rounds, and the target
  * - other figures
  */
 export function formatResult(result: RowResult): string {
@@ -70,8 +70,8 @@ function formatMeasured({ name, samples }: Measured, width: number): string {
 }
 
 /**
- * Returns a warning if other programs used the server's processor. Other programs displace the server's data from the
- * processor caches, which distorts the figures.
+ * Returns a warning if other programs used more than 2 % of the server's processor. Other programs displace the
+ * server's data from the processor caches, which distorts the figures.
  */
 function warnOfOthers(measured: readonly Measured[]): string[] {
   const shares = measured.flatMap(({ samples }) =>

@@ -48,7 +48,7 @@ await runProgram(async ({ cleanup, folder }) => {
   if (keep !== undefined) copyFileSync(file, keep)
   const profile: CpuProfile = JSON.parse(readFileSync(file, 'utf8'))
   printProgress(
-    `${cpuPerRequest(sample).toFixed(1)} µs CPU per request while profiled, ${sample.requests} requests; ${load.name}; ${upstream.name}\n`,
+    `${cpuPerRequest(sample).toFixed(1)} µs CPU per request with the profiler, ${sample.requests} requests; ${load.name}; ${upstream.name}\n`,
   )
   process.stdout.write(`${formatProfile(readSelfTimes(profile, from, to), sample.requests)}\n`)
 })

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { BenchError } from './bench-error.ts'
 
-/** The rows to measure, and number and duration of the rounds. */
+/** The rows to measure, and the number and duration of the rounds. */
 export type Options = {
   /** Names of rows. Empty: all rows. */
   readonly rows: readonly string[]
@@ -13,9 +13,10 @@ export type Options = {
 const DEFAULTS = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
 
 /**
- * Reads the command line: `--row NAME --rounds N --seconds N`, whole numbers from 1. `--row` can occur several times.
+ * Reads the command line: `--row NAME --rounds N --seconds N`. N is an integer of 1 or more. `--row` can occur several
+ * times.
  * @param names the names of all rows.
- * @throws {BenchError} ERR_BENCH_USAGE for anything else.
+ * @throws {BenchError} ERR_BENCH_USAGE for other arguments.
  */
 export function readOptions(args: readonly string[], names: readonly string[] = []): Options {
   const { row = [], rounds, seconds } = parse(args)

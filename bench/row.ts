@@ -9,7 +9,7 @@ export type Bench = {
   readonly cores: Cores | undefined
   /** An empty folder for this row, removed after the row. */
   readonly folder: string
-  /** Ends all processes of the row, also when the row fails or is interrupted. */
+  /** Functions that end the processes of the row. They also run when the row fails or is interrupted. */
   readonly cleanup: Cleanup
   readonly rounds: number
   readonly roundSeconds: number
@@ -18,11 +18,14 @@ export type Bench = {
   readonly printProgress: (text: string) => void
 }
 
-/** A comparison of two subjects of one run. */
+/** The ratio of the CPU time per request of two subjects. */
 export type Ratio = {
   readonly of: string
   readonly to: string
-  /** Maximum for the ratio. Undefined without a target. The target is shown beside the figure, but not enforced. */
+  /**
+   * Target: maximum for the median ratio. Undefined for a ratio without a target. The benchmark prints whether the
+   * median reaches the target, but does not fail.
+   */
   readonly goal: number | undefined
 }
 
@@ -37,5 +40,5 @@ export type RowResult = {
   readonly figures?: readonly Figure[]
 }
 
-/** One line of figures that `npm run bench` prints. */
+/** One measurement of `npm run bench`, which prints a table for each row. */
 export type Row = { readonly name: string; readonly run: (bench: Bench) => Promise<RowResult> }

@@ -45,7 +45,7 @@ await runProgram(async (own) => {
   printProgress(
     cores === undefined
       ? 'processes are not pinned, because pinning requires two processors and taskset: the figures vary more'
-      : `server under test on processor ${cores.server}, everything else on ${cores.others}`,
+      : `server under test on processor ${cores.server}, all other processes on ${cores.others}`,
   )
   const results: RowResult[] = []
   for (const row of ROWS) {

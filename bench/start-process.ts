@@ -24,13 +24,13 @@ export type BenchProcess = {
   readonly name: string
   readonly pid: number
   readonly child: ChildProcess
-  /** Resolves when the program has ended for any reason, with the last lines of its standard error. */
+  /** Resolves when the program has ended for any reason, with the end of its standard error. */
   readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
 /**
- * Starts a program as a separate process on the processors `cores`. Registers the end of the process with `cleanup`.
+ * Starts a program as a separate process on the processors `cores`. `cleanup` ends the process.
  * @throws {BenchError} ERR_BENCH_START when the program cannot be run.
  */
 export function startProcess(options: StartOptions): BenchProcess {
@@ -70,7 +70,7 @@ export function whenReady(started: BenchProcess): Promise<Readonly<Record<string
   return new Promise((resolve, reject) => {
     const fail = (what: string): void => reject(new BenchError('ERR_BENCH_START', `${started.name} ${what}`))
     const deadline = setTimeout(
-      () => fail(`wrote no output for ${START_TIMEOUT_MS / 1000} s.`),
+      () => fail(`sent no message for ${START_TIMEOUT_MS / 1000} s.`),
       START_TIMEOUT_MS,
     )
     started.child.once('message', (message) => {

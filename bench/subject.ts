@@ -5,14 +5,17 @@ import type { BenchProcess } from './start-process.ts'
 export type Subject = {
   readonly name: string
   readonly process: BenchProcess
-  /** Other processes that serve requests of the subject, on the same processor. Their CPU time counts too. */
+  /**
+   * Other processes that serve requests of the subject, on the same processor. The measured CPU time includes their CPU
+   * time.
+   */
   readonly helpers?: readonly BenchProcess[]
   /** The processor for this server only. Undefined when the server is not pinned. */
   readonly core: string | undefined
   readonly target: Target
   /**
-   * Checks after each load that the server did all its work.
-   * A server with a part switched off would give wrong figures.
+   * Checks after each load that the server did all its work, such as logging. A server that omits work would give wrong
+   * figures.
    * @throws {BenchError} ERR_BENCH_INCOMPLETE.
    */
   readonly verify?: (answered: number) => Promise<void>

@@ -11,8 +11,8 @@ import { summarise } from './summarise.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Writes all measurements, with commit and machine, to `<folder>/<date>-<short commit>.json`.
- * @returns the file's path, relative to the checkout.
+ * Writes the results of all rows, with commit and machine, to `<folder>/<date>-<short commit>.json`.
+ * @returns the path of the file, relative to the checkout.
  */
 export function writeResults(
   results: readonly RowResult[],
@@ -26,8 +26,8 @@ export function writeResults(
 }
 
 /**
- * Writes measurements, with commit and machine, to `<folder>/<prefix><date>-<short commit>.json`.
- * @returns the file's path, relative to the checkout.
+ * Writes `measurements`, with commit and machine, to `<folder>/<prefix><date>-<short commit>.json`.
+ * @returns the path of the file, relative to the checkout.
  */
 export function writeMeasurements(prefix: string, now: Date, measurements: object): string {
   const date = now.toISOString().slice(0, 10)

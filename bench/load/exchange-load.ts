@@ -1,12 +1,12 @@
 import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
-/** Sends one request of a connection, and returns whether the response is right. */
+/** Sends one request on a connection, and classifies the response. `connection` is the index of the connection. */
 export type Exchange = (connection: number) => Promise<'right' | 'wrongStatus' | 'wrongBody'>
 
 /**
  * Creates a closed loop in this process, for requests that differ for each connection or depend on earlier responses.
  * At the end, the loop waits for the responses in flight, so that no response gets lost.
- * @param exchanges the requests for each URL of a target.
+ * @param exchanges for the URL of each target, the function that sends one request.
  */
 export function createExchangeLoad(exchanges: ReadonlyMap<string, Exchange>): Load {
   return {

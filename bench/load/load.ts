@@ -1,10 +1,10 @@
-/** The repeated request of a load generator, and the only correct response. */
+/** The request that a load generator repeats, and the only correct response. */
 export type Target = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** The body that every response must have, with status 200. */
   readonly expectedBody: string
-  /** Bearer tokens, which the generator sends cyclically. Undefined: every request has `headers` unchanged. */
+  /** Bearer tokens that the generator sends cyclically. If undefined, every request has only `headers`. */
   readonly tokens?: readonly string[]
 }
 

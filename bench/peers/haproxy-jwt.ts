@@ -65,7 +65,7 @@ function sign(key: KeyObject, algorithm: Algorithm): Promise<string> {
     .sign(key)
 }
 
-/** Rejects a peer that verifies nothing, because its figures are not comparable. */
+/** Throws if the peer accepts an invalid signature, because the figures of such a peer are not comparable. */
 async function verifyRejectsBrokenSignature(name: string, url: string, token: string): Promise<void> {
   const broken = token.replace(/[^.]+$/, (signature) => [...signature].toReversed().join(''))
   const { status } = await fetch(url, { headers: { authorization: `Bearer ${broken}` } })

@@ -7,8 +7,8 @@ import type { PeerOptions } from './peer-options.ts'
 import { startNginx } from './start-nginx.ts'
 
 /**
- * Starts nginx, which calls a Node.js server for each request with `auth_request`. That server allows every request.
- * The measured CPU time is the total of both processes.
+ * Starts nginx, which calls a Node.js server for each request with `auth_request`. That server allows every request of
+ * the load. The measured CPU time is the total of nginx and this server.
  * @returns undefined when nginx is not installed, or has no `auth_request`.
  * @throws {BenchError} ERR_BENCH_START when a server does not start, or nginx does not call the Node.js server.
  */
@@ -56,7 +56,7 @@ function hasAuthRequest(program: string): boolean {
   )
 }
 
-/** Rejects an nginx that does not call the Node.js server, because its figures are not comparable. */
+/** Throws if nginx does not call the Node.js server, because the figures are then not comparable. */
 async function verifyDenies(name: string, url: string): Promise<void> {
   const { status } = await fetch(url, { headers: { 'x-bench-deny': '1' } })
   if (status !== 403)

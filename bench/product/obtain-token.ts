@@ -4,7 +4,8 @@ import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 
 /**
- * Obtains an access token like every client: registers, signs alice in through the pages, consents, exchanges the code.
+ * Obtains an access token like every client: registers, signs in as alice on the pages, consents and exchanges the
+ * code.
  * @throws {BenchError} ERR_BENCH_TOKEN when a step fails.
  */
 export async function obtainToken(product: Product, scope: string): Promise<string> {

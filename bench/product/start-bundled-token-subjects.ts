@@ -18,14 +18,15 @@ export type BundledTokenSubjects = {
 }
 
 /**
- * Size of the token cache. Each round begins with the same new tokens, so the rounds of other subjects must evict these
- * tokens between two such rounds. A first use of an opaque token is slow, so the cache is small.
+ * Maximum number of tokens in the token cache. Every round of one subject sends the same new tokens. The gateway must
+ * evict these tokens before they are sent again. The cache is small, because a round sends few new opaque tokens: the
+ * first use of an opaque token is slow.
  */
 export const CACHED_BUNDLED_TOKENS = 100
 
 /**
- * Starts a gateway that accepts both formats, and two authorization servers with the same data: one issues opaque
- * tokens, and one issues JWTs. Each new token comes from a refresh.
+ * Starts a gateway that accepts both formats, and two authorization servers with the same data. One server issues
+ * opaque tokens, and the other server issues JWTs. Each new token comes from a refresh.
  * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
  */
 export async function startBundledTokenSubjects(options: ProductOptions): Promise<BundledTokenSubjects> {
@@ -55,7 +56,7 @@ export async function startBundledTokenSubjects(options: ProductOptions): Promis
   }
 }
 
-/** Refreshes one token after the other. @returns the access tokens, and the last refresh token. */
+/** Obtains access tokens by sequential refreshes. @returns the access tokens, and the last refresh token. */
 async function obtainByRefresh(
   client: Client,
   first: string,

@@ -8,8 +8,8 @@ const PATH = '/api/courses'
 const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
 
 /**
- * Starts the gateway as a subject, with an access token for one route.
- * After each load, a check confirms that the gateway did all its work.
+ * Starts the gateway as a subject, with an access token for one route. The subject checks after each load that the
+ * gateway did all its work.
  * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
  */
 export async function startGatewaySubject(

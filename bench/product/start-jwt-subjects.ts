@@ -25,7 +25,7 @@ export const CACHED_TOKENS = 500
 const LIFETIME_SECONDS = 86_400
 
 /**
- * Starts a gateway that verifies JWTs of its issuer with keys from a file. All other settings have their normal values.
+ * Starts a gateway that verifies JWTs of its issuer with keys from a file. The token cache is small: see CACHED_TOKENS.
  * @throws {BenchError} ERR_BENCH_START.
  */
 export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubjects> {
@@ -50,7 +50,7 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
   }
 }
 
-/** Signs access tokens (RFC 9068) for which the issuer and the resource are the same URL. */
+/** Signs access tokens (RFC 9068). The issuer and the resource have the same URL. */
 function signTokens({ privateKey, jwk }: TestKey, issuer: string, count: number): readonly string[] {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   return Array.from({ length: count }, (_, index) =>

@@ -43,9 +43,9 @@ export type ProductOptions = {
 }
 
 /**
- * Starts the authorization server and the gateway as separate processes with the configuration and the policies of
- * the checkout. Environment variables change only the addresses and the data folder. Only the gateway runs on the
- * processor of the server under test.
+ * Starts the authorization server and the gateway as separate processes with the configuration and the policies of the
+ * checkout. Environment variables set the addresses, the data folder, the client secret, the drain delay and the
+ * settings in `options`. Only the gateway runs on the processor of the server under test.
  * @throws {BenchError} ERR_BENCH_START when a process does not start.
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
@@ -71,7 +71,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
       PORT: String(port),
       SCOPEGATE_BASE_URL: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
-      SCOPEGATE_DRAIN__DELAY: '0s', // no drain delay, because the benchmark has no load balancer
+      SCOPEGATE_DRAIN__DELAY: '0s', // a drain delay is only useful with a load balancer
       SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
       SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,

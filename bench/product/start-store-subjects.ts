@@ -20,12 +20,12 @@ import type { Subject } from '../subject.ts'
 
 type Options = { readonly cores: Cores | undefined; readonly folder: string; readonly cleanup: Cleanup }
 
-/** An authorization server on one store, with the requests of its two endpoints. */
+/** An authorization server on one store, and the load on two of its endpoints. */
 export type StoreSubject = {
   readonly store: string
   readonly introspection: Subject
   readonly refresh: Subject
-  /** The requests, by the URL of the endpoint. */
+  /** For the URL of each endpoint, the function that sends one request. */
   readonly exchanges: ReadonlyMap<string, Exchange>
 }
 
@@ -113,7 +113,7 @@ async function startSubject(
   const accessTokens: string[] = []
   const refreshTokens: string[] = []
   for (let connection = 0; connection < CONNECTIONS; connection++) {
-    // A new browser has a new session, and thus a new grant.
+    // Each new browser has its own session, and therefore its own grant.
     const tokens = await client.obtainTokens({ browser: openBrowser(baseUrl), scope: 'openid courses:read' })
     accessTokens.push(tokens.accessToken)
     refreshTokens.push(tokens.refreshToken)

@@ -1,4 +1,7 @@
-/** Adds up all samples of a counter in a scrape, with any labels. Source: Prometheus text exposition format 0.0.4. */
+/**
+ * Adds up all samples of a counter in a response of /metrics, for all label values. Source: Prometheus text exposition
+ * format 0.0.4.
+ */
 export function sumSamples(scrape: string, counter: string): number {
   let sum = 0
   for (const line of scrape.split('\n')) {

@@ -7,7 +7,10 @@ const PATH = '/api/courses'
 /** The scope that policies/courses.policy.yaml requires for the path of the subjects. */
 export const SCOPE = 'courses:read'
 
-/** Creates subjects of one gateway. `tokens` are sent cyclically. All subjects share one check of the gateway's work. */
+/**
+ * Returns a function that creates subjects of one gateway. The load sends `tokens` cyclically. All subjects share one
+ * check that the gateway did all its work.
+ */
 export function tokenSubjects(
   product: Product,
   { cores }: Pick<ProductOptions, 'cores'>,

@@ -4,7 +4,10 @@ import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 import { sumSamples } from './sum-samples.ts'
 
-/** Required share of an expected count. The end of a round can interrupt its last requests. */
+/**
+ * Required share of an expected count. The value is below 1, because the end of a round can interrupt the last
+ * requests.
+ */
 const NEARLY_ALL = 0.99
 /** Maximum time until a slow machine has written the lines of the access log. */
 const LOG_LIMIT_MS = 3_000
@@ -18,11 +21,11 @@ const COUNTER_OF = {
 const LINE_BREAK = 0x0a
 
 /**
- * Creates the check that a gateway did all its work.
- * For each response, the check expects a line of the access log, a count in the metrics, and a cache hit or miss.
- * The check empties the log, so that a long benchmark does not fill the disk.
- * @returns the check. Its parameters are the number of requests since the last check, and the kind of their tokens. The
- * check throws ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway has ended.
+ * Creates the check that a gateway did all its work. For each response, the check expects a line of the access log, a
+ * count in the metrics, and a cache hit or miss. The check empties the log, so that a long benchmark does not fill the
+ * disk.
+ * @returns the check. Its parameters are the number of responses since the last check, and the kind of their tokens.
+ * The check throws ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway has ended.
  */
 export function verifyGateway(
   product: Pick<Product, 'logFile' | 'managementUrl'>,

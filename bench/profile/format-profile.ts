@@ -16,10 +16,10 @@ export function formatProfile(times: readonly SelfTime[], requests: number): str
     .map(([part, members]) => ({ part, micros: members.reduce((sum, { micros }) => sum + micros, 0) }))
     .toSorted((a, b) => b.micros - a.micros)
   return [
-    'self time by component, and per request',
+    'self time by component: share, and time per request',
     ...byPart.map(({ part, micros }) => line(micros, part)),
     '',
-    'self time by function, and per request',
+    'self time by function: share, and time per request',
     ...times
       .slice(0, FUNCTIONS_SHOWN)
       .map(({ function: name, location, micros }) => line(micros, name, location)),

@@ -11,7 +11,7 @@ export type CpuProfile = {
   readonly timeDeltas: readonly number[]
 }
 
-/** CPU time in a function, without the functions that it calls. */
+/** CPU time in a function. Excludes the time in the functions that it calls. */
 export type SelfTime = { readonly function: string; readonly location: string; readonly micros: number }
 
 /**
@@ -40,7 +40,10 @@ export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros:
   return [...times.values()].toSorted((a, b) => b.micros - a.micros)
 }
 
-/** Returns the package or folder of a location: `undici`, `gateway/pipeline`, `node:`, or `V8 and system calls`. */
+/**
+ * Returns the component of a location: a package such as `undici`, a folder such as `gateway/pipeline`, `Node.js
+ * (JavaScript)`, or `V8, libuv and the system`.
+ */
 export function partOf(location: string): string {
   if (location === '') return 'V8, libuv and the system'
   if (location.startsWith('node:')) return 'Node.js (JavaScript)'

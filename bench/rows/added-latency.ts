@@ -40,22 +40,22 @@ export const addedLatency: Row = {
       )
     }
     return {
-      title: `Added latency at ${PER_SECOND} requests/s: through the gateway, less directly from the upstream`,
+      title: `Added latency at ${PER_SECOND} requests/s: latency through the gateway minus latency of direct requests to the upstream`,
       conditions: {
-        load: 'an open loop in the process of the benchmark, a request each millisecond',
+        load: 'an open loop in the process of the benchmark, one request per millisecond',
         upstream: upstream.name,
       },
       measured: [],
       ratios: [],
       figures: [
         {
-          name: 'upstream directly, p50',
+          name: 'direct requests to the upstream, p50',
           unit: 'ms',
           found: found.map(({ own50 }) => own50),
           goal: undefined,
         },
         {
-          name: 'upstream directly, p99',
+          name: 'direct requests to the upstream, p99',
           unit: 'ms',
           found: found.map(({ own99 }) => own99),
           goal: undefined,

@@ -19,8 +19,8 @@ export const bundledTokens: Row = {
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
-        'new tokens': `${NEW_TOKENS} of each format in turn, of which the gateway caches ${CACHED_BUNDLED_TOKENS}`,
-        issuer: 'on SQLite; the CPU time of its introspection does not count',
+        'new tokens': `${NEW_TOKENS} of each format, sent cyclically; the gateway caches at most ${CACHED_BUNDLED_TOKENS}`,
+        issuer: 'on SQLite; the figures do not include its CPU time',
       },
       measured: await measureRounds({
         ...bench,

@@ -18,7 +18,7 @@ export const check: Row = {
     writeManyPolicies(many, ROUTES)
     const cases = [
       { name: 'the shipped policies', args: [] },
-      { name: `${ROUTES} routes and as many tests`, args: [many] },
+      { name: `${ROUTES} routes, each with a test`, args: [many] },
       { name: `${ROUTES} routes, without tests`, args: [many, '--no-tests'] },
     ]
     // The first run fills the compile cache of Node.js. Users also run the command with a filled cache.

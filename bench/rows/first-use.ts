@@ -16,11 +16,11 @@ export const firstUse: Row = {
     const subjects = await startJwtSubjects({ cores, folder, cleanup, upstream: upstream.url })
     const { cached, firstEs256, firstRs256 } = subjects
     return {
-      title: 'First use of a JWT against a cached one: GET as in the row cached token, one gateway',
+      title: 'First use of a JWT compared with a cached JWT: GET as in the row cached token, one gateway',
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
-        'new tokens': `${NEW_TOKENS} in turn, of which the gateway caches ${CACHED_TOKENS}`,
+        'new tokens': `${NEW_TOKENS}, sent cyclically; the gateway caches at most ${CACHED_TOKENS}`,
       },
       measured: await measureRounds({ ...bench, subjects: [cached, firstEs256, firstRs256], load }),
       ratios: [

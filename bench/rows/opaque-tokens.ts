@@ -19,7 +19,7 @@ export const opaqueTokens: Row = {
       const size = await measureCachedTokens(TOKENS)
       sizes.push(size)
       printProgress(
-        `round ${round}/${rounds}  ${calls.at(-1)} calls for a herd, ${size.heapBytes.toFixed(0)} bytes a token`,
+        `round ${round}/${rounds}  ${calls.at(-1)} introspection requests for ${HERD} concurrent requests, ${size.heapBytes.toFixed(0)} bytes per token`,
       )
     }
     return {
@@ -44,7 +44,7 @@ export const opaqueTokens: Row = {
           goal: GOAL_BYTES,
         },
         {
-          name: 'estimate of the cache',
+          name: 'size per token as estimated by the cache',
           unit: 'bytes',
           found: sizes.map(({ estimatedBytes }) => estimatedBytes),
           goal: undefined,

@@ -34,7 +34,7 @@ export const reload: Row = {
     const [first, ...others] = measured
     printProgress(`${rounds + 1} reloads of ${FILES * ROUTES} routes`)
     return {
-      title: `Reload of ${FILES * ROUTES} routes in ${FILES} files, all of them changed`,
+      title: `Reload of ${FILES * ROUTES} routes in ${FILES} files, after a change of every file`,
       conditions: { gateway: 'in the process of the benchmark, without load' },
       measured: [],
       ratios: [],
@@ -46,7 +46,7 @@ export const reload: Row = {
           goal: 200,
         },
         {
-          name: 'CPU time of the serving thread in this interval',
+          name: 'CPU time of the main thread during the reload',
           unit: 'ms',
           found: others.map(({ cpuMs }) => cpuMs),
           goal: undefined,

@@ -5,17 +5,17 @@ const FEW = 10
 const MANY = 10_000
 const MATCHES = 500_000
 /**
- * Step from one requested route to the next. The number of routes is never a multiple of the step. The load therefore
- * requests every route, in mixed order.
+ * Distance between one requested route and the next, in routes. The number of routes is never a multiple of the
+ * distance. The load therefore requests every route, in mixed order.
  */
 const STRIDE = 7_919
 const GOAL = 1.2
 
 /**
- * The time to find the route of a path, with few routes and with many routes.
- * Requests for few of many routes show the cost of the unused routes.
- * Requests for all of many routes need more memory than the processor caches hold. A Map with the same number of keys
- * shows the part of this cost that the processor causes. No other lookup among many keys needs fewer memory accesses.
+ * The time to find the route of a path, with 10 routes and with 10,000 routes.
+ * If the load requests only 10 of 10,000 routes, the difference is the cost of the unused routes.
+ * If the load requests all 10,000 routes, the table does not fit into the processor caches. A Map with 10,000 keys
+ * shows how much slower memory access alone makes a lookup.
  */
 export const routeMatch: Row = {
   name: 'route-match',
@@ -29,7 +29,7 @@ export const routeMatch: Row = {
       found.map((round) => (round[index] as number) / (round[to] as number))
     printProgress(`${rounds} rounds of ${MATCHES} matches each`)
     return {
-      title: `Route match: ${FEW} routes against ${MANY}, GET of /api/<family>/<id>`,
+      title: `Route match with ${FEW} routes compared with ${MANY} routes, GET /api/<family>/<id>`,
       conditions: {},
       measured: [],
       ratios: [],

@@ -8,17 +8,21 @@ import { startPeer } from '../start-peer.ts'
 import type { Subject } from '../subject.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
-/** Target of the ratio. If two processors give 1.8 times the throughput, a request takes 2 / 1.8 of the CPU time. */
+/**
+ * Target of the ratio. With 1.8 times the throughput on two processors, a request takes 2 / 1.8 = 1.11 times the CPU
+ * time.
+ */
 const GOAL = 1.11
 
 const FLOOR = 'floor, one process'
 const FLOOR_TWICE = 'floor, two processes'
 
 /**
- * The cost of a request with two workers, compared with one worker. On a machine with two processors, throughput shows
- * nothing about workers, because load and upstream need their own processor. CPU time per request shows the cost of
- * sharing the work. The minimum cost of the runtime with two processes shows the part of this cost that the machine
- * causes. The two processes share a processor and its caches, and each process wakes up for half as many connections.
+ * The cost of a request with two workers, compared with one worker.
+ * The row compares CPU time, not throughput. On a machine with two processors, the load and the upstream need one
+ * processor, so both workers share the other processor.
+ * The minimal proxy `raw-node` also runs with one and with two processes. Their ratio shows the cost that every Node.js
+ * program pays: the processes share the processor caches, and each process wakes up for half as many connections.
  */
 export const twoWorkers: Row = {
   name: 'two-workers',
@@ -38,11 +42,13 @@ export const twoWorkers: Row = {
     const floor = await startPeer({ ...peer, name: FLOOR, program: 'raw-node' })
     const floorTwice = await startPeer({ ...peer, name: FLOOR_TWICE, program: 'raw-node-twice' })
     return {
-      title: 'Two workers compared with one, in CPU time: both share the processor of the server under test',
+      title:
+        'Two workers compared with one worker, in CPU time: both workers share the processor of the server under test',
       conditions: {
         load: `${load.name}, ${load.connections} connections`,
         upstream: upstream.name,
-        'the target': '1.8 times the throughput on two processors, so at most 2 / 1.8 of the CPU per request',
+        'the target':
+          '1.8 times the throughput on two processors, so at most 2 / 1.8 times the CPU time per request',
         'not measured': 'contention of two processors for memory and the kernel',
       },
       measured: await measureRounds({ ...bench, subjects: [one, two, floor, floorTwice], load }),

@@ -1,4 +1,4 @@
-// The typical proxy of a Fastify user: @fastify/http-proxy with its defaults, no log, no authorization.
+// The typical proxy of a Fastify user: @fastify/http-proxy with its defaults, without a log and without authorization.
 import proxy from '@fastify/http-proxy'
 import fastify from 'fastify'
 import { announceListening } from '../announce-listening.ts'

@@ -7,7 +7,7 @@ import { readIntrospection } from '../../gateway/tokens/introspection/read-intro
 import type { Issuer } from '../../gateway/tokens/issuer.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 
-/** Heap size of a cached token, and the estimate of the cache, in bytes. */
+/** Heap size of a cached token, as measured and as estimated by the token cache. Bytes. */
 export type CachedTokenSize = { readonly heapBytes: number; readonly estimatedBytes: number }
 
 const ISSUER = 'http://api.example'
@@ -15,8 +15,8 @@ const NAMES = [ISSUER]
 const DAY_SECONDS = 86_400
 
 /**
- * Measures the heap of this process while it fills a token cache of the gateway. The tokens are opaque, and the
- * introspection results have the format of the bundled authorization server.
+ * Fills a token cache of the gateway in this process, and measures the heap size of each token. The tokens are opaque,
+ * and the introspection results have the format of the bundled authorization server.
  */
 export async function measureCachedTokens(tokens: number): Promise<CachedTokenSize> {
   const cache = new TokenCache({
@@ -41,9 +41,9 @@ export async function measureCachedTokens(tokens: number): Promise<CachedTokenSi
   return { heapBytes, estimatedBytes: cache.bytes / cache.size }
 }
 
-/** Heap size after a full garbage collection, in bytes. */
+/** Returns the heap size after a full garbage collection. Bytes. */
 function readLiveHeap(): number {
-  collectGarbage() // completes a collection in progress, which does not free objects that died after its start
+  collectGarbage() // completes a running collection, which keeps objects that became garbage after its start
   collectGarbage()
   return process.memoryUsage().heapUsed
 }

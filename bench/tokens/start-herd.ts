@@ -16,9 +16,10 @@ const LIMIT_MS = 30_000
 const POLL_INTERVAL_MS = 10
 
 /**
- * Starts a gateway, and an issuer that counts introspection requests. The returned function sends a new opaque token in
- * concurrent requests, and returns the number of introspection requests. The issuer responds when all requests wait for
- * the token status. The returned function throws a BenchError (ERR_BENCH_ANSWERS) when the gateway rejects a request.
+ * Starts a gateway, and an issuer that counts introspection requests.
+ * @returns a function that sends `uses` concurrent requests with the same new opaque token. The issuer responds only
+ * after every request has missed the token cache. The function returns the number of introspection requests. It throws
+ * a BenchError (ERR_BENCH_ANSWERS) when the gateway rejects a request.
  */
 export async function startHerd(options: {
   readonly folder: string
