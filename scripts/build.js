@@ -1,4 +1,4 @@
-// Emits dist/, the JavaScript of the npm package and the image. Node.js does not strip types below node_modules.
+// Emits dist/, the JavaScript of the npm package and of the image. Node.js does not strip types in node_modules.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,6 +1,5 @@
-// Checks the Helm chart with helm: lint, rendering, and mutations of the templates. Starts both services as the chart
-// configures them.
-// Starts the services of compose.yaml in the same way.
+// Checks the Helm chart with helm: lint, rendering, and mutations of the templates.
+// Starts both services as the chart configures them, and the services of compose.yaml.
 // Usage: node scripts/check-chart.js [--sum FILE]. --sum writes {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'

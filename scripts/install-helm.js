@@ -23,7 +23,7 @@ export function installHelm() {
     )
   say(`building helm ${HELM_VERSION} with Go into ${folder} (once; about three minutes) …`)
   const started = Date.now()
-  // Builds into a temporary folder and renames this folder, so that an interrupted build never looks complete.
+  // Builds into a temporary folder and then renames the folder, so that an interrupted build never looks complete.
   const partial = `${folder}.${process.pid}`
   mkdirSync(partial, { recursive: true })
   const { status } = spawnSync('go', ['install', `helm.sh/helm/v3/cmd/helm@${HELM_VERSION}`], {

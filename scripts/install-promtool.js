@@ -1,6 +1,6 @@
-// Downloads promtool from Debian's `prometheus` package and unpacks it into a separate folder. Later runs reuse this
-// copy.
-// Installs no package and starts no service. Prints the path of promtool on standard output.
+// Downloads promtool from Debian's `prometheus` package and unpacks it into a separate folder. Later runs use this
+// copy. Installs no package and starts no service.
+// Prints the path of promtool on standard output.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'

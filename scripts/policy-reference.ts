@@ -18,8 +18,8 @@ type Schema = {
 type Row = readonly [key: string, value: string, description: string]
 
 /**
- * Returns the key tables of docs/policies.md by the names of their markers. The tables come from the schema of the
- * loader.
+ * Returns the key tables of docs/policies.md. Each key of the result is the name of a marker in this page. The tables
+ * come from the schema of the policy loader.
  */
 export function policyReference(): Readonly<Record<string, string>> {
   const file = policySchema('Policy') as Schema
@@ -39,7 +39,7 @@ export function policyReference(): Readonly<Record<string, string>> {
   }
 }
 
-/** Returns the rows of a key and of all keys below it, in the order of the schema. */
+/** Returns one row for each key of an object schema, at any depth, in the order of the schema. */
 function rowsOf(schema: Schema, prefix: string): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, one]) => {
     const key = `${prefix}${name}`

@@ -1,5 +1,6 @@
-// Runs each test file in its own process. Prints one line per file, the complete report of a failed file, and the totals.
-// Finally searches all captured logs for all credentials of the tests. This search counts as one more assertion.
+// Runs each test file in its own process. Prints one line per file, the complete report of a failed file, and the
+// totals.
+// At the end, searches all captured logs for all credentials of the tests. This search counts as one more assertion.
 // Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE ...]. FILE can be a folder or a
 // pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the number of concurrent files.
 import { spawn, spawnSync } from 'node:child_process'
@@ -13,11 +14,17 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
-/** The first folders contain the files with the longest run time, so that no core is idle at the end. */
+/**
+ * The folders in the order of their run. The first folders contain the slowest files, so that no core is idle at the
+ * end.
+ */
 const ALL_TESTS = ['test/flows', 'test/faults', 'test']
-/** A process that ignores the signal of the timeout is killed after this time. */
+/**
+ * Time after which the runner kills a process that ignores the signal of the timeout. Also the time for a process that
+ * keeps the output of a finished test file open.
+ */
 const KILL_AFTER_MS = 5_000
-/** Processes of a file that still run after this time without the file are killed. */
+/** Time after the exit of a test file for the other processes of its group. The runner then kills these processes. */
 const LEAVE_MS = 1_000
 
 const args = process.argv.slice(2)
@@ -58,12 +65,11 @@ const env = {
   ...process.env,
   TAP_TIMEOUT: String(settings.timeout),
   TEST_CAPTURE_DIR: captured,
-  // Each test file starts further processes. All these processes, and the processes of later runs, share one compile
-  // cache.
+  // All processes of this run and of later runs share one compile cache.
   NODE_COMPILE_CACHE: join(ROOT, 'node_modules', '.cache', 'compiled'),
 }
 const running = new Set()
-// A terminal sends SIGINT only to its foreground process group, which does not contain the groups of the files.
+// A terminal sends SIGINT only to its foreground process group. Each test file runs in another group.
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
     for (const { pid } of running) signalGroup(pid, signal)
@@ -170,7 +176,7 @@ function signalGroup(group, signal) {
   }
 }
 
-/** Returns names and ids of the processes of a group. A process that only waits for its parent does not count. */
+/** Returns names and ids of the processes of a group. Omits zombie processes. */
 function findProcesses(group) {
   if (process.platform !== 'linux') return [`group ${group}`]
   return readdirSync('/proc').flatMap((id) => {
@@ -202,7 +208,7 @@ function countAssertions(output) {
   return { passed: read('pass'), failed: read('fail') }
 }
 
-/** Returns the files of a path or pattern. For a folder: the test files below it. */
+/** Returns the files that match a path or pattern. For a folder, returns the test files below the folder. */
 function findFiles(path) {
   const files = globSync([path, `${path}/**/*.test.ts`], { cwd: ROOT }).map((one) => resolve(ROOT, one))
   return files
@@ -213,7 +219,7 @@ function findFiles(path) {
 
 /**
  * Searches the captured logs for credentials.
- * @returns whether the logs contain no credential; undefined when single files ran and captured nothing.
+ * @returns whether the logs contain no credentials. Returns undefined if only selected files ran and captured nothing.
  */
 async function searchLogs() {
   const { findLoggedCredentials } = await import('../test/fixtures/find-logged-credentials.ts')

@@ -41,7 +41,7 @@ if (major < 20)
 while (!dependenciesAreInstalled()) if (installAlone()) break
 if (process.argv.includes('--tests')) installSystemParts()
 
-/** Returns true when all packages of the lock file for this platform are installed at the locked version. */
+/** Returns whether each required package of the lock file is installed at the locked version. */
 function dependenciesAreInstalled() {
   const installed = readLock(join(ROOT, 'node_modules', '.package-lock.json'))
   const wanted = readLock(join(ROOT, 'package-lock.json'))
@@ -68,10 +68,9 @@ function readLock(file) {
 }
 
 /**
- * Installs the dependencies under a lock.
- * Without a lock, `npm ci` of two concurrent commands (e.g. `npm start` and `npm test`) would delete files of the other
- * command. With the lock, the second command waits.
- * @returns true when this process installed the dependencies; false when another process installed them or gave up.
+ * Installs the dependencies under a lock. Two concurrent commands, such as `npm start` and `npm test`, would otherwise
+ * run `npm ci` at the same time and delete files of each other.
+ * @returns true when this process installed the dependencies. Returns false after it waited for another process.
  */
 function installAlone() {
   try {
@@ -81,7 +80,7 @@ function installAlone() {
       awaitOther()
       return false
     }
-    installDependencies() // npm reports the problem with this folder
+    installDependencies() // without a lock: npm reports why this folder is not writable
     return true
   }
   process.on('exit', () => rmSync(BUSY, { force: true }))

@@ -11,7 +11,7 @@ const REGEXP = /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y
 
 /**
  * Splits TypeScript source into nested groups. Ignores comments, and the content of templates and regular expressions.
- * This function replaces a parser, because TypeScript 7 has no parser API for programs.
+ * The scripts use this function instead of a parser, because TypeScript 7 has no parser API for programs.
  */
 export function parseSource(source: string): readonly SourceNode[] {
   const root: SourceNode[] = []
@@ -43,7 +43,9 @@ export function parseSource(source: string): readonly SourceNode[] {
   return root
 }
 
-/** Returns the end of the template or regular expression that begins at `at`. */
+/**
+ * Returns the end of the template or regular expression that begins at `at`. Returns undefined for other source text.
+ */
 function skipOpaque(source: string, at: number, last: string): number | undefined {
   if (source[at] === '`') return endOfTemplate(source, at)
   if (source[at] !== '/' || /[/*]/.test(source[at + 1] ?? '')) return undefined
@@ -77,7 +79,7 @@ function endOfInsertion(source: string, begin: number): number {
   return at
 }
 
-/** Returns every group with braces, at any depth. */
+/** Returns the children of every group with braces, at any depth. */
 export function allBraces(nodes: readonly SourceNode[]): readonly (readonly SourceNode[])[] {
   return nodes.flatMap((node) => {
     if (node.kind !== 'group') return []
@@ -88,7 +90,10 @@ export function allBraces(nodes: readonly SourceNode[]): readonly (readonly Sour
 /** After these tokens, `{` begins an object, not a block. */
 const BEFORE_OBJECT = new Set(['return', '=', '(', ',', ':', '?', '[', '??', '||', '&&', '...'])
 
-/** Returns the outermost object literals of an expression or a function body. Omits parameters and patterns. */
+/**
+ * Returns the outermost object literals of an expression or a function body. Omits parameters, destructuring patterns
+ * and type literals.
+ */
 export function objectsIn(nodes: readonly SourceNode[], opener = ''): readonly (readonly SourceNode[])[] {
   return nodes.flatMap((node, index) => {
     if (node.kind !== 'group') return []
@@ -107,9 +112,9 @@ function isTypeLiteral(children: readonly SourceNode[]): boolean {
 }
 
 /**
- * Returns the keys of an object literal or object type. The result contains a key of a nested object after its outer
- * key: `location.line`. Keys of a spread object literal belong to the object around the literal. `resolve` returns the
- * keys of any other spread value.
+ * Returns the keys of an object literal or object type. A key of a nested object has the outer key as a prefix:
+ * `location.line`. Keys of a spread object literal count as keys of the object around it. `resolve` returns the keys of
+ * any other spread value.
  */
 export function keysOf(
   children: readonly SourceNode[],
@@ -129,7 +134,10 @@ export function keysOf(
   return [...new Set(keys)]
 }
 
-/** Splits members. Members of a type have no separator: each begins with `readonly`. */
+/**
+ * Splits the content of an object literal or object type into its members. Each member of a type begins with
+ * `readonly`.
+ */
 function membersOf(children: readonly SourceNode[]): readonly (readonly SourceNode[])[] {
   const isType = isTypeLiteral(children)
   const members: SourceNode[][] = [[]]
@@ -154,7 +162,7 @@ export function declarationOf(nodes: readonly SourceNode[], name: string): reado
 
 const DECLARES = new Set(['type', 'const', 'function', 'export', 'let', 'class', 'import', 'async'])
 
-/** Returns undefined when the source has no such declaration. */
+/** Finds a declaration like `declarationOf()`, but returns undefined when the source has no such declaration. */
 export function findDeclaration(
   nodes: readonly SourceNode[],
   name: string,

@@ -24,7 +24,7 @@ const SERVICES = ['gateway', 'authorization-server', 'platform', 'oauth', 'polic
 
 /**
  * Returns every text on which scripts of operators and clients can depend, by kind, sorted. All texts come from the
- * code, so a renamed text changes the result.
+ * code, so the result contains a renamed text under its new name.
  */
 export function stableNames(): Readonly<Record<string, readonly string[]>> {
   const services = SERVICES.flatMap(sourcesBelow)
@@ -88,7 +88,7 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
   })
 }
 
-/** Kinds that other pages list. */
+/** Kinds that docs/stable-names.md omits, because other pages list them. */
 const ELSEWHERE = /^(Diagnostic codes|Commands|Keys)/
 
 /** Returns the lists of docs/stable-names.md. */
@@ -132,7 +132,7 @@ function stringsIn(file: string, name: string): readonly string[] {
   return strings(declarationOf(parseSource(read(file)), name))
 }
 
-/** Returns the values of each member of an object type whose members are unions of strings. */
+/** Returns `member = value` for each string in the members of an object type. The members are unions of strings. */
 function unionsOf(file: string, name: string): readonly string[] {
   const [members = []] = allBraces(declarationOf(parseSource(read(file)), name))
   let key = ''
@@ -166,7 +166,7 @@ function accessLogFields(): readonly string[] {
   ].map((field) => field.replace(/^logFields\./, ''))
 }
 
-/** Fields that `platform/logging/failure-log.ts` adds to the line of a failure. */
+/** Fields that `platform/logging/failure-log.ts` adds to the log line of a failure. */
 const FAILURE_FIELDS = ['count', 'err', 'request_id', 'seconds']
 
 /** Returns `event: field, field` for each event of the log, except for `audit`. */
@@ -199,13 +199,16 @@ function spreadEvent(
   return spreadObjects(name.text).flatMap((one) => stringValue(one, 'event') ?? [])[0]
 }
 
-/** Returns the fields of a line that the failure log writes. Includes the members of `fields`. */
+/**
+ * Returns the fields of a log line of the failure log: the members of `fields`, and the fields that the failure log
+ * adds.
+ */
 function failureFields(keys: readonly string[]): readonly string[] {
   const added = keys.filter((key) => key.startsWith('fields.')).map((key) => key.slice('fields.'.length))
   return [...added, ...FAILURE_FIELDS]
 }
 
-/** Returns the fields of audit lines. The line of an action contains some of these fields. */
+/** Returns the fields of all audit lines. The line of one action contains some of these fields. */
 function auditFields(): readonly string[] {
   const source = parseSource(read('authorization-server/observe/observe-events.ts'))
   const groups = (nodes: readonly SourceNode[]): readonly (readonly SourceNode[])[] =>
@@ -250,7 +253,7 @@ function metricsIn(text: string): readonly string[] {
     return name?.startsWith('scopegate_') === true ? [[name, labelsIn(object)] as const] : []
   })
   const found = new Map(inline)
-  // A helper registers the metric whose name is its first argument.
+  // A helper function registers a metric. The first argument of the helper is the name of the metric.
   for (const [, helper = '', name = ''] of text.matchAll(/\b(\w+)\(\s*'(scopegate_\w+)'/g))
     found.set(name, labelsOfHelper(nodes, helper))
   for (const [, labels = '', name = ''] of text.matchAll(/Histogram<([^>]+)>\(\{\s*name: '(scopegate_\w+)'/g))
@@ -258,7 +261,7 @@ function metricsIn(text: string): readonly string[] {
   return [...found].map(([name, labels]) => `${name}{${labels.toSorted().join(', ')}}`)
 }
 
-/** Returns the labels of the metric that a helper registers. Its options have the key `name`. */
+/** Returns the labels of the metric that a helper function registers. Finds them in the object with the key `name`. */
 function labelsOfHelper(nodes: readonly SourceNode[], helper: string): readonly string[] {
   const options = allBraces(findDeclaration(nodes, helper) ?? []).find((object) =>
     keysOf(object).includes('name'),
@@ -274,7 +277,7 @@ function labelsIn(nodes: readonly SourceNode[]): readonly string[] {
   return nodes.flatMap((node) => (node.kind === 'group' ? labelsIn(node.children) : []))
 }
 
-/** The declarations that create or describe JSON output: label, file and name of each. */
+/** The declarations that create or describe JSON output: the label in the list, the file and the name of each. */
 const JSON_OUTPUT = [
   ['check', 'cli/commands/check/render-json.ts', 'renderJson'],
   ['check.summary', 'cli/commands/check/report.ts', 'CheckSizes'],
@@ -326,7 +329,7 @@ function jsonOutput(): readonly string[] {
   return fields.map((field) => field.replace('POST /reload: body.', 'POST /reload: '))
 }
 
-/** Removes the quotes of templates, because commands print JSON in templates. */
+/** Removes the template quotes around `JSON.stringify()`, so that parseSource() does not ignore its argument. */
 function templatesOpened(text: string): string {
   return text.replace(/`\$\{(JSON\.stringify\(.*\))\}\\n`/g, '$1')
 }
@@ -368,7 +371,10 @@ function schemaKeys(file: string, schemaAtPath: object, path = ''): readonly str
   ]
 }
 
-/** Variables that the code reads by name. `SCOPEGATE_<KEY>` also sets each key of a configuration file. */
+/**
+ * Returns the environment variables that the code reads by name. Omits the variables `SCOPEGATE_<KEY>`, which set the
+ * keys of a configuration file.
+ */
 function environmentVariables(sources: readonly Source[]): readonly string[] {
   const texts = [...sources.map(({ text }) => text), read('bin/scopegate.js')]
   return texts.flatMap((text) => [
