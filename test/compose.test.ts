@@ -19,7 +19,7 @@ const serviceOf = (name: string): ComposeService => {
   if (service === undefined) throw new Error(`compose.yaml has no service ${name}`)
   return service
 }
-/** Returns whether a service exits after its work. */
+/** Returns whether another service waits for the exit of this service. */
 const runsOnce = (name: string): boolean =>
   services.some(([, service]) =>
     dependenciesOf(service).some(
@@ -28,7 +28,7 @@ const runsOnce = (name: string): boolean =>
   )
 
 // docker/compose pull request 12531: in a read-only service, Compose mounts secrets and configs from a file only.
-t.test('D1: a read-only service has no secret or config from another source than a file', async (t) => {
+t.test('D1: a read-only service gets secrets and configs only from files', async (t) => {
   for (const [name, { read_only, secrets = [], configs = [] }] of services) {
     t.equal(read_only, true, `${name} is read-only`)
     for (const secret of secrets) t.match(file.secrets?.[secret], { file: /./ }, `${name}: ${secret}`)
@@ -36,14 +36,14 @@ t.test('D1: a read-only service has no secret or config from another source than
   }
 })
 
-t.test('D1: every service is hardened', async (t) => {
+t.test('D1: every service drops all capabilities and cannot get new privileges', async (t) => {
   for (const [name, service] of services) {
     t.same(service.cap_drop, ['ALL'], name)
     t.same(service.security_opt, ['no-new-privileges:true'], name)
   }
 })
 
-t.test('D1: every service that stays up has a health check', async (t) => {
+t.test('D1: every service that does not exit has a health check', async (t) => {
   for (const [name, service] of services) {
     if (runsOnce(name)) {
       t.equal(service.restart, 'no', `${name} runs once`)
@@ -77,7 +77,7 @@ t.test('D1: both services use the same Redis', async (t) => {
   t.ok(file.services['redis'])
 })
 
-t.test('D1: configuration and policies are mounted, and the images hold neither', async (t) => {
+t.test('D1: configuration and policies are mounted, and the images do not contain them', async (t) => {
   for (const [name, folders] of [
     ['gateway', ['config', 'policies']],
     ['authorization-server', ['config']],
@@ -115,7 +115,7 @@ t.test('D1: every mounted path exists, and every named volume is declared', asyn
   t.same(Object.keys(file.volumes ?? {}).toSorted(), [...used].toSorted())
 })
 
-t.test('D1: the services know every variable that they are given', async (t) => {
+t.test('D1: each service reads every environment variable that compose.yaml sets', async (t) => {
   const config = (name: string) => join(ROOT, 'config', name)
   const gateway = { env: serviceOf('gateway').environment ?? {} }
   const read = {
@@ -150,7 +150,7 @@ t.test('D1: every server listens on all addresses of its container', async (t) =
   )
 })
 
-t.test('D1: only the gateway is published, and only on this machine', async (t) => {
+t.test('D1: only the gateway has a published port, on the loopback address', async (t) => {
   t.same(
     services.flatMap(([name, { ports = [] }]) => ports.map((port) => [name, port])),
     [['gateway', '127.0.0.1:8080:8080']],

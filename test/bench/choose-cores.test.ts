@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chooseCores } from '../../bench/choose-cores.ts'
 
-t.test('chooseCores() separates nothing with one processor or without a list', async (t) => {
+t.test('chooseCores() returns undefined with one processor or without a list of processors', async (t) => {
   t.equal(chooseCores('Name:\tnode\nCpus_allowed_list:\t3\n'), undefined)
   t.equal(chooseCores('Name:\tnode\n'), undefined)
 })

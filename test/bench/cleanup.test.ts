@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 
-t.test('run() ends each process once, the newest first', async (t) => {
+t.test('run() ends each process once, starting with the newest process', async (t) => {
   const ended: string[] = []
   const cleanup = createCleanup()
   cleanup.add(() => void ended.push('first'))

@@ -12,15 +12,18 @@ const aSubject = (name: string, ...cpuMicrosPerRequest: number[]): Measured => (
   })),
 })
 
-t.test('pairUp() compares rounds with their neighbours, not the best with the worst', async (t) => {
-  t.same(pairUp([aSubject('a', 10, 40), aSubject('b', 20, 80)], 'a', 'b'), [0.5, 0.5])
-})
+t.test(
+  'pairUp() compares rounds with the same number, not the best round with the worst round',
+  async (t) => {
+    t.same(pairUp([aSubject('a', 10, 40), aSubject('b', 20, 80)], 'a', 'b'), [0.5, 0.5])
+  },
+)
 
 t.test('pairUp() returns nothing for a subject that was not measured', async (t) => {
   t.same(pairUp([aSubject('a', 10)], 'a', 'haproxy'), [])
 })
 
-t.test('ratioOfMinima() compares the smallest figures, whichever round they are of', async (t) => {
+t.test('ratioOfMinima() compares the smallest figures of all rounds', async (t) => {
   const measured = [aSubject('a', 30, 10, 50), aSubject('b', 20, 80, 90)]
   t.equal(ratioOfMinima(measured, 'a', 'b'), 0.5)
   t.equal(ratioOfMinima(measured, 'a', 'haproxy'), undefined)
@@ -47,7 +50,7 @@ t.test('formatResult() reports when other programs used the processor', async (t
   t.match(text, /NOISE: other programs took 30 % of the server's processor/)
 })
 
-t.test('formatResult() judges no ratio that has no target', async (t) => {
+t.test('formatResult() shows a ratio without a target, and does not rate it', async (t) => {
   const text = formatResult({
     title: 'A row',
     conditions: {},

@@ -14,7 +14,7 @@ t.test('readOptions() rejects unknown options', async (t) => {
 })
 
 t.test(
-  'readOptions() measures at least five rounds of at least 2 s unless the command line sets others',
+  'readOptions() returns at least five rounds of at least 2 s when the command line sets neither',
   async (t) => {
     t.ok(readOptions([]).rounds >= 5)
     t.ok(readOptions([]).roundSeconds >= 2)

@@ -16,7 +16,7 @@ t.test('unsupportedNode() accepts the versions that package.json declares', asyn
     t.equal(unsupportedNode(version), undefined, version)
 })
 
-t.test('unsupportedNode() names the required version, the found version and the remedy', async (t) => {
+t.test('unsupportedNode() names the required version, the found version and the solution', async (t) => {
   for (const version of ['4.9.1', '18.20.4', '20.20.2', '22.12.0', '23.11.0', '24.0.0', '24.6.99'])
     t.equal(
       unsupportedNode(version),
@@ -24,7 +24,7 @@ t.test('unsupportedNode() names the required version, the found version and the 
     )
 })
 
-/** Unsupported versions of Node.js on this machine. */
+/** The installed Node.js versions of this machine that Scopegate does not support. */
 const unsupported = (process.env['PATH'] ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'node'))

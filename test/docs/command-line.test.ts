@@ -6,7 +6,7 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 
 const PAGE = readFileSync(join(findPackageRoot(), 'docs/command-line.md'), 'utf8')
 
-t.test('docs/command-line.md says what --json of each verb prints', async (t) => {
+t.test('docs/command-line.md describes the --json output of each verb', async (t) => {
   const [, part = ''] = /\n## What `--json` prints\n(.*?)\n## /s.exec(PAGE) ?? []
   for (const { name } of VERBS.filter(({ options }) => options.some((option) => option.name === 'json')))
     t.match(part, `\n| \`${name}\` | `)

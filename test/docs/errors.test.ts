@@ -6,10 +6,13 @@ import { readErrorPages, runErrorPage } from '../fixtures/error-pages.ts'
 
 const ROOT = findPackageRoot()
 const PAGES = readErrorPages()
-/** Numbers of errors that several kinds of files can have. The letter of the code names the reader of the file. */
+/** Numbers of error codes that exist for several kinds of files. The code begins with a letter for the kind of file. */
 const NUMBERED = /^(?:0\d\d|1[01]\d)$/
 
-/** Only a start reports these codes, because the checks need secrets or keys. Their pages have no example. */
+/**
+ * Codes that a service reports only when it starts, because the checks need secrets or keys. Their pages have no
+ * example.
+ */
 const FOUND_AT_START = ['C301', 'C302', 'C306', 'C320', 'C322', 'C350']
 
 /** Returns every error code that the source contains. */
@@ -31,7 +34,7 @@ function codesOfTheSource(): ReadonlySet<string> {
 }
 
 t.test(
-  'every code of the source has a page and a line in the index, and every page has a code',
+  'every error code in the source has a page and a line in the index, and every page describes an existing code',
   async (t) => {
     const codes = PAGES.map(({ code }) => code)
     const source = codesOfTheSource()
@@ -53,8 +56,11 @@ t.test(
 )
 
 for (const page of PAGES.filter(({ code }) => !FOUND_AT_START.includes(code)))
-  t.test(`${page.code}.md: its example gives only this code, with the output of the page`, async (t) => {
-    const found = await runErrorPage(page, t.testdir({}))
-    t.same([...new Set(found.codes)], [page.code])
-    t.equal(found.output, page.output)
-  })
+  t.test(
+    `the example of ${page.code}.md causes only this error, with the output that the page shows`,
+    async (t) => {
+      const found = await runErrorPage(page, t.testdir({}))
+      t.same([...new Set(found.codes)], [page.code])
+      t.equal(found.output, page.output)
+    },
+  )

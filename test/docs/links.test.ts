@@ -2,7 +2,8 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// Each relative link of a page must have an existing file and heading as its target. The indexes must list every page.
+// These tests check two things. Each relative link of a page leads to an existing file and heading. The indexes list
+// every page.
 const FILES = new Set(listRepositoryFiles())
 const PAGES = [...FILES].filter((path) => /^(?:[A-Z]+\.md|docs\/.*\.md|\w+\/README\.md)$/.test(path))
 
@@ -19,7 +20,7 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return anchors
 }
 
-/** Returns the relative links of a page: a path from the root of the repository, and an anchor. */
+/** Returns the relative links of a page. `file` is the path of the target from the root of the repository. */
 function linksOf(
   path: string,
 ): readonly { readonly link: string; readonly file: string; readonly anchor: string }[] {

@@ -2,8 +2,8 @@ import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 
 /**
- * A metric name at its definition: the property `name`, or the first argument of a function. Cookies have other
- * properties.
+ * A metric name at its definition: the property `name`, or the first argument of a function. Names of cookies do not
+ * match, because other properties contain them.
  */
 const DEFINED = /(?:name: |\(\s*)'(scopegate_[a-z_]+)'/g
 
@@ -14,7 +14,7 @@ t.test('docs/metrics.md lists exactly the series of both services', async (t) =>
   const defined = sources.flatMap((path) =>
     [...readRepositoryFile(path).matchAll(DEFINED)].map(([, name]) => name),
   )
-  // The last section repeats the names of series.
+  // The last section lists the same metrics again.
   const [page = ''] = readRepositoryFile('docs/metrics.md').split('\n## Several workers\n')
   const rows = page.match(/^\| `scopegate_.*?\|/gm) ?? []
   const listed = rows.flatMap((row) => row.match(/scopegate_[a-z_]+/g) ?? [])

@@ -6,10 +6,10 @@ import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// Each command of a page must work, and the shown output must be the real output.
+// These tests run each command of a page. The command must work, and its output must be the output on the page.
 const ROOT = findPackageRoot()
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
-/** Commands that need a running gateway or do not exit. Other tests run these verbs. */
+/** Commands that these tests do not run, because they need a running gateway or do not exit. Other tests run them. */
 const NOT_RUN =
   /^(?:doctor|dev|gateway|authorization-server|token|account|completion) |^check --watch|--live |--url /
 const PAGES = [
@@ -41,7 +41,8 @@ function samplesOf(page: string): readonly Sample[] {
 }
 
 /**
- * Creates a git repository with two revisions of the shipped configuration and policies, and the route of the README.
+ * Creates a git repository with the shipped configuration and policies. Copies of the policies are in `before` and
+ * `after`. The policy of the README is an uncommitted change.
  */
 function aProject(t: Test): string {
   const folder = t.testdir({})
@@ -79,7 +80,7 @@ for (const name of PAGES)
     for (const { command, output } of samples) {
       const terminal = aTerminal({ folder, env: { PATH: process.env['PATH'] } })
       const code = await main(wordsOf(command), terminal)
-      // 1 is a negative result, for example a denied request.
+      // Exit code 1 is a negative result, for example a denied request.
       t.ok(code === 0 || code === 1, `${command}: exit code ${code}\n${terminal.said.err}`)
       if (output === '') continue
       const { out } = terminal.said

@@ -2,12 +2,11 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// After a renaming, pages and comments can still contain the old name of a file or function. The compiler does not find
-// these names.
+// These tests find old names of files and functions in pages and comments. The compiler does not check these texts.
 const FILES = new Set(listRepositoryFiles())
 const FILE_NAMES = new Set([...FILES].map((path) => posix.basename(path)))
 const SOURCES = [...FILES].filter((path) => /\.[jt]s$/.test(path))
-/** Configuration files, whose comments contain names of pages. */
+/** Configuration files. Their comments contain names of pages. */
 const CONFIGURATION = [...FILES].filter((path) =>
   /^(?:config|helm)\/.*\.(?:yaml|txt|tpl)$|^compose\.yaml$/.test(path),
 )
@@ -16,17 +15,17 @@ const PAGES = [...FILES].filter((path) => /^(?:README|CONTRIBUTING|SECURITY|docs
 /** Lines of block comments, line comments, and comments after code. */
 const COMMENT = /^\s*(?:\/\/|\/\*|\*(?:[\s/]|$)).*$|(?<=\s)\/\/ .*$/gm
 const FOLDERS = new Set([...FILES].flatMap((path) => /^([\w-]+)\//.exec(path)?.[1] ?? []))
-/** A path in a folder of the repository, also without backticks. */
+/** A path that begins with a folder of the repository, with or without backticks. */
 const ROOTED = new RegExp(
   `(?<![\\w./-])((?:${[...FOLDERS].join('|')})/[\\w./-]+\\.(?:ts|js|yaml|md|json))\\b`,
   'g',
 )
 /** A file name or a relative path in backticks. */
 const QUOTED = /`([\w.-]+(?:\/[\w.-]+)*\.(?:ts|js|yaml|md|json))`/g
-/** A function or method in backticks. The test ignores the name before a dot. */
+/** A function or method in backticks. The expression captures only the name after the last dot. */
 const FUNCTION = /`(?:[\w$]+\.)*([a-z][\w$]*)\(\)`/g
 
-/** A file that readers of the README create. */
+/** A file that does not exist in the repository, because readers of the README create it. */
 const CREATED_BY_READERS = new Set(['policies/lecture-notes.policy.yaml'])
 
 const comments = new Map(
@@ -50,8 +49,8 @@ const namesInCode = new Set(
 )
 
 /**
- * Returns whether a path exists, relative to the root or to the folder of the text. A bare file name can be in any
- * folder.
+ * Returns whether a file exists. `name` is relative to the root of the repository or to the folder of `text`. A name
+ * without a folder can be in any folder.
  */
 function exists(name: string, text: string): boolean {
   if (FILES.has(name) || FILES.has(posix.join(posix.dirname(text), name)) || CREATED_BY_READERS.has(name))

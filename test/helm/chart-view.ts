@@ -8,11 +8,11 @@ export type Component = 'gateway' | 'authorization-server'
 export type ChartView = {
   readonly objects: readonly KubeObject[]
   /**
-   * Returns the object of a kind that belongs to a component. `suffix` is the end of its name.
+   * Returns the object of a kind that belongs to a component, and that has a name with the ending `suffix`.
    * @throws {Error} when no such object exists.
    */
   object(kind: string, component: Component, suffix?: string): KubeObject
-  /** Returns undefined when the chart did not render such an object. */
+  /** Like `object()`, but returns undefined when the chart did not render such an object. */
   find(kind: string, component: Component, suffix?: string): KubeObject | undefined
   pod(component: Component): PodSpec
   container(component: Component): Container
@@ -24,7 +24,7 @@ export type ChartView = {
   config(component: Component, file?: string): Readonly<Record<string, unknown>>
 }
 
-/** Provides access to rendered objects for checks. */
+/** Gives checks access to rendered objects by component. */
 export function viewChart(objects: readonly KubeObject[]): ChartView {
   const find: ChartView['find'] = (kind, component, suffix = '') =>
     objects.find(

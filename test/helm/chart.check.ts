@@ -34,7 +34,7 @@ function rejectionOf(t: Pick<Test, 'not'>, ...values: readonly string[]): string
   return stderr
 }
 
-t.test('an unknown value is rejected, at the top and below', async (t) => {
+t.test('helm rejects an unknown key in values, at every level', async (t) => {
   for (const path of [
     'replicas=2',
     'gateway.baseURL=http://x',
@@ -46,7 +46,7 @@ t.test('an unknown value is rejected, at the top and below', async (t) => {
   }
 })
 
-t.test('a value of the wrong kind is rejected', async (t) => {
+t.test('helm rejects a value of the wrong type', async (t) => {
   for (const value of [
     'replicaCount=many',
     'gateway.baseUrl=http://127.0.0.1/',
@@ -90,7 +90,7 @@ t.test('the authorization server issues tokens for the resources of the gateway'
 })
 
 for (const file of CASES) {
-  t.test(`helm/ci/${file} renders whole`, async (t) => {
+  t.test(`helm renders complete and consistent objects for helm/ci/${file}`, async (t) => {
     const objects = render(...valuesOf(file))
     const names = objects.map((object) => `${object.kind}/${object.metadata.name}`)
     t.equal(new Set(names).size, names.length, 'every object has a unique name')
@@ -174,7 +174,10 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
   }
 }
 
-/** Returns the setting `drain.grace` of the gateway in seconds. The authorization server needs no more time. */
+/**
+ * Returns the setting `drain.grace` of the gateway, in seconds. The grace period of the authorization server is not
+ * longer.
+ */
 function graceSecondsOf(objects: readonly KubeObject[]): number {
   const text = objects.map(({ data }) => data?.['gateway.yaml']).find((one) => one !== undefined)
   const set: unknown = text === undefined ? undefined : parse(text).drain?.grace
@@ -196,26 +199,23 @@ function checkService(t: Tap, service: KubeObject, objects: readonly KubeObject[
   }
 }
 
-t.test(
-  'the gateway dials the address and port of the authorization server that the chart installs',
-  async (t) => {
-    const objects = render()
-    const config = parse(find(objects, 'ConfigMap', 'gw-scopegate-config').data?.['gateway.yaml'] ?? '')
-    const upstreams = parse(find(objects, 'ConfigMap', 'gw-scopegate-config').data?.['upstreams.yaml'] ?? '')
-    for (const address of [
-      config.issuers[0].introspection.endpoint,
-      config.issuers[0].revocations,
-      upstreams['authorization-server'].url,
-    ]) {
-      const { hostname, port } = new URL(address)
-      const service = find(objects, 'Service', hostname)
-      const listed = service.spec?.ports?.find((one) => one.port === Number(port))
-      t.equal(listed?.targetPort, 'http', address)
-    }
-  },
-)
+t.test('the gateway connects to the address and port of the authorization server of the chart', async (t) => {
+  const objects = render()
+  const config = parse(find(objects, 'ConfigMap', 'gw-scopegate-config').data?.['gateway.yaml'] ?? '')
+  const upstreams = parse(find(objects, 'ConfigMap', 'gw-scopegate-config').data?.['upstreams.yaml'] ?? '')
+  for (const address of [
+    config.issuers[0].introspection.endpoint,
+    config.issuers[0].revocations,
+    upstreams['authorization-server'].url,
+  ]) {
+    const { hostname, port } = new URL(address)
+    const service = find(objects, 'Service', hostname)
+    const listed = service.spec?.ports?.find((one) => one.port === Number(port))
+    t.equal(listed?.targetPort, 'http', address)
+  }
+})
 
-t.test('a changed start-up setting replaces the pods of its service only', async (t) => {
+t.test('a changed start-up setting replaces only the pods of its service', async (t) => {
   const fixed = [
     '--set',
     'authorizationServer.gatewayClient.existingSecret=a',
@@ -246,7 +246,7 @@ t.test('a changed start-up setting replaces the pods of its service only', async
   t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
 })
 
-t.test('policies are reloaded by running pods, unless a restart is wanted', async (t) => {
+t.test('running pods reload changed policies, unless the chart is set to restart the pods', async (t) => {
   const configOf = (...args: readonly string[]) =>
     parse(find(render(...args), 'ConfigMap', 'gw-scopegate-config').data?.['gateway.yaml'] ?? '')
   t.equal(configOf().policyReload, undefined, 'which is to watch')
@@ -255,7 +255,7 @@ t.test('policies are reloaded by running pods, unless a restart is wanted', asyn
   t.throws(() => render('--set', 'policies.reload=warm'), /policies\.reload|reload/)
 })
 
-t.test('the management port of each service accepts the names of its Service', async (t) => {
+t.test('the management port of each pod accepts the names of its Service in the Host header', async (t) => {
   for (const file of CASES) {
     const objects = render(...valuesOf(file))
     for (const service of objects.filter((object) => object.kind === 'Service')) {
@@ -269,7 +269,7 @@ t.test('the management port of each service accepts the names of its Service', a
 })
 
 t.test(
-  'the gateway counts rate limits in the Redis of the authorization server, or without this server in redis.url',
+  'the gateway uses the Redis of the authorization server, or redis.url without this server',
   async (t) => {
     const addressOf = (...args: readonly string[]) => {
       const objects = render(...args)
@@ -289,7 +289,7 @@ t.test(
   },
 )
 
-t.test('revocations reach the gateways in the Redis that the authorization server stores in', async (t) => {
+t.test('the gateways receive revocations through the Redis of the authorization server', async (t) => {
   const objects = render(...valuesOf('redis-values.yaml'))
   const read = (name: string, file: string) => parse(find(objects, 'ConfigMap', name).data?.[file] ?? '')
   const server = read('gw-scopegate-authorization-server-config', 'authorization-server.yaml')
@@ -311,7 +311,7 @@ t.test('only a Secret holds the password of redis.url', async (t) => {
   t.equal(Buffer.from(secret.data?.['redis-url'] ?? '', 'base64').toString(), 'redis://:hunter2@redis:6379')
 })
 
-t.test('generated secrets are long, kept, and the same for the Secret and for both pods', async (t) => {
+t.test('generated secrets are long, helm keeps them, and both pods use the same secret', async (t) => {
   const objects = render()
   const secrets = objects.filter((object) => object.kind === 'Secret')
   t.equal(secrets.length, 2)
@@ -341,7 +341,7 @@ t.test('the heap is three quarters of the memory limit', async (t) => {
   t.equal(heapAt('null'), undefined)
 })
 
-t.test('the notes warn of what will hurt', async (t) => {
+t.test('the installation notes warn about settings that are not suitable for production', async (t) => {
   // helm prints the notes only during an installation. In a copy of the chart, the test renders them as an object,
   // without a cluster.
   const copy = join(t.testdir(), 'scopegate')
@@ -479,7 +479,7 @@ t.test('each ConfigMap of policies has a separate folder', async (t) => {
   ])
 })
 
-t.test('the gateway mounts the client secret of each issuer that it introspects at', async (t) => {
+t.test('the gateway mounts the client secret of each issuer with introspection', async (t) => {
   const secretsOf = (...args: readonly string[]) => {
     const { spec } = find(render(...args), 'Deployment', 'gw-scopegate')
     const volume = spec?.template?.spec.volumes?.find((one) => one.name === 'secrets')
@@ -498,8 +498,8 @@ t.test('the gateway mounts the client secret of each issuer that it introspects 
 })
 
 /**
- * Each key with a default must have a description, and each described key must have a default. Maps and lists with
- * user-defined content are exceptions.
+ * Checks that values.yaml and the schema describe the same keys. A key without a default is allowed if it is
+ * deprecated, or a part of user-defined content.
  */
 function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string): void {
   const properties: Readonly<Record<string, SchemaObject>> | undefined = schema['properties']
@@ -514,7 +514,7 @@ function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string)
     compareKeys(t, properties[key] ?? {}, child, `${path}.${key}`)
 }
 
-t.test('every key of values.yaml is explained', async (t) => {
+t.test('every key of values.yaml has a comment that explains it', async (t) => {
   const document = parseDocument(readFileSync(join(CHART, 'values.yaml'), 'utf8'))
   const isExplained = (comment: string | null | undefined): boolean => /^ -- /m.test(comment ?? '')
   const findUnexplained = (map: unknown, path: string): readonly string[] => {
@@ -529,7 +529,7 @@ t.test('every key of values.yaml is explained', async (t) => {
   t.strictSame(findUnexplained(document.contents, 'values'), [])
 })
 
-t.test('chart and package have one version and one licence', async (t) => {
+t.test('the chart and the npm package have the same version and licence', async (t) => {
   const chart = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   t.equal(chart.version, manifest.version)

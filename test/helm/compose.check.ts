@@ -17,7 +17,8 @@ import { ROOT } from './render-chart.ts'
 const GATEWAY = 'http://127.0.0.1:8080'
 const PASSWORD = 'correct horse battery staple'
 /**
- * The owner of a new named volume: the owner of its folder in the image, or root if the image has no such folder.
+ * The user ID that owns a new named volume: the owner of its folder in the image, or root if the image has no such
+ * folder.
  */
 const VOLUME_OWNERS: Readonly<Record<string, number>> = {
   'client-secret': 0,
@@ -25,7 +26,7 @@ const VOLUME_OWNERS: Readonly<Record<string, number>> = {
   platform: 65_532,
   redis: 999,
 }
-/** An image for containers that need a shell: the programs of this machine. */
+/** An image for containers that need a shell. It contains the programs of this machine. */
 const MACHINE: Image = {
   entrypoint: [],
   env: {},
@@ -146,7 +147,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-/** Waits for a service that other services need, like Compose. */
+/** Waits like Compose until a service is healthy. A service without a health check must exit with code 0. */
 async function waitFor(
   t: Test,
   name: string,

@@ -2,22 +2,22 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './render-chart.ts'
 
-/** The last stage of one target of the Dockerfile. */
+/** The image of one target of the Dockerfile. */
 export type Image = {
   readonly entrypoint: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user: { readonly uid: number; readonly gid: number }
   /**
-   * Copied paths of this checkout, and their paths in the image. The output of a build stage has the same path in the
-   * checkout.
+   * Copied paths of this checkout, and their paths in the image. Files that a build stage creates have the same path in
+   * the checkout.
    */
   readonly copies: readonly { readonly from: string; readonly to: string }[]
 }
 
 /**
- * Reads one target of the Dockerfile, including the stages that it uses.
- * @throws {Error} for a target that cannot run.
+ * Reads one target of the Dockerfile, including its base stages.
+ * @throws {Error} for a target without a user ID, an entry point or a working directory.
  */
 export function readImage(target: string): Image {
   const text = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')

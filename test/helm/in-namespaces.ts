@@ -4,8 +4,9 @@ import t from 'tap'
 const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
 
 /**
- * Runs the tests of a file in separate mount, network and process namespaces. Mounts and ports are invisible to other
- * programs. The file runs twice, and `check` runs only the second time.
+ * Runs the tests of a file in separate mount, network and process namespaces. Other programs cannot see the mounts and
+ * ports of the tests. The file runs twice: the first run starts the second run in the namespaces, and only the second
+ * run calls `check`.
  */
 export function inNamespaces(file: string, check: () => void): void {
   if (process.env[INSIDE] === undefined) enter(file)

@@ -10,23 +10,23 @@ import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
 
-/** Minimum number of mutants that helm renders. With fewer mutants, the generator misses lines. */
+/** Minimum number of mutants that helm renders. A smaller number means that the generator of mutants misses lines. */
 const LEAST_RENDERED = 60
 /** Number of concurrent helm processes. */
 const SLOTS = 2
 
-/** A Secret that an earlier release generated. */
+/** A Secret that an earlier installation generated. */
 const KEPT: KubeObject = {
   ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'gw-scopegate-cookie-keys' } },
   data: { 'cookie-keys': Buffer.from('kept').toString('base64') },
 }
 
 type ScenarioFile = { readonly scenario: Scenario; readonly file: string }
-/** The scenarios in their order, and a configuration for a cluster that contains KEPT. */
+/** The scenarios in the order of their checks, and a configuration for a cluster that contains KEPT. */
 type Setting = { readonly scenarios: ScenarioFile[]; readonly kubeconfig: string }
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
-t.test('a check catches each change of a template', async (t) => {
+t.test('at least one check fails for each mutant of a template', async (t) => {
   const mutants = [...makeTemplateMutants(CHART)]
   const folder = t.testdir()
   const scenarios = SCENARIOS.map((scenario, index): ScenarioFile => {
@@ -65,7 +65,7 @@ t.test('a check catches each change of a template', async (t) => {
     if (outcome === 'survived') t.fail(`survived: ${file}:${line}: ${before}  ->  ${after ?? '(removed)'}`)
 })
 
-/** Renders the mutant until a check fails. The check that is most likely to fail comes first. */
+/** Renders a mutant until a check fails. Starts with the check that is most likely to fail. */
 async function judge(
   { message, text }: Pick<Mutant, 'message' | 'text'>,
   chart: string,
@@ -90,7 +90,7 @@ async function judge(
   return (await losesError(others, chart)) ? 'caught by a check' : 'survived'
 }
 
-/** Returns undefined when helm failed, or did not write YAML objects. */
+/** Renders a chart. Returns undefined when helm failed, or did not write YAML objects. */
 async function renderTo(
   chart: string,
   release: string | undefined,
@@ -105,7 +105,7 @@ async function renderTo(
   }
 }
 
-/** Returns whether `message` is the format of the error `says`. The format can contain `%s`. */
+/** Returns whether the error message `says` has the format `message`. The format can contain `%s`. */
 function isFormatOf(message: string, says: string): boolean {
   return message.split(/%[a-z]/).every((part) => says.includes(part))
 }

@@ -12,8 +12,8 @@ const VOLUME_TYPES = [
 ]
 
 /**
- * Returns a message for each field of a pod that violates our requirements: the Pod Security Standard «restricted», a
- * read-only root file system, no token of the cluster, and no environment variables for Services. Source:
+ * Returns a message for each field of a pod that violates our requirements: the Pod Security Standard "restricted", a
+ * read-only root file system, no Kubernetes API token, and no environment variables for Services. Source:
  * https://kubernetes.io/docs/concepts/security/pod-security-standards/
  */
 export function findPodSecurityFaults(pod: PodSpec): readonly string[] {

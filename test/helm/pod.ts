@@ -30,13 +30,13 @@ export type Cluster = {
 /** A container of a pod that runs as a process of this machine. */
 export type Pod = {
   /**
-   * Sends probes like the kubelet, at shorter intervals, until the status is 200.
-   * @throws {Error} by rejection, when the failure threshold is reached or the container exits.
+   * Sends probes like the kubelet, but at shorter intervals, until the status is 200.
+   * @throws {Error} when the number of failures reaches the failure threshold, or the container exits.
    */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<void>
   /** Address of a named container port. */
   address(port: string): string
-  /** All output up to now. */
+  /** Returns all output of the container until now. */
   output(): string
   /** Runs another command in the container, as `kubectl exec --stdin` does. */
   exec(command: readonly string[], input: string): { readonly status: number | null; readonly output: string }
@@ -50,7 +50,7 @@ export type Pod = {
 }
 
 const LIBRARIES = ['/lib', '/lib64', '/usr/lib', '/usr/lib64']
-// The PATH of the base image.
+// The value of PATH in the base image.
 const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom']
 
@@ -72,9 +72,9 @@ export type ContainerOptions = {
 export type RunningContainer = { readonly child: ChildProcess; readonly exec: Pod['exec'] }
 
 /**
- * Runs the pod of a Deployment like a kubelet and a container runtime: ConfigMaps and Secrets are directories at the
- * rendered paths. The command, arguments, environment, user and group are the rendered ones. Memory limits and seccomp
- * are not applied. Requires root, in separate mount and network namespaces.
+ * Runs the pod of a Deployment as a process, with the rendered command, arguments, environment, user and group.
+ * ConfigMaps and Secrets are directories at the rendered paths, as in a cluster. Memory limits and seccomp have no
+ * effect. Requires root, in separate mount and network namespaces.
  */
 export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
   const pod = deployment.spec?.template?.spec
@@ -108,8 +108,8 @@ export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
 }
 
 /**
- * Runs a container with only the files of its image and its mounts, and with its command, environment, user and group.
- * Requires root, in a separate mount namespace.
+ * Runs a container as a process with the given command, environment, user and group. The process sees only the files of
+ * the image and the mounts. Requires root, in a separate mount namespace.
  */
 export function startContainer(options: ContainerOptions): RunningContainer {
   const { name, image, owner, mounts } = options
@@ -124,7 +124,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const env = { PATH: STANDARD_PATH, HOSTNAME: name, ...image.env, ...options.env }
   const enter = (command: readonly string[]): readonly string[] => [
     '--no-new-privs',
-    // The process gets exactly this environment. The test runner adds its own variables to every child process.
+    // `env` removes the variables that the test runner adds to every child process.
     ...['env', '--ignore-environment', ...Object.entries(env).map((one) => one.join('='))],
     ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
     ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
@@ -239,7 +239,8 @@ function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
     const data = find(cluster.objects, 'ConfigMap', source.configMap?.name ?? '').data ?? {}
     return Object.entries(data).map(([file, text]) => [file, Buffer.from(text)])
   })
-  // The kubelet replaces a whole directory through symbolic links, so that each read returns files of one version.
+  // Like the kubelet, the folder contains symbolic links to the files of one version. The kubelet updates all files at
+  // once by replacing the link `..data`.
   const version = '..2026_01_01_00_00_00.000000001'
   mkdirSync(join(folder, version))
   symlinkSync(version, join(folder, '..data'))

@@ -8,13 +8,13 @@ export const ROOT = join(import.meta.dirname, '..', '..')
 /** Folder of the chart. */
 export const CHART = join(ROOT, 'helm')
 
-/** An environment without the helm configuration of the machine and without a cluster. */
+/** Environment variables for helm, without the helm configuration of the machine and without a cluster. */
 export const HELM_ENVIRONMENT = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
   HELM_CACHE_HOME: '/nonexistent',
   KUBECONFIG: '/nonexistent',
-  // helm ends before a garbage collection is necessary.
+  // No garbage collection: helm ends before its memory becomes large.
   GOGC: 'off',
 }
 
@@ -40,7 +40,7 @@ export function render(...args: readonly string[]): readonly KubeObject[] {
   return renderRelease('gw', ...args)
 }
 
-/** Renders the chart as another release. */
+/** Like `render()`, with another release name. */
 export function renderRelease(release: string, ...args: readonly string[]): readonly KubeObject[] {
   const { status, stdout, stderr } = helm('template', release, CHART, '--namespace', 'shop', ...args)
   if (status !== 0) throw new Error(stderr)
@@ -56,7 +56,7 @@ export function parseObjects(text: string): readonly KubeObject[] {
   })
 }
 
-/** @throws {Error} when the chart did not render the object. */
+/** Returns the object with this kind and name. @throws {Error} when the chart did not render the object. */
 export function find(objects: readonly KubeObject[], kind: string, name: string): KubeObject {
   const found = objects.find((object) => object.kind === kind && object.metadata.name === name)
   if (found === undefined) {

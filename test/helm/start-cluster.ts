@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { KubeObject } from './kube-object.ts'
 
-// The resources that `lookup` discovers.
+// The API resources that helm reads before a `lookup` in a template.
 const RESOURCES = {
   kind: 'APIResourceList',
   groupVersion: 'v1',
@@ -16,7 +16,10 @@ const RESOURCES = {
   ],
 }
 
-/** Starts a Kubernetes API server that holds Secrets, for `helm template --dry-run=server`. `asked` lists the requested paths. */
+/**
+ * Starts a small Kubernetes API server that contains `secrets`, for `helm template --dry-run=server`.
+ * @returns in `asked`, the paths of all requests.
+ */
 export async function startCluster(
   t: Pick<Test, 'teardown'>,
   secrets: readonly KubeObject[],

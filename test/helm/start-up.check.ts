@@ -88,38 +88,41 @@ function checkInside(): void {
     await stopBoth(t, pods)
   })
 
-  t.test('TLS, assertions and upstreams with separate keys and CAs', async (t) => {
-    const authority = aCertificate({ authority: true })
-    const certificate = aCertificate({ by: authority, names: ['api.example.org'] })
-    const objects = render('--values', join(CHART, 'ci', 'tls-values.yaml'))
-    const secret = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
-      data: Object.fromEntries(
-        Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
-      ),
-    })
-    const { gateway, pods } = await startBoth(t, [
-      ...objects,
-      secret('api-tls', { 'tls.crt': certificate.cert, 'tls.key': certificate.key }),
-      secret('assertion-keys', { 'keys.pem': aCertificate().key }),
-      {
-        ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'internal-authorities' } },
-        data: { 'internal.pem': authority.cert },
-      },
-    ])
-    const { port } = new URL(gateway)
-    const get = request({
-      ...{ host: '127.0.0.1', port, servername: 'api.example.org', ca: authority.cert },
-      path: '/.well-known/oauth-protected-resource',
-    }).end()
-    const [answer] = await once(get, 'response')
-    t.equal(answer.statusCode, 200)
-    answer.resume()
-    const scrape = await (await fetch(`${pods.gateway.address('management')}/metrics`)).text()
-    t.match(scrape, /^scopegate_tls_certificate_expiry_seconds \d{10}$/m)
-    await checkMetrics(t, pods)
-    await stopBoth(t, pods)
-  })
+  t.test(
+    'with TLS, identity assertions and separate upstream CAs, both services become healthy',
+    async (t) => {
+      const authority = aCertificate({ authority: true })
+      const certificate = aCertificate({ by: authority, names: ['api.example.org'] })
+      const objects = render('--values', join(CHART, 'ci', 'tls-values.yaml'))
+      const secret = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
+        ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
+        data: Object.fromEntries(
+          Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+        ),
+      })
+      const { gateway, pods } = await startBoth(t, [
+        ...objects,
+        secret('api-tls', { 'tls.crt': certificate.cert, 'tls.key': certificate.key }),
+        secret('assertion-keys', { 'keys.pem': aCertificate().key }),
+        {
+          ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'internal-authorities' } },
+          data: { 'internal.pem': authority.cert },
+        },
+      ])
+      const { port } = new URL(gateway)
+      const get = request({
+        ...{ host: '127.0.0.1', port, servername: 'api.example.org', ca: authority.cert },
+        path: '/.well-known/oauth-protected-resource',
+      }).end()
+      const [answer] = await once(get, 'response')
+      t.equal(answer.statusCode, 200)
+      answer.resume()
+      const scrape = await (await fetch(`${pods.gateway.address('management')}/metrics`)).text()
+      t.match(scrape, /^scopegate_tls_certificate_expiry_seconds \d{10}$/m)
+      await checkMetrics(t, pods)
+      await stopBoth(t, pods)
+    },
+  )
 
   t.test('a gateway for an issuer of JWTs starts without an authorization server', async (t) => {
     const issuer = await startJwtIssuer({ algorithms: ['RS256'] })
@@ -132,7 +135,7 @@ function checkInside(): void {
       ...['--set', 'policies.configMaps={team}'],
       ...['--set', 'upstreams.books.url=http://127.0.0.2:8080,gateway.config.listen.host=127.0.0.1'],
     )
-    // The ConfigMap of a team. One of its keys is also in the ConfigMap of the chart.
+    // The ConfigMap of a team. It has the same key as the ConfigMap of the chart.
     const [[key, text] = ['', '']] = Object.entries(
       find(objects, 'ConfigMap', 'gw-scopegate-policies').data ?? {},
     )
@@ -155,7 +158,7 @@ function checkInside(): void {
   })
 }
 
-/** Starts the pods of both Deployments and checks their probes. The end of the test stops them. */
+/** Starts the pods of both Deployments and checks their probes. At the end of the test, the pods are killed. */
 async function startBoth(
   t: Test,
   objects: readonly KubeObject[],
@@ -166,8 +169,8 @@ async function startBoth(
 }
 
 /**
- * Starts a pod of every Deployment and checks its probes. The end of the test stops the pods. `address` is the address
- * of the gateway.
+ * Starts a pod of every Deployment and checks its probes. At the end of the test, the pods are killed.
+ * @returns the pods, and in `address` the URL of the gateway.
  */
 async function startPods(
   t: Test,
@@ -192,7 +195,7 @@ async function startPods(
   return { address, gateway, authorizationServer: pods.get('gw-scopegate-authorization-server') }
 }
 
-/** Stops both pods with SIGTERM. Each of them must exit with code 0 before the end of its grace period. */
+/** Stops the pods with SIGTERM. Each pod must exit with code 0 before the end of its grace period. */
 async function stopBoth(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
   for (const [name, pod] of Object.entries(pods)) {
     t.equal(await pod.stop(), 0, `${name} ends with 0 after SIGTERM`, { output: pod.output() })

@@ -5,20 +5,20 @@ import { join } from 'node:path'
 export type Mutant = {
   /** Name of the template. */
   readonly file: string
-  /** The first line has the number 1. */
+  /** Number of the changed line. The first line has the number 1. */
   readonly line: number
   readonly before: string
-  /** Default: the line is removed. */
+  /** The changed line. Undefined: the mutant does not contain the line. */
   readonly after: string | undefined
   /** The complete template with the change. */
   readonly text: string
-  /** The text of the next `fail`, if the line belongs to a `fail`. */
+  /** The error message of a `fail` in this line or in the next two lines. Undefined without such a `fail`. */
   readonly message: string | undefined
 }
 
 const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
 const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
-/** A line with an action, or a line of a `dict` over several lines. */
+/** Matches a line that renders a value, and an entry of a `dict` that spans several lines. */
 const OUTPUT = /^(?!.*:=).*\{\{|^\s+"\w+" /
 
 /**
@@ -61,7 +61,7 @@ function changesOf(line: string): readonly (string | undefined)[] {
   if (control === 'with') changes.push(line.replace(/(\{\{-? *with) .*? *(-?\}\})/, '$1 "" $2'))
   if (control === 'range') changes.push(line.replace(/(\{\{-? *range (?:.*:=)?).*? *(-?\}\})/, '$1 list $2'))
   if (control === undefined && OUTPUT.test(line)) changes.push(undefined)
-  // If the condition is a single value, the constants above already replace it.
+  // For a condition that is only a value, the constants `true` and `false` already replace the value.
   const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
   if (control !== 'range' && !(isPlain && control !== undefined))
     for (const { 0: value, index } of line.matchAll(VALUE))

@@ -6,10 +6,10 @@ import { type ChartView, type Component, viewChart } from './chart-view.ts'
 import type { KubeObject } from './kube-object.ts'
 import { CHART } from './render-chart.ts'
 
-/** A key of values.yaml, a function that reads a rendered field, and the expected content of this field. */
+/** A key of values.yaml, a function that reads a rendered field, and the expected value of this field. */
 export type ValueCheck = readonly [value: string, read: (chart: ChartView) => unknown, expected: unknown]
 
-/** Values that are set together, and their checks. */
+/** Values for one rendering of the chart, and the checks of the rendered objects. */
 export type Scenario = {
   readonly name: string
   /** Name of the release. Default: `gw`. */
@@ -1040,7 +1040,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ]
 
-/** @returns one line for each check of a scenario that fails on the rendered objects. */
+/** Returns one line for each check of a scenario that fails on the rendered objects. */
 export function findLostValues(scenario: Scenario, objects: readonly KubeObject[]): readonly string[] {
   const chart = viewChart(objects)
   return scenario.checks.flatMap(([value, read, expected]) => {

@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { CHART, renderRelease } from './render-chart.ts'
 import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
-/** Values whose only check is an error of the rendering (chart.check.ts). */
+/** Values that render no field: chart.check.ts checks that helm reports an error. */
 const ONLY_FAILS = ['global.gitops']
 
 t.test('each value reaches the objects that use it', async (t) => {
@@ -19,7 +19,7 @@ t.test('each value reaches the objects that use it', async (t) => {
   }
 })
 
-t.test('every value of values.yaml is checked', async (t) => {
+t.test('a scenario checks every value of values.yaml', async (t) => {
   const checked = SCENARIOS.flatMap(({ checks }) => checks.flatMap(([value]) => value.split(', ')))
   const all = new Set([...checked, ...ONLY_FAILS])
   const values: unknown = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'))
@@ -27,7 +27,7 @@ t.test('every value of values.yaml is checked', async (t) => {
   for (const path of all) t.ok(isPath(values, path.split('.')), `${path} is a value`)
 })
 
-/** Returns the values without a check. A check of a map includes its values. */
+/** Returns the keys of values.yaml that no scenario checks. A check of a map counts for all keys of the map. */
 function findUnchecked(value: unknown, path: string, checked: ReadonlySet<string>): readonly string[] {
   if (checked.has(path)) return []
   if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { readRevocation, writeRevocation } from '../../oauth/revocation.ts'
 import { aRevocation } from '../fixtures/a-revocation.ts'
 
-t.test('readRevocation() reads the output of writeRevocation()', async (t) => {
+t.test('readRevocation() returns the revocation that writeRevocation() wrote', async (t) => {
   for (const revocation of [
     aRevocation({ grant: 'g' }),
     aRevocation({ issuer: 'https://a.test', token: 't', atSeconds: 1, expiresAtSeconds: 2 }),

@@ -23,7 +23,7 @@ t.test('parseScope() compares scopes exactly, without prefix match or case foldi
   t.same(parseScope('courses:readwrite Courses:read'), ['courses:readwrite', 'Courses:read'])
 })
 
-t.test('parseScope() and formatScope() are inverse for every list of scope tokens', async (t) => {
+t.test('parseScope() returns the input of formatScope() for every list of scope tokens', async (t) => {
   const token = fc.stringMatching(/^[\x21\x23-\x5b\x5d-\x7e]{1,12}$/)
   const undo = fc.property(fc.uniqueArray(token, { maxLength: 8 }), (tokens) => {
     deepEqual(parseScope(formatScope(tokens)), tokens)

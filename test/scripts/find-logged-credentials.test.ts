@@ -17,7 +17,7 @@ const JWT = signJws(
 )
 const [header = '', payload = '', signature = ''] = JWT.split('.')
 
-/** Creates a folder with the files of a test run. */
+/** Creates a folder with the captured log and the captured credentials of a test run. */
 function aCapture(t: Test, log: string, credentials: readonly string[] = [OPAQUE, JWT]): string {
   return t.testdir({
     logs: { 'some.test.ts.1.0.gateway': log },
@@ -37,24 +37,24 @@ const LEAKS: readonly (readonly [what: string, line: string])[] = [
 ]
 
 for (const [what, line] of LEAKS)
-  t.test(`a credential ${what} is found, and not repeated`, async (t) => {
+  t.test(`finds a credential ${what}, and does not print it`, async (t) => {
     const { found } = findLoggedCredentials(aCapture(t, `{"event":"serving"}\n${line}\n`))
     t.equal(found.length, 1)
     t.match(found[0], /^some\.test\.ts\.1\.0\.gateway, line 2(?:, event request_failed)?$/)
     t.notMatch(found[0], OPAQUE)
   })
 
-t.test('does not report text that is not a credential', async (t) => {
+t.test('ignores text that resembles a credential', async (t) => {
   const log = `${header}.x.y ${OPAQUE.slice(0, -1)} ${randomBytes(32).toString('base64url')} app\n`
   const search = findLoggedCredentials(aCapture(t, log, [OPAQUE, JWT, 'app']))
   t.match(search, { credentials: 2, tooShort: 1, logs: 1, found: [] })
 })
 
-t.test('a run without credentials or logs says so', async (t) => {
+t.test('counts zero credentials and zero logs when a run captured nothing', async (t) => {
   t.match(findLoggedCredentials(t.testdir({})), { credentials: 0, logs: 0, lines: 0 })
 })
 
-/** Runs one test file with the runner itself. */
+/** Runs one test file with scripts/run-tests.js. */
 function run(
   t: Test,
   program: string,
@@ -93,13 +93,16 @@ t.test('the runner fails when a test writes a credential to a log, and counts th
   t.same(sum, { passed: 1, failed: 1 })
 })
 
-t.test('the runner counts a search that finds nothing, and leaves nothing behind', async (t) => {
-  const program = `recordCredential('${OPAQUE}'); captureLog('gateway')('{"event":"fine"}\\n')
+t.test(
+  'the runner counts a search without results as an assertion, and removes the captured files',
+  async (t) => {
+    const program = `recordCredential('${OPAQUE}'); captureLog('gateway')('{"event":"fine"}\\n')
 t.fail(process.env.TEST_CAPTURE_DIR)`
-  const { output, sum } = run(t, program)
-  t.same(sum, { passed: 2, failed: 1 })
-  t.match(output, 'logs for 1 credentials')
-  const [, folder = ''] = /not ok \d+ - (\S+scopegate-tests-\S+)/.exec(output) ?? []
-  t.not(folder, '')
-  t.notOk(existsSync(folder))
-})
+    const { output, sum } = run(t, program)
+    t.same(sum, { passed: 2, failed: 1 })
+    t.match(output, 'logs for 1 credentials')
+    const [, folder = ''] = /not ok \d+ - (\S+scopegate-tests-\S+)/.exec(output) ?? []
+    t.not(folder, '')
+    t.notOk(existsSync(folder))
+  },
+)

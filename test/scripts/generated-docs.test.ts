@@ -8,7 +8,7 @@ for (const page of generatedPages())
     t.end()
   })
 
-t.test('a page without the marks of a part is an error, not a page without it', (t) => {
+t.test('renderPage() throws when a page has no markers for a part', (t) => {
   t.throws(() => renderPage({ file: 'docs/policies.md', parts: { 'keys of nothing': '' } }), {
     message: /no generator writes|no marks for/,
   })

@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 const ROOT = findPackageRoot()
 const RUNNER = join(ROOT, 'scripts/run-tests.js')
 const IMPORT_TAP = `import t from '${join(ROOT, 'node_modules/tap/dist/esm/index.js')}'\n`
-/** The first lines of a file that starts a process. The process keeps the output of the file open. */
+/** The first lines of a test file that starts a process. The process keeps the output of the test file open. */
 const STARTS_PROCESS = `${IMPORT_TAP}import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 const start = (options) => {
@@ -18,7 +18,7 @@ const start = (options) => {
   writeFileSync(new URL('pid', import.meta.url), String(child.pid))
 }
 `
-/** Maximum time of a run. Less than the time for which the started process keeps the output open. Milliseconds. */
+/** Maximum time of a run of the runner. The started process keeps the output open for a longer time. Milliseconds. */
 const TIMEOUT_MS = 30_000
 
 function run(...args: readonly string[]): { readonly status: number | null; readonly stdout: string } {
@@ -86,12 +86,18 @@ t.test('run-tests ends a file that does not end within the timeout', async (t) =
   t.match(stdout, /^FAILED .*endless.test.ts: timeout after 1 s\n.*: ended by SIG(ALRM|KILL)\n/s)
 })
 
-t.test('run-tests kills and names the processes that a file left, and the file fails', async (t) => {
-  const folder = t.testdir({ 'leaves.test.ts': `${STARTS_PROCESS}start({}); t.pass('well')` })
-  const { status, stdout } = run(folder)
-  t.equal(status, 1)
-  t.match(stdout, /^FAILED .*leaves.test.ts: the file left processes, which are killed now: (sleep|group) /s)
-})
+t.test(
+  'run-tests kills and names the processes that a test file left running, and the file fails',
+  async (t) => {
+    const folder = t.testdir({ 'leaves.test.ts': `${STARTS_PROCESS}start({}); t.pass('well')` })
+    const { status, stdout } = run(folder)
+    t.equal(status, 1)
+    t.match(
+      stdout,
+      /^FAILED .*leaves.test.ts: the file left processes, which are killed now: (sleep|group) /s,
+    )
+  },
+)
 
 t.test('run-tests ends although a process outside the group keeps the output open', async (t) => {
   const folder = t.testdir({
@@ -103,7 +109,7 @@ t.test('run-tests ends although a process outside the group keeps the output ope
   t.match(stdout, /^FAILED .*detached.test.ts: a process that the file left keeps the output open\n/s)
 })
 
-t.test('run-tests that gets a signal ends the processes of its files', async (t) => {
+t.test('run-tests ends the processes of its test files when it receives a signal', async (t) => {
   const folder = t.testdir({ 'endless.test.ts': `${STARTS_PROCESS}start({}); setInterval(() => {}, 1_000)` })
   const runner = spawn(process.execPath, [RUNNER, folder], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe'] })
   const closed = once(runner, 'close', { signal: AbortSignal.timeout(TIMEOUT_MS) })

@@ -4,7 +4,7 @@ import { CONNECTIONS } from '../../../bench/load/load.ts'
 
 const target = { url: 'http://127.0.0.1/token', headers: {}, expectedBody: '' }
 
-t.test('createExchangeLoad() counts every response, and waits for the last ones', async (t) => {
+t.test('createExchangeLoad() counts every response, and waits for the last responses', async (t) => {
   const sent = Array.from({ length: CONNECTIONS }, () => 0)
   let open = 0
   const load = createExchangeLoad(

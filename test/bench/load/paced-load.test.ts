@@ -27,7 +27,7 @@ t.test('runPaced() returns the time of every response, in ascending order', asyn
   )
 })
 
-t.test('runPaced() returns no measurement when responses are errors', async (t) => {
+t.test('runPaced() rejects when a response is an error', async (t) => {
   const target = await aServer(t, (_request, response) => response.writeHead(500).end('{"a":1}'))
   await t.rejects(runPaced(target, { perSecond: 100, seconds: 0.1 }), { code: 'ERR_BENCH_ANSWERS' })
 })

@@ -25,11 +25,14 @@ t.test('formatScript() quotes for Lua, and rejects text that would end the quota
   t.throws(() => formatScript({ ...target, expectedBody: ']==] os.exit()' }), { code: 'ERR_BENCH_LOAD' })
 })
 
-t.test('formatScript() sends the tokens cyclically, and none without tokens', async (t) => {
-  const target = { url: 'http://127.0.0.1/', headers: {}, expectedBody: '{}' }
-  t.notMatch(formatScript(target), 'function request()')
-  const script = formatScript({ ...target, tokens: ['one', 'two'] })
-  t.match(script, 'local tokens = { [==[one]==], [==[two]==] }')
-  t.match(script, 'function request()')
-  t.throws(() => formatScript({ ...target, tokens: [']==] os.exit()'] }), { code: 'ERR_BENCH_LOAD' })
-})
+t.test(
+  'formatScript() sends the tokens cyclically, and sends no token without a list of tokens',
+  async (t) => {
+    const target = { url: 'http://127.0.0.1/', headers: {}, expectedBody: '{}' }
+    t.notMatch(formatScript(target), 'function request()')
+    const script = formatScript({ ...target, tokens: ['one', 'two'] })
+    t.match(script, 'local tokens = { [==[one]==], [==[two]==] }')
+    t.match(script, 'function request()')
+    t.throws(() => formatScript({ ...target, tokens: [']==] os.exit()'] }), { code: 'ERR_BENCH_LOAD' })
+  },
+)

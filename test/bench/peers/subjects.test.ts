@@ -23,7 +23,7 @@ async function start(t: Test, program: string) {
   return { upstream, url: peer.target.url }
 }
 
-t.test('plain-sockets relays requests and responses as they are', async (t) => {
+t.test('plain-sockets relays requests and responses unchanged', async (t) => {
   const { upstream, url } = await start(t, 'plain-sockets')
   for (let count = 1; count <= 3; count += 1) {
     const answer = await send(url, { headers: { 'x-count': String(count) } })
@@ -34,7 +34,7 @@ t.test('plain-sockets relays requests and responses as they are', async (t) => {
   t.equal(upstream.requests[0]?.target, '/api/courses')
 })
 
-t.test('allow-all allows every request, and denies the one that the benchmark asks it to deny', async (t) => {
+t.test('allow-all allows every request, and denies a request with the header x-bench-deny', async (t) => {
   const { url } = await start(t, 'allow-all')
   t.equal((await send(url)).status, 204)
   t.equal((await send(url, { headers: { 'x-bench-deny': '1' } })).status, 403)

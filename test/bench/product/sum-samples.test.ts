@@ -9,8 +9,11 @@ requests_total_created 5
 other_total 7
 `
 
-t.test('sumSamples() adds every label set of one counter and of no other', async (t) => {
-  t.equal(sumSamples(SCRAPE, 'requests_total'), 42)
-  t.equal(sumSamples(SCRAPE, 'other_total'), 7)
-  t.equal(sumSamples(SCRAPE, 'requests'), 0)
-})
+t.test(
+  'sumSamples() adds up the samples of one counter with all label sets, and ignores other counters',
+  async (t) => {
+    t.equal(sumSamples(SCRAPE, 'requests_total'), 42)
+    t.equal(sumSamples(SCRAPE, 'other_total'), 7)
+    t.equal(sumSamples(SCRAPE, 'requests'), 0)
+  },
+)

@@ -26,7 +26,7 @@ t.test('readSelfTimes() sums samples within the interval, without idle time', as
   )
 })
 
-t.test('partOf() names the package or the folder', async (t) => {
+t.test('partOf() returns the package or the folder of a location', async (t) => {
   t.equal(partOf(''), 'V8, libuv and the system')
   t.equal(partOf('node:internal/http:3'), 'Node.js (JavaScript)')
   t.equal(partOf('node_modules/undici/lib/dispatcher/client.js:7'), 'undici')

@@ -13,15 +13,18 @@ const aUse = (change: Partial<TokenUse> = {}): TokenUse => ({
 })
 const rules = { bad: new Set(['bad']), revokedAtMs: new Map([['gone', 20_000]]) }
 
-t.test('checkUse() requires that valid tokens are accepted and invalid tokens never', async (t) => {
-  t.equal(checkUse(aUse(), rules), 'right')
-  for (const status of [0, 401, 403, 429, 500, 503]) t.equal(checkUse(aUse({ status }), rules), 'failure')
-  t.equal(checkUse(aUse({ stream: 'bad' }), rules), 'wrong allow')
-  for (const status of [401, 403, 503]) t.equal(checkUse(aUse({ stream: 'bad', status }), rules), 'right')
-})
+t.test(
+  'checkUse() requires that the gateway accepts valid tokens and never accepts invalid tokens',
+  async (t) => {
+    t.equal(checkUse(aUse(), rules), 'right')
+    for (const status of [0, 401, 403, 429, 500, 503]) t.equal(checkUse(aUse({ status }), rules), 'failure')
+    t.equal(checkUse(aUse({ stream: 'bad' }), rules), 'wrong allow')
+    for (const status of [401, 403, 503]) t.equal(checkUse(aUse({ stream: 'bad', status }), rules), 'right')
+  },
+)
 
 t.test(
-  'checkUse() requires that a revoked token is rejected one second later, and accepts both outcomes until then',
+  'checkUse() requires that a revoked token is rejected after one second, and allows both outcomes before',
   async (t) => {
     const gone = (atMs: number, status: number) => checkUse(aUse({ token: 'gone', atMs, status }), rules)
     t.equal(gone(18_999, 200), 'right')
@@ -53,7 +56,7 @@ t.test('measuredUses() counts wrong allows and failures of JWT routes separately
   t.ok(measuredUses('away', [aUse()], rules).every(({ passed }) => passed))
 })
 
-t.test('measuredAdded() compares with the control, stream by stream', async (t) => {
+t.test('measuredAdded() compares each stream with the control', async (t) => {
   const uses = [
     aUse({ tookMs: 9 }),
     aUse({ url: 'http://control/a', tookMs: 2 }),

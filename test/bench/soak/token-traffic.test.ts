@@ -4,7 +4,7 @@ import t from 'tap'
 import { startTokenTraffic } from '../../../bench/soak/token-traffic.ts'
 
 t.test(
-  'startTokenTraffic() sends the given tokens cyclically, and reports the outcome of each',
+  'startTokenTraffic() sends the given tokens cyclically, and reports the outcome of each request',
   async (t) => {
     const enough = Promise.withResolvers<void>()
     let taken = 0

@@ -10,7 +10,7 @@ const CURVES = [
   { namedCurve: 'P-521', size: 66 },
 ]
 
-t.test('signatureToDer() accepts a signature of one length only', async (t) => {
+t.test('signatureToDer() accepts only signatures of the expected length', async (t) => {
   const lengths = [0, 1, 31, 32, 63, 65, 70, 71, 72, 96, 128, 132]
   for (const length of lengths) t.equal(signatureToDer(Buffer.alloc(length, 1), 32), undefined, `${length}`)
 })
@@ -48,7 +48,7 @@ t.test('signatureFromDer() inverts signatureToDer()', async (t) => {
     t.same(signatureFromDer(signatureToDer(signature, 4) ?? signature, 4), signature, text)
   }
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  // One of 128 signatures contains an integer with a leading zero.
+  // On average, one of 128 signatures contains an integer with a leading zero byte.
   for (let count = 0; count < 400; count++) {
     const signature = signatureFromDer(sign('sha256', DATA, privateKey), 32)
     if (signature.length !== 64) t.fail(`${signature.length} bytes`)
