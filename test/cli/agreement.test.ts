@@ -12,21 +12,27 @@ import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
 /**
- * `explain` and `test` must return the same results as a gateway. The test sends generated requests to a gateway and to
- * the simulation.
+ * Number of generated requests in `npm run fuzz`. The test sends each request to a gateway and to the simulation of
+ * `explain` and `test`. Both must return the same result.
  */
 const FUZZ_REQUESTS = process.env['FUZZ_AGREEMENT_REQUESTS']
-/** `npm run fuzz` sends random requests. By default, all runs send the same requests, which cover every result. */
+/**
+ * The seed of the generated requests. `npm run fuzz` uses random seeds. All other runs send the same requests, which
+ * cover every result.
+ */
 const SEED = FUZZ_REQUESTS === undefined ? { seed: 1 } : {}
 const REQUESTS = Number(FUZZ_REQUESTS ?? 4_000)
 /** Number of different tokens. Several requests use each token, so most validations are cache hits. */
 const TOKENS = 500
 const CONNECTIONS = 16
-/** An idle machine needs a few seconds. A busy machine needs much longer. */
+/** Time limit of the test. An idle machine needs a few seconds, but a busy machine needs much longer. Milliseconds. */
 const LIMIT_MS = 120_000 + 30 * REQUESTS
-/** Bytes. The limit is so low that a few more segments exceed it, before or after a rewrite. */
+/**
+ * Limit for the length of a target. The limit is low, so that some generated targets exceed it before or after a
+ * rewrite. Bytes.
+ */
 const TARGET_LIMIT_BYTES = 48
-/** Default limit of the routes. Bytes. */
+/** Default limit for the body of a request. Bytes. */
 const BODY_LIMIT_BYTES = 64
 const ROUTE_BODY_LIMIT_BYTES = 16
 const SCOPES = ['courses:read', 'courses:write', 'posts:read', 'pages:read', 'orders:read']
@@ -66,7 +72,7 @@ const routeRules = fc.record(
   { requiredKeys: ['anonymous'] },
 )
 
-/** Similar routes, so that every rule of route matching can change the selected route. */
+/** Similar routes. For such routes, each rule of route matching can change the selected route. */
 const MATCHES = [
   { methods: ['GET'], path: '/api/things' },
   { methods: ['POST', 'PUT'], path: '/api/things' },
@@ -96,7 +102,7 @@ type Match = {
 
 type Cors = { readonly origins: readonly string[]; readonly methods?: readonly string[] }
 
-/** `cors` can list only methods of its route. */
+/** Returns `cors` with only the methods that the route also has. A policy with another method would be invalid. */
 function narrowed(cors: Cors, { methods: all }: Match): Cors {
   const { methods, ...rest } = cors
   const kept = methods?.filter((one) => all.includes(one)) ?? []
@@ -117,7 +123,7 @@ const policy = fc.tuple(...MATCHES.map(() => routeRules)).map((rules) => ({
       ...(mount === undefined ? {} : { mount }),
       ...rule,
       ...(cors === undefined ? {} : { cors: narrowed(cors, match) }),
-      // A caller without a token has no claims.
+      // A route with conditions requires a token, because a caller without a token has no claims.
       ...(when !== undefined && rule.anonymous !== 'allow' ? { when } : {}),
       ...(isRewritten ? { rewrite: { path: `/internal${match.path.replace('/api', '')}` } } : {}),
     }
@@ -236,7 +242,7 @@ const token = fc.record(
   },
   { requiredKeys: ['scope'] },
 )
-/** A request, the index of its token, and the value of Content-Length. */
+/** A request, the index of its token in the list of tokens, and the length of its body in bytes. */
 const trial = fc.record({
   method: fc.constantFrom(
     ...['GET', 'GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'OPTIONS', 'TRACE'],
@@ -279,11 +285,11 @@ async function send({ hostname, port }: URL, one: Trial, headers: readonly strin
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
-/** Returns the predicted result. */
+/** Returns the response, the access log line and the forwarded request that a simulation predicts. */
 function predict({ decision, response, caller }: Simulation, method: string): Outcome {
   const { rejection, auditOnlyDenial, as, route, upstreamPath, preflight } = decision
   const isAllowed = as === 'token' || as === 'anonymous'
-  // The gateway applies this limit after the decision on the caller.
+  // The limit of the body. The gateway checks it after it has allowed the caller, so the log line contains `allow`.
   const isAboveLimit = rejection !== undefined && route !== undefined && decisionOf(rejection) === undefined
   const allowed = `allow ${caller === undefined ? 'anonymous' : 'ok'}`
   return {
@@ -309,7 +315,7 @@ function label(decision: ReturnType<typeof decisionOf>): string {
 }
 
 t.test(
-  'a gateway responds and decides as the simulation predicts, for generated policies and requests',
+  'a gateway sends the responses and makes the decisions that the simulation predicts, for generated requests',
   { timeout: LIMIT_MS },
   async (t) => {
     t.intercept(Date, 'now', { value: () => nowSeconds * 1_000 }) // the gateway and the simulation use this time
@@ -338,7 +344,7 @@ t.test(
       ...one,
     }))
     const tokens = claims.map((one, index) => world.issuer.store(`token-${index}`, one))
-    // The gateway itself responds to `/`.
+    // Excludes the path `/`, because the gateway itself responds to it.
     const trials = fc
       .sample(trial, { ...SEED, numRuns: REQUESTS })
       .filter((one) => !/^\/(\?|$)/.test(one.target))

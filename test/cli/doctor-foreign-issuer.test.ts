@@ -19,7 +19,7 @@ routes:
   - { name: write, match: { methods: [POST], path: "/api/**" }, scopes: { all: [courses:write] } }
 `
 
-t.test('doctor finds no fault in a gateway for an issuer with few metadata', async (t) => {
+t.test('doctor finds no fault in a gateway for an issuer with minimal metadata', async (t) => {
   const server = createServer((request, response) => {
     const issuer = `http://${request.headers.host}`
     response.setHeader('access-control-allow-origin', '*')

@@ -12,7 +12,7 @@ import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
 const LIMIT_MS = 120_000
-/** The root test of this file. All tests share its services. */
+/** The root test of this file. Services that belong to it run until the last test ends. */
 const file = t
 
 async function say(...args: string[]) {
@@ -38,7 +38,7 @@ t.test('--help names every verb, and each verb has a page with every option and 
 })
 
 t.test(
-  'the data of a verb imports only shared options, so that no verb loads the code of another',
+  'the description of a verb imports only shared options, and loads no code of another verb',
   async (t) => {
     const { readdirSync, readFileSync } = await import('node:fs')
     for (const name of readdirSync(join(ROOT, 'cli/commands'))) {
@@ -56,7 +56,7 @@ t.test(
 t.test('an unknown verb is reported with the most similar verb', async (t) => {
   for (const [args, text] of [
     [['sevre'], 'there is no `scopegate sevre`. See: scopegate --help'],
-    // Verbs of other tools get a suggestion.
+    // A verb from another tool gets a fixed suggestion.
     [['validate'], '`validate` is not a verb; use `scopegate check`. See: scopegate --help'],
     [['lint', 'policies'], '`lint` is not a verb; use `scopegate check`. See: scopegate --help'],
     [['version'], '`version` is not a verb; use `scopegate --version`. See: scopegate --help'],
@@ -103,7 +103,7 @@ t.test('every example of --help runs and exits with the documented code', async 
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
   const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
   writeFileSync(join(dir, 'bin/scopegate'), script, { mode: 0o755 })
-  // Services of `scopegate dev`, for the example of `dev` and for the examples that need running services.
+  // Starts the services of `scopegate dev`. Examples of other verbs need running services.
   const product = await startScopegate(file)
   for (const verb of VERBS.filter(({ name }) => name !== 'dev'))
     for (const example of verb.examples) {
@@ -113,14 +113,14 @@ t.test('every example of --help runs and exits with the documented code', async 
 })
 
 /**
- * Runs an example. Shell syntax runs in a shell, and services run as processes. All other commands run in this process,
- * which is fast.
+ * Runs an example. A command with shell syntax runs in a shell, and a service runs as a process. All other commands run
+ * in this process, which is faster.
  */
 async function runExample(
   example: VerbExample,
   { dir, serves, product }: { readonly dir: string; readonly serves: boolean; readonly product: Scopegate },
 ) {
-  // Another program may use the default ports of `dev`.
+  // Replaces the default addresses of `dev` with the addresses of the running services.
   const command = example.command
     .replace('http://127.0.0.1:8080', product.baseUrl)
     .replace('http://127.0.0.1:9090', product.managementUrl)
@@ -132,7 +132,7 @@ async function runExample(
   return { code, output: terminal.said.out + terminal.said.err }
 }
 
-/** Stops a service after its log reports the address. */
+/** Runs a command as a process. Stops a service when its log contains its address. */
 async function runProgram(
   program: string,
   args: readonly string[],

@@ -27,7 +27,7 @@ tests:
     token: { scope: courses:read }
     expect: { decision: deny, status: 404 }
 `
-/** Equivalent routes with a rewrite in each route. */
+/** The same routes as a policy without a mount. Each route has a rewrite instead. */
 const REWRITTEN = `${HEAD}defaults: { anonymous: challenge }
 routes:
   - name: list-stations
@@ -52,7 +52,7 @@ async function diff(t: Test, old: string, now: string) {
   return { code: await main(['diff', 'old', 'now'], terminal), ...terminal.said }
 }
 
-t.test('check and test accept a mounted policy with the paths of clients', async (t) => {
+t.test('check and test accept a mounted policy, and tests use the paths for clients', async (t) => {
   t.match(await run(t, MOUNTED, 'check', '--strict'), { code: 0, out: /2 tests passed\n$/ })
   t.match(await run(t, MOUNTED, 'fmt', '--check'), { code: 1 })
 })
@@ -83,7 +83,7 @@ t.test('explain shows the mount and the path that the upstream gets', async (t) 
   t.match(JSON.parse(json.out), { route: { mount: '/trains' }, upstream: { path: '/stations/7' } })
 })
 
-t.test('routes shows the path of clients and, where it differs, the path of the upstream', async (t) => {
+t.test('routes shows the path for clients, and the upstream path if it is different', async (t) => {
   const { out } = await run(t, MOUNTED, 'routes')
   t.match(
     out,
@@ -115,7 +115,7 @@ t.test('diff treats a mount like a rewrite of each route, and another mount as n
 })
 
 t.test(
-  'export openapi describes the paths of clients, and an import of it gives the same routes',
+  'export openapi describes the paths for clients, and an import of the export gives the same routes',
   async (t) => {
     const exported = await run(t, MOUNTED, 'export', 'openapi', '--x-scopegate')
     t.equal(exported.code, 0)

@@ -41,7 +41,7 @@ async function run(dir: string, ...args: readonly string[]) {
   return { code: await main([...args], terminal), ...terminal.said }
 }
 
-t.test('check reads all sources, and shows source and owner', async (t) => {
+t.test('check reads all policy sources, and shows the source and owner of each problem', async (t) => {
   const dir = aFolder(t, VALID)
   const { code, out } = await run(dir, 'check')
   t.equal(code, 0, out)

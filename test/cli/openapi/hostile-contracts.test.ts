@@ -10,7 +10,7 @@ const ANYTHING = {
   authorizationServers: undefined,
   presets: undefined,
 }
-const LIMIT_MS = 20_000 // much longer than the usual duration
+const LIMIT_MS = 20_000 // time limit for a contract, much longer than the usual duration
 
 const from = (text: string) =>
   importContract(parseContract(text, 'api.json'), { name: 'test', upstream: 'api' }, ANYTHING)

@@ -35,7 +35,7 @@ const MAP = [
   'bookings.write=posts:write',
 ] as const
 
-/** Three operations that a policy cannot express, and two that it can express. */
+/** A contract with three operations that a policy cannot express, and two operations that it can express. */
 const MIXED = `openapi: 3.0.3
 info: { title: Mixed }
 security: [{ o: [] }]
@@ -110,7 +110,7 @@ t.test('--prefix mounts the policy, without a rewrite in any route', async (t) =
   })
 })
 
-t.test('--scope-map renames scopes, by pairs and by a file of them', async (t) => {
+t.test('--scope-map renames scopes with pairs from the command line or from a file', async (t) => {
   const pairs = await run(t, TRAINS, ...SERVER, ...MAP)
   t.equal(pairs.code, 0, pairs.err)
   t.match(pairs.out, /name: create-booking\n.*\n {4}scopes: \{ all: \[posts:write\] \}/)
@@ -120,45 +120,53 @@ t.test('--scope-map renames scopes, by pairs and by a file of them', async (t) =
   t.match(await run(t, TRAINS, '--scope-map', '=x'), { code: 2, err: /--scope-map: / })
 })
 
-t.test('--catalogue writes the entries that the catalogue lacks, with their descriptions', async (t) => {
-  const { folder, code, err } = await run(
-    t,
-    TRAINS,
-    ...SERVER,
-    '--scope-map',
-    'stations.read=courses:read',
-    '--output',
-    'a.policy.yaml',
-    '--catalogue',
-    'new-scopes.yaml',
-  )
-  t.equal(code, 0, err)
-  t.match(err, /wrote new-scopes\.yaml: 2 scopes\./)
-  const written = readScopeCatalogue({ file: join(folder, 'new-scopes.yaml') })
-  t.match(
-    [...written.values()],
-    [
-      { name: 'bookings.read', description: 'See bookings', group: 'Train Travel', sensitivity: 'read' },
-      { name: 'bookings.write', description: 'Book and cancel', group: 'Train Travel', sensitivity: 'write' },
-    ],
-  )
-  t.ok(existsSync(join(folder, 'a.policy.yaml')))
-  const again = await runIn(
-    folder,
-    'openapi.yaml',
-    '--upstream',
-    'learning-platform',
-    ...SERVER,
-    '--catalogue',
-    'new-scopes.yaml',
-    '--output',
-    'b.policy.yaml',
-  )
-  t.match(again, { code: 1, err: /new-scopes\.yaml was not written/ })
-  t.notOk(existsSync(join(folder, 'b.policy.yaml')), 'both files or none')
-})
+t.test(
+  '--catalogue writes entries for scopes that are missing in the catalogue, with descriptions',
+  async (t) => {
+    const { folder, code, err } = await run(
+      t,
+      TRAINS,
+      ...SERVER,
+      '--scope-map',
+      'stations.read=courses:read',
+      '--output',
+      'a.policy.yaml',
+      '--catalogue',
+      'new-scopes.yaml',
+    )
+    t.equal(code, 0, err)
+    t.match(err, /wrote new-scopes\.yaml: 2 scopes\./)
+    const written = readScopeCatalogue({ file: join(folder, 'new-scopes.yaml') })
+    t.match(
+      [...written.values()],
+      [
+        { name: 'bookings.read', description: 'See bookings', group: 'Train Travel', sensitivity: 'read' },
+        {
+          name: 'bookings.write',
+          description: 'Book and cancel',
+          group: 'Train Travel',
+          sensitivity: 'write',
+        },
+      ],
+    )
+    t.ok(existsSync(join(folder, 'a.policy.yaml')))
+    const again = await runIn(
+      folder,
+      'openapi.yaml',
+      '--upstream',
+      'learning-platform',
+      ...SERVER,
+      '--catalogue',
+      'new-scopes.yaml',
+      '--output',
+      'b.policy.yaml',
+    )
+    t.match(again, { code: 1, err: /new-scopes\.yaml was not written/ })
+    t.notOk(existsSync(join(folder, 'b.policy.yaml')), 'both files or none')
+  },
+)
 
-t.test('--skip-unsupported imports the rest and lists skipped operations', async (t) => {
+t.test('--skip-unsupported imports the supported operations and lists the skipped operations', async (t) => {
   const strict = await run(t, MIXED)
   t.equal(strict.code, 3)
   const { code, out, err, folder } = await run(t, MIXED, '--skip-unsupported', '--name', 'mixed')

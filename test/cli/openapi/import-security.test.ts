@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { main } from '../../../cli/main.ts'
 import { aTerminal } from '../../fixtures/a-terminal.ts'
 
-/** Some operations do not declare security, and one declares an empty list. */
+/** A contract in which some operations do not declare security, and one declares an empty list. */
 const UNDECLARED = `openapi: 3.0.3
 info: { title: Pets }
 paths:
@@ -12,7 +12,10 @@ paths:
     put: { operationId: changeUser }
 `
 
-/** A bearer token as an alternative to OAuth with scopes, and one operation that accepts only the bearer token. */
+/**
+ * A contract in which most operations accept OAuth with scopes as an alternative to another scheme. One operation
+ * accepts only a bearer token.
+ */
 const ALTERNATIVES = `openapi: 3.0.3
 info: { title: Clouds }
 paths:
@@ -36,7 +39,7 @@ async function run(t: Test, contract: string, ...args: readonly string[]) {
   return { code, ...terminal.said }
 }
 
-t.test('import challenges where no security is declared, and notes it once', async (t) => {
+t.test('import writes `challenge` for operations without security, and notes this once', async (t) => {
   const { code, out, err } = await run(t, UNDECLARED)
   t.equal(code, 0)
   t.match(out, /defaults:\n {2}anonymous: challenge\n/)
@@ -87,26 +90,29 @@ t.test('import notes each alternative that it does not use', async (t) => {
   )
 })
 
-t.test('import --scheme uses the alternatives of one scheme, where an operation has one', async (t) => {
-  const { code, out, err } = await run(t, ALTERNATIVES, '--scheme', 'oauth2', '--notes')
-  t.equal(code, 0, err)
-  t.match(out, /name: list-droplets\n.*\n {4}scopes: \{ all: \[courses:read\] \}\n/)
-  t.match(out, /name: create-droplet\n.*\n {4}scopes: \{ all: \[courses:write\] \}\n/)
-  t.match(out, /name: change-keys\n.*\n {4}scopes: \{ all: \[courses:write\] \}\n/)
-  t.match(out, /name: list-keys\n.*\n(?! {4})/, 'it has no such alternative')
-  t.match(
-    err,
-    /note\[O108\]: GET \/droplets: the alternative token \(no scopes\) is not used: --scheme selects oauth2\n/,
-  )
-  t.match(
-    err,
-    /note\[O108\]: PUT \/keys: the alternative key \(no scopes\) is not used: --scheme selects oauth2\n/,
-  )
-  const unknown = await run(t, ALTERNATIVES, '--scheme', 'oauth')
-  t.equal(unknown.code, 2)
-  t.equal(unknown.out, '')
-  t.match(unknown.err, /--scheme: the contract has no security scheme "oauth"; did you mean oauth2\?/)
-})
+t.test(
+  'import --scheme uses the alternatives of the selected scheme, if an operation has this scheme',
+  async (t) => {
+    const { code, out, err } = await run(t, ALTERNATIVES, '--scheme', 'oauth2', '--notes')
+    t.equal(code, 0, err)
+    t.match(out, /name: list-droplets\n.*\n {4}scopes: \{ all: \[courses:read\] \}\n/)
+    t.match(out, /name: create-droplet\n.*\n {4}scopes: \{ all: \[courses:write\] \}\n/)
+    t.match(out, /name: change-keys\n.*\n {4}scopes: \{ all: \[courses:write\] \}\n/)
+    t.match(out, /name: list-keys\n.*\n(?! {4})/, 'it has no such alternative')
+    t.match(
+      err,
+      /note\[O108\]: GET \/droplets: the alternative token \(no scopes\) is not used: --scheme selects oauth2\n/,
+    )
+    t.match(
+      err,
+      /note\[O108\]: PUT \/keys: the alternative key \(no scopes\) is not used: --scheme selects oauth2\n/,
+    )
+    const unknown = await run(t, ALTERNATIVES, '--scheme', 'oauth')
+    t.equal(unknown.code, 2)
+    t.equal(unknown.out, '')
+    t.match(unknown.err, /--scheme: the contract has no security scheme "oauth"; did you mean oauth2\?/)
+  },
+)
 
 t.test('import --check compares with the chosen scheme', async (t) => {
   const { out } = await run(t, ALTERNATIVES, '--scheme', 'oauth2', '--name', 'clouds')

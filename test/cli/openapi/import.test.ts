@@ -31,7 +31,7 @@ components: { securitySchemes: { o: { type: oauth2 }, p: { type: openIdConnect }
 `
 }
 
-/** The errors of a contract, as `CODE line:column`. */
+/** Returns the errors of a contract, as `CODE line:column`. */
 function errorsOf(text: string): readonly string[] {
   const { problems, text: written } = from(text)
   const errors = problems.filter((one) => one.severity === 'error')
@@ -39,7 +39,7 @@ function errorsOf(text: string): readonly string[] {
   return errors.map(({ code, location }) => `${code} ${location.line}:${location.column}`)
 }
 
-/** The generated rules of one operation: all keys below `match`. */
+/** Returns the generated rules of one operation: the anonymous setting and all keys below `match`. */
 function routeOf(text: string): string {
   const { text: written = '' } = from(text)
   const anonymous = /defaults:\n {2}anonymous: (\w+)/.exec(written)?.[1]
@@ -57,7 +57,7 @@ t.test('import converts security that a route can express to scopes and an anony
     ['[{ p: [a, b] }, {}]', 'challenge\nanonymous: allow\nscopes: { all: [a, b] }'],
     ['[{ o: [a] }, { o: [b] }]', 'challenge\nscopes: { any: [a, b] }'],
     ['[{ o: [a, b] }, { o: [c, a] }]', 'challenge\nscopes: { all: [a], any: [b, c] }'],
-    // Each caller with the scopes a and b also has the scope a.
+    // The alternative [a] includes every caller with a and b, so `all` contains only a.
     ['[{ o: [a, b] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],
     ['[{ o: [a, b] }, { b: [] }]', 'challenge'],
     ['[{ o: [a] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],
@@ -88,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'without security a route requires a token, and the security of the document applies to its operations',
+  'an operation without security requires a token, and gets the security of the document if there is one',
   async (t) => {
     t.equal(routeOf('openapi: 3.0.0\npaths: { /a: { get: {} } }\n'), 'challenge')
     t.equal(
@@ -129,7 +129,7 @@ t.test('the path of servers is a prefix of all routes, and several paths are an 
     )
 })
 
-t.test('other kinds of documents are rejected with a correction', async (t) => {
+t.test('import rejects other kinds of documents, and suggests a correction', async (t) => {
   for (const [text, expected, hint] of [
     ['{"swagger": "2.0", "paths": {}}', 'O003 1:13', 'convert it to OpenAPI 3'],
     ['swagger: "2.0"\npaths: {}\n', 'O003 1:10', 'convert it to OpenAPI 3'],
@@ -148,35 +148,32 @@ t.test('other kinds of documents are rejected with a correction', async (t) => {
   }
 })
 
-t.test(
-  'names come from operationId or from method and path, the same each time, and never collide',
-  async (t) => {
-    const names = (paths: string) =>
-      [...(from(`openapi: 3.0.0\npaths: ${paths}\n`).text ?? '').matchAll(/- name: (.*)/g)].map(
-        ([, name]) => name,
-      )
-    t.same(names('{ /a: { get: { operationId: getUserByID }, put: { operationId: "test.list-users" } } }'), [
-      'get-user-by-id',
-      'list-users',
-    ])
-    t.same(names('{ "/a/{b}/c": { get: {}, post: { operationId: "42" }, put: { operationId: "日本" } } }'), [
-      'get-a-b-c',
-      'post-a-b-c',
-      'put-a-b-c',
-    ])
-    t.same(
-      names(
-        '{ /a: { get: { operationId: x }, put: { operationId: X } }, /b: { get: { operationId: x }, put: { operationId: x-get } } }',
-      ),
-      ['x-get-2', 'x-put', 'x-get-3', 'x-get'],
+t.test('route names come from operationId, or from method and path, and are stable and unique', async (t) => {
+  const names = (paths: string) =>
+    [...(from(`openapi: 3.0.0\npaths: ${paths}\n`).text ?? '').matchAll(/- name: (.*)/g)].map(
+      ([, name]) => name,
     )
-    const [long = '', longer = ''] = names(
-      `{ /a: { get: { operationId: ${'a'.repeat(80)} }, put: { operationId: ${'a'.repeat(81)} } } }`,
-    )
-    t.equal(long.length, 63)
-    t.not(long, longer)
-  },
-)
+  t.same(names('{ /a: { get: { operationId: getUserByID }, put: { operationId: "test.list-users" } } }'), [
+    'get-user-by-id',
+    'list-users',
+  ])
+  t.same(names('{ "/a/{b}/c": { get: {}, post: { operationId: "42" }, put: { operationId: "日本" } } }'), [
+    'get-a-b-c',
+    'post-a-b-c',
+    'put-a-b-c',
+  ])
+  t.same(
+    names(
+      '{ /a: { get: { operationId: x }, put: { operationId: X } }, /b: { get: { operationId: x }, put: { operationId: x-get } } }',
+    ),
+    ['x-get-2', 'x-put', 'x-get-3', 'x-get'],
+  )
+  const [long = '', longer = ''] = names(
+    `{ /a: { get: { operationId: ${'a'.repeat(80)} }, put: { operationId: ${'a'.repeat(81)} } } }`,
+  )
+  t.equal(long.length, 63)
+  t.not(long, longer)
+})
 
 t.test(
   'x-scopegate contains keys of a route, validated like a policy, with locations in the contract',
@@ -234,30 +231,27 @@ t.test(
   },
 )
 
-t.test(
-  'a contract of several hundred operations becomes a policy that is valid as it is written',
-  async (t) => {
-    const document = parseContract(aBigContract(60), 'big.json')
-    const { text = '', problems, routes } = importContract(document, NAMES, ANYTHING)
-    t.same(problems, [])
-    t.equal(routes, 360)
-    const folder = t.testdir({ 'test.policy.yaml': text })
-    const tooMany = parseContract(aBigContract(500), 'bigger.json')
-    t.match(importContract(tooMany, NAMES, ANYTHING), { text: undefined, problems: [{ code: 'O106' }] })
-    const loaded = loadPolicies({ dir: folder })
-    t.same(
-      loaded.diagnostics.map(({ code, message }) => `${code} ${message}`),
-      [],
-    )
-    t.equal(loaded.routes.length, 360)
-    const child = loaded.routes.find(({ name }) => name === 'test/resource0-child')
-    t.match(child, {
-      path: '/api/resource0s/{id}/children/{childId}',
-      anonymous: 'allow',
-      scopes: { all: ['area0:read'] },
-    })
-  },
-)
+t.test('import of a contract with several hundred operations writes a valid policy', async (t) => {
+  const document = parseContract(aBigContract(60), 'big.json')
+  const { text = '', problems, routes } = importContract(document, NAMES, ANYTHING)
+  t.same(problems, [])
+  t.equal(routes, 360)
+  const folder = t.testdir({ 'test.policy.yaml': text })
+  const tooMany = parseContract(aBigContract(500), 'bigger.json')
+  t.match(importContract(tooMany, NAMES, ANYTHING), { text: undefined, problems: [{ code: 'O106' }] })
+  const loaded = loadPolicies({ dir: folder })
+  t.same(
+    loaded.diagnostics.map(({ code, message }) => `${code} ${message}`),
+    [],
+  )
+  t.equal(loaded.routes.length, 360)
+  const child = loaded.routes.find(({ name }) => name === 'test/resource0-child')
+  t.match(child, {
+    path: '/api/resource0s/{id}/children/{childId}',
+    anonymous: 'allow',
+    scopes: { all: ['area0:read'] },
+  })
+})
 
 t.test(
   'import writes a policy, checks it against the catalogue, and does not overwrite a file',

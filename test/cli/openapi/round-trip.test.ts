@@ -99,13 +99,13 @@ const generatedRoute = fc
       name: 'test/x',
       policy: 'test',
       path: `/${one.segments.join('/')}${one.below ? '/**' : ''}`,
-      // One scope in `any` is equivalent to one scope in `all`.
+      // With one scope, `any` and `all` are equivalent. The import writes `all`.
       scopes: one.all.length + any.length === 0 || any.length === 1 ? undefined : { all: one.all, any },
       rateLimit: one.limit === null ? undefined : { requests: one.limit, perMs: 60_000, by: 'client' },
     })
   })
 
-/** Routes that can belong to one policy. */
+/** Generates routes that one policy can contain: no two routes have the same method and path. */
 const generatedRoutes = fc.array(generatedRoute, { minLength: 1, maxLength: 6 }).map((routes) => {
   const taken = new Set<string>()
   return routes.flatMap((route, index) => {
@@ -167,10 +167,10 @@ t.test(
   },
 )
 
-t.test('an export without x-scopegate and its policies agree in scopes and anonymous rules', async () => {
+t.test('an export without x-scopegate has the same scopes and anonymous rules as its policies', async () => {
   fc.assert(
     fc.property(generatedRoutes, (routes) => {
-      // In OpenAPI, a `**` and a parameter at the same position are one path.
+      // OpenAPI cannot distinguish `**` from a parameter at the same position.
       const plain = routes.filter(({ path }) => !path.endsWith('**'))
       if (plain.length === 0) return
       const document = parseContract(JSON.stringify(exportRoutes(plain, false).document), 'api.json')
@@ -229,7 +229,7 @@ t.test('routes that differ only in headers share one operation without drift', a
 })
 
 t.test(
-  'the contract of the demo has no security, and with the security of the policies it agrees with them',
+  'the contract of the demo upstream agrees with the policies after a merge with their security',
   async (t) => {
     const platform = await startPlatform(t)
     const { json } = await platform.ask('/openapi.json')
@@ -252,7 +252,7 @@ t.test(
     }
     const alone = drift(json)
     t.same(new Set(alone.map(({ code }) => code)), new Set(['O301', 'O303', 'O304']))
-    // The imported service description does not describe the gateway.
+    // The contract describes these two paths of the upstream, but the gateway has no routes for them.
     t.same(
       alone.filter(({ code }) => code === 'O301').map(({ message }) => message.split(' is in')[0]),
       ['GET /healthz', 'GET /openapi.json'],

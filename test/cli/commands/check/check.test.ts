@@ -6,7 +6,10 @@ import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 
 const ROOT = findPackageRoot()
 
-/** Copies the shipped configuration and policies, with some files replaced. `undefined` removes a file. */
+/**
+ * Copies the shipped configuration and policies, and replaces the files in `files`. The value `undefined` removes a
+ * file.
+ */
 function aCopy(t: Test, files: Readonly<Record<string, string | undefined>> = {}): string {
   const dir = t.testdir({ config: {}, policies: {} })
   for (const folder of ['config', 'policies'])
@@ -28,20 +31,17 @@ async function run(
   return { exitCode, text }
 }
 
-t.test(
-  'check() reports errors that prevent a start of the gateway, beyond the schema of its files',
-  async (t) => {
-    const shipped = readFileSync(join(ROOT, 'config/gateway.yaml'), 'utf8')
-    const dir = aCopy(t, {
-      'config/gateway.yaml': shipped
-        .replace(/ttl: 60s/, 'ttl: 1h')
-        .replace('issuers:\n', 'issuers:\n  - { issuer: http://login.test, jwt: { algorithms: [HS256] } }\n'),
-    })
-    const { exitCode, text } = await run(dir)
-    t.equal(exitCode, 3)
-    for (const code of ['C305', 'C333', 'C336']) t.match(text, new RegExp(`error\\[${code}\\]`), code)
-  },
-)
+t.test('check() reports errors that violate no schema but prevent a start of the gateway', async (t) => {
+  const shipped = readFileSync(join(ROOT, 'config/gateway.yaml'), 'utf8')
+  const dir = aCopy(t, {
+    'config/gateway.yaml': shipped
+      .replace(/ttl: 60s/, 'ttl: 1h')
+      .replace('issuers:\n', 'issuers:\n  - { issuer: http://login.test, jwt: { algorithms: [HS256] } }\n'),
+  })
+  const { exitCode, text } = await run(dir)
+  t.equal(exitCode, 3)
+  for (const code of ['C305', 'C333', 'C336']) t.match(text, new RegExp(`error\\[${code}\\]`), code)
+})
 
 t.test('check() continues after an invalid file and exits with 3', async (t) => {
   const dir = aCopy(t, {
@@ -81,7 +81,7 @@ t.test(
 )
 
 t.test(
-  'check() rejects routes to gateway endpoints of the authorization server, under every name',
+  'check() rejects routes to the internal endpoints of the authorization server, with any upstream name',
   async (t) => {
     const policy = (name: string, upstream: string) =>
       `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: ${upstream}\nroutes:\n  - name: x\n    match: { methods: [GET], path: /${name} }\n    anonymous: deny\n    rewrite: { path: /internal/revocations }\n`
@@ -99,7 +99,7 @@ t.test(
   },
 )
 
-t.test('check() shows a few notes completely, and problems completely beside many notes', async (t) => {
+t.test('check() shows all notes if there are few, and always shows all problems', async (t) => {
   const policy = (name: string, scope: string) =>
     `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nupstream: learning-platform\ndefaults: { anonymous: allow }\nroutes:\n  - { name: x, match: { methods: [GET], path: /${name} }, scopes: { all: [${scope}] } }\n`
   const few = t.testdir({
@@ -115,7 +115,7 @@ t.test('check() shows a few notes completely, and problems completely beside man
   t.match(wrong.text, /\n1 error\nexplained in docs\/errors\/P201\.md;/)
 })
 
-t.test('check() reads a different folder of policies on request', async (t) => {
+t.test('check() reads the policy folder that its argument names', async (t) => {
   const other = t.testdir({})
   const { exitCode, text } = await run(ROOT, { policiesDir: other })
   t.equal(exitCode, 3)
@@ -162,7 +162,7 @@ t.test('check() reports unusable resources as errors and empty resources as warn
   t.equal(both.exitCode, 0)
 })
 
-t.test('check explains the error of a URL in place of the map of an upstream', async (t) => {
+t.test('check explains the error when an upstream is a URL instead of a map', async (t) => {
   const shipped = readFileSync(join(ROOT, 'config/upstreams.yaml'), 'utf8')
   const { exitCode, text } = await run(
     aCopy(t, { 'config/upstreams.yaml': `${shipped}orders: http://orders.test\n` }),

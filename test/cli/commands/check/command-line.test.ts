@@ -18,7 +18,7 @@ async function run(t: Test, args: readonly string[], files: Record<string, strin
   return { code, ...terminal.said }
 }
 
-t.test('check accepts a folder, or files of one folder and shows only their problems', async (t) => {
+t.test('check accepts a folder or files of one folder, and shows only their problems', async (t) => {
   const files = {
     'a.policy.yaml': policy('a'),
     'a_test.yaml': 'apiVersion: scopegate/v1\nkind: PolicyTest\npolicy: a\ntests: []\n',
@@ -94,7 +94,7 @@ t.test('runOnChange() runs again after each change, for every way to write a fil
     run: async (changed) => {
       seen.push(changed)
       const step = steps.shift()
-      // A user changes a file after the end of a run.
+      // Changes the next file after the end of the run, like a user.
       setImmediate(() => step?.())
       return [folder, join(folder, 'nowhere')]
     },

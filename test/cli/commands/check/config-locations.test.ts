@@ -32,7 +32,7 @@ async function check(t: Test, change: (text: string) => string, env: Record<stri
   }
 }
 
-t.test('problems of an issuer and of the base URL have a line', async (t) => {
+t.test('check shows the line of a problem of an issuer or of the base URL', async (t) => {
   const issuers = `issuers:
   - { issuer: http://first.test, jwt: { algorithms: [HS256] } }
   - issuer: https://second.test

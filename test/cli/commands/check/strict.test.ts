@@ -17,22 +17,25 @@ async function check(t: Test, files: Readonly<Record<string, string>>, ...args: 
   return { code, ...terminal.said }
 }
 
-t.test('check warns of a route that is public by default, and --strict makes it an error', async (t) => {
-  const files = { 'a.policy.yaml': policy('') }
-  const lenient = await check(t, files, 'policies')
-  t.equal(lenient.code, 0)
-  t.match(
-    lenient.out,
-    /^warning\[P314\]: anonymous callers reach x without an explicit "anonymous" key\n *--> \S+a\.policy\.yaml:6:11\n/,
-  )
-  t.match(lenient.out, /; 1 warning\n/)
-  const strict = await check(t, files, 'policies', '--strict')
-  t.equal(strict.code, 3)
-  t.match(strict.out, /^error\[P314\]: [\s\S]*\n1 error\n/)
-})
+t.test(
+  'check warns about a route that is public by default, and --strict reports an error instead',
+  async (t) => {
+    const files = { 'a.policy.yaml': policy('') }
+    const lenient = await check(t, files, 'policies')
+    t.equal(lenient.code, 0)
+    t.match(
+      lenient.out,
+      /^warning\[P314\]: anonymous callers reach x without an explicit "anonymous" key\n *--> \S+a\.policy\.yaml:6:11\n/,
+    )
+    t.match(lenient.out, /; 1 warning\n/)
+    const strict = await check(t, files, 'policies', '--strict')
+    t.equal(strict.code, 3)
+    t.match(strict.out, /^error\[P314\]: [\s\S]*\n1 error\n/)
+  },
+)
 
 t.test(
-  '--strict reports warnings as errors in every format, also in files that were not named',
+  '--strict reports warnings as errors in every format, also for files that are not arguments',
   async (t) => {
     const files = {
       'a.policy.yaml': policy(''),

@@ -11,7 +11,7 @@ t.test('the banner suggests a route of the loaded policies', async (t) => {
 })
 
 t.test(
-  'an anonymous route without parameters comes first, a collection before a single resource',
+  'the banner prefers anonymous routes without parameters, and collections to single resources',
   async (t) => {
     const routes = [
       get('/private', 'challenge'),
@@ -31,7 +31,7 @@ t.test('the suggested path has a value for each parameter and no wildcard', asyn
   t.equal(exampleTarget([get('/files/**')]), '/files/')
 })
 
-t.test('a route that needs a header is not suggested', async (t) => {
+t.test('the banner does not suggest a route that requires a header', async (t) => {
   const mcp = aPolicyRoute({ path: '/mcp', matchHeaders: [{ name: 'mcp-method', value: 'ping' }] })
   t.equal(exampleTarget([mcp]), undefined)
 })

@@ -5,7 +5,7 @@ import { findForeignVariables } from '../../../../cli/commands/dev/foreign-varia
 const configDir = join(import.meta.dirname, '..', '..', '..', '..', 'config')
 
 t.test(
-  'findForeignVariables() names variables of the other service, and no misspelled variables',
+  'findForeignVariables() returns variables of the other service, and omits misspelled variables',
   async (t) => {
     const env = {
       SCOPEGATE_TOKEN_CACHE__MAX_TTL: '10s',

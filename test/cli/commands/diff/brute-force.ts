@@ -16,11 +16,15 @@ export type Alphabet = {
   readonly claims: Readonly<Record<string, readonly (ClaimValue | undefined)[]>>
 }
 
-/** For each pair of routes that one request matches: whether a caller gains or loses access. `-` means no route. */
+/**
+ * Key: the route of the old and of the new policies that match the same request, or `-` without a match. Value: whether
+ * any caller gains or loses access.
+ */
 type Outcome = ReadonlyMap<string, { readonly gains: boolean; readonly loses: boolean }>
 
 /**
- * Decides every request of an alphabet with every token and without a token, for both sides. Returns the differences.
+ * Decides every request of an alphabet with every token and without a token, for the old and the new policies. Returns
+ * the differences.
  */
 function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet): Outcome {
   const found = new Map<string, { gains: boolean; loses: boolean }>()
@@ -43,7 +47,7 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
         if (names[0] === '-' && names[1] === '-') continue
         const key = names.join(' ')
         const hasConditions = routes.some((one) => (one?.when.length ?? 0) > 0)
-        // Without conditions, the result depends only on the two routes.
+        // Without conditions, the result depends only on the two routes, so one request for each pair is sufficient.
         if (!hasConditions && found.has(key)) continue
         const outcome = found.get(key) ?? { gains: false, loses: false }
         found.set(key, outcome)
@@ -68,8 +72,8 @@ function toCleanHeaders(headers: Readonly<Record<string, string | undefined>>): 
 }
 
 /**
- * Returns the access changes that `diff` reports, and the access changes of all requests and tokens of an alphabet, in
- * the same format.
+ * Returns two lists of access changes in the same format: the changes that `diff` reports, and the changes that brute
+ * force finds.
  */
 export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet) {
   const { changes } = comparePolicies(

@@ -32,7 +32,7 @@ const diff = async (folder: string, ...args: string[]) => {
   return { code: await main(['diff', ...args], terminal), ...terminal.said }
 }
 
-/** Creates a repository with one commit: the shipped configuration and only the policy courses. */
+/** Creates a git repository with one commit: the shipped configuration and the policy `courses` only. */
 function aRepository(t: Test): string {
   const dir = t.testdir({ policies: { 'courses.policy.yaml': COURSES } })
   cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
@@ -113,7 +113,7 @@ t.test('diff rejects an invalid comparison, and names the invalid files of a sid
 t.test('diff reads git revisions: policies of a folder, or policies with their configuration', async (t) => {
   const dir = aRepository(t)
   writeFileSync(join(dir, 'policies/courses.policy.yaml'), WIDER)
-  // Other tests write files to the temporary folder of the machine.
+  // Uses a separate temporary folder, because other tests write to the temporary folder of the machine.
   const temporary = join(dir, 'temporary')
   mkdirSync(temporary)
   const { TMPDIR } = process.env
@@ -125,7 +125,7 @@ t.test('diff reads git revisions: policies of a folder, or policies with their c
   t.match(await diff(dir, 'main:policies', 'policies'), { code: 1, out: /1 widened/ })
   t.match(await diff(dir, 'HEAD', 'policies'), { code: 1, out: /1 widened/ })
   t.same(await diff(dir, 'HEAD', 'HEAD:policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
-  // The scopes of a revision have the meaning that its catalogue defines.
+  // The scope catalogue of a revision defines its scopes, so a new implication widens access.
   const scopes = join(dir, 'config/scopes.yaml')
   writeFileSync(
     scopes,
@@ -140,7 +140,7 @@ t.test('diff reads git revisions: policies of a folder, or policies with their c
     out,
     /courses\/list-courses .*\n +scopes +all: courses:read {2}-> {2}all: courses:read \(or courses:write\) +WIDENED/,
   )
-  // The error of an invalid revision contains its name.
+  // The error contains the name of the invalid revision.
   writeFileSync(join(dir, 'policies/courses.policy.yaml'), 'name: [\n')
   git(dir, 'commit', '-aqm', 'third')
   t.match(await diff(dir, 'HEAD~1', 'HEAD:policies'), {
@@ -210,7 +210,7 @@ t.test('diff compares with the active policies of a gateway', async (t) => {
     hash: set.compiled.hash,
     routes: set.policies.routes,
     implication: Object.fromEntries(readImplication(set.catalogue)),
-    // The environments have different addresses. diff compares API paths, not addresses.
+    // The gateway has another address than the compared files. diff compares API paths, not addresses.
     resources: {
       ...toResourceOptions(set.gateway),
       baseUrl: 'https://api.example.test',

@@ -21,7 +21,7 @@ const RULES: readonly (AuthenticationRule | undefined)[] = [
   ),
 ]
 
-t.test('diff finds exactly the sign-ins that gain or lose access', async (t) => {
+t.test('diff reports exactly the kinds of sign-in that gain or lose access', async (t) => {
   const passes = (rule: AuthenticationRule | undefined) =>
     SIGN_INS.map(
       (claims) => rule === undefined || checkAuthentication(claims, rule, NOW_SECONDS) === undefined,

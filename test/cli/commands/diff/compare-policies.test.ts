@@ -37,7 +37,7 @@ t.test('a part of the API that becomes a separate resource requires separate tok
   t.match(change, { partly: true, example: { path: '/a/b' } })
 })
 
-t.test('another address of the same resources is not a change, and another issuer is a change', async (t) => {
+t.test('diff ignores another base URL of the same resources, and reports another issuer', async (t) => {
   const routes = [aPolicyRoute({ anonymous: 'deny' })]
   const elsewhere = someResources(['/mcp'], { baseUrl: 'https://other.test', issuers: ['https://x.test'] })
   t.equal(
@@ -49,7 +49,7 @@ t.test('another address of the same resources is not a change, and another issue
 })
 
 t.test(
-  'conditions that are too many to evaluate are compared as text, so that no gain is missed',
+  'diff compares conditions as text if there are too many to evaluate, and reports every possible gain',
   async (t) => {
     const claims = Array.from({ length: 12 }, (_, index) => `c${index}`)
     const when = claims.map((claim) => equals(claim, 'x'))
@@ -119,7 +119,7 @@ t.test(
   },
 )
 
-t.test('different members of a list claim may satisfy different conditions', async (t) => {
+t.test('diff allows that different members of a list claim satisfy different conditions', async (t) => {
   const among = (...values: readonly string[]) => [
     aPolicyRoute({
       anonymous: 'deny',
@@ -129,7 +129,8 @@ t.test('different members of a list claim may satisfy different conditions', asy
       ],
     }),
   ]
-  // A path parameter cannot have this value. A token with [id, 'x/y'] still has access.
+  // A path parameter cannot be `x/y`, because it contains a slash. A list claim with the parameter and `x/y` satisfies
+  // both conditions.
   t.match(say(side(among('a')), side(among('a', 'x/y'))), /WIDENED\n1 widened, 0 narrowed/)
   t.match(say(side(among('a', 'x y')), side(among('a'))), /NARROWED\n0 widened, 1 narrowed/)
 })
@@ -162,7 +163,7 @@ t.test('reports a renamed route, and counts it as no change', async (t) => {
   t.same(renamed, [{ old: 'courses/read-course', now: 'courses/other' }])
 })
 
-t.test('another scope in a challenge is a change that widens no access', async (t) => {
+t.test('diff reports another scope in a challenge as a change that widens no access', async (t) => {
   const route = (advertise: string) => [aPolicyRoute({ scopes: { all: [], any: ['a', 'b'], advertise } })]
   t.match(
     say(side(route('a')), side(route('b'))),
@@ -170,7 +171,7 @@ t.test('another scope in a challenge is a change that widens no access', async (
   )
 })
 
-t.test('escapes control characters in data of a gateway', async (t) => {
+t.test('diff escapes control characters in data from a gateway', async (t) => {
   const route = (value: string) => [
     aPolicyRoute({ name: `a/${value}`, upstream: value, matchHeaders: [{ name: 'x', value: '\u001b[2J' }] }),
   ]

@@ -30,7 +30,7 @@ t.test('buildTemplateTree() finds exactly the templates that intersect a templat
   )
 })
 
-t.test('compareScopes() agrees with every set of scopes, for any implied scopes', async () => {
+t.test('compareScopes() agrees with a check of every set of scopes, for any implied scopes', async () => {
   const scopes = ['a', 'b', 'c', 'd']
   const list = fc.uniqueArray(fc.constantFrom(...scopes), { maxLength: 3 })
   const grants = fc

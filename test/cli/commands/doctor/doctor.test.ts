@@ -63,7 +63,7 @@ t.test('text output has a line for each finding, a remedy for each fault, and a 
   t.match(ill.said.out, /\d+ faults? in \d+ checks\n$/)
 })
 
-/** A configuration fault, the check that reports it, and text of the report. */
+/** A fault of a server, a function that causes the fault, the check that reports it, and text of the report. */
 const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, says: RegExp])[] = [
   ['the metadata is kept back', on(RESOURCE_METADATA, { status: 403 }), 'resource-metadata', /^403$/],
   [
@@ -353,7 +353,7 @@ t.test('docs/doctor.md explains every check, and no other', (t) => {
   t.end()
 })
 
-/** Changes the responses of one path, with a function or to a fixed value. */
+/** Returns a function that changes the responses of one path. `bend` is a function, or the values to set. */
 function on(path: string, bend: ((answer: BentAnswer) => void) | Partial<BentAnswer>): Bend {
   return (answer, asked) => {
     if (asked !== path) return

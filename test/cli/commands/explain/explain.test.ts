@@ -194,7 +194,7 @@ t.test('explain --token - reads a JWT without verification, says so, and does no
     t.equal(err, 'scopegate: the signature of the token was not checked\n')
     for (const part of token.split('.')) t.notOk(`${out}${err}`.includes(part))
   }
-  // explain does not add claims to a real token.
+  // explain adds no claims to a token from the user, so missing and expired claims have their real effect.
   t.match(await explain(args, { typed: jwt({ ...claims, aud: undefined }) }), {
     code: 1,
     out: /wrong_audience/,

@@ -56,16 +56,19 @@ t.test('fmt --check changes nothing and exits 1 when a file would change', async
   t.same(await run(['--check', dir]), { code: 0, out: '2 already formatted\n', err: '' })
 })
 
-t.test('fmt replaces a file atomically, keeps its mode and link, and leaves no other file', async (t) => {
-  const dir = t.testdir({ real: { 'b.policy.yaml': UNTIDY }, policies: {} })
-  symlinkSync('../real/b.policy.yaml', join(dir, 'policies/b.policy.yaml'))
-  const before = statSync(join(dir, 'real/b.policy.yaml')).mode
-  t.equal((await run([join(dir, 'policies')])).code, 0)
-  t.ok(lstatSync(join(dir, 'policies/b.policy.yaml')).isSymbolicLink())
-  t.equal(readFileSync(join(dir, 'real/b.policy.yaml'), 'utf8'), GOOD)
-  t.equal(statSync(join(dir, 'real/b.policy.yaml')).mode, before)
-  t.same(readdirSync(join(dir, 'real')), ['b.policy.yaml'])
-})
+t.test(
+  'fmt replaces a file atomically, keeps its mode and its symbolic link, and leaves no temporary file',
+  async (t) => {
+    const dir = t.testdir({ real: { 'b.policy.yaml': UNTIDY }, policies: {} })
+    symlinkSync('../real/b.policy.yaml', join(dir, 'policies/b.policy.yaml'))
+    const before = statSync(join(dir, 'real/b.policy.yaml')).mode
+    t.equal((await run([join(dir, 'policies')])).code, 0)
+    t.ok(lstatSync(join(dir, 'policies/b.policy.yaml')).isSymbolicLink())
+    t.equal(readFileSync(join(dir, 'real/b.policy.yaml'), 'utf8'), GOOD)
+    t.equal(statSync(join(dir, 'real/b.policy.yaml')).mode, before)
+    t.same(readdirSync(join(dir, 'real')), ['b.policy.yaml'])
+  },
+)
 
 t.test('fmt - reads standard input, and prints nothing for invalid text', async (t) => {
   t.same(await run(['-'], { typed: `\ufeff${UNTIDY.replaceAll('\n', '\r\n')}` }), {

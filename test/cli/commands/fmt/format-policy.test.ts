@@ -18,7 +18,10 @@ function formatted(text: string): string {
 const hashOf = (text: string): string =>
   contentHash(parseYaml(text, { shownAs: 'a.policy.yaml', letter: 'P' }).value)
 
-/** Every JSON text is valid YAML. Control characters need escapes in both formats. */
+/**
+ * Returns text as a JSON string, which is also valid YAML. YAML also requires an escape for the control character
+ * U+0085.
+ */
 const asJson = (text: string): string => JSON.stringify(text).replace('\u0085', '\\u0085')
 
 const HEAD = `apiVersion: scopegate/v1
@@ -189,7 +192,7 @@ t.test('formatPolicy() quotes text that YAML would read as another type, in any 
   t.equal(formatted(formatted(text)), formatted(text))
 })
 
-t.test('formatPolicy() leaves comments with different indentation at their entries', async (t) => {
+t.test('formatPolicy() keeps each comment at its entry, also with different indentation', async (t) => {
   const text = `${HEAD}
 routes:
   - name: a
@@ -209,7 +212,7 @@ x-d: 1
 })
 
 t.test(
-  'formatPolicy() puts a comment behind the first entry of a list in a list above both dashes',
+  'formatPolicy() moves a comment after the first entry of a nested list to the line above the list',
   async (t) => {
     const base = `${HEAD}\nroutes:\n  - name: a\n    match: { methods: [GET], path: /a }\n\n`
     const once = formatted(
@@ -224,7 +227,7 @@ t.test(
 )
 
 const FUZZ_RUNS = process.env['FUZZ_FMT_RUNS']
-/** Number of random runs. By default, every run uses the same texts. */
+/** Number of random texts. By default, every run uses the same texts. */
 const RUNS = FUZZ_RUNS === undefined ? { numRuns: 150, seed: 1 } : { numRuns: Number(FUZZ_RUNS) }
 
 const scalar = fc.oneof(
@@ -275,7 +278,7 @@ const policy = fc
       .map((keys) => Object.fromEntries(keys.map((key) => [key, one[key as keyof typeof one]]))),
   )
 
-/** Inserts comments and empty lines at positions where they do not change the meaning. */
+/** Inserts comments and empty lines at positions where they do not change the content. */
 function scatter(text: string, places: readonly { readonly at: number; readonly what: string }[]): string {
   let scattered = text
   for (const { at, what } of places) {
@@ -300,14 +303,15 @@ t.test('formatPolicy() keeps meaning and comments, and changes nothing in a seco
     collectionStyle: fc.constantFrom('any' as const, 'block' as const, 'flow' as const),
     defaultStringType: fc.constantFrom('PLAIN' as const, 'QUOTE_DOUBLE' as const, 'QUOTE_SINGLE' as const),
     indent: fc.constantFrom(2, 4),
-    indentSeq: fc.constant(true), // otherwise the `yaml` library writes empty lists as invalid YAML
+    indentSeq: fc.constant(true), // with `false`, the `yaml` library writes invalid YAML for empty lists
     lineWidth: fc.constantFrom(0, 40),
   })
   let comments = 0
   fc.assert(
     fc.property(policy, style, places, (content, options, where) => {
       const text = scatter(stringify(content, { ...options, aliasDuplicateObjects: false }), where)
-      // The parser rejects an unquoted text that starts with a typographic quotation mark.
+      // Skips texts with an unquoted value that starts with a typographic quotation mark, because the parser rejects
+      // them.
       fc.pre(parseYaml(text, { shownAs: '', letter: 'P' }).diagnostics.length === 0)
       const once = formatted(text)
       comments += text.match(/# ?(one|two|a: b|"x)$/gm)?.length ?? 0

@@ -38,7 +38,7 @@ t.test('init writes valid, tested and formatted files', async (t) => {
   t.match(await run(shop, 'check'), { code: 0, out: /1 policy, 3 routes/ })
   t.match(await run(shop, 'test', '--coverage'), { code: 0, out: 'ok: 4 tests of 1 policy\n' })
   t.match(await run(shop, 'fmt', '--check'), { code: 0, out: '1 already formatted\n' })
-  await t.test('its comments name only files that the new folder has', async (t) => {
+  await t.test('the comments in the written files name only files of the new folder', async (t) => {
     const files = readdirSync(shop, { recursive: true, encoding: 'utf8' })
     for (const file of files.filter((name) => /\.(yaml|md)$/.test(name))) {
       const text = readFileSync(join(shop, file), 'utf8')

@@ -20,11 +20,11 @@ for (const { d, p, q } of [...first.keys, ...second.keys] as readonly SigningKey
   for (const secret of [d, p, q]) if (secret !== undefined) recordCredential(secret)
 
 const now = () => Math.floor(Date.now() / 1_000)
-/** The keys of `first` and `second`, where `second` signs from this time. */
+/** Returns the keys of `first` and `second`. The keys of `second` sign from the time `signsFrom` in epoch seconds. */
 const rotated = (signsFrom: number): SigningKeys =>
   addKeys(first, second.keys, { nowSeconds: signsFrom - 1, accessTokenSeconds: 900, signsFrom })
 
-/** Runs a `keys` command on a file of the folder of the test. */
+/** Runs a `keys` command on a file in the folder of the test. */
 async function run(t: Test, file: string, verb: string, ...args: string[]) {
   const terminal = aTerminal({ folder: t.testdirName })
   const code = await main(['keys', verb, '--file', file, ...args], terminal)
@@ -118,21 +118,24 @@ Retire the old keys from ${retireTime}: scopegate keys retire --url URL
   t.match(listed.out, `\n6 keys in ${file}\n`)
 })
 
-t.test('rotate keeps the names of the algorithms, and rotates only the chosen ones', async (t) => {
-  const file = write(t, {
-    keys: first.keys.map((key) => (key.crv === 'Ed25519' ? { ...key, alg: 'EdDSA' } : key)),
-  })
-  const { code, json } = await run(t, file, 'rotate', '--alg', 'Ed25519', '--in', '6m', '--json')
-  t.equal(code, 0)
-  const added = read(file).keys.slice(3)
-  t.same(
-    added.map(({ alg, crv }) => [alg, crv]),
-    [['EdDSA', 'Ed25519']],
-  )
-  t.same(Object.keys(json), ['file', 'signsFrom', 'retireFrom', 'added'])
-  t.same(json.added, [{ kid: added[0]?.kid, alg: 'Ed25519' }])
-  t.equal(Date.parse(json.retireFrom) - Date.parse(json.signsFrom), 1_260_000)
-})
+t.test(
+  'rotate keeps the set of algorithms, and replaces only the keys of the selected algorithms',
+  async (t) => {
+    const file = write(t, {
+      keys: first.keys.map((key) => (key.crv === 'Ed25519' ? { ...key, alg: 'EdDSA' } : key)),
+    })
+    const { code, json } = await run(t, file, 'rotate', '--alg', 'Ed25519', '--in', '6m', '--json')
+    t.equal(code, 0)
+    const added = read(file).keys.slice(3)
+    t.same(
+      added.map(({ alg, crv }) => [alg, crv]),
+      [['EdDSA', 'Ed25519']],
+    )
+    t.same(Object.keys(json), ['file', 'signsFrom', 'retireFrom', 'added'])
+    t.same(json.added, [{ kid: added[0]?.kid, alg: 'Ed25519' }])
+    t.equal(Date.parse(json.retireFrom) - Date.parse(json.signsFrom), 1_260_000)
+  },
+)
 
 t.test('rotate rejects a wrong time, a missing file and a set that is not valid', async (t) => {
   const file = write(t, { keys: first.keys.map((key) => ({ ...key, d: 'd' })) })
@@ -155,7 +158,7 @@ t.test('rotate rejects a wrong time, a missing file and a set that is not valid'
   }
 })
 
-t.test('retire removes the keys whose tokens have expired, and no others', async (t) => {
+t.test('retire removes only keys without unexpired tokens', async (t) => {
   const file = write(t, rotated(now() - 100))
   const early = await run(t, file, 'retire')
   t.equal(early.code, 0)
@@ -182,7 +185,7 @@ t.test('retire removes the keys whose tokens have expired, and no others', async
   t.same(kids(read(file)), kids(second))
 })
 
-t.test('retire removes all of the named keys or none, and never the key that signs', async (t) => {
+t.test('retire removes either all named keys or no key, and never removes the signing key', async (t) => {
   const file = write(t, rotated(now() + 600))
   const [next = ''] = kids(second)
   const [signing = ''] = kids(first)
@@ -272,7 +275,7 @@ t.test('list and retire name a server that does not show its keys', async (t) =>
   t.equal(usage.code, 2)
 })
 
-t.test('a hostile kid cannot change the terminal', async (t) => {
+t.test('list and retire escape control characters in a kid', async (t) => {
   const [ec, ...others] = first.keys
   const file = write(t, { keys: [{ ...ec, kty: 'EC', kid: 'evil\u001b[2J\u202e' }, ...others] })
   const hostile = await serve(t, (response) =>
@@ -289,7 +292,7 @@ t.test('a hostile kid cannot change the terminal', async (t) => {
   }
 })
 
-t.test('list names the draft of an interrupted command', async (t) => {
+t.test('list reports the temporary file of an interrupted command', async (t) => {
   const file = write(t, first)
   writeFileSync(`${file}.123-0123456789ab`, '')
   const { code, err } = await run(t, file, 'list')

@@ -35,7 +35,7 @@ const withTest = (text: string) => ({
   'courses.policy.yaml': `${POLICY}  - it: tries\n${text.replace(/^(?=.)/gm, '    ')}`,
 })
 
-t.test('test shows a decision that differs at its expectation, with the reasons, and exits 4', async (t) => {
+t.test('test shows each unexpected decision with its location and reasons, and exits with 4', async (t) => {
   const { code, out, err } = await run(
     t,
     withTest(
@@ -155,7 +155,7 @@ tests:
     expect: { decision: deny, missing: [courses:read] }
 `
 
-t.test('test --coverage shows which outcomes of which route no test reaches', async (t) => {
+t.test('test --coverage shows the outcomes of each route that no test reaches', async (t) => {
   const { code, out } = await run(
     t,
     { 'courses.policy.yaml': TESTED, 'courses_test.yaml': BESIDE },
