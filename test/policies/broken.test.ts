@@ -8,13 +8,13 @@ import { readErrorPages } from '../fixtures/error-pages.ts'
 
 const BROKEN = join(import.meta.dirname, 'broken')
 const ENTRIES = readdirSync(BROKEN).filter((name) => !name.endsWith('.expected') && name !== 'README.md')
-/** Codes of files that a repository cannot contain. The tests below create these files. */
+/** Codes for files that a repository cannot contain, such as unreadable files. The tests below create such files. */
 const MADE_UP = ['P001', 'P003', 'P005', 'P018']
 
 const found = new Set<string>(MADE_UP)
 
 for (const entry of ENTRIES)
-  t.test(`${entry} gives exactly the expected diagnostics`, async (t) => {
+  t.test(`${entry} causes exactly the expected diagnostics`, async (t) => {
     const path = join(BROKEN, entry)
     const files = statSync(path).isDirectory() ? readdirSync(path).map((name) => join(path, name)) : [path]
     const diagnostics = loadBroken(files)
@@ -36,7 +36,7 @@ for (const entry of ENTRIES)
     t.notMatch(formatDiagnostics(diagnostics), /\n\s+at |node_modules|undefined/, 'no stack')
   })
 
-t.test('every code of policies has a broken file', async (t) => {
+t.test('every error code of policies has a file with this error', async (t) => {
   t.ok(ENTRIES.length >= 60)
   const codes = readErrorPages().map(({ code }) => code)
   t.same(
@@ -67,7 +67,7 @@ t.test('loadPolicies() explains folders and files that cannot be read', async (t
   t.match(codes(join(dir, 'large')), [/^P003 .*10000001 bytes/])
   t.match(codes(join(dir, 'other')), [/^P005/, /^P006/, /^P006/])
   chmodSync(join(dir, 'secret', 'a.policy.yaml'), 0)
-  // Root can read every file.
+  // This check is useless for root, because root can read every file.
   if (process.getuid?.() !== 0) t.match(codes(join(dir, 'secret')), [/^P001 permission denied/])
 })
 
