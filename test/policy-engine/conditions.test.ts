@@ -15,7 +15,7 @@ type Sent = {
   readonly headers?: readonly string[]
 }
 
-/** Evaluates a condition against a token with these claims. */
+/** Returns whether a condition holds for a token with these claims and a request with these values. */
 function holds(claim: string, test: ConditionTest, claims: unknown, sent: Sent = {}): boolean {
   const { params = {}, query = '', headers = [] } = sent
   const named = readNamedClaims(new Map(Object.entries(claims ?? {})), [claim])
@@ -41,7 +41,7 @@ t.test('a condition on a missing or repeated request value does not hold', async
   t.ok(school({ school: 's1' }, { headers: ['X-School', 's1'] }))
 })
 
-t.test('a number beyond the safe integer range equals nothing', async (t) => {
+t.test('a number outside the safe integer range equals no value', async (t) => {
   const limit = Number.MAX_SAFE_INTEGER
   t.ok(holds('tenant', { equals: limit }, JSON.parse(`{"tenant":${limit}}`)))
   t.notOk(holds('tenant', { equals: 2 ** 53 }, JSON.parse('{"tenant":9007199254740993}')))
@@ -53,7 +53,7 @@ t.test('a number beyond the safe integer range equals nothing', async (t) => {
   t.strictSame(problems('{ claim: s, equals: 9007199254740991 }'), [])
 })
 
-t.test('a query parameter that servers read in different ways has no value', async (t) => {
+t.test('a query parameter that servers interpret in different ways has no value', async (t) => {
   const test: ConditionTest = { equals: { from: 'query', name: 'school' } }
   const at = (query: string) => holds('school', test, { school: 's1' }, { query })
   t.ok(at('?school=s1'))
@@ -95,7 +95,7 @@ t.test('a path parameter is decoded once', async (t) => {
   t.notOk(at('42', 42), 'path values are text')
 })
 
-t.test('text is compared with text and numbers with numbers', async (t) => {
+t.test('a text equals only texts, and a number equals only numbers', async (t) => {
   t.notOk(holds('level', { equals: 1 }, { level: '1' }))
   t.notOk(holds('level', { equals: '1' }, { level: 1 }))
   t.notOk(holds('level', { equals: true }, { level: 'true' }))
@@ -127,23 +127,26 @@ t.test('members of Object.prototype are not claims', async (t) => {
   t.ok(holds('/a/constructor', { equals: 'x' }, own))
 })
 
-t.test('a claim that is too large, or an object, exists and equals nothing', async (t) => {
-  const long = 'x'.repeat(2_000)
-  for (const [value, test] of [
-    [long, { equals: long }],
-    [long, { matches: '*' }],
-    [{ a: 1 }, { matches: '*' }],
-    [[long], { matches: '*' }],
-    [[{ a: 1 }, ['b']], { in: ['b', 'a'] }],
-    [[], { matches: '*' }],
-    [Array.from({ length: 1_000 }, (_, index) => index), { equals: 999 }],
-    [[...Array.from({ length: 20 }, () => 'x'.repeat(1_000)), 'last'], { equals: 'last' }],
-  ] as const) {
-    t.notOk(holds('c', test, { c: value }))
-    t.ok(holds('c', { exists: true }, { c: value }))
-    t.notOk(holds('c', { exists: false }, { c: value }), 'the claim exists')
-  }
-})
+t.test(
+  'a claim that is too large or is an object satisfies `exists: true`, and equals no value',
+  async (t) => {
+    const long = 'x'.repeat(2_000)
+    for (const [value, test] of [
+      [long, { equals: long }],
+      [long, { matches: '*' }],
+      [{ a: 1 }, { matches: '*' }],
+      [[long], { matches: '*' }],
+      [[{ a: 1 }, ['b']], { in: ['b', 'a'] }],
+      [[], { matches: '*' }],
+      [Array.from({ length: 1_000 }, (_, index) => index), { equals: 999 }],
+      [[...Array.from({ length: 20 }, () => 'x'.repeat(1_000)), 'last'], { equals: 'last' }],
+    ] as const) {
+      t.notOk(holds('c', test, { c: value }))
+      t.ok(holds('c', { exists: true }, { c: value }))
+      t.notOk(holds('c', { exists: false }, { c: value }), 'the claim exists')
+    }
+  },
+)
 
 t.test('a list satisfies a condition when one of its members does', async (t) => {
   t.ok(holds('roles', { equals: 'editor' }, { roles: ['reader', 'editor'] }))

@@ -42,14 +42,17 @@ const tools = tableOf(
   'POST /**',
 )
 
-t.test('a repeated header, or a spelling that servers fold, matches no route', async (t) => {
-  const call = ['Mcp-Method', 'tools/call', 'Mcp-Name', 'delete_course']
-  t.equal(tools('POST', '/mcp', ...VERSION, ...call, 'mcp-name', 'list_courses'), 'not_found')
-  t.equal(tools('POST', '/mcp', ...VERSION, ...call, 'MCP_NAME', 'list_courses'), 'not_found')
-  t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp_Name', 'delete_course'), 'not_found')
-  t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp.Method', 'tools/call'), 'not_found')
-  t.equal(tools('POST', '/mcp', ...VERSION, ...VERSION, ...call), 'not_found')
-})
+t.test(
+  'a repeated header matches no route, and neither does a variant spelling that servers treat as equal',
+  async (t) => {
+    const call = ['Mcp-Method', 'tools/call', 'Mcp-Name', 'delete_course']
+    t.equal(tools('POST', '/mcp', ...VERSION, ...call, 'mcp-name', 'list_courses'), 'not_found')
+    t.equal(tools('POST', '/mcp', ...VERSION, ...call, 'MCP_NAME', 'list_courses'), 'not_found')
+    t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp_Name', 'delete_course'), 'not_found')
+    t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp.Method', 'tools/call'), 'not_found')
+    t.equal(tools('POST', '/mcp', ...VERSION, ...VERSION, ...call), 'not_found')
+  },
+)
 
 t.test('MCP headers match no route without an MCP revision', async (t) => {
   const call = ['Mcp-Method', 'tools/call', 'Mcp-Name', 'delete_course']
@@ -71,7 +74,8 @@ t.test('a tool name in plain text and in Base64 is the same name', async (t) => 
     '=?base64?/w==?=',
     '=?utf-8?x?=',
     '=?',
-    // Decoders that drop a byte order mark, and servers that trim white space, decode these values as delete_course.
+    // Some servers decode these values as delete_course, because their decoders drop a byte order mark or trim white
+    // space.
     '=?base64?77u/ZGVsZXRlX2NvdXJzZQ==?=',
     `=?base64?${btoa('delete_course ')}?=`,
     `=?base64?${btoa('delete_course\0')}?=`,
@@ -82,7 +86,7 @@ t.test('a tool name in plain text and in Base64 is the same name', async (t) => 
 })
 
 t.test(
-  'the route with the most required headers wins, and the route without headers takes the rest',
+  'the route with the most required headers matches first, and the route without headers matches last',
   async (t) => {
     t.equal(tools('POST', '/mcp'), 'POST /mcp')
     t.equal(tools('POST', '/mcp', ...VERSION, 'Mcp-Method', 'tools/list'), 'POST /mcp')
@@ -98,7 +102,7 @@ t.test(
   },
 )
 
-t.test('without a route for its headers a request does not match a wider path', async (t) => {
+t.test('a request without a route for its headers does not match a route with a wider path', async (t) => {
   const only = tableOf('POST /a x-plan=gold', 'POST /a x-plan=silver', 'POST /**', 'GET /a x-plan=gold')
   t.equal(only('POST', '/a', 'X-Plan', 'gold'), 'POST /a x-plan=gold')
   t.equal(only('POST', '/a', 'X-Plan', 'bronze'), 'not_found')
@@ -256,7 +260,7 @@ function slowly(
     line.methods.includes(method) ||
     (method === 'HEAD' && line.methods.includes('GET') && !ownHead.has(shapeOf(line)))
   const onPath = routes.filter((line) => matches(line.path) && takes(line))
-  // For the path `/a`, a route `/a/**` ranks directly after a route `/a`.
+  // For the path `/a`, a route `/a/**` ranks directly after a route `/a`. For other paths, `/{}` ranks before `/a/**`.
   const order = (line: Line) => (shapeOf(line) === '/a/**' && path === '/a' ? 0.5 : rank(line.path))
   const best = Math.min(...onPath.map(order))
   const [first] = onPath

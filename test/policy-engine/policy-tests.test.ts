@@ -68,7 +68,7 @@ t.test('a test file must name a policy of the folder', async (t) => {
   t.strictSame(tests, [])
 })
 
-t.test('the gateway reads no test files', async (t) => {
+t.test('the gateway does not read test files', async (t) => {
   const dir = t.testdir({ 'courses.policy.yaml': POLICY, 'courses_test.yaml': 'broken: [' })
   const { tests, routes, diagnostics } = loadPolicies({ dir })
   t.strictSame(diagnostics, [])

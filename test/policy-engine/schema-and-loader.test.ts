@@ -14,7 +14,10 @@ const ROOT = findPackageRoot()
 const RUNS = Number(process.env['FUZZ_SCHEMA_RUNS'] ?? 2_000)
 const nowhere = { file: 'x', line: undefined, column: undefined, length: 1, text: undefined }
 
-/** Each format has two validators: the printed JSON Schema, as in an editor, and the structural check of the loader. */
+/**
+ * The file formats. Each format has two validators: the printed JSON Schema, which editors use, and the structural
+ * check of the loader.
+ */
 const FORMATS = [
   { kind: 'Policy', suffix: '.policy.yaml', load: checkPolicyFile },
   { kind: 'PolicyTest', suffix: '_test.yaml', load: checkPolicyTestFile },
@@ -36,7 +39,7 @@ function filesBelow(folder: string): readonly string[] {
 
 for (const { kind, suffix, load, isValid } of editors)
   t.test(
-    `an editor and the loader agree about every ${kind} in this repository, valid and invalid`,
+    `the JSON Schema and the loader agree about every valid and invalid ${kind} in this repository`,
     async (t) => {
       let compared = 0
       for (const folder of ['policies', 'test/policies/broken'])
@@ -57,7 +60,7 @@ for (const { kind, suffix, load, isValid } of editors)
 
 for (const { kind, schema, load, isValid } of editors)
   t.test(
-    `an editor and the loader agree about ${RUNS} generated documents of the kind ${kind}`,
+    `the JSON Schema and the loader agree about ${RUNS} generated documents of the kind ${kind}`,
     async (t) => {
       const seen = { good: 0, bad: 0 }
       fc.assert(

@@ -131,7 +131,7 @@ t.test('checkAccess() with `any` requires one scope and advertises the first', a
   t.match(checkAccess(REQUEST, aCaller({ scopes: new Set(['c:read']) }), route), { missing: ['a:read'] })
 })
 
-t.test('checkAccess() compares scopes as exact members', async () => {
+t.test('checkAccess() compares whole scopes, not parts of scopes', async () => {
   const close = [
     'courses:writ',
     'courses:write ',
@@ -189,7 +189,8 @@ t.test('checkAccess() requires a recent sign-in of an accepted class', async (t)
     t.strictSame(check({ acr }, mfa), unmet('acr', mfa))
   t.strictSame(check({}, mfa), unmet('acr', mfa), 'a missing claim')
   const recent = route([], 300)
-  // The request arrives at second 500. Clocks may differ by 60 seconds.
+  // The request arrives at second 500, so a maximum age of 300 s allows sign-ins from second 200. Because clocks
+  // differ, a sign-in can be up to 60 s in the future.
   for (const time of [200, 499.5, 500, 560]) t.equal(check({ auth_time: time }, recent), undefined, `${time}`)
   for (const time of [199, 561, 1_700_000_000_000, '499'])
     t.strictSame(check({ auth_time: time }, recent), unmet('age', recent), `${time}`)

@@ -61,7 +61,7 @@ const readers = policiesOf(
 const reader = aCaller({ scopes: new Set(['courses:read']) })
 
 t.test(
-  'decide() rejects paths without a route, and leaves paths reserved for Scopegate to the gateway',
+  'decide() rejects paths without a route, and leaves the reserved paths of Scopegate to the gateway',
   async (t) => {
     const found = decideFor(aRequest({ path: '/api' }), reader, readers)
     t.match(found, {

@@ -9,7 +9,7 @@ import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 
 const POLICIES = join(findPackageRoot(), 'policies')
 
-/** Another JSON Schema validator, which accepts only the keywords of the dialect and of editors. */
+/** Returns another JSON Schema validator, which accepts only the keywords of the dialect and of editors. */
 function aValidator(kind: 'Policy' | 'PolicyTest') {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false })
   ajv.addVocabulary(['markdownDescription', 'defaultSnippets'])

@@ -150,7 +150,7 @@ routes:
 })
 
 t.test(
-  '`cors` of a route replaces the `cors` of the defaults, which replaces the one of the preset',
+  '`cors` of a route replaces `cors` of the defaults, which replaces `cors` of the preset',
   async (t) => {
     const file = join(
       t.testdir({

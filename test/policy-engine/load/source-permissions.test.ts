@@ -55,7 +55,7 @@ function load(
   )
 }
 
-/** Returns the error codes of one route. */
+/** Returns the error codes of a source with one route. */
 function codesOf(
   source: PolicySource,
   route: string,
@@ -131,7 +131,7 @@ t.test('a violation names the source and the owner of the path', async (t) => {
   ])
 })
 
-t.test('a wide route does not serve the longer prefixes of other sources', async (t) => {
+t.test('a wide route does not match paths below the longer prefixes of other sources', async (t) => {
   const [a, b] = [aSource('a', ['/', '/api/b/own']), aSource('b', ['/api/b'])]
   const wide = policyOf('a-api', get('/**'))
   const { match, routesAt } = compile(load([a, b], { a: wide, b: policyOf('b-api', get('/api/b/{id}')) }))
@@ -148,7 +148,7 @@ t.test('a wide route does not serve the longer prefixes of other sources', async
   t.equal(routesAt('/api/b/7/x').size, 0)
 })
 
-t.test('the prefixes of a source without valid policies are unavailable, and no others', async (t) => {
+t.test('only the prefixes of a source without valid policies are unavailable', async (t) => {
   const [a, b] = [aSource('a', ['/api']), aSource('b', ['/api/b'])]
   const loaded = load([a, b], { a: 'broken', b: policyOf('b-api', get('/api/b/{id}')) })
   t.match(loaded.states, [{ state: 'unavailable' }, { state: 'valid' }])
@@ -236,7 +236,7 @@ t.test('a base path must not lead to the paths of another source', async (t) => 
   t.equal(codesWith('http://lms', 'http://lms/api/a', ", rewrite: { path: '/api/a/{id}/b' }"), 'P405')
 })
 
-t.test('other spellings of a prefix belong to its source', async (t) => {
+t.test('other spellings of a prefix belong to the source of the prefix', async (t) => {
   const [a, b] = [aSource('a', ['/api']), aSource('b', ['/api/b'])]
   for (const path of ['/api/B/x', '/API/b', '/api/b;x/7', '/api/b./7', '/api/%2562/7', '/api/b%3Bx'])
     t.equal(codesOf(a, get(path), [b]), 'P401', path)
@@ -267,7 +267,7 @@ t.test('on a shared upstream, a path with a suffix belongs to the source of the 
   t.match(rewritten.states, [{ state: 'valid', routes: 1 }], 'the upstream does not get the suffix')
 })
 
-t.test('a nested prefix in another case is excluded', async (t) => {
+t.test('a route excludes the nested prefix of another source, also in another case', async (t) => {
   const [a, b] = [aSource('a', ['/API']), aSource('b', ['/api/b'])]
   const { match } = compile(
     load([a, b], { a: policyOf('a-api', get('/API/**')), b: policyOf('b-api', get('/api/b/7')) }),
@@ -277,7 +277,7 @@ t.test('a nested prefix in another case is excluded', async (t) => {
   t.equal(match('GET', '/api/b/7').kind, 'route')
 })
 
-t.test('a parameter cannot stand for a segment that an upstream drops', async (t) => {
+t.test('a route is invalid if a parameter can match a segment that an upstream drops', async (t) => {
   const name = (prefixes: readonly [string, string], template: string, path: string) => {
     const [a, b] = [aSource('a', [prefixes[0]]), aSource('b', [prefixes[1]])]
     const own = policyOf('b-api', get(`${prefixes[1]}/**`))
@@ -311,7 +311,7 @@ t.test('credentials of callers need a permission', async (t) => {
   t.equal(codesOf(aSource('a', ['/api'], { forwardCredentials: true }), forward), '')
 })
 
-/** Loads a source with a number of routes. Returns the number of steps. */
+/** Loads a source with `count` routes. Returns the number of steps and the result. */
 function stepsFor(count: number, maxRoutes?: number) {
   const source = aSource('a', ['/api'])
   const lines = Array.from(

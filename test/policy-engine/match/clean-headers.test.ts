@@ -44,7 +44,7 @@ const DROPPED = [
   'Upgrade',
   'HTTP2-Settings',
   'Expect',
-  // Headers with which ingresses, load balancers and application servers forward certificates and identities.
+  // Headers that ingresses, load balancers and application servers use to forward certificates and identities.
   'X-ARR-ClientCert',
   'x_arr_clientcert',
   'X-ARR-SSL',
@@ -102,13 +102,13 @@ t.test('cleanHeaders() drops the headers that Connection nominates, and Connecti
 })
 
 t.test(
-  'cleanHeaders() keeps an Authorization that Connection nominates, so no caller becomes anonymous',
+  'cleanHeaders() keeps an Authorization header that Connection nominates, so no caller becomes anonymous',
   async (t) => {
     t.match(clean('Connection', 'authorization', 'Authorization', 'Bearer a'), { authorization: 'Bearer a' })
   },
 )
 
-t.test('cleanHeaders() keeps names that only resemble managed ones', async (t) => {
+t.test('cleanHeaders() keeps headers with names that only resemble managed headers', async (t) => {
   const kept = [
     'X-Client-Id',
     'X-Client-Version',

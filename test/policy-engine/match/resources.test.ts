@@ -51,7 +51,7 @@ t.test('every path that matches a template belongs to one of the resources of th
   )
 })
 
-t.test('metadata and audience check name the same resource', async () => {
+t.test('the metadata names the resource that the audience check requires', async () => {
   const issuers = ['https://a.test', 'https://b.test']
   const origins = fc.constantFrom('https://api.test', 'http://127.0.0.1:8080', 'https://[::1]:8443')
   const entry = fc.record({
@@ -75,7 +75,7 @@ t.test('metadata and audience check name the same resource', async () => {
             routes: [],
             seesCertificates: false,
           })
-          // A client knows only the document.
+          // Builds the caller from the document, because a client reads only the document.
           const told = JSON.parse(document.body)
           const caller = aCaller({ audience: [told.resource], issuer })
           const rejection = checkAccess({ nowSeconds: 0, resource: asked }, caller, {
@@ -95,7 +95,7 @@ t.test('metadata and audience check name the same resource', async () => {
   )
 })
 
-/** Computes the metadata URL like a client. RFC 9728 section 3.1. */
+/** Computes the metadata URL of a resource like a client. RFC 9728 section 3.1. */
 function wellKnown(resource: string): string {
   const { origin, pathname } = new URL(resource)
   return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`

@@ -23,7 +23,7 @@ function say(match: Match<Line>): string {
   return `${match.route.methods.join(',')} ${match.route.path}${params.join('')}`
 }
 
-t.test('match() decodes nothing', async (t) => {
+t.test('match() does not decode percent-encoded characters', async (t) => {
   const table = tableOf('GET /a/{x}', 'GET /a/b', 'GET /a%20b', 'GET /files/**')
   t.equal(say(table.match('GET', '/a/%62')), 'GET /a/{x} x=%62')
   t.equal(say(table.match('GET', '/a/%2562')), 'GET /a/{x} x=%2562')
@@ -91,20 +91,30 @@ t.test('match() distinguishes case and trailing slashes', async (t) => {
   t.equal(say(table.match('GET', '/dd')), '404', '** matches below the segment, not a text prefix')
 })
 
-t.test('match() prefers a literal to {parameter} to **, from the left', async (t) => {
-  const table = tableOf('GET /a/b/c', 'GET /a/{x}/d', 'GET /a/{x}/**', 'GET /a/**', 'GET /{y}/b/c', 'GET /**')
-  t.equal(say(table.match('GET', '/a/b/c')), 'GET /a/b/c')
-  t.equal(say(table.match('GET', '/a/b/d')), 'GET /a/{x}/d x=b')
-  t.equal(say(table.match('GET', '/a/b/e')), 'GET /a/{x}/** x=b **=e')
-  t.equal(say(table.match('GET', '/a/b')), 'GET /a/{x}/** x=b')
-  t.equal(say(table.match('GET', '/a/')), 'GET /a/** **=')
-  t.equal(say(table.match('GET', '/a')), 'GET /a/**')
-  t.equal(say(table.match('GET', '/z/b/c')), 'GET /{y}/b/c y=z')
-  t.equal(say(table.match('GET', '/z/b/d')), 'GET /** **=z/b/d')
-  t.equal(say(table.match('GET', '/')), 'GET /** **=')
-})
+t.test(
+  'match() prefers a literal to a parameter, and a parameter to **, starting with the first segment',
+  async (t) => {
+    const table = tableOf(
+      'GET /a/b/c',
+      'GET /a/{x}/d',
+      'GET /a/{x}/**',
+      'GET /a/**',
+      'GET /{y}/b/c',
+      'GET /**',
+    )
+    t.equal(say(table.match('GET', '/a/b/c')), 'GET /a/b/c')
+    t.equal(say(table.match('GET', '/a/b/d')), 'GET /a/{x}/d x=b')
+    t.equal(say(table.match('GET', '/a/b/e')), 'GET /a/{x}/** x=b **=e')
+    t.equal(say(table.match('GET', '/a/b')), 'GET /a/{x}/** x=b')
+    t.equal(say(table.match('GET', '/a/')), 'GET /a/** **=')
+    t.equal(say(table.match('GET', '/a')), 'GET /a/**')
+    t.equal(say(table.match('GET', '/z/b/c')), 'GET /{y}/b/c y=z')
+    t.equal(say(table.match('GET', '/z/b/d')), 'GET /** **=z/b/d')
+    t.equal(say(table.match('GET', '/')), 'GET /** **=')
+  },
+)
 
-t.test('match() continues with a wider route when a narrower one has other methods', async (t) => {
+t.test('match() continues with a wider route when a narrower route does not list the method', async (t) => {
   const table = tableOf('GET /a/{x}', 'POST /a/**', 'PUT /a/b', 'DELETE /c')
   t.equal(say(table.match('POST', '/a/1')), 'POST /a/** **=1')
   t.equal(say(table.match('GET', '/a/b')), 'GET /a/{x} x=b')
@@ -123,7 +133,7 @@ t.test(
   },
 )
 
-t.test('match() uses GET for HEAD where no route lists HEAD', async (t) => {
+t.test('match() uses the route of GET for HEAD if no route lists HEAD', async (t) => {
   const table = tableOf('GET /a/{x}', 'POST /a/{x}', 'PUT /b', 'POST /c', 'GET /c/**')
   t.equal(say(table.match('HEAD', '/a/1')), 'GET /a/{x} x=1')
   t.equal(say(table.match('HEAD', '/b')), '405 PUT')
@@ -134,7 +144,7 @@ t.test('match() uses GET for HEAD where no route lists HEAD', async (t) => {
   t.equal(say(withoutGet.match('PUT', '/a')), '405 POST')
 })
 
-t.test('match() uses GET for HEAD unless a route of the same shape lists HEAD', async (t) => {
+t.test('match() uses the route of GET for HEAD unless a route of the same shape lists HEAD', async (t) => {
   const table = tableOf('GET /a/{x}', 'HEAD /a/{y}', 'GET /b/**', 'HEAD /b', 'GET /c', 'HEAD /c/**')
   t.equal(say(table.match('HEAD', '/a/1')), 'HEAD /a/{y} y=1')
   t.equal(say(table.match('HEAD', '/b')), 'HEAD /b')
@@ -208,7 +218,7 @@ t.test(
   },
 )
 
-t.test('a wide route does not match reserved paths, and its methods are not allowed there', async (t) => {
+t.test('a wide route does not match reserved paths', async (t) => {
   const table = buildRouteTable<Line & { readonly excludes?: typeof isReservedPath }>([
     { ...readLine('POST,OPTIONS /api/oauth/token') },
     { ...readLine('GET /openapi.json') },
@@ -246,7 +256,10 @@ function shape(path: string): string {
   return path.replace(/\{.\}/g, '{}')
 }
 
-/** A simple implementation of docs/policies.md: finds all routes that match, then the most specific one. */
+/**
+ * A simple implementation of docs/policies.md. Finds all routes that match, and returns the most specific route, 404 or
+ * 405.
+ */
 function bySpecification(routes: readonly Line[], method: string, request: string): string {
   const onPath = routes.filter((route) => specificity(route.path, request) !== undefined)
   const explicitHead = new Set(
@@ -266,8 +279,8 @@ function bySpecification(routes: readonly Line[], method: string, request: strin
 }
 
 /**
- * Returns one letter for each segment. A lower letter is more specific: e end, l literal, p parameter, w `**`. Returns
- * undefined if the path does not match.
+ * Returns one letter for each segment of a template: e end, l literal, p parameter, w `**`. An earlier letter of the
+ * alphabet is more specific. Returns undefined if the path does not match.
  */
 function specificity(template: string, request: string): string | undefined {
   const wanted = request.slice(1).split('/')
