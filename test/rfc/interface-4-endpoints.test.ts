@@ -179,7 +179,10 @@ t.test('§4 on approval the redirect contains code and iss', async (t) => {
   t.equal(redirect.searchParams.get('iss'), baseUrl)
 })
 
-/** Checks the rules for every document: public, cacheable, with an ETag, and with the same headers for HEAD and GET. */
+/**
+ * Checks the rules for every metadata document: public, cacheable, with an ETag, and with the same headers for HEAD and
+ * GET.
+ */
 async function expectDocument(t: Test, path: string, contentType = /^application\/json/): Promise<Answer> {
   const answer = await send(`${baseUrl}${path}`)
   t.equal(answer.status, 200)
@@ -198,19 +201,22 @@ async function expectDocument(t: Test, path: string, contentType = /^application
   return answer
 }
 
-/** Checks that the server redirects to the client with an error, the state and its iss. */
+/** Checks that the server redirects to the client with an error, the state and the `iss` of the server. */
 async function expectRejection(t: Test, overrides: Fields, error: string): Promise<void> {
   const answer = await authorize(overrides)
   const location = new URL(answer.headers.get('location') ?? 'about:blank')
   t.equal(`${location.origin}${location.pathname}`, client.redirectUri, answer.text.slice(0, 300))
-  // RFC 6749 section 4.2.2.1: the response to a request for a token is in the fragment.
+  // RFC 6749 section 4.2.2.1: for a request for an access token (`response_type=token`), the fragment contains the
+  // response.
   const parameters =
     location.search === '' ? new URLSearchParams(location.hash.slice(1)) : location.searchParams
   t.equal(parameters.get('error'), error)
   t.equal(parameters.get('iss'), baseUrl)
 }
 
-/** Checks that the server responds with a page, because no redirect target is trusted. */
+/**
+ * Checks that the server shows an error page and does not redirect. A redirect could send the response to an attacker.
+ */
 async function expectPage(t: Test, overrides: Fields): Promise<void> {
   const answer = await authorize(overrides)
   t.equal(answer.status, 400)

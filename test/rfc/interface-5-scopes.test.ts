@@ -5,7 +5,7 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// docs/interface.md section 5.10. test/flows/families.test.ts tests the access of each scope.
+// The scopes of docs/interface.md section 5.10. test/flows/families.test.ts tests the access that each scope gives.
 const SCOPES = [
   ['openid', '§5 scope openid: OpenID Connect authentication'],
   ['profile', '§5 scope profile: Basic profile information'],

@@ -50,7 +50,7 @@ t.test('§4 of RFC 9470: a client gets a token of a recent sign-in', async (t) =
       const { parameters } = parseChallenge(answer.headers.get('www-authenticate'))
       t.match(parameters, { error: 'insufficient_user_authentication', max_age: '5', scope: 'courses:write' })
 
-      // The browser still has its session. `max_age` makes the server show the sign-in page again.
+      // The browser still has its session, but `max_age` makes the server show the sign-in page again.
       const overrides = { max_age: parameters['max_age'] }
       const second = await client.obtainTokens({ browser, scope: `openid ${parameters['scope']}`, overrides })
       t.equal((await pay(second.accessToken)).status, 200)
