@@ -5,8 +5,9 @@ import { type Client, knownClient, type Tokens } from '../../test/fixtures/regis
 import type { RevocationCluster } from './revocation-cluster.ts'
 
 /**
- * `known`: a token that each gateway has accepted. `new`: the first use of a token. `denied`: a token without the
- * scope. `revoked`: a token after the 200 of its revocation. `refresh`, `revoke`: requests to the authorization server.
+ * The kind of a request. `known`: with a token that each gateway has accepted. `new`: one of the first uses of a token.
+ * `denied`: with a token without the scope. `revoked`: with a token whose revocation got the response 200. `refresh`,
+ * `revoke`: a request to the authorization server.
  */
 export type UseKind = 'known' | 'new' | 'denied' | 'revoked' | 'refresh' | 'revoke'
 
@@ -17,17 +18,17 @@ export type Use = {
   readonly endMs: number
   /** 0: no complete response. */
   readonly status: number
-  /** Time of the 200 of the revocation, for `revoked`. */
+  /** For `revoked`: time of the response 200 to the revocation. */
   readonly acknowledgedMs?: number
   /** Index of the gateway, for a request to the API. */
   readonly gateway?: number
-  /** The sequence of refresh tokens, for `refresh`. */
+  /** For `refresh`: number of the sequence of refresh tokens. */
   readonly sequence?: number
 }
 
 /**
- * The time from the 200 of a revocation to the first rejection at one gateway. Infinity: the gateway did not reject the
- * token until the load stopped its requests with the token. Milliseconds.
+ * Time from the response 200 to a revocation until one gateway rejects the token for the first time. Infinity: the
+ * gateway still accepted the token, or failed, after 30 s. Milliseconds.
  */
 export type RevocationTime = { readonly acknowledgedMs: number; readonly tookMs: number }
 
@@ -35,7 +36,7 @@ export type RevocationTime = { readonly acknowledgedMs: number; readonly tookMs:
 export type LoadOptions = {
   /** Requests per second to the API. */
   readonly perSecond: number
-  /** Sequences of refresh tokens. Each sequence refreshes once a second. */
+  /** Number of sequences of refresh tokens. The load refreshes each sequence about once a second. */
   readonly sequences: number
   readonly revocationsPerSecond: number
   /** Number of known tokens. */
@@ -48,7 +49,7 @@ export type LoadOptions = {
 
 /** A load that continues until `stop()`. */
 export type AvailabilityLoad = {
-  /** Outcomes since the start or the last call. */
+  /** Returns the outcomes since the start, or since the last call. */
   takeUses(): readonly Use[]
   takeRevocationTimes(): readonly RevocationTime[]
   /** Sends no more requests to a gateway, like a load balancer while the gateway is not ready. */
@@ -65,15 +66,15 @@ const REJECTED = 401
  */
 const CONNECTIONS = 7
 const DENIED = 3
-/** Number of requests that make a token known to the workers of a gateway. */
+/** Number of requests after which the workers of a gateway have a new token in their cache. */
 const FIRST_USES = 4
 const REVOKED_KEPT = 40
 const REVOCABLE_KEPT = 6
 const FRESH_KEPT = 50
-/** One of this number of API requests uses a token without the scope, and one uses a revoked token. */
+/** Of this number of API requests, one uses a token without the scope, and one uses a revoked token. */
 const INVALID_EVERY = 20
 const NEW_EVERY = 13
-/** Without new tokens, one of this number of first uses takes a token of the reserve. */
+/** When no new token exists, one of this number of planned first uses takes a token from the reserve. */
 const RESERVE_EVERY = 6
 const REFRESH_INTERVAL_MS = 1_000
 /** Interval of repeated requests to the authorization server: short in the first seconds of an outage. */
@@ -86,7 +87,7 @@ const GIVE_UP_POLLING_MS = 30_000
 const REQUEST_TIMEOUT_MS = 10_000
 const SCOPE = 'courses:read'
 
-/** Starts the load after it has obtained its tokens. Sends requests at a fixed rate, without waiting for responses. */
+/** Obtains the tokens, then starts the load. The load sends requests at a fixed rate, without waiting for responses. */
 export async function startAvailabilityLoad(
   cluster: Pick<RevocationCluster, 'gateways' | 'client'>,
   options: LoadOptions,
@@ -108,7 +109,7 @@ export async function startAvailabilityLoad(
   const obtain = (scope: string): Promise<Tokens> => cluster.client.obtainTokens({ browser, scope })
   const record = (use: Omit<Use, 'endMs'>): void => void uses.push({ ...use, endMs: performance.now() })
 
-  /** Returns the index of an available gateway. Returns each index at the same rate. */
+  /** Returns the index of an available gateway. Consecutive turns select the available gateways cyclically. */
   const choose = (turn: number): number => [...available][turn % available.size] ?? 0
 
   async function use(kind: UseKind, token: string, turn: number, acknowledgedMs?: number): Promise<number> {
@@ -150,13 +151,13 @@ export async function startAvailabilityLoad(
         workedMs = performance.now()
       } else {
         await wait(retryMs(workedMs))
-        // The grant is lost: continues with a new grant.
+        // The authorization server has lost the grant: the client continues with a new grant.
         if (status === 400) current = await persist(async () => (await obtain(SCOPE)).refreshToken)
       }
     }
   }
 
-  /** Repeats `attempt` until it has a result. At the end of the load, the result is empty. */
+  /** Repeats `attempt` until it succeeds, and returns its result. Returns an empty string if the load stops first. */
   async function persist(attempt: () => Promise<string>): Promise<string> {
     const startedMs = performance.now()
     while (!stopping) {
@@ -167,7 +168,7 @@ export async function startAvailabilityLoad(
     return ''
   }
 
-  /** Obtains tokens that all gateways know, for revocations. */
+  /** Obtains tokens for revocations. Uses each token at all gateways, so that the gateways cache the token. */
   async function supplyRevocable(): Promise<void> {
     while (!stopping) {
       if (revocable.length >= REVOCABLE_KEPT) {
@@ -232,7 +233,7 @@ export async function startAvailabilityLoad(
     const token = isReserved ? reserve.shift() : fresh.shift()
     if (token === undefined) return false
     const status = await use('new', token, turn)
-    // A gateway that could not check the token does not know the token: the next use is a first use too.
+    // A gateway that could not validate the token has not cached it, so the next use is also a first use.
     if (status !== ACCEPTED && status !== REJECTED) reserve.push(token)
     return true
   }

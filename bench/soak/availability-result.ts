@@ -2,8 +2,8 @@ import type { RevocationTime, Use, UseKind } from './availability-load.ts'
 import type { FaultEnd } from './availability-stores.ts'
 
 /**
- * The faults of the trial, in the order of a run. A failover of PostgreSQL leaves no standby, so this fault is the
- * last.
+ * The faults of the trial, in the order in which the trial causes them. A failover of PostgreSQL leaves no standby, so
+ * this fault is the last.
  */
 export const FAULTS = [
   'none',
@@ -25,19 +25,22 @@ export type FaultResult = {
   readonly requests: number
   readonly failedKnown: number
   readonly failedNew: number
-  /** Accepted requests with a revoked token after the bound, or without the scope. */
+  /**
+   * Accepted requests with a token without the scope, or with a revoked token after the maximum delay of its
+   * revocation.
+   */
   readonly wrongDecisions: number
   readonly lostGrants: number
-  /** False: the trial expects a loss of the last writes, because a new primary may not have these writes. */
+  /** False: a new primary may lack the last writes, so the trial permits lost grants. */
   readonly isDurable: boolean
   /** Time from the end of the fault until every kind of request works. Undefined: not within the limit. */
   readonly recoveryMs: number | undefined
   /**
-   * Time from the new primary to the first successful write, by a client whose refresh had failed. 0: no refresh failed.
-   * Undefined: no failover.
+   * Time from the promotion of the new primary to the first successful refresh of a client whose refresh had failed. 0:
+   * no refresh failed. Infinity: no such client succeeded. Undefined: no failover.
    */
   readonly writesMs: number | undefined
-  /** Times of revocations with an open channel. */
+  /** Times of the revocations while all revocation channels were open. Milliseconds. */
   readonly revocationsMs: readonly number[]
   /** Number of uses by kind and status. */
   readonly statuses: Readonly<Record<string, number>>
@@ -51,11 +54,13 @@ export type Phase = FaultEnd & {
   readonly openMs: number
 }
 
-/** Time after which an accepted revoked token is a wrong decision, with an open channel: `tokenCache.ttlWithoutPush`. */
+/**
+ * Maximum time until a gateway rejects a revoked token, with an open revocation channel: `tokenCache.ttlWithoutPush`.
+ */
 const BOUND_MS = 5_000
 /**
- * The same time without a channel and without a check: `tokenCache.maxTtl` and `staleIfError`. `jwt.maxRevocationDelay`
- * is shorter.
+ * Maximum time until a gateway rejects a revoked token, without a channel and without introspection:
+ * `tokenCache.maxTtl` plus `staleIfError`. `jwt.maxRevocationDelay` is shorter.
  */
 const OUTAGE_BOUND_MS = 210_000
 const MEASURED_KINDS: readonly UseKind[] = ['known', 'new', 'refresh', 'revoke']
@@ -106,7 +111,7 @@ function succeeded({ kind, status }: Use): boolean {
   return status === SUCCESS[kind]
 }
 
-/** Returns whether a gateway accepted a token without the scope, or a revoked token after the bound. */
+/** Returns whether a gateway accepted a token without the scope, or a revoked token after the maximum delay. */
 function isWrong({ kind, status, sentMs, gateway, acknowledgedMs = Infinity }: Use, phase: Phase): boolean {
   if (status !== ACCEPTED) return false
   if (kind === 'denied') return true
@@ -120,7 +125,9 @@ function isWrong({ kind, status, sentMs, gateway, acknowledgedMs = Infinity }: U
   return sentMs > phase.openMs + BOUND_MS || sentMs > acknowledgedMs + OUTAGE_BOUND_MS
 }
 
-/** Returns the time until the first success after the last failure, for the slowest kind of request. */
+/**
+ * Returns the time from the end of the fault until the slowest kind of request succeeded again, after its last failure.
+ */
 function recoveryOf(uses: readonly Use[], endedMs: number): number | undefined {
   let recoveredMs = endedMs
   for (const kind of MEASURED_KINDS) {
@@ -134,7 +141,7 @@ function recoveryOf(uses: readonly Use[], endedMs: number): number | undefined {
   return recoveredMs - endedMs
 }
 
-/** Returns the time from the new primary to the first refresh that succeeded after the same client had failed. */
+/** Returns the time from the new primary to the first successful refresh of a client whose refresh had failed. */
 function writesAfter(uses: readonly Use[], newPrimaryMs: number | undefined): number | undefined {
   if (newPrimaryMs === undefined) return undefined
   const refreshes = uses.filter(({ kind }) => kind === 'refresh')

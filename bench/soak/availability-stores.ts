@@ -15,13 +15,15 @@ import type { Cleanup } from '../cleanup.ts'
 /** The end of a fault. Milliseconds of `performance.now()`. */
 export type FaultEnd = {
   readonly endedMs: number
-  /** Time at which clients can know a new primary. Undefined: no failover. */
+  /** Time at which clients can find the new primary. Undefined: no failover. */
   readonly newPrimaryMs?: number | undefined
   /** Index of the only gateway that the fault affects. Undefined: the fault affects all gateways. */
   readonly affectedGateway?: number
 }
 
-/** A store of the authorization servers, on a real engine. Each fault waits until the engine works again. */
+/**
+ * A store of the authorization servers, on a real engine. The function of a fault returns when the engine works again.
+ */
 export type TrialStore = {
   /** Settings of each authorization server and of each gateway, as environment variables. */
   readonly serverSettings: Readonly<Record<string, string>>
@@ -30,7 +32,7 @@ export type TrialStore = {
   readonly gatewayPorts: readonly number[]
   /** True: a new primary has every acknowledged write. */
   readonly isFailoverDurable: boolean
-  /** Ends the primary like a service manager, and starts the primary again. */
+  /** Stops the primary with SIGTERM, like a service manager, and starts the primary again. */
   restart(downMs: number): Promise<FaultEnd>
   /** Makes a replica the primary. Undefined: the store has no replica. */
   readonly failover: (() => Promise<FaultEnd>) | undefined
@@ -52,7 +54,7 @@ export type StoreName = keyof typeof STORES
 
 type Place = { readonly folder: string; readonly cleanup: Cleanup }
 
-/** A Redis server with a replica, or the replica. */
+/** The primary or the replica of a Redis shard. */
 type Node = Pick<RedisProcess, 'freeze' | 'thaw'> & {
   readonly redis: Redis
   kill(signal?: NodeJS.Signals): Promise<void>
@@ -126,7 +128,7 @@ async function startWithSentinel({ folder, cleanup }: Place): Promise<TrialStore
   }
 }
 
-/** Returns a server that starts as a replica when the Sentinels name another primary. */
+/** Returns a server. Its `start()` makes the server a replica if the Sentinels name another primary. */
 function sentinelNode(first: TestRedis, folder: string, primaryPort: () => Promise<number>): Node {
   let server = first
   const redis = connect(first.port)
@@ -159,8 +161,9 @@ async function startRedisCluster({ folder, cleanup }: Place): Promise<TrialStore
 }
 
 /**
- * Returns the faults of a primary and its replica. The faults of a Redis Cluster affect the shard of the accounts. A
- * replica that has become a primary counts as the new primary when `isNamed` returns true, because clients then know it.
+ * Returns the functions that cause faults of a primary and its replica. In a Redis Cluster, these two servers are the
+ * shard of the accounts. A promoted replica counts as the new primary as soon as `isNamed` returns true, because
+ * clients can then find it.
  */
 function replicatedRedis(
   nodes: readonly Node[],
@@ -254,7 +257,7 @@ function watchPrimary(
   }
 }
 
-/** PostgreSQL with a synchronous standby, behind an address that moves to the new primary. */
+/** Starts PostgreSQL with a synchronous standby, behind a proxy that forwards to the current primary. */
 async function startPostgresPair({ folder, cleanup }: Place): Promise<TrialStore> {
   const first = await startPostgres()
   cleanup.add(() => first.remove())

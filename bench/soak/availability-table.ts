@@ -20,7 +20,7 @@ const START = '<!-- measured: npm run soak:availability -->'
 const END = '<!-- end -->'
 const WRITES_LIMIT_MS = 2_000
 const REVOCATION_P99_LIMIT_MS = 1_000
-/** A percentile of fewer values has no meaning. */
+/** Minimum number of revocations for a percentile: a percentile of fewer values has no meaning. */
 const MIN_REVOCATIONS = 100
 
 const STORE_NAMES: Readonly<Record<StoreName, string>> = {

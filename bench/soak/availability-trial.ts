@@ -34,7 +34,7 @@ export type TrialOptions = LoadOptions & {
   readonly freezeMs: number
   readonly partitionMs: number
   readonly awayMs: number
-  /** Shortest measured time after a fault. */
+  /** Minimum measured time after a fault. */
   readonly settleMs: number
   /** Time without failures after which the measurement of a fault ends. */
   readonly calmMs: number
@@ -167,7 +167,7 @@ function createFaults(trial: {
       await wait(options.partitionMs)
       for (const way of ways) {
         way.heal()
-        way.reset() // the bytes of the open connections are lost
+        way.reset() // the open connections have lost bytes
       }
       return { ...now(), affectedGateway: PARTITIONED }
     },
@@ -201,7 +201,7 @@ function createFaults(trial: {
 }
 
 /**
- * Waits until `earliestMs`, and then until all channels are open and no request has failed for some time.
+ * Waits until `earliestMs`, and then until all channels are open and no request has failed for `calmMs`.
  * @returns the uses, and the time at which the channels of all gateways were open.
  */
 async function settle(

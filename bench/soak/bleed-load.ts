@@ -15,14 +15,15 @@ export type BleedCounts = {
    */
   readonly left: { sending: number; waiting: number; receiving: number }
   /**
-   * Requests sent after a response that closed their connection. The gateway must not have forwarded these requests.
+   * Nonces of pipelined requests behind a response with `connection: close`. The gateway must not have forwarded these
+   * requests.
    */
   readonly putOff: string[]
   /** Complete or partial responses that do not belong to their request, and unexpected bytes. */
   mismatches: number
   /** The first mismatches. */
   readonly examples: string[]
-  /** Requests with neither a response nor a mismatch, by kind of failure. */
+  /** Requests whose connection ended before their response, by kind of failure. */
   readonly failed: Map<string, number>
   connections: number
 }
@@ -30,8 +31,8 @@ export type BleedCounts = {
 const EXAMPLES = 10
 const MOST_AT_ONCE = 3
 /**
- * Share of clients that disconnect. Of these clients, a third disconnects while sending, a third after some received
- * bytes, and a third after some time.
+ * Probability that the client disconnects during an exchange. A third of these disconnects occurs while the client
+ * sends, a third after some received bytes, and a third after some time.
  */
 const SHARE_LEFT = 0.25
 const MAX_DISCONNECT_DELAY_MS = 25
@@ -63,7 +64,7 @@ export function noCounts(): BleedCounts {
   }
 }
 
-/** Uses one connection until its client disconnects. */
+/** Uses one connection until the client or the gateway closes it. */
 function converse({ hostname, port, host }: URL, limit: number, counts: BleedCounts): Promise<void> {
   counts.connections += 1
   return new Promise((resolve) => {
@@ -151,7 +152,9 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
   })
 }
 
-/** The reason why a complete or partial response does not belong to a request. */
+/**
+ * Returns the reason why a complete or partial response does not belong to a request. Undefined: the response belongs.
+ */
 function problemOf(request: NonceRequest, answer: ParsedResponse): string | undefined {
   const { nonce, method, responseBytes } = request
   const { status, headers, body, state } = answer

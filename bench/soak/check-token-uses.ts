@@ -54,9 +54,9 @@ export function measuredUses(
 }
 
 /**
- * Returns the increase of the 99th percentile of each stream by a fault. The increase is the difference between the
- * gateways with the fault and a gateway without the fault. All gateways run at the same time, so that other load
- * affects all gateways.
+ * For each stream, returns how much a fault increases the 99th percentile of the latency. The increase is the
+ * difference between the gateways with the fault and a gateway without the fault. All gateways run at the same time, so
+ * that other load affects all gateways equally.
  */
 export function measuredAdded(
   phase: string,

@@ -38,8 +38,8 @@ const HEAD_END = '\r\n\r\n'
 type Client = { readonly pausesMs: number; readonly staysOpen: boolean }
 
 /**
- * Sends requests on keep-alive connections like a load balancer. Closes a connection when the response requests
- * the close, and repeats no request. A request without a complete response with status 200 is a failure.
+ * Sends requests on keep-alive connections like a load balancer. Closes a connection after a response with `connection:
+ * close`, and repeats no request. A request without a complete response with status 200 is a failure.
  */
 export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad {
   const counts: LoadCounts = { answered: 0, failed: new Map(), opened: 0 }

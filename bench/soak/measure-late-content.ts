@@ -72,7 +72,8 @@ function send(url: string, agent: Agent, nonce: string, kind: LateContent | unde
 function isExpected({ status, nonce, text }: Response, own: string, kind: LateContent | undefined): boolean {
   if (kind === undefined) return status === 200 && nonce === own && text === own
   const announced = Number(LATE_CONTENT[kind].status.slice(0, 3))
-  // A gateway that forwards an interim response cannot know where the final response begins.
+  // After an interim response with content, the start of the final response is ambiguous. The gateway responds with
+  // 502.
   if (announced < 200) return status === 502 && nonce === ''
   return status === announced && nonce === own && text === ''
 }

@@ -34,9 +34,9 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 /**
  * Revokes tokens in `rounds` rounds of `concurrency` tokens.
  * Measures the time from the response to the revocation until every gateway denies the token.
- * @param before runs in each round after the gateways have cached the tokens, and before the revocation.
- * `after`: runs in each round when every token is denied.
- * @param until `denied`: waits for 401. `not passed`: also accepts 503 (token status unavailable).
+ * @param options `before`: runs in each round after the gateways have cached the tokens, and before the revocation.
+ * `after`: runs in each round when every token is denied. `until`: `denied` waits for 401. `not passed` also accepts
+ * 503 (token status unavailable).
  */
 export async function measureRevocations(
   cluster: RevocationCluster,
@@ -71,7 +71,7 @@ export async function measureRevocations(
   return { timesMs, answers, tokens }
 }
 
-/** Returns how often a gateway accepted one of these tokens. */
+/** Uses each token once at each gateway. Returns the number of accepted requests. */
 export async function countPassed(cluster: RevocationCluster, tokens: readonly string[]): Promise<number> {
   let passed = 0
   for (const token of tokens)

@@ -4,13 +4,13 @@ export type Measurement = {
   readonly measured: string
   /** `none` for a number without a limit. */
   readonly limit: string
-  /** Undefined without a limit. */
+  /** Whether the number is within its limit. Undefined without a limit. */
   readonly passed: boolean | undefined
 }
 
 const MIB = 1_024 * 1_024
 
-/** Resident memory and its limit. */
+/** Returns a resident memory size with its limit. */
 export function measuredRss(what: string, peakBytes: number, limitMib: number): Measurement {
   return {
     what: `${what}: peak RSS`,
@@ -20,7 +20,7 @@ export function measuredRss(what: string, peakBytes: number, limitMib: number): 
   }
 }
 
-/** A count that must be exactly equal to its limit. */
+/** Returns a count that must be equal to its limit. */
 export function measuredCount(what: string, measured: number, wanted: number): Measurement {
   return { what, measured: String(measured), limit: String(wanted), passed: measured === wanted }
 }

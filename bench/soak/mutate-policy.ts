@@ -2,7 +2,7 @@ import { randomBelow, randomOf } from './random.ts'
 
 type Mutation = (lines: readonly string[], at: number) => readonly string[] | undefined
 
-/** Common mistakes in YAML files. Each function returns undefined for a text that it cannot change. */
+/** Common mistakes in YAML files. Each function returns undefined for a line that it cannot change. */
 const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   // a misspelled key
   (lines, at) => change(lines, at, /([a-z])([a-z])(?=[a-zA-Z]*:)/, '$2$1x'),

@@ -1,2 +1,4 @@
-/** Settings of config/gateway.yaml that prevent overload reactions on a busy machine, because the test counts other events. */
+/**
+ * Settings of config/gateway.yaml with long limits: a busy machine must not cause overload rejections during a test.
+ */
 export const NEVER_OVERLOADED = { overload: { loopDelay: { close: '30s', refuse: '60s' } } }

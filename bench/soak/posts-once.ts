@@ -9,7 +9,7 @@ export type PostsOnceOptions = {
   readonly upstream: CountingUpstream
   readonly calls: number
   readonly concurrency: number
-  /** Called before each call, for example to cause another fault. */
+  /** Runs before each call, for example to cause another fault. */
   readonly beforeCall?: () => void
 }
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { type Measurement, measuredCount } from './measurement.ts'
 import { readPercentile } from './read-percentile.ts'
 
-/** The results of a well-behaved client beside misbehaving clients. */
+/** The results of a normal client, while a test overloads the gateway or its upstream in another way. */
 export type ProbeResult = {
   /** Time of each request until the last byte of the response. Milliseconds. */
   readonly times: readonly number[]
@@ -11,11 +11,12 @@ export type ProbeResult = {
   readonly failures: readonly string[]
 }
 
-/** A well-behaved client that runs until `stop()`. */
+/** A normal client that sends requests until `stop()`. */
 export type Probe = { stop(): Promise<ProbeResult> }
 
 /**
- * Starts to request a URL, one request after the other. A separate thread prevents delays by the load of this process.
+ * Starts to request a URL, one request after the other. A separate thread sends the requests, so that the load of this
+ * process does not delay them.
  */
 export function startProbe(url: string): Probe {
   const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), { workerData: url })

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util'
 import { BenchError } from '../bench-error.ts'
 
 /**
- * Reads `--<option> N`, a whole number from 1. Undefined without the option.
- * @throws {BenchError} ERR_BENCH_USAGE for anything else.
+ * Reads the option `--<option> N`. N is an integer of 1 or more. Returns undefined without the option.
+ * @throws {BenchError} ERR_BENCH_USAGE for any other argument.
  */
 export function readCount(args: readonly string[], option: string): number | undefined {
   const text = parse(args, option)

@@ -8,12 +8,12 @@ import type { Cleanup } from '../cleanup.ts'
 import { type SoakGateway, startSoakGateway } from './start-soak-gateway.ts'
 import type { TokenStream } from './token-traffic.ts'
 
-/** The issuers of each kind of token. */
+/** The issuer of the opaque tokens and the issuer of the JWTs. */
 export type RedisTrafficIssuers = { readonly opaque: TestIssuer; readonly jwts: JwtIssuer }
 
-/** Stream of invalid tokens: the gateway rejects all these tokens. */
+/** Name of the stream of invalid tokens. The gateway rejects all these tokens. */
 export const BAD_STREAM = 'invalid tokens'
-/** Stream of opaque tokens, some of which are revoked during the traffic. */
+/** Name of a stream of opaque tokens, some of which are revoked during the traffic. */
 export const REVOKED_STREAM = 'opaque, some revoked'
 
 const BASE_URL = 'http://127.0.0.1:8080' // the same for every gateway of a soak test
@@ -73,7 +73,7 @@ export function startTrafficGateway(options: {
   })
 }
 
-/** Creates the tokens of every kind. `uses`: number of tokens, for each kind that uses a new token in every request. */
+/** Creates the tokens of every stream. `uses`: number of tokens in a stream that sends a new token in every request. */
 export function makeStreams(
   { opaque, jwts }: RedisTrafficIssuers,
   gateways: readonly SoakGateway[],

@@ -30,7 +30,7 @@ const UP_MS = 15_000
 const FAULT_MS = 20_000
 const FLAP_MS = 2_000
 const REVOKED_IN_A_PHASE = 5
-/** Maximum number of single-use tokens in the longest run. */
+/** Number of tokens in a stream that uses each token once. The number is large enough for the longest run. */
 const NEW_TOKENS = 15_000
 /** Maximum added delay at the 99th percentile for the faults F6 and F7 (docs/faults.md). The fault F8 has no limit. */
 const ADDED_MS = 5

@@ -1,4 +1,4 @@
-/** Returns bytes that repeat one nonce, so that a byte of another nonce is detected. */
+/** Returns a text of this size that repeats one nonce. A byte of another nonce in the text is then detectable. */
 export function repeatNonce(nonce: string, bytes: number): string {
   return nonce.repeat(Math.ceil(bytes / nonce.length)).slice(0, bytes)
 }

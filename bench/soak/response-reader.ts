@@ -3,9 +3,12 @@ export type ParsedResponse = {
   readonly status: number
   /** Names in lower case. For a repeated name, the last value. */
   readonly headers: ReadonlyMap<string, string>
-  /** Without chunk framing, one character for each byte. */
+  /** The body without its chunk framing. One character for each byte. */
   readonly body: string
-  /** `whole`: complete by its framing. `until_close`: without framing, complete when the connection closes cleanly. */
+  /**
+   * `whole`: complete by its framing. `until_close`: has neither a length nor chunks, so the close of the connection
+   * ends it.
+   */
   readonly state: 'whole' | 'part' | 'until_close'
 }
 
@@ -13,13 +16,12 @@ const BREAK = '\r\n'
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Reads the responses on one connection byte by byte, as strictly as HTTP permits.
- * Source: RFC 9112 sections 6 and 7. Skips interim responses.
+ * Parses the responses on one connection by their framing. Source: RFC 9112 sections 6 and 7. Skips interim responses.
  */
 export class ResponseReader {
   #rest = ''
 
-  /** The remaining bytes after the complete responses. */
+  /** The received bytes after the responses that `take()` has returned. */
   get rest(): string {
     return this.#rest
   }

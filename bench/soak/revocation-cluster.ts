@@ -20,9 +20,9 @@ export type ClusterService = {
   readonly process: BenchProcess
   /** Stops the service like a service manager, and restarts it with these additional settings. */
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
-  /** Resolves when the service reports ready, for example after an outage of the store. */
+  /** Resolves when the readiness endpoint reports that the store works, for example after an outage of the store. */
   ready(): Promise<void>
-  /** Returns the value of a metric series with one label or no label. */
+  /** Returns the value of the first series of a metric. */
   metric(name: string): Promise<number>
 }
 
@@ -46,7 +46,9 @@ export type RevocationCluster = {
 
 type Settings = Readonly<Record<string, string>>
 
-/** Composition of the cluster. Without Redis: one authorization server, on SQLite. */
+/**
+ * Composition of the cluster. Without `redis` and without a store in `serverSettings`, the servers use one SQLite file.
+ */
 export type RevocationClusterOptions = {
   /** Folder for data, configuration, and a `.log` file of each service. */
   readonly folder: string
@@ -60,7 +62,9 @@ export type RevocationClusterOptions = {
   readonly eventStream: boolean
   /** Settings of the authorization servers, as environment variables. */
   readonly serverSettings?: Readonly<Record<string, string>>
-  /** Settings of the gateways, as environment variables, or a function of the index and the URL of its server. */
+  /**
+   * Settings of a gateway, as environment variables, or a function that creates them from its index and its server URL.
+   */
   readonly gatewaySettings?: Settings | ((at: number, server: string) => Settings)
   /** Returns the URL at which a gateway reaches the servers. Default: the URL of one server. */
   readonly routeToServers?: (serverUrls: readonly string[], at: number) => Promise<string>
@@ -188,7 +192,7 @@ function writeConfig(
             endpoint: `${own.server}${ENDPOINTS.introspection}`,
             clientId: 'gateway',
             clientSecretFile: join(own.dataDir, 'gateway-client-secret'),
-            timeout: '20s', // a busy machine must not look like an unavailable issuer
+            timeout: '20s', // a slow response on a busy machine is not an outage
           },
           ...(options.eventStream ? { revocations: `${own.server}${REVOCATION_STREAM_PATH}` } : {}),
         },

@@ -1,6 +1,6 @@
-// npm run soak:revocation: three gateways, one Redis, one authorization server. Measures the time from the response of
+// npm run soak:revocation: three gateways, one Redis, one authorization server. Measures the time from the response to
 // POST /api/oauth/revoke until all three gateways deny the token, with and without the revocation channel.
-// Limits: with the channel, p99 under 1 s. Without the channel, `tokenCache.ttlWithoutPush`.
+// Limits for p99: 1 s with the channel, `tokenCache.ttlWithoutPush` without the channel.
 // After a restart of all services, the gateways must still deny every revoked token.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

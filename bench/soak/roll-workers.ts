@@ -47,8 +47,8 @@ export function childrenOf(pid: number): readonly number[] {
 }
 
 /**
- * Returns the number of workers that accept requests. Reads the readiness endpoint, because metrics wait for workers
- * that are starting.
+ * Returns the number of workers that accept requests. Reads the readiness endpoint, because the metrics endpoint waits
+ * for workers that are starting.
  */
 async function servingWorkers(gateway: SoakGateway): Promise<number> {
   const verbose = await (await fetch(`${gateway.managementUrl}/readyz?verbose`)).text()

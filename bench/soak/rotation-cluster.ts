@@ -38,13 +38,13 @@ export type RotationCluster = {
   readonly baseUrl: string
   readonly serverUrls: readonly string[]
   readonly files: RotationFiles
-  /** A connection of the administrator. */
+  /** A connection to Redis as the administrator. */
   readonly redis: Redis
-  /** Signs the certificates of the gateway. */
+  /** The certificate authority that signs the certificates of the gateway. */
   readonly authority: TestCertificate
 }
 
-/** The ACL user of both services. */
+/** The Redis ACL user of the gateway and of the authorization servers. */
 export const REDIS_USER = 'scopegate'
 /** Lifetime of access tokens. Seconds. */
 export const ACCESS_TOKEN_SECONDS = 60

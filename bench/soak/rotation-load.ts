@@ -14,7 +14,7 @@ import { ACCESS_TOKEN_SECONDS, type RotationCluster } from './rotation-cluster.t
 export type RotationLoad = {
   /** The secrets at the start. */
   readonly initial: Readonly<Record<'gatewaySecret' | 'cookieKey' | 'nonceSecret' | 'redisPassword', string>>
-  /** Returns the number of each outcome since the last call. The name of a success begins with `ok `. */
+  /** Returns how often each outcome occurred since the last call. The name of a success begins with `ok `. */
   takeOutcomes(): ReadonlyMap<string, number>
   stop(): Promise<void>
 }
@@ -25,7 +25,7 @@ const REQUESTS_PER_CONNECTION = 20
 /** A client refreshes a held token this long before its expiry. Seconds. */
 const REFRESH_BEFORE_SECONDS = 5
 
-/** Starts the clients. The clients trust the authority of the cluster. */
+/** Starts the clients. The clients trust the certificate authority of the cluster. */
 export async function startRotationLoad(cluster: RotationCluster): Promise<RotationLoad> {
   const { baseUrl, serverUrls, files, authority } = cluster
   setGlobalDispatcher(
@@ -76,7 +76,7 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
     return answer
   }
 
-  /** A client that uses each token almost until its expiry, and refreshes through the gateway. */
+  /** Simulates a client that uses each token almost until its expiry, and refreshes through the gateway. */
   async function holdToken(name: string, path: string, resource?: string): Promise<void> {
     let tokens = await firstTokens(resource)
     let refreshAtMs = Date.now() + (ACCESS_TOKEN_SECONDS - REFRESH_BEFORE_SECONDS) * 1_000
@@ -88,7 +88,10 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
       await callApi(path, tokens.accessToken)
     })
   }
-  /** A client that refreshes at each server alternately, and uses each new JWT immediately. */
+  /**
+   * Simulates a client that refreshes at both servers alternately, without the gateway, and uses each new JWT
+   * immediately.
+   */
   async function useNewJwts(): Promise<void> {
     let tokens = await firstTokens(`${baseUrl}/mcp`)
     await repeat('new JWT', async () => {
@@ -97,8 +100,8 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
     })
   }
   /**
-   * A client with a key. The client sends the last nonce, and repeats a request once for a new nonce. RFC 9449 section
-   * 8.
+   * Simulates a client with a DPoP key. Each proof contains the last received nonce. If a response requires a new
+   * nonce, the client repeats the request once. RFC 9449 section 8.
    */
   async function useProofs(): Promise<void> {
     const key = aProofKey()
@@ -139,8 +142,8 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
     })
   }
   /**
-   * A person whose session must not end. After the first sign-in, the person has a wrong password, so a second sign-in
-   * would fail.
+   * Simulates a person whose browser session must not end. After the first sign-in, the person enters a wrong password,
+   * so a second sign-in would fail.
    */
   async function useSession(): Promise<void> {
     const browser = openBrowser(baseUrl)

@@ -1,7 +1,7 @@
-// npm run soak:rotation: two authorization servers, a gateway with two workers and TLS, and one Redis. The load has
-// opaque tokens, JWTs, DPoP proofs and sessions of a browser. Rotates each secret in the documented order. Limit: 0
-// failed requests. SOAK_SECONDS is the time of load after each step. An argument selects the rotations whose names
-// contain this text.
+// npm run soak:rotation: two authorization servers, a gateway with two workers and TLS, and one Redis. The load uses
+// opaque tokens, JWTs, DPoP proofs and browser sessions. Rotates each secret in the documented order. Limit: 0 failed
+// requests. SOAK_SECONDS is the time of load after each step. An argument selects the rotations whose names contain
+// this text.
 import { writeFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { changeKeyFile } from '../../authorization-server/keys/change-key-file.ts'
@@ -17,9 +17,9 @@ import { runSoak } from './run-soak.ts'
 
 const STEP_MS = Number(process.env['SOAK_SECONDS'] ?? 20) * 1_000
 const SELECTED = process.argv[2] ?? ''
-/** A wait that is longer than the polling interval of files. Milliseconds. */
+/** Time after which every process has read a changed file: longer than the interval between two reads. Milliseconds. */
 const READ_MS = 7_000
-/** Time until new signing keys sign, so that both servers have read them. Seconds. */
+/** New signing keys sign tokens only after this time, because both servers must have read the keys. Seconds. */
 const LEAD_SECONDS = 12
 
 await runSoak(async (soak) => {

@@ -9,7 +9,9 @@ const DRIP_EVERY_MS = 1_000
 const GIVE_UP_MS = 30_000
 const POLL_INTERVAL_MS = 25
 
-/** Attackers that send a request head line by line and never complete the head, while other clients send requests. */
+/**
+ * Opens connections that send a request head line by line and never complete it, while a normal client sends requests.
+ */
 export async function measureSlowHeads(
   gateway: SoakGateway,
   attackers: number,

@@ -10,7 +10,9 @@ const READ_EVERY_MS = 500
 const MAX_BEGIN_MS = 60_000
 const BEGIN_CHECK_MS = 50
 
-/** Clients that each request 100 MB, read the response in small pieces and disconnect after `seconds` seconds. */
+/**
+ * Starts clients that each request 100 MB, read the response in small pieces and disconnect after `seconds` seconds.
+ */
 export async function measureSlowReaders(
   gateway: SoakGateway,
   options: { readonly readers: number; readonly seconds: number },

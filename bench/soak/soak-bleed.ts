@@ -6,7 +6,9 @@ import { startSoakGateway } from './start-soak-gateway.ts'
 export type BleedSoak = {
   readonly counts: BleedCounts
   readonly upstream: Pick<NonceUpstream, 'requests' | 'problems' | 'repeated'>
-  /** Requests forwarded after the response that closed their connection. No client received their responses. */
+  /**
+   * Number of pipelined requests that the gateway forwarded, although an earlier response had closed their connection.
+   */
   readonly unanswered: number
 }
 

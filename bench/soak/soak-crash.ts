@@ -6,7 +6,7 @@ import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { childrenOf, whenServing } from './roll-workers.ts'
 import { startLoadedGateway } from './start-loaded-gateway.ts'
 
-/** The loss that the end of one worker causes. */
+/** The effects of the end of one worker. */
 export type Kill = {
   /**
    * Connections of the worker, plus one connection that the worker has not accepted yet. Each connection has at

@@ -13,12 +13,12 @@ import { type RevocationCluster, startRevocationCluster } from './revocation-clu
 
 const GIVE_UP_MS = 60_000
 
-/** Two authorization servers on one store, each a separate process with one client. */
+/** Two authorization servers on one store, each in a separate process. One OAuth client uses both servers. */
 export type RefreshCluster = {
   readonly servers: RevocationCluster['servers']
-  /** The client at each server. */
+  /** The OAuth client, configured for each of the servers. */
   readonly clients: readonly Client[]
-  /** A refresh token of a new grant. */
+  /** Returns a refresh token of a new grant. */
   obtainRefreshToken(): Promise<string>
   /** Returns whether the access token belongs to an open grant. */
   isSignedIn(accessToken: string): Promise<boolean>
@@ -120,7 +120,7 @@ export async function refreshInParallel(
 }
 
 /**
- * Refreshes like a client, which repeats the request after status 503.
+ * Uses a refresh token at one of the servers. Repeats the request after status 503, as clients do.
  * @returns undefined when the connection failed, for example because the server was killed.
  */
 async function refreshAt(
@@ -141,7 +141,8 @@ async function refreshAt(
 }
 
 /**
- * Two clients read their refresh token from one file, refresh some time apart, and write the response to the file.
+ * Simulates two clients that read their refresh token from one file, refresh some time apart, and write the response to
+ * the file.
  * @returns the number of times that a client was signed out.
  */
 export async function shareTokenFile(

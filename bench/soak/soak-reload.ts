@@ -69,7 +69,7 @@ export async function soakGoodReloads(gateway: SoakGateway, options: ReloadSoakO
   })
 }
 
-/** Makes all common mistakes in the policies while clients send requests. The responses must not change. */
+/** Reloads invalid policies, each with a common mistake, while clients send requests. The responses must not change. */
 export async function soakBrokenReloads(
   gateway: SoakGateway,
   options: ReloadSoakOptions,
@@ -85,7 +85,7 @@ export async function soakBrokenReloads(
   })
 }
 
-/** One distinct invalid policy for each reload. Omits mutations that are valid. */
+/** Returns a different invalid policy for each reload. Omits mutations that are valid. */
 function brokenPolicies({ folder, reloads }: ReloadSoakOptions): readonly string[] {
   const dir = join(folder, 'mutated')
   const catalogue = readScopeCatalogue({ file: join(import.meta.dirname, '../../config/scopes.yaml') })

@@ -16,7 +16,7 @@ export type RestartSoakOptions = {
   readonly cleanup: Cleanup
   readonly workers: number
   readonly rolls: readonly RollKind[]
-  /** Minimum number of requests before, between and after the restarts. */
+  /** Minimum total number of requests, in equal parts before, between and after the restarts. */
   readonly requests: number
   readonly onRoll?: (number: number, kind: RollKind, counts: LoadCounts) => void
 }

@@ -11,7 +11,7 @@ export type TruncationCounts = {
   truncated: number
   /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
-  /** Truncated responses that the client detected. `rejected`: status 502. `broken`: the connection broke. */
+  /** Truncated responses that the client detected. `rejected`: status 502. `broken`: the connection ended too early. */
   readonly reported: { rejected: number; broken: number }
   /** Complete responses of the upstream. `notWhole`: complete responses that arrived incomplete. */
   whole: number

@@ -21,7 +21,7 @@ export type SoakGatewayOptions = SoakConfig & {
 }
 
 /**
- * Starts a gateway with one open route as a separate process.
+ * Starts a gateway in a separate process. Its only route accepts requests without a token.
  * @throws {BenchError} ERR_BENCH_START when the gateway does not start.
  */
 export async function startSoakGateway(options: SoakGatewayOptions): Promise<SoakGateway> {

@@ -65,7 +65,7 @@ function answer(socket: Socket, { cut, bytes }: { readonly cut: Cut; readonly by
   )
 }
 
-/** Delays a reset, because a reset that overtakes the bytes would arrive before the response. */
+/** Delays the end of a connection. A reset without a delay can overtake the bytes of the response. */
 function later(then: () => void): () => void {
   return () => void setTimeout(then, 2 + randomBelow(5))
 }

@@ -1,5 +1,5 @@
-// The thread behind startTokenTraffic(): sends requests at a fixed rate until `stop()`, without waiting for responses.
-// The requests use the streams cyclically. Each stream uses its tokens cyclically.
+// The thread that startTokenTraffic() starts. Sends requests at a fixed rate until `stop()`, without waiting for
+// responses. The requests use the streams cyclically. Each stream uses its tokens cyclically.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

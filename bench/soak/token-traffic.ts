@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
-/** Requests of one kind: each request goes to the next address with the next token. */
+/** Requests of one kind: each request goes to the next URL with the next token. */
 export type TokenStream = {
   readonly name: string
   readonly urls: readonly string[]
@@ -11,7 +11,7 @@ export type TokenStream = {
 /** The streams, which alternate, and the total number of requests per second. */
 export type TokenTrafficOptions = { readonly streams: readonly TokenStream[]; readonly perSecond: number }
 
-/** One request and its outcome. Status 0: no complete response. Milliseconds, `atMs` since the epoch. */
+/** One request and its outcome. Status 0: no complete response. Times are in milliseconds, `atMs` since the epoch. */
 export type TokenUse = {
   readonly stream: string
   readonly url: string
@@ -24,7 +24,10 @@ export type TokenUse = {
 /** Traffic that continues until `stop()`. */
 export type TokenTraffic = { stop(): Promise<readonly TokenUse[]> }
 
-/** Starts to send requests at a steady rate. A separate thread prevents delays by other work of this process. */
+/**
+ * Sends requests at a steady rate. A separate thread sends them, so that other work of this process does not delay
+ * them.
+ */
 export function startTokenTraffic(options: TokenTrafficOptions): TokenTraffic {
   const worker = new Worker(new URL('./token-traffic-worker.ts', import.meta.url), { workerData: options })
   return {

@@ -1,5 +1,5 @@
-// npm run soak:tokens: cost of the token cache: heap per token with 100,000 tokens, introspection requests for 1,000
-// concurrent uses of a new token. Prints each number beside its limit. Exit code 1: a limit is exceeded.
+// npm run soak:tokens: measures the heap per token in a cache of 100,000 tokens, and the introspection requests for
+// 1,000 concurrent uses of a new token. Prints each number beside its limit. Exit code 1: a limit is exceeded.
 import { measureCachedTokens } from '../tokens/measure-cached-tokens.ts'
 import { startHerd } from '../tokens/start-herd.ts'
 import { type Measurement, measuredCount } from './measurement.ts'

@@ -10,7 +10,10 @@ export const EXPECTED_STATUSES: Readonly<Record<string, readonly [even: number, 
   '/versions/below/a/b': [401, 404],
 }
 
-/** A policy whose versions decide the same paths differently, with `more` unused routes. */
+/**
+ * Returns a version of the policy. Even and odd versions decide the same paths differently. `more`: number of unused
+ * routes.
+ */
 export function versionedPolicy(version: number, more = 20): string {
   const isOdd = version % 2 === 1
   const routes = [
@@ -38,7 +41,7 @@ ${routes
   .join('')}`
 }
 
-/** Returns the file of the policy with versions. */
+/** Writes a version of the policy. Returns the path of the file. */
 export function writeVersion(folder: string, version: number): string {
   const policies = join(folder, 'policies')
   mkdirSync(policies, { recursive: true })

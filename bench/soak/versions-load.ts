@@ -14,8 +14,8 @@ export type VersionsLoad = {
 }
 
 /**
- * Requests paths with different results in each policy version, on keep-alive connections.
- * Counts the responses of each version.
+ * Requests the paths of `EXPECTED_STATUSES` on keep-alive connections. Counts the responses by policy hash, path and
+ * status.
  */
 export function startVersionsLoad(url: string, connections: number): VersionsLoad {
   const seen = new Map<string, number>()
@@ -80,8 +80,8 @@ function count(counts: Map<string, number>, what: string): void {
 }
 
 /**
- * Returns the responses that contradict the policy version that they name. `parityOf` contains the versions that were
- * active.
+ * Returns the responses whose status contradicts the policy version in the response, or whose version was never active.
+ * `parityOf` contains the versions that were active.
  */
 export function findWrongResponses(
   load: VersionsLoad,

@@ -4,7 +4,7 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { NEVER_OVERLOADED } from './never-overloaded.ts'
 
 const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
-/** A busy machine must not look like a failed upstream. */
+/** Long timeouts: a slow response on a busy machine must not count as a failure of an upstream. */
 const PATIENT = { timeout: '60s', connectTimeout: '30s' }
 
 /** Writes configuration and policies of a gateway in front of authorization servers. JSON is valid YAML. */

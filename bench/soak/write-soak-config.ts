@@ -29,7 +29,7 @@ const ROUTE = {
 }
 const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
 
-/** Writes configuration and policies of a gateway with one open route. */
+/** Writes configuration and policies of a gateway. Its default route accepts requests without a token. */
 export function writeSoakConfig(options: SoakConfig): void {
   const { folder, upstream } = options
   const policies = join(folder, 'policies')
