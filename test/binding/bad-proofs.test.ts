@@ -101,7 +101,7 @@ t.test('§4.3 of RFC 9449: every bad proof is rejected before it reaches the ups
 })
 
 t.test(
-  '§7.1 of RFC 9449: a valid proof gives the access of its token once, and is not forwarded',
+  '§7.1 of RFC 9449: accepts a valid proof once, rejects the proof when it is replayed, and never forwards it',
   async (t) => {
     const { under, world } = await startWorld(t)
     const proof = aProof({ key: world.key, url: world.url, token: world.token })
@@ -156,7 +156,7 @@ for (const algorithm of DPOP_ALGORITHMS)
     t.equal(response.status, 200)
   })
 
-t.test('denies a bound token without the scope with a DPoP challenge', async (t) => {
+t.test('denies a bound token that lacks the scope, with a DPoP challenge', async (t) => {
   const { under, world } = await startWorld(t)
   const { key, token } = world
   const url = `${BASE_URL}/api/challenged`

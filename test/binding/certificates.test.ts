@@ -43,7 +43,7 @@ type Answer = {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends a bearer token that is bound to a certificate. `base` is the URL of the gateway. */
+/** Sends a request with a bearer token to the gateway at `base`. `client`: the client certificate of the connection. */
 async function call(
   base: string,
   token: string,
@@ -194,7 +194,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const)
     )
   })
 
-t.test('with a client CA, uses only certificates that it signed and ignores the others', async (t) => {
+t.test('with a client CA, accepts only certificates that the CA signed', async (t) => {
   const { under, tokenFor, base } = await startListener(t, authority.cert)
   isRejected(
     t,
@@ -214,7 +214,10 @@ t.test('with a client CA, uses only certificates that it signed and ignores the 
 })
 
 const XFCC_CERT = `Cert="${pemUrl(own)}"`
-/** Header formats. Each one has valid values, values with another certificate, and values without a certificate. */
+/**
+ * Header formats. `right`: values with the certificate of the token. `wrong`: another certificate. `none`: no usable
+ * certificate.
+ */
 const FORMATS = [
   {
     header: { name: 'x-forwarded-client-cert', format: 'xfcc' },

@@ -76,11 +76,11 @@ const FORM: readonly ProofRow[] = [
   { what: 'no proof', answer: 'missing', send: ({ token }) => [`Authorization: DPoP ${token}`] },
   instead('an empty proof', 'malformed', () => ''),
   instead('plain text', 'malformed', () => 'proof'),
-  instead('dots', 'malformed', () => '.'.repeat(4_000)),
+  instead('4,000 dots', 'malformed', () => '.'.repeat(4_000)),
   instead('more than 8 KiB', 'malformed', (world) => `${good(world)}${'A'.repeat(8_192)}`),
   instead('four parts', 'malformed', (world) => `${good(world)}.AAAA`),
   instead('no signature', 'malformed', (world) => `${good(world).split('.').slice(0, 2).join('.')}.`),
-  instead('padding', 'malformed', (world) => `${good(world)}==`),
+  instead('base64 padding', 'malformed', (world) => `${good(world)}==`),
   instead(
     'a header that is not JSON',
     'malformed',
@@ -122,9 +122,9 @@ const SIGNATURE: readonly ProofRow[] = [
   ),
   header('alg RS1', 'wrong_algorithm', { alg: 'RS1' }),
   header('alg as a number', 'malformed', { alg: 1 }),
-  changed('RS256 with a key of EC', 'bad_key', () => ({ header: { alg: 'RS256' } })),
-  changed('ES384 with a key of P-256', 'bad_key', () => ({ header: { alg: 'ES384' } })),
-  changed('the key is meant for another algorithm', 'bad_key', ({ rsa }) => ({
+  changed('RS256 with an EC key', 'bad_key', () => ({ header: { alg: 'RS256' } })),
+  changed('ES384 with a P-256 key', 'bad_key', () => ({ header: { alg: 'ES384' } })),
+  changed('a jwk for another algorithm', 'bad_key', ({ rsa }) => ({
     key: rsa,
     header: { jwk: { ...rsa.jwk, alg: 'PS256' } },
   })),
@@ -132,11 +132,11 @@ const SIGNATURE: readonly ProofRow[] = [
     key: other,
     header: { jwk: key.jwk },
   })),
-  changed('the key in the header was swapped', 'bad_signature', ({ other }) => ({
+  changed('the jwk of another key', 'bad_signature', ({ other }) => ({
     header: { jwk: other.jwk },
   })),
-  changed('another key, and a signature by this key', 'wrong_key', ({ other }) => ({ key: other })),
-  changed('an RSA key, and a signature by this key', 'wrong_key', ({ rsa }) => ({ key: rsa })),
+  changed('jwk and signature of another key', 'wrong_key', ({ other }) => ({ key: other })),
+  changed('jwk and signature of an RSA key', 'wrong_key', ({ rsa }) => ({ key: rsa })),
   instead('one inverted bit in the signature', 'bad_signature', (world) => {
     const proof = good(world)
     const bytes = Buffer.from(proof.slice(proof.lastIndexOf('.') + 1), 'base64url')
@@ -147,7 +147,7 @@ const SIGNATURE: readonly ProofRow[] = [
     const [head, , signature] = good(world).split('.')
     return `${head}.${good(world).split('.')[1]}.${signature}`
   }),
-  instead('a signature of nothing but zeros', 'bad_signature', (world) =>
+  instead('a signature whose bytes are all zero', 'bad_signature', (world) =>
     good(world).replace(/\.[^.]*$/, `.${Buffer.alloc(64).toString('base64url')}`),
   ),
   header('no jwk', 'bad_key', { jwk: undefined }),
@@ -155,7 +155,7 @@ const SIGNATURE: readonly ProofRow[] = [
   header('jwk as an array', 'bad_key', { jwk: [] }),
   header('an empty jwk', 'bad_key', { jwk: {} }),
   header('a symmetric jwk', 'bad_key', { jwk: { kty: 'oct', k: 'AAAA' } }),
-  changed('the private key', 'bad_key', ({ key }) => ({
+  changed('a jwk with the private key', 'bad_key', ({ key }) => ({
     header: { jwk: key.privateKey.export({ format: 'jwk' }) },
   })),
   changed('a jwk with k', 'bad_key', ({ key }) => ({ header: { jwk: { ...key.jwk, k: 'AAAA' } } })),
@@ -163,8 +163,8 @@ const SIGNATURE: readonly ProofRow[] = [
     header: { jwk: { ...key.jwk, x: Buffer.alloc(32, 1).toString('base64url') } },
   })),
   changed('a key for encryption', 'bad_key', ({ key }) => ({ header: { jwk: { ...key.jwk, use: 'enc' } } })),
-  changed('jwk is only named by kid', 'bad_key', () => ({ header: { jwk: undefined, kid: 'key-1' } })),
-  changed('jwk is at an address', 'bad_key', () => ({
+  changed('kid in place of jwk', 'bad_key', () => ({ header: { jwk: undefined, kid: 'key-1' } })),
+  changed('jku in place of jwk', 'bad_key', () => ({
     header: { jwk: undefined, jku: 'http://127.0.0.1:9/keys' },
   })),
 ]
@@ -196,9 +196,9 @@ const CLAIMS: readonly ProofRow[] = [
   claim('iat as text', 'not_recent', { iat: 'now' }),
   claim('iat in milliseconds', 'not_recent', { iat: Date.now() }),
   claim('iat negative', 'not_recent', { iat: -1 }),
-  changed('made two minutes ago', 'not_recent', ({ now }) => ({ claims: { iat: now - 120 } })),
-  changed('made in two minutes', 'not_recent', ({ now }) => ({ claims: { iat: now + 120 } })),
-  claim('exp of now', 'expired', { exp: Math.floor(Date.now() / 1_000) }),
+  changed('created two minutes ago', 'not_recent', ({ now }) => ({ claims: { iat: now - 120 } })),
+  changed('created two minutes in the future', 'not_recent', ({ now }) => ({ claims: { iat: now + 120 } })),
+  claim('exp is the current second', 'expired', { exp: Math.floor(Date.now() / 1_000) }),
   claim('exp as text', 'expired', { exp: 'tomorrow' }),
   changed('nbf in the future', 'expired', ({ now }) => ({ claims: { nbf: now + 30 } })),
   claim('nbf as text', 'expired', { nbf: 'now' }),
@@ -215,12 +215,12 @@ const SCHEME: readonly ProofRow[] = [
     send: ({ token }) => [`Authorization: Bearer ${token}`],
   },
   {
-    what: 'a bound token as a Bearer token, with a good proof',
+    what: 'a bound token as a Bearer token, with a valid proof',
     answer: 'proof_missing',
     send: (world) => [`Authorization: Bearer ${world.token}`, `DPoP: ${good(world)}`],
   },
   {
-    what: 'a Bearer token with a good proof',
+    what: 'an unbound token with the DPoP scheme and a valid proof',
     answer: 'not_bound',
     send: ({ key, url, plain }) => [
       `Authorization: DPoP ${plain}`,
@@ -228,12 +228,12 @@ const SCHEME: readonly ProofRow[] = [
     ],
   },
   {
-    what: 'a Bearer token under DPoP, without a proof',
+    what: 'an unbound token with the DPoP scheme and without a proof',
     answer: 'missing',
     send: ({ plain }) => [`Authorization: DPoP ${plain}`],
   },
   {
-    what: 'a token that is bound to a certificate, with a good proof',
+    what: 'a token that is bound to a certificate, with a valid proof',
     answer: 'not_bound',
     send: ({ key, url, certified }) => [
       `Authorization: DPoP ${certified}`,
@@ -241,7 +241,7 @@ const SCHEME: readonly ProofRow[] = [
     ],
   },
   {
-    what: 'a second Authorization as Bearer',
+    what: 'a second Authorization header with a Bearer token',
     answer: 'two_credentials',
     send: (world) => [
       `Authorization: DPoP ${world.token}`,
@@ -250,7 +250,7 @@ const SCHEME: readonly ProofRow[] = [
     ],
   },
   {
-    what: 'the token in the address',
+    what: 'a second token in the query',
     answer: 'two_credentials',
     target: '/api/courses?access_token=x',
     send: (world) => [`Authorization: DPoP ${world.token}`, `DPoP: ${good(world)}`],

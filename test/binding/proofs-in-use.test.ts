@@ -14,7 +14,7 @@ const key = aProofKey()
 const token = 'bound-token'
 const url = `${BASE_URL}/api/courses`
 
-/** Starts a gateway for an opaque bound token. Introspection returns `cnf`. RFC 9449 section 6.2. */
+/** Starts a gateway and stores an opaque bound token. The introspection result contains `cnf`. RFC 9449 section 6.2. */
 async function startBound(
   t: Test,
   options: Parameters<typeof startGatewayUnderTest>[1] = {},
@@ -49,10 +49,7 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis accept a proof only once
   })
   const one = await startBound(t, { change })
   const other = await startBound(t, { change })
-  /**
-   * Repeats an attempt if Redis was too slow. In that case the gateway checks only locally, so the result shows
-   * nothing.
-   */
+  /** Repeats an attempt during which Redis was too slow: the gateways then checked the proofs only locally. */
   const undisturbed = async (attempt: () => Promise<readonly Response[]>): Promise<readonly Response[]> => {
     const before = (await fallbacks(one)) + (await fallbacks(other))
     const answers = await attempt()
@@ -77,7 +74,7 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis accept a proof only once
   t.equal(answers.filter(({ status }) => status === 200).length, 1, 'one of 20 concurrent requests succeeds')
 
   await t.test(
-    'without Redis each gateway rejects proofs that it has seen itself, and counts the fallback',
+    'without Redis, each gateway rejects a proof that it has already accepted, and counts the fallback',
     async (t) => {
       await redis.stop()
       const proof = proofWith()
@@ -104,7 +101,7 @@ t.test('accepts the same jti from two keys', async (t) => {
 })
 
 t.test('§9 of RFC 9449: a required nonce must be at most two minutes old', async (t) => {
-  // The middle of a minute, so that no minute starts between a nonce and its proof.
+  // The clock stops in the middle of a minute, so that no minute starts between a nonce and its proof.
   const now = Math.floor(Date.now() / 60_000) * 60 + 30
   t.intercept(Date, 'now', { value: () => now * 1_000 })
   const under = await startBound(t, {
@@ -197,7 +194,7 @@ t.test('forwards a proof to the authorization server on its endpoints', async (t
   t.match(under.authorizationServer.bytes, /^dpop: a\.proof/im)
 })
 
-t.test('keeps a bounded number of used proofs, and only while they are valid', async (t) => {
+t.test('createUsedProofs() keeps a bounded number of proofs, each only while it is valid', async (t) => {
   const used = createUsedProofs(2)
   t.equal(used.use('a', 100, 50), true)
   t.equal(used.use('a', 100, 100), false)
