@@ -23,7 +23,7 @@ t.test('rejects an unusable database with a message that says what to do', async
     'a-folder',
     'foreign.sqlite',
   ]
-  // Node's recursive mkdir never returns for this path.
+  // Node's recursive mkdir never returns for these paths.
   if (process.platform === 'linux') names.push('/proc/learning-platform/data.sqlite', '/proc/a/b/data.sqlite')
   for (const name of names) {
     const databasePath = resolve(folder, name)
@@ -63,7 +63,7 @@ t.test('rejects a port in use', async (t) => {
   })
 })
 
-t.test('a restart keeps written data and does not seed again', async (t) => {
+t.test('a restart keeps the data, and does not write the initial data again', async (t) => {
   const first = await startPlatform(t)
   const json = { title: 'Kept', slug: 'kept', summary: 'Still there.' }
   const created = await first.askAs('writer', '/api/pages', { json })
@@ -85,7 +85,7 @@ t.test('two new databases have equal content', async (t) => {
   t.same(await readEverything(one), await readEverything(other))
 })
 
-t.test('two services that open one new file concurrently seed it once', async (t) => {
+t.test('two services that create one file concurrently write the initial data once', async (t) => {
   const databasePath = join(t.testdir(), 'shared.sqlite')
   const [one, other] = await Promise.all([startPlatform(t, databasePath), startPlatform(t, databasePath)])
   t.same(await readEverything(one), await readEverything(other))

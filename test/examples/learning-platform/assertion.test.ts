@@ -36,7 +36,7 @@ function anAssertion(parts: Parts = {}): Promise<string> {
   return jwt.sign(parts.key ?? privateKey)
 }
 
-/** A key server that the test can stop. */
+/** A key server that a test can make unavailable. */
 const gateway = createServer(async (_request, response) => {
   const keys = [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }]
   response.writeHead(away ? 500 : 200, { 'content-type': 'application/json' })
@@ -106,7 +106,7 @@ t.test('treats an anonymous caller and a client without a subject as public', as
   })
 })
 
-t.test('unavailable keys do not produce a client error', async (t) => {
+t.test('responds with 503 while the keys of the gateway are unavailable', async (t) => {
   const ask = await start()
   away = true
   t.teardown(() => {

@@ -4,7 +4,7 @@ import { startPlatform } from './start-platform.ts'
 
 const FIFTY = Array.from({ length: 50 }, (_, index) => index)
 
-t.test('fifty parallel creations of one slug: exactly one 201, the others 409', async (t) => {
+t.test('of fifty parallel creations of one slug, exactly one gets 201, the others get 409', async (t) => {
   const platform = await startPlatform(t)
   const json = { title: 'Once', slug: 'once', summary: 'Only once.' }
   const answers = await Promise.all(FIFTY.map(() => platform.askAs('writer', '/api/pages', { json })))
@@ -24,7 +24,7 @@ t.test('fifty parallel creations get fifty different IDs', async (t) => {
   t.equal(pages.filter(({ created_by }) => created_by === 'writer').length, 50)
 })
 
-t.test('fifty parallel changes with one If-Match: exactly one 200, the others 412', async (t) => {
+t.test('of fifty parallel changes with one If-Match, exactly one gets 200, the others get 412', async (t) => {
   const platform = await startPlatform(t)
   const tag = (await platform.askAs('writer', '/api/courses/crs_0001')).headers.get('etag') ?? ''
   const answers = await Promise.all(

@@ -14,7 +14,7 @@ for (const family of families) {
   const path = familyPath(family)
 
   if (family.kind === 'collection' && family.writable)
-    t.test(`${family.name}: create, read, replace, change, delete`, async (t) => {
+    t.test(`${family.name}: supports create, read, replace, change and delete`, async (t) => {
       const platform = await startPlatform(t)
       const draft = await freshDraft(platform, family, 1)
       const created = await platform.askAs('writer', path, { json: draft })
@@ -57,7 +57,7 @@ for (const family of families) {
 
   if (family.kind === 'collection') {
     t.test(
-      `${family.name}: pages of any size hold every item exactly once, and filters narrow them`,
+      `${family.name}: pages of any size contain each item once, and filters select matching items`,
       async (t) => {
         const platform = await startPlatform(t)
         const ask = (at: string) => platform.askAs('reader', at)
@@ -85,7 +85,7 @@ for (const family of families) {
   }
 
   if (family.kind === 'singleton')
-    t.test(`${family.name}: read, replace, change`, async (t) => {
+    t.test(`${family.name}: supports read, replace and change`, async (t) => {
       const platform = await startPlatform(t)
       const before = await platform.askAs('editor', path)
       t.equal(before.status, 200)

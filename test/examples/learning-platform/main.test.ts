@@ -70,7 +70,8 @@ function start(t: Test, env: Readonly<Record<string, string>>): Process {
     },
   })
   const output = { text: '' }
-  // Not 'close': Node does not emit 'close' for a child after the parent has disconnected the IPC channel.
+  // Waits for the streams, not for 'close' of the child: Node does not emit it after the parent has closed the IPC
+  // channel.
   const ends: Promise<unknown>[] = []
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue

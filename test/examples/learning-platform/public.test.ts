@@ -42,7 +42,7 @@ t.test(
   },
 )
 
-t.test('treats an empty subject as public', async (t) => {
+t.test('treats a caller with an empty subject as public', async (t) => {
   const platform = await startPlatform(t)
   const headers = { 'x-auth-subject': '', 'x-auth-client-id': 'c', 'x-auth-scope': 'students:read' }
   t.same((await platform.ask('/api/students', { headers })).json, { items: [], next: null })

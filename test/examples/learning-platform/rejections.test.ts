@@ -48,7 +48,7 @@ t.test('rejects malformed bodies with 400 and without a stack trace', async (t) 
       )
 })
 
-t.test('rejects another media type with 415', async (t) => {
+t.test('rejects a body of another media type with 415', async (t) => {
   const platform = await startPlatform(t)
   for (const type of [
     'text/plain',

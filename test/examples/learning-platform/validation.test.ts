@@ -47,7 +47,7 @@ for (const family of families) {
   )
 }
 
-t.test('checks rules that a schema cannot express', async (t) => {
+t.test('rejects values that violate a rule outside the schema, with a description of the rule', async (t) => {
   const platform = await startPlatform(t)
   const rows = [
     ['/api/events/evt_0001', { ends_at: '2020-01-01T00:00:00Z' }, 'ends_at: must be after starts_at.'],
@@ -144,7 +144,7 @@ async function own(platform: Platform, path: string, fields: Fields): Promise<Do
   return Object.fromEntries(Object.keys(fields).map((name) => [name, json[name]]))
 }
 
-/** Values that the schema must reject. */
+/** Returns values that the schema must reject. */
 function wrongValues(schema: JsonSchema): readonly unknown[] {
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? [])
   const wrong: unknown[] = [{ surprise: 1 }]

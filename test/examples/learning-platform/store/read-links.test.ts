@@ -8,7 +8,7 @@ import {
 } from '../../../../examples/learning-platform/families/fields.ts'
 import { readLinks } from '../../../../examples/learning-platform/store/read-links.ts'
 
-t.test('readLinks() finds references at any depth, with the field that holds each', async (t) => {
+t.test('readLinks() finds references at any depth, and names the field of each reference', async (t) => {
   const schema = group({
     course_id: reference('courses'),
     form_id: optional(reference('forms')),
