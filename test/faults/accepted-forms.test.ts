@@ -20,8 +20,8 @@ const PLAIN = get('GET /pub/x HTTP/1.1')
 const PLAIN_BODY = post('5\r\nhello\r\n0\r\n\r\n')
 
 /**
- * The accepted forms by their names in SECURITY.md: the sent bytes, and the plain request that the upstream must
- * receive.
+ * The accepted forms, by their names in SECURITY.md. `sent`: the bytes from the client. `plain`: a request that RFC
+ * 9112 permits. The gateway must forward both requests in the same way.
  */
 const FORMS: Readonly<Record<string, readonly (readonly [sent: string, plain: string])[]>> = {
   'CR and LF before the request line': [
@@ -67,7 +67,7 @@ t.test('SECURITY.md lists the forms that are accepted beyond RFC 9112', async (t
   t.same(listed, Object.keys(FORMS))
 })
 
-t.test('an accepted form reaches the upstream as the plain request does', async (t) => {
+t.test('forwards an accepted form in the same way as the plain request', async (t) => {
   const { under, upstream } = await startBoth(t)
   const forwarded = async (bytes: string): Promise<StrictRequest | undefined> => {
     const before = upstream.requests.length
@@ -112,7 +112,7 @@ t.test('other protocols, and RTSP with other methods, are rejected', async (t) =
 // A letter, a digit, a delimiter of each kind, and bytes that parsers interpret differently.
 const BYTES = '\0\t\n\v\r !"#%+,:;=?@0A_af\x7f\x80'
 
-t.test('one changed byte makes a request that RFC 9112 or the list allows, or is rejected', async (t) => {
+t.test('accepts a request with one changed byte only if RFC 9112 or the list permits it', async (t) => {
   const { under, upstream } = await startBoth(t)
   const rows = [
     ...edits('GET /pub/x HTTP/1.1\r\n').map((line) => `${line}${HEADERS}\r\n`),
@@ -124,7 +124,7 @@ t.test('one changed byte makes a request that RFC 9112 or the list allows, or is
   const next = rows.values()
   const send = async (): Promise<void> => {
     for (const bytes of next) {
-      // The NUL bytes end every incomplete request, because framing never contains NUL.
+      // The NUL bytes make each incomplete request invalid, because framing never contains NUL.
       const { statuses } = await sendBytes(under.gateway.url, bytes + '\0'.repeat(512))
       if (statuses[0] !== 200) continue
       accepted += 1

@@ -3,8 +3,8 @@ import t from 'tap'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 
-// FUZZ_CANONICAL_RUNS sets the number of runs. The message of a failure contains the seed and the path that repeat it
-// with fast-check.
+// FUZZ_CANONICAL_RUNS sets the number of runs. The message of a failure contains the seed and the path with which
+// fast-check repeats the run.
 const RUNS = Number(process.env['FUZZ_CANONICAL_RUNS'] ?? 100_000)
 const HEADER_RUNS = Math.ceil(RUNS / 10)
 const LIMIT_MS = 60_000 + RUNS
@@ -24,7 +24,7 @@ const HARMFUL = [
 ]
 
 t.test(
-  `${RUNS} targets: canonicalization is idempotent, and every reader sees the same path`,
+  `${RUNS} targets: canonicalization is idempotent, and URL parsers read the same path`,
   { timeout: LIMIT_MS },
   async (t) => {
     const counts = { canonical: 0, rejected: 0, changed: 0 }

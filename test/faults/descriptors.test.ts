@@ -13,10 +13,10 @@ import { until } from '../fixtures/until.ts'
 const CLIENTS = 60
 /** Number of free descriptors for connections to the upstream. */
 const LEFT = 8
-/** A policy reload opens files, and this test counts every descriptor. */
+/** Disables automatic policy reloads: a reload opens files, and this test counts every descriptor. */
 const SETTINGS = { policyReload: 'manual' }
 
-/** An upstream that holds each response until the test releases it. */
+/** Starts an upstream that holds each response until the test releases it. */
 async function startUpstream(t: Test) {
   const waiting: (() => void)[] = []
   let holds = true
@@ -39,7 +39,7 @@ async function startUpstream(t: Test) {
 // Only Linux has prlimit(1), which changes the limit of another process.
 const skip = process.platform === 'linux' ? false : 'this system lacks prlimit(1)'
 
-/** Limits the number of additional descriptors of a running process. The system assigns the lowest free number. */
+/** Lets a running process open at most `left` more descriptors. The system assigns the lowest free number. */
 function limitDescriptors(pid: number, left: number | undefined): void {
   const taken = descriptors(pid)
   let limit = 0
@@ -87,7 +87,7 @@ async function openClients(t: Test, gateway: SoakGateway) {
 }
 
 t.test(
-  'without a free descriptor for the upstream, responds 503, counts it and does not eject the target',
+  'without a free descriptor for the upstream, responds with 503, counts the error and ejects no target',
   { skip },
   async (t) => {
     const cleanup = createCleanup()

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { until } from '../fixtures/until.ts'
 
-/** A proxy in front of an echo server. */
+/** Starts a proxy in front of an echo server. */
 async function startEcho(t: Test): Promise<FaultProxy> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => undefined)
@@ -69,7 +69,7 @@ t.test('startFaultProxy() ends the connection after the configured number of byt
 })
 
 t.test(
-  'startFaultProxy() holds all bytes while it is a black hole, and forwards them afterwards',
+  'startFaultProxy() discards all bytes while it is a black hole, and forwards later bytes',
   async (t) => {
     const proxy = await startEcho(t)
     proxy.toTarget({ blackHole: true })

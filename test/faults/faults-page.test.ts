@@ -13,7 +13,7 @@ const rows = [...page.matchAll(/^\| F(\d+) \|.*\| ([^|]+) \|$/gm)].map(([, numbe
   tried: [...tried.matchAll(/`([^`]+)`/g)].map(([, one = '']) => one),
 }))
 
-t.test('docs/faults.md has one row for each class', async (t) => {
+t.test('docs/faults.md has one row for each fault class', async (t) => {
   const wanted = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
     30, 31, 32, 33, 34, 35, 36, 37, 40,

@@ -11,8 +11,8 @@ const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 1_500)
 const SEED = process.env['FUZZ_FORWARD_SEED']
 const LIMIT_MS = 60_000 + RUNS * 50
 /**
- * A client can disconnect before the upstream receives its requests. They arrive before this number of later clients
- * has finished.
+ * The requests of a client that has disconnected can still arrive at the upstream during this number of later
+ * conversations.
  */
 const LATE_CONVERSATIONS = 3
 
@@ -62,7 +62,7 @@ t.test(
       if (statuses.some((status) => status >= 500)) throw new Error(outcome)
       if (arrived.length < accepted) throw new Error(outcome)
       // When a client disconnects, one request in flight can be without a response. The gateway never forwards the
-      // pipelined requests after it.
+      // pipelined requests after this request.
       if (!reset && sure > accepted + (ended ? 1 : 0)) throw new Error(outcome)
       inOrder(arrived)
     })

@@ -80,7 +80,7 @@ const SPELLINGS: readonly string[] = [
   `X-HTTP-Method-Override: ${MARK}`,
   `X-Request-Id: ${MARK}`,
   `X_Request_Id: ${MARK}`,
-  // removal of a gateway header, or a client header that `Connection` names
+  // `Connection` names headers, so that a proxy would remove them
   `Connection: x-auth-subject, x-forwarded-for, x-request-id\r\nX-Auth-Subject: ${MARK}`,
   `Connection: keep-alive, via\r\nVia: ${MARK}`,
 ]
@@ -185,7 +185,7 @@ t.test('trusts a trusted proxy for the client address and the request ID only', 
   t.match(line, { 'client.address': '203.0.113.9' })
 })
 
-t.test('metadata and challenges ignore headers of every sender', async (t) => {
+t.test('metadata and challenges ignore host names in headers, also from a trusted proxy', async (t) => {
   const { raw } = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
   })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Names of properties that every object inherits, unless the object has no prototype.
+// Names of members of Object.prototype, and similar names.
 const NAMES = [
   '__proto__',
   'constructor',

@@ -10,7 +10,7 @@ const TOKENS = 50
 /** Pause between two requests with one token. */
 const THINK_MS = 50
 
-t.test('a token that is revoked at an unreachable issuer is rejected within the bound', async (t) => {
+t.test('while the issuer fails, rejects a revoked token after maxTtl plus staleIfError', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

@@ -8,7 +8,7 @@ import { aFifo } from '../fixtures/a-fifo.ts'
 import { findFieldFaults } from '../fixtures/find-field-faults.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Approximate length of an access line: 1,200 lines fill 8 MiB. */
+/** Part of the path of each request. About 1,200 access lines with this path fill the log buffer of 8 MiB. */
 const LONG = 'x'.repeat(7_000)
 const REQUESTS = 2_000
 const AT_ONCE = 20

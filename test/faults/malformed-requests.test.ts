@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-/** @returns a description of the problem. */
+/** @returns a description of the problem. Undefined: the outcome is as expected. */
 function judge(
   row: MalformedRequest,
   received: Received,

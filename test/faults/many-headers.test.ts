@@ -5,7 +5,7 @@ const lines = (count: number): string => `Host: api.test\r\nConnection: close\r\
 
 // Some versions of Node.js process only 1,000 header lines. They silently drop all later lines, which can include the
 // token.
-t.test('rejects a request with more header lines than Node keeps', async (t) => {
+t.test('rejects a request with more header lines than Node.js processes', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const [target, last] of [
     ['GET /api/courses', 'Authorization: Bearer nobody\r\n\r\n'],

@@ -8,7 +8,7 @@ import { measureSlowReaders } from '../../bench/soak/slow-readers.ts'
 import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
-// `npm run soak:memory` runs all limits with more requests, and reports times. This test does not assert times.
+// `npm run soak:memory` checks all limits with more load, and reports times. This test does not assert times.
 
 async function start(t: Pick<Test, 'testdir' | 'teardown'>): Promise<SoakGateway> {
   const cleanup = createCleanup()
@@ -40,11 +40,11 @@ t.test('forwards large bodies in both directions without buffering them', async 
   hold(t, await measureBigBodies(gateway, 128 * 1_024 * 1_024))
 })
 
-t.test('closes connections with endless heads while it serves other requests', async (t) => {
+t.test('closes connections that never complete a request head, and serves other requests', async (t) => {
   hold(t, await measureSlowHeads(gateway, 100))
 })
 
 t.test('slow readers do not delay other clients', async (t) => {
-  // A separate gateway: the heap that the large bodies left behind would count too.
+  // A separate gateway, because the memory after the large bodies would also count.
   hold(t, await measureSlowReaders(await start(t), { readers: 50, seconds: 3 }))
 })

@@ -54,7 +54,7 @@ t.test(
     for (let i = 0; i < 20; i++) await ask()
     t.equal(first.requests.length, before, 'the old address gets no more requests')
 
-    // The requests use new connections, so that each request needs an address.
+    // Sends concurrent requests. They need new connections, and each new connection needs an address.
     const askedAgain = (before: number) => async () => {
       await Promise.all(Array.from({ length: 5 }, ask))
       return names.questions > before

@@ -8,12 +8,12 @@ import { mutateFolder, mutatePolicy, type SourceFolder, seededRandom } from '../
 import { OK_REPLY, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 
-/** Raised by `npm run soak:sources`. */
+/** Number of mutants. `npm run soak:sources` uses more. */
 const MUTANTS = Number(process.env['SOURCE_MUTANTS'] ?? 30)
 /** Every tenth mutant restarts the gateway. */
 const RESTART_EVERY = 10
 const SEED = Number(process.env['SOURCE_SEED'] ?? 47)
-/** Response time of the path that mutants with a short timeout use. Milliseconds. */
+/** Response time of `/api/slow`, longer than the short timeout of some mutants. Milliseconds. */
 const SLOW_MS = 20
 
 const BILLING = `apiVersion: scopegate/v1
@@ -42,7 +42,7 @@ routes:
     match: { methods: [GET, POST], path: "/api/**" }
     anonymous: allow
 `
-/** Requests for the source whose files stay valid: method, path, headers, and status. */
+/** Requests for `billing`, the source whose files stay valid: method, path, headers, and status. */
 const EXPECTED = [
   ['GET', '/api/billing/open', {}, 200],
   ['HEAD', '/api/billing/open', {}, 200],
@@ -54,7 +54,10 @@ const EXPECTED = [
   ['GET', '/elsewhere', {}, 404],
   ['GET', '/API/billing/7', {}, 404],
 ] as const
-/** Spellings of a closed path of `billing`. A request must not reach an upstream that reads them as this path. */
+/**
+ * Spellings of a `billing` path that requires a token. Some servers treat them as this path, so the gateway must reject
+ * them.
+ */
 const SPELLINGS = [
   '/api/Billing/7',
   '/api/billing;x/7',
@@ -163,7 +166,7 @@ t.test(
       // With a short timeout of the mutant, these requests fail. They must not open the circuit of the upstream.
       await Promise.all(Array.from({ length: 6 }, () => send(`${under.gateway.url}/api/slow`)))
       await checkBilling(under, (problem) => t.fail(`${problem} after\n${shown}`))
-      // The source has no permission for requests without a token. No mutant may open a path, not even a path of the
+      // The source `courses` has no permission for requests without a token, so no mutant may open a path of this
       // source.
       for (const path of ['/api/courses/open', '/api/courses/7']) {
         const { status } = await send(`${under.gateway.url}${path}`)

@@ -7,7 +7,7 @@ const head = (target: string, more = ''): string =>
   `${target} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${more}\r\n`
 const good = 'Authorization: Bearer good\r\n'
 
-t.test('every request writes one log line and counts once, with any outcome', async (t) => {
+t.test('each request adds exactly one access line and one metric count, with any outcome', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.issuer.store('good', { scope: 'courses:read' })
   const requests = [

@@ -5,13 +5,13 @@ import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Headers of the maximum size. The gateway keeps them in memory until the end of the request. */
+/** Headers of 60 KB. The gateway keeps them in memory until the end of the request. */
 const HEADERS = Array.from({ length: 60 }, (_, n) => `x-filler-${n}: ${'x'.repeat(1_000)}\r\n`).join('')
 
-/** Long, because a busy machine fills a heap slowly. */
+/** Time limit for the rejection of requests, and for the recovery. A busy machine fills a heap slowly. */
 const FILL_LIMIT_MS = 120_000
 
-/** An upstream that accepts requests and holds every response until the test releases it. */
+/** Starts an upstream that accepts requests and holds every response until the test releases it. */
 async function startHangingUpstream(t: Test) {
   const sockets = new Set<Socket>()
   let answers = false
@@ -34,7 +34,7 @@ async function startHangingUpstream(t: Test) {
   const address = server.address()
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-    /** Number of received requests, plus connections that only tested the port. */
+    /** Number of connections that have sent a request. */
     get taken() {
       return taken
     },
@@ -48,7 +48,7 @@ async function startHangingUpstream(t: Test) {
 const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
   sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
 
-t.test('with more requests than memory, the gateway rejects requests, stays up and recovers', async (t) => {
+t.test('when requests fill the heap, the gateway rejects requests, stays up and recovers', async (t) => {
   const cleanup = createCleanup()
   t.teardown(() => cleanup.run())
   const upstream = await startHangingUpstream(t)

@@ -11,7 +11,7 @@ import { recordCredential } from '../fixtures/capture.ts'
 
 // `npm run soak:refresh` runs this test with more rounds: two processes with one store.
 for (const store of ['sqlite', 'redis', 'postgres'] as const)
-  t.test(`on ${store}, two servers give every use of a refresh token one response`, async (t: Test) => {
+  t.test(`on ${store}, two servers give equal responses to parallel uses of a token`, async (t: Test) => {
     const cleanup = createCleanup()
     const folder = t.testdir()
     t.teardown(() => cleanup.run())

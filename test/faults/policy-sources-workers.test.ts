@@ -8,7 +8,7 @@ import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('an invalid source keeps its version in all workers, also in new ones', async (t) => {
+t.test('all workers, also new ones, keep the last valid version of an invalid source', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir({ team: {} })
   t.teardown(() => cleanup.run())

@@ -5,7 +5,7 @@ import { startCountingUpstream } from '../../bench/soak/start-counting-upstream.
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 
-/** Approximate number of bytes for a few requests and responses on one connection. */
+/** A connection breaks after at most this number of bytes: about the size of a few requests and responses. */
 const LONGEST_LIFE_BYTES = 4_000
 
 // `npm run soak:lossy` runs ten times as many requests, in a network that loses packets.

@@ -126,7 +126,7 @@ t.test(
 
 // In the worst case, a route opens all other paths. The gateway then forwards each spelling that does not match its
 // protected route. By definition, `;` is part of a segment, and paths are case-sensitive.
-t.test('beside a route for all paths, no spelling reaches the upstream as a protected path', async (t) => {
+t.test('with an open route for all paths, no spelling gives access to a protected path', async (t) => {
   const { under, upstream } = await start(t, '/**')
   const cases = everySpelling().filter((one) => !one.hasToken)
   const statuses = await sendAll(under, cases)
@@ -253,7 +253,7 @@ async function judge(
   return { leaked, passed }
 }
 
-/** Returns whether a server can interpret the path as a protected path. Ignores parameters and case. */
+/** Returns whether a server can interpret the path as a protected path. Some servers ignore parameters or case. */
 function isProtected(path: string): boolean {
   const careless = [path, path.toLowerCase()].flatMap((one) => [one, one.replace(/;[^/]*/g, '')])
   return careless

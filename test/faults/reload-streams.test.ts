@@ -8,7 +8,7 @@ import { openWebsocket } from '../fixtures/websocket-client.ts'
 
 const OTHERS = STREAMS_POLICY.replace('/events', '/other-events').replace('/live', '/other-live')
 
-t.test('one hundred open streams survive ten reloads that change or remove their routes', async (t) => {
+t.test('one hundred streams stay open during ten reloads that change or remove their routes', async (t) => {
   let folder = ''
   const streams = await startStreams(t, 2_000, undefined, (config) => {
     folder = config.policiesDir
@@ -29,7 +29,7 @@ t.test('one hundred open streams survive ten reloads that change or remove their
   t.ok(streams.eventClients.every(({ socket }) => !socket.destroyed))
 })
 
-t.test('a session keeps the policy under which it was opened, and ends with its token', async (t) => {
+t.test('a WebSocket session keeps its policy after a reload, and ends with its token', async (t) => {
   let folder = ''
   const { under, live } = await startStreams(t, 2_000, { lifeSeconds: 600 }, (config) => {
     folder = config.policiesDir

@@ -8,14 +8,14 @@ import {
 } from '../../bench/soak/soak-reload.ts'
 
 // `npm run soak:reload` runs this test with more requests.
-t.test('policies change, and become invalid, under load', async (t) => {
+t.test('reloads of valid and invalid policies under load cause no wrong response', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir()
   t.teardown(() => cleanup.run())
   const gateway = await startReloadedGateway({ folder, cleanup, workers: 1 })
   const options = { folder, reloads: 10, connections: 4, everyMs: 0 }
   for (const [what, soak] of [
-    ['each response follows the policy version that it names', soakGoodReloads],
+    ['each response conforms to the policy version in its header', soakGoodReloads],
     ['invalid policies change nothing, and each error is reported with its location', soakBrokenReloads],
   ] as const)
     await t.test(what, async (t) => {

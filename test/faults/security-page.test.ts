@@ -14,7 +14,7 @@ const rows = [...page.matchAll(/^\| (\d+) \|.*\| ([^|]+) \|$/gm)].map(([, number
 const between = (first: number, last: number): readonly number[] =>
   Array.from({ length: last - first + 1 }, (_, at) => first + at)
 
-t.test('SECURITY.md has one row for each class, in order', async (t) => {
+t.test('SECURITY.md has one row for each attack class, in order', async (t) => {
   t.same(
     rows.map(({ number }) => number),
     [...between(1, 55), 69, ...between(75, 81)],

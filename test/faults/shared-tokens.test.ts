@@ -27,7 +27,7 @@ process.on('unhandledRejection', () => {
   rejections += 1
 })
 
-/** Two gateways with one Redis behind a fault proxy, and one issuer of each kind. */
+/** Two gateways with one Redis behind a fault proxy, an issuer of opaque tokens and an issuer of JWTs. */
 type Cluster = {
   readonly redis: TestRedis
   readonly proxy: FaultProxy
@@ -38,7 +38,7 @@ type Cluster = {
   another(): Promise<GatewayUnderTest>
 }
 
-/** Returns an issuer with a long timeout, so that a busy machine does not look like an unavailable issuer. */
+/** Returns an issuer with a long timeout: a slow response on a busy machine must not count as an outage. */
 function patient(issuer: GatewayConfig['issuers'][number]) {
   return { ...issuer, introspection: issuer.introspection && { ...issuer.introspection, timeoutMs: 20_000 } }
 }
@@ -110,7 +110,7 @@ t.test(
     const spy = new Redis(redis.url)
     t.teardown(() => spy.quit())
     let herds = 0
-    // A gateway that cannot write to Redis in time continues without Redis.
+    // A gateway that cannot write to Redis in time continues without Redis. The test then tries again.
     const herd = await until('the introspection result of concurrent requests is in Redis', async () => {
       const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
       const before = issuer.asked.length
@@ -120,7 +120,7 @@ t.test(
       t.ok(asked === 1 || asked === 2, `${asked} introspections by two replicas`)
       return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
     })
-    // A gateway that does not receive the Redis response in time calls the issuer.
+    // A gateway that does not receive the Redis response in time calls the issuer. The test then tries again.
     await until('a replica that starts later uses the result in Redis', async () => {
       const later = await another()
       const asked = issuer.asked.length
@@ -156,7 +156,7 @@ async function tryEverybody(t: Test, { one, two, jwts }: Cluster, round: string)
   t.same(await Promise.all(answers), [...expected, ...expected], round)
 }
 
-t.test('valid and invalid tokens keep their statuses during every Redis fault', async (t) => {
+t.test('valid and invalid tokens get the correct status during every Redis fault', async (t) => {
   const cluster = await startCluster(t)
   const { redis, proxy, one } = cluster
   const spy = new Redis(redis.url)

@@ -51,7 +51,7 @@ async function fallbacks(under: GatewayUnderTest): Promise<number> {
   )
 }
 
-t.test('a frozen Redis delays no response, and counts again when it resumes', async (t) => {
+t.test('a frozen Redis delays no response, and counts rate limits again when it resumes', async (t) => {
   const redis = await startRedis({ folder })
   t.teardown(() => redis.stop())
   const under = await start(t, redis.url)
@@ -71,7 +71,7 @@ t.test('a frozen Redis delays no response, and counts again when it resumes', as
 })
 
 t.test(
-  'a Redis that ends every connection causes no reconnect storm, and every request gets a response',
+  'when Redis ends every connection, every request gets a response and reconnections are delayed',
   async (t) => {
     const connectedAtMs: number[] = []
     const sockets = new Set<Socket>()

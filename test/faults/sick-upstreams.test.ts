@@ -31,25 +31,25 @@ const endWith = (bytes: string) => (socket: Socket) => {
 /** Faults before the first byte of a response: the gateway sends a local reply. */
 const SILENT: readonly Sick[] = [
   {
-    what: 'is not there',
+    what: 'does not accept connections',
     status: 502,
     errorType: 'upstream_connect',
     network: (proxy) => proxy.down(),
   },
   {
-    what: 'takes the request and resets',
+    what: 'resets the connection after the request',
     status: 502,
     errorType: 'upstream_reset',
     reply: (socket) => void socket.resetAndDestroy(),
   },
   {
-    what: 'takes the request and closes',
+    what: 'closes the connection after the request',
     status: 502,
     errorType: 'upstream_reset',
     reply: endWith(''),
   },
   {
-    what: 'never answers',
+    what: 'never responds',
     status: 504,
     errorType: 'upstream_timeout',
     reply: () => undefined,
@@ -82,7 +82,7 @@ const SILENT: readonly Sick[] = [
     network: (proxy) => proxy.toClient({ resetAfterBytes: 20 }),
   },
   {
-    what: 'does not speak HTTP',
+    what: 'sends a response that is not HTTP',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith('220 mail.example ESMTP\r\n\r\n'),
@@ -96,13 +96,13 @@ const SILENT: readonly Sick[] = [
     ),
   },
   {
-    what: 'says two lengths',
+    what: 'sends two different lengths',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith('HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc'),
   },
   {
-    what: 'floods the gateway with headers',
+    what: 'sends too many headers',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith(
@@ -110,7 +110,7 @@ const SILENT: readonly Sick[] = [
     ),
   },
   {
-    what: 'has a line break inside a header',
+    what: 'sends a line break inside a header',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith('HTTP/1.1 200 OK\r\nx-a: b\rx-auth-subject: c\r\ncontent-length: 2\r\n\r\nok'),
@@ -124,7 +124,7 @@ const SILENT: readonly Sick[] = [
     },
   },
   {
-    what: 'switches protocols unasked',
+    what: 'switches protocols without a request for a switch',
     status: 502,
     errorType: 'upstream_protocol',
     reply: endWith('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
@@ -252,7 +252,7 @@ for (const sick of BROKEN_OFF)
       },
     )
 
-/** Returns whether a client sees a complete response by the rules of RFC 9112 section 6.3. */
+/** Returns whether a client receives a complete response by the rules of RFC 9112 section 6.3. */
 function isWhole(text: string): boolean {
   const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s)
   if (/^HTTP\/1\.1 5/.test(head)) return false
@@ -355,7 +355,7 @@ t.test(
   },
 )
 
-t.test('a route without responses does not affect other routes', async (t) => {
+t.test('requests without a response from the upstream do not delay other requests', async (t) => {
   const hangs: Sick = {
     what: '',
     status: 504,

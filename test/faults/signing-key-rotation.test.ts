@@ -13,14 +13,14 @@ import { send } from '../fixtures/send.ts'
 import { startService } from '../fixtures/start-service.ts'
 
 /**
- * Time until a published key signs. Longer than the polling interval of secret files, so that both replicas publish the
- * key first. Seconds.
+ * Time until a new key in the file signs tokens. The time is longer than the polling interval of secret files, so that
+ * both replicas publish the key first. Seconds.
  */
 const LEAD_SECONDS = 20
 /** Pause between two rounds of refreshes. Several rounds fall into each second. */
 const THINK_MS = 200
 
-t.test('signing keys: no refresh fails, and replicas switch at the instant in the file', async (t) => {
+t.test('signing keys: no refresh fails, and both replicas switch at the time in the file', async (t) => {
   const keysFile = join(mkdtempSync(join(tmpdir(), 'scopegate-keys-')), 'signing-keys.json')
   t.teardown(() => rmSync(dirname(keysFile), { recursive: true }))
   const [first, second] = await Promise.all([makeSigningKeys(), makeSigningKeys()])
@@ -41,7 +41,7 @@ t.test('signing keys: no refresh fails, and replicas switch at the instant in th
     browser: openBrowser(baseUrl),
     scope: 'openid courses:read',
   })
-  /** Refreshes at one server. Returns the ID token, its key, and the times before and after the request. */
+  /** Refreshes at one server. Returns the ID token, the ID of its key, and the times before and after the request. */
   const refresh = async ({ url }: { readonly url: string }) => {
     const before = Math.floor(Date.now() / 1_000)
     const answer = await send(`${url}${ENDPOINTS.token}`, {

@@ -41,7 +41,7 @@ async function startBefore(t: Test, url: string, ca: string | undefined): Promis
   })
 }
 
-/** Asserts that the client sees an unavailable upstream and that the operator sees the reason. */
+/** Asserts that the client gets 502 without details, and that the log and the metrics contain the reason. */
 async function checkRejected(t: Test, under: GatewayUnderTest, code: RegExp, reason = 'tls'): Promise<void> {
   const answer = await fetch(`${under.gateway.url}/pub/x`)
   t.equal(answer.status, 502)
@@ -67,7 +67,7 @@ const REJECTED: readonly [
 ][] = [
   ['signed by itself', aCertificate(), undefined, /^DEPTH_ZERO_SELF_SIGNED_CERT$/],
   [
-    'of a CA without configuration',
+    'of a CA that is not configured',
     aCertificate({ by: authority }),
     undefined,
     /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,

@@ -34,7 +34,7 @@ const keys = async (): Promise<string> => {
   return (await fetch(url, { headers: { connection: 'close' } })).text()
 }
 
-/** Ignores a missing process, because a killed worker may have exited since the lookup. */
+/** Kills a process. Ignores a missing process, because the process may have exited since the lookup. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -50,7 +50,7 @@ async function scrape(): Promise<string> {
 const gateway = await start(t)
 const { pid } = gateway.process
 
-t.test('replaces a killed worker while the other worker serves, and all sign with one key', async (t) => {
+t.test('replaces a killed worker while the other serves, and all workers sign with one key', async (t) => {
   const [victim, other] = childrenOf(pid)
   t.type(victim, 'number')
   for (let one = 0; one < 10; one++) t.equal((await fetch(`${gateway.url}/pub/x`)).status, 200)
@@ -79,7 +79,7 @@ t.test('replaces a killed worker while the other worker serves, and all sign wit
   for (let one = 0; one < 4; one++) t.equal(await keys(), firstKeys, 'the new worker signs with the same key')
 })
 
-t.test('delays restarts of workers that crash repeatedly, and reports not ready', async (t) => {
+t.test('delays restarts of workers that crash repeatedly, and is not ready', async (t) => {
   const starts = async (): Promise<number> => sumSamples(await scrape(), 'scopegate_worker_starts_total')
   const before = await starts()
   // Kills every new worker until readiness fails.
