@@ -45,7 +45,7 @@ t.test('CircuitBreaker allows one trial at a time when half-open', async (t) => 
   t.same([circuit.state, circuit.isAccepting(20)], ['closed', true])
 })
 
-t.test('CircuitBreaker identifies the trial among requests that began at the same time', async (t) => {
+t.test('CircuitBreaker distinguishes the trial from requests that started at the same time', async (t) => {
   const circuit = new CircuitBreaker(RULES, () => undefined)
   const early = circuit.started(4)
   for (let at = 2; at <= 4; at++) circuit.failed(at, at)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createSemaphore } from '../../platform/semaphore.ts'
 
-t.test('run() rejects work when the queue is full', async (t) => {
+t.test('run() rejects a task when the queue is full', async (t) => {
   const semaphore = createSemaphore({ maxConcurrent: 1, maxQueue: 1 })
   const first = Promise.withResolvers<string>()
   const results = [semaphore.run(() => first.promise), semaphore.run(async () => 'second')]
@@ -15,7 +15,7 @@ t.test('run() rejects work when the queue is full', async (t) => {
   t.match(semaphore, { working: 0, waiting: 0 })
 })
 
-t.test('run() starts waiting work in the order of the calls, one work for each free slot', async (t) => {
+t.test('run() starts waiting tasks in the order of the calls, one task for each free slot', async (t) => {
   const semaphore = createSemaphore({ maxConcurrent: 2, maxQueue: 10 })
   const begun: number[] = []
   const ends = [0, 1, 2, 3, 4].map(() => Promise.withResolvers<void>())
@@ -34,7 +34,7 @@ t.test('run() starts waiting work in the order of the calls, one work for each f
   t.match(semaphore, { working: 0, waiting: 0 })
 })
 
-t.test('run() frees the slot of work that fails', async (t) => {
+t.test('run() frees the slot of a task that fails', async (t) => {
   const semaphore = createSemaphore({ maxConcurrent: 1, maxQueue: 1 })
   const failing = semaphore.run(() => Promise.reject(new Error('failed')))
   const next = semaphore.run(async () => 'next')
@@ -43,7 +43,7 @@ t.test('run() frees the slot of work that fails', async (t) => {
   t.equal(semaphore.working, 0)
 })
 
-t.test('run() removes work from the queue when its signal aborts', async (t) => {
+t.test('run() removes a task from the queue when its signal aborts', async (t) => {
   const semaphore = createSemaphore({ maxConcurrent: 1, maxQueue: 1 })
   const first = Promise.withResolvers<void>()
   const running = semaphore.run(() => first.promise)

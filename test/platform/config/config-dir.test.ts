@@ -4,7 +4,7 @@ import { findConfigDir } from '../../../platform/config/config-dir.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 
 t.test(
-  'findConfigDir() returns the folder of SCOPEGATE_CONFIG_DIR, by default the shipped one',
+  'findConfigDir() returns the folder in SCOPEGATE_CONFIG_DIR, or the shipped folder by default',
   async (t) => {
     const shipped = join(findPackageRoot(), 'config')
     t.equal(findConfigDir({}), shipped)

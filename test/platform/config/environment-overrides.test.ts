@@ -53,7 +53,7 @@ const overrides = (env: Env, options: Parameters<typeof read>[1] = {}) =>
 const hints = (env: Env, options: Parameters<typeof read>[1] = {}) =>
   read(env, options).diagnostics.map(({ hint }) => hint)
 
-/** Returns the converted value of a variable for a key. */
+/** Returns the value of a key after its text in a variable is converted. */
 const converted = (key: string, given: string) =>
   read({ [`SCOPEGATE_${key}`]: given }).overrides.map(({ value }) => value)
 
@@ -79,7 +79,7 @@ t.test('readOverrides() orders short forms first, and long forms by name', async
   })
 })
 
-t.test('readOverrides() ignores a short form whose key the schema does not have', async (t) => {
+t.test('readOverrides() ignores a short form if the schema does not have its key', async (t) => {
   const schema = { type: 'object', properties: { baseUrl: TEXT } }
   t.strictSame(read({ PORT: '1', REDIS_URL: 'a' }, { schema }), { overrides: [], diagnostics: [] })
 })
@@ -182,7 +182,7 @@ t.test('readOverrides() warns about a variable that matches no key', async (t) =
     ['SCOPEGATE_ISSUERS__0__ISUER', 'did you mean SCOPEGATE_ISSUERS__0__ISSUER?'],
     ['SCOPEGATE_LIST_OR_MAP__INER', 'did you mean SCOPEGATE_LIST_OR_MAP__INNER?'],
     ['SCOPEGATE_ELEPHANT', undefined],
-    // The common prefix does not count, so a name of one character is not similar to a key.
+    // Only the part after SCOPEGATE_ counts, so `X` is not similar to a key.
     ['SCOPEGATE_X', undefined],
   ] as const)
     t.strictSame(hints({ [name]: 'x' }), [hint], name)

@@ -135,19 +135,22 @@ t.test('readConfig() rejects gaps in lists and keys below scalar values', async 
   t.match(found, [{ code: 'C111', hint: /without gaps/ }])
 })
 
-t.test('readConfig() keeps environment variables from changing prototypes', async (t) => {
-  const { value, warnings } = read(t, GOOD, {
-    SCOPEGATE___PROTO____POLLUTED: '1',
-    SCOPEGATE_CONSTRUCTOR__PROTOTYPE__X: '1',
-    SCOPEGATE_LISTEN____PROTO__: '1',
-  })
-  t.equal(({} as Record<string, unknown>)['POLLUTED'], undefined)
-  t.equal(Object.hasOwn(value, '__proto__'), false)
-  t.strictSame(
-    warnings.map((one) => one.code),
-    ['C110', 'C110', 'C110'],
-  )
-})
+t.test(
+  'readConfig() changes no prototype for a variable with __proto__ or constructor in its name',
+  async (t) => {
+    const { value, warnings } = read(t, GOOD, {
+      SCOPEGATE___PROTO____POLLUTED: '1',
+      SCOPEGATE_CONSTRUCTOR__PROTOTYPE__X: '1',
+      SCOPEGATE_LISTEN____PROTO__: '1',
+    })
+    t.equal(({} as Record<string, unknown>)['POLLUTED'], undefined)
+    t.equal(Object.hasOwn(value, '__proto__'), false)
+    t.strictSame(
+      warnings.map((one) => one.code),
+      ['C110', 'C110', 'C110'],
+    )
+  },
+)
 
 t.test('readConfig() warns about a variable that sets nothing and suggests the closest name', async (t) => {
   const { warnings } = read(t, GOOD, {
@@ -269,7 +272,7 @@ t.test('readConfig() freezes the whole result', async (t) => {
   )
 })
 
-t.test('readConfig() reads digits as a number where a key accepts a number or a word', async (t) => {
+t.test('readConfig() reads digits as a number if the key accepts a number or a word', async (t) => {
   const file = join(t.testdir({ 'gateway.yaml': 'workers: auto\n' }), 'gateway.yaml')
   const schema = Type.Object({ workers: Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1 })]) })
   const workers = (given: string) =>
@@ -279,7 +282,7 @@ t.test('readConfig() reads digits as a number where a key accepts a number or a 
   t.throws(() => workers('0'), ConfigError)
 })
 
-/** Returns the location of a value from the environment. */
+/** Returns the location of a value from an environment variable. */
 const inVariable = (name: string) => ({
   file: `environment variable ${name}`,
   line: undefined,
@@ -332,38 +335,41 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
   ])
 })
 
-t.test('readConfig() sets values below absent and empty parents, and not below text', async (t) => {
-  const Loose = Type.Object({
-    map: Type.Optional(
-      Type.Object({ inner: Type.Optional(Type.Object({ a: Type.Optional(Type.String()) })) }),
-    ),
-    list: Type.Optional(Type.Array(Type.Object({ a: Type.Optional(Type.String()) }))),
-  })
-  const loose = (text: string, env: Record<string, string>) => {
-    const file = join(t.testdir({ 'a.yaml': text }), 'a.yaml')
-    return JSON.stringify(readConfig({ file, schema: Loose, env }).value)
-  }
-  t.equal(loose('{}', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
-  t.equal(loose('map:\n', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
-  t.equal(loose('map: { inner: {} }\n', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
-  t.equal(loose('{}', { SCOPEGATE_LIST__0__A: 'x' }), '{"list":[{"a":"x"}]}')
-  t.equal(
-    loose('list: [{ a: p }, { a: q }]\n', { SCOPEGATE_LIST__1__A: 'x', SCOPEGATE_LIST__2__A: 'y' }),
-    '{"list":[{"a":"p"},{"a":"x"},{"a":"y"}]}',
-  )
-  for (const [text, env] of [
-    ['{}', { SCOPEGATE_LIST__1__A: 'x' }],
-    ['list: {}\n', { SCOPEGATE_LIST__0__A: 'x' }],
-    ['map: text\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
-    ['map: []\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
-    ['map: { inner: 7 }\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
-  ] as const)
-    t.match(
-      diagnosticsOf(() => loose(text, env)).filter(({ code }) => code === 'C111'),
-      [{ location: inVariable(Object.keys(env)[0] ?? '') }],
-      `${text} ${JSON.stringify(env)}`,
+t.test(
+  'readConfig() sets a value below an absent or empty parent, and rejects a value below a text',
+  async (t) => {
+    const Loose = Type.Object({
+      map: Type.Optional(
+        Type.Object({ inner: Type.Optional(Type.Object({ a: Type.Optional(Type.String()) })) }),
+      ),
+      list: Type.Optional(Type.Array(Type.Object({ a: Type.Optional(Type.String()) }))),
+    })
+    const loose = (text: string, env: Record<string, string>) => {
+      const file = join(t.testdir({ 'a.yaml': text }), 'a.yaml')
+      return JSON.stringify(readConfig({ file, schema: Loose, env }).value)
+    }
+    t.equal(loose('{}', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
+    t.equal(loose('map:\n', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
+    t.equal(loose('map: { inner: {} }\n', { SCOPEGATE_MAP__INNER__A: 'x' }), '{"map":{"inner":{"a":"x"}}}')
+    t.equal(loose('{}', { SCOPEGATE_LIST__0__A: 'x' }), '{"list":[{"a":"x"}]}')
+    t.equal(
+      loose('list: [{ a: p }, { a: q }]\n', { SCOPEGATE_LIST__1__A: 'x', SCOPEGATE_LIST__2__A: 'y' }),
+      '{"list":[{"a":"p"},{"a":"x"},{"a":"y"}]}',
     )
-})
+    for (const [text, env] of [
+      ['{}', { SCOPEGATE_LIST__1__A: 'x' }],
+      ['list: {}\n', { SCOPEGATE_LIST__0__A: 'x' }],
+      ['map: text\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
+      ['map: []\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
+      ['map: { inner: 7 }\n', { SCOPEGATE_MAP__INNER__A: 'x' }],
+    ] as const)
+      t.match(
+        diagnosticsOf(() => loose(text, env)).filter(({ code }) => code === 'C111'),
+        [{ location: inVariable(Object.keys(env)[0] ?? '') }],
+        `${text} ${JSON.stringify(env)}`,
+      )
+  },
+)
 
 t.test('readConfig() adds the defaults of absent keys, also in nested maps and for overrides', async (t) => {
   const Loose = Type.Object({
@@ -401,7 +407,7 @@ t.test('readConfig() adds the defaults of absent keys, also in nested maps and f
     text: 'other',
     map: { a: 'x', deep: { b: 2 } },
   })
-  // The defaults contain the user-defined keys. A value from the environment keeps their spelling.
+  // The defaults contain `One-Two`. The variable ONETWO keeps this spelling of the user-defined key.
   t.strictSame(plain(loose('{}', { SCOPEGATE_UPSTREAMS__ONETWO__URL: 'http://b' }).value), {
     ...whole,
     upstreams: { 'One-Two': { url: 'http://b' } },
@@ -424,21 +430,23 @@ t.test('readConfig() adds the defaults of absent keys, also in nested maps and f
   t.ok(Object.isFrozen(value.map.deep), 'each level is frozen')
 })
 
-t.test('readConfig() makes each marked path absolute, also in lists, unions and maps', async (t) => {
-  const Paths = Type.Object({
-    one: FilePath('a file'),
-    list: Type.Array(FilePath('a file')),
-    words: Type.Array(Type.String()),
-    any: Type.Union([Type.Literal('auto'), FilePath('a file')]),
-    optional: Type.Union([Type.Null(), Type.Object({ inner: FilePath('a file'), text: Type.String() })]),
-    byName: Type.Record(Type.String(), Type.Object({ file: FilePath('a file') })),
-    free: Type.Unknown(),
-    nothing: Type.Null(),
-    count: Type.Integer(),
-  })
-  const dir = t.testdir({
-    config: {
-      'a.yaml': `one: ../a
+t.test(
+  'readConfig() makes each path absolute if its schema is marked as a path, also in lists, unions and maps',
+  async (t) => {
+    const Paths = Type.Object({
+      one: FilePath('a file'),
+      list: Type.Array(FilePath('a file')),
+      words: Type.Array(Type.String()),
+      any: Type.Union([Type.Literal('auto'), FilePath('a file')]),
+      optional: Type.Union([Type.Null(), Type.Object({ inner: FilePath('a file'), text: Type.String() })]),
+      byName: Type.Record(Type.String(), Type.Object({ file: FilePath('a file') })),
+      free: Type.Unknown(),
+      nothing: Type.Null(),
+      count: Type.Integer(),
+    })
+    const dir = t.testdir({
+      config: {
+        'a.yaml': `one: ../a
 list: [b, /c, d]
 words: [w]
 any: e
@@ -448,33 +456,34 @@ free: { j: k, l: [m] }
 nothing: null
 count: 1
 `,
-    },
-  })
-  const file = join(dir, 'config', 'a.yaml')
-  const env = { SCOPEGATE_LIST__2: 'z', SCOPEGATE_BY_NAME__H__FILE: 'y' }
-  const { value, locationOf } = readConfig({ file, schema: Paths, env })
-  const inside = (name: string): string => join(dir, 'config', name)
-  t.strictSame(JSON.parse(JSON.stringify(value)), {
-    one: join(dir, 'a'),
-    list: [inside('b'), '/c', resolve('z')],
-    words: ['w'],
-    any: inside('e'),
-    optional: { inner: inside('f'), text: 'g' },
-    byName: { h: { file: resolve('y') } },
-    free: { j: 'k', l: ['m'] },
-    nothing: null,
-    count: 1,
-  })
-  t.equal(Object.getPrototypeOf(value.byName), null)
-  const at = (path: (string | number)[]) => {
-    const { file, line, column, length, text } = locationOf(path)
-    return { file, line, column, length, text }
-  }
-  t.strictSame(at(['list', 2]), inVariable('SCOPEGATE_LIST__2'))
-  t.strictSame(at(['list', 2, 'below']), inVariable('SCOPEGATE_LIST__2'))
-  t.match(at(['list', 1]), { line: 2, column: 11, length: 2, text: 'list: [b, /c, d]' })
-  t.match(at(['one']), { line: 1, column: 6, length: 4 })
-})
+      },
+    })
+    const file = join(dir, 'config', 'a.yaml')
+    const env = { SCOPEGATE_LIST__2: 'z', SCOPEGATE_BY_NAME__H__FILE: 'y' }
+    const { value, locationOf } = readConfig({ file, schema: Paths, env })
+    const inside = (name: string): string => join(dir, 'config', name)
+    t.strictSame(JSON.parse(JSON.stringify(value)), {
+      one: join(dir, 'a'),
+      list: [inside('b'), '/c', resolve('z')],
+      words: ['w'],
+      any: inside('e'),
+      optional: { inner: inside('f'), text: 'g' },
+      byName: { h: { file: resolve('y') } },
+      free: { j: 'k', l: ['m'] },
+      nothing: null,
+      count: 1,
+    })
+    t.equal(Object.getPrototypeOf(value.byName), null)
+    const at = (path: (string | number)[]) => {
+      const { file, line, column, length, text } = locationOf(path)
+      return { file, line, column, length, text }
+    }
+    t.strictSame(at(['list', 2]), inVariable('SCOPEGATE_LIST__2'))
+    t.strictSame(at(['list', 2, 'below']), inVariable('SCOPEGATE_LIST__2'))
+    t.match(at(['list', 1]), { line: 2, column: 11, length: 2, text: 'list: [b, /c, d]' })
+    t.match(at(['one']), { line: 1, column: 6, length: 4 })
+  },
+)
 
 t.test('readConfig() returns the warnings of the environment, and sorts errors by location', async (t) => {
   const { warnings } = read(t, GOOD, { SCOPEGATE_ELEPHANT: 'x' })

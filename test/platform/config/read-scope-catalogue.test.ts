@@ -67,7 +67,7 @@ t.test(
 )
 
 t.test(
-  'the shipped catalogue holds the 38 scopes of docs/interface.md, each with a description',
+  'the shipped catalogue contains the 38 scopes of docs/interface.md, each with a description',
   async (t) => {
     const catalogue = readScopeCatalogue({ file: join(findPackageRoot(), 'config', 'scopes.yaml') })
     const both = (family: string) => [`${family}:read`, `${family}:write`]

@@ -7,7 +7,7 @@ import { openSecretFiles } from '../../../platform/config/secret-files.ts'
 import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 
-/** Watches one file. The reader rejects the text `bad`, and rejects the text `C302` with a hint. */
+/** Follows one file. `apply` rejects the text `bad`. It also rejects the text `C302`, with a hint. */
 function setUp(t: Test, file: string, read?: (file: string) => Promise<string>) {
   const registry = new Registry()
   const logged: object[] = []
@@ -40,7 +40,7 @@ function setUp(t: Test, file: string, read?: (file: string) => Promise<string>) 
   return { files, followed, applied, logged, usable }
 }
 
-t.test('a changed file is applied once, with one log line', async (t) => {
+t.test('openSecretFiles() applies a changed file once, with one log line', async (t) => {
   const file = join(t.testdir({ secret: 'first' }), 'secret')
   const { files, followed, applied, logged, usable } = setUp(t, file)
   await files.check()
@@ -63,26 +63,29 @@ t.test('a changed file is applied once, with one log line', async (t) => {
   t.equal(await usable(), '1')
 })
 
-t.test('a file in a mounted volume is applied when the volume switches its link', async (t) => {
-  const folder = t.testdir()
-  for (const [version, text] of [
-    ['..1', 'first'],
-    ['..2', 'second'],
-  ] as const) {
-    mkdirSync(join(folder, version))
-    writeFileSync(join(folder, version, 'secret'), text)
-  }
-  symlinkSync('..1', join(folder, '..data'))
-  symlinkSync(join('..data', 'secret'), join(folder, 'secret'))
-  const { files, applied } = setUp(t, join(folder, 'secret'))
-  await files.check()
-  symlinkSync('..2', join(folder, '..data_tmp'))
-  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
-  await files.check()
-  t.same(applied, ['second'])
-})
+t.test(
+  'openSecretFiles() applies a file in a mounted volume when the volume replaces its symbolic link',
+  async (t) => {
+    const folder = t.testdir()
+    for (const [version, text] of [
+      ['..1', 'first'],
+      ['..2', 'second'],
+    ] as const) {
+      mkdirSync(join(folder, version))
+      writeFileSync(join(folder, version, 'secret'), text)
+    }
+    symlinkSync('..1', join(folder, '..data'))
+    symlinkSync(join('..data', 'secret'), join(folder, 'secret'))
+    const { files, applied } = setUp(t, join(folder, 'secret'))
+    await files.check()
+    symlinkSync('..2', join(folder, '..data_tmp'))
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+    await files.check()
+    t.same(applied, ['second'])
+  },
+)
 
-t.test('a file that is not UTF-8 text keeps the secret', async (t) => {
+t.test('openSecretFiles() keeps the current secret when the file is not UTF-8 text', async (t) => {
   const file = join(t.testdir({ secret: 'first' }), 'secret')
   const { files, applied, logged, usable } = setUp(t, file)
   for (const [content, reason] of [
@@ -100,47 +103,50 @@ t.test('a file that is not UTF-8 text keeps the secret', async (t) => {
   t.same(applied, ['second'], 'without the byte order mark, as at the start')
 })
 
-t.test('a file that is not usable keeps the secret and is reported once', async (t) => {
-  const file = join(t.testdir({ secret: 'bad' }), 'secret')
-  const { files, applied, logged, usable } = setUp(t, file)
-  const message = 'the new content of a secret file is not usable: the active secret stays'
-  const unusable = { event: 'secret_unusable', setting: 'secretFile', file, message }
-  await files.check()
-  await files.check()
-  t.strictSame(logged, [
-    {
-      ...unusable,
-      reason: 'the secret is too short',
-      remedy: 'correct the file in secretFile, or restore the earlier content',
-    },
-  ])
-  t.equal(await usable(), '0')
-  t.same(files.checks(), [
-    {
-      name: 'secret files',
-      ok: true,
-      degraded: true,
-      detail: `${file}: the secret is too short: the earlier secret stays`,
-    },
-  ])
-  writeFileSync(file, 'C302')
-  await files.check()
-  t.match(logged.at(-1), { reason: 'the file is empty', remedy: 'write it' })
-  rmSync(file)
-  await files.check()
-  t.match(logged.at(-1), {
-    reason: 'the file cannot be read (ENOENT)',
-    remedy: 'write a file that this user may read to the path in secretFile',
-  })
-  t.same(applied, [])
-  writeFileSync(file, 'second')
-  await files.check()
-  t.same(applied, ['second'])
-  t.equal(await usable(), '1')
-  t.same(files.checks(), [])
-})
+t.test(
+  'openSecretFiles() keeps the current secret when the file is not usable, and reports the file once',
+  async (t) => {
+    const file = join(t.testdir({ secret: 'bad' }), 'secret')
+    const { files, applied, logged, usable } = setUp(t, file)
+    const message = 'the new content of a secret file is not usable: the active secret stays'
+    const unusable = { event: 'secret_unusable', setting: 'secretFile', file, message }
+    await files.check()
+    await files.check()
+    t.strictSame(logged, [
+      {
+        ...unusable,
+        reason: 'the secret is too short',
+        remedy: 'correct the file in secretFile, or restore the earlier content',
+      },
+    ])
+    t.equal(await usable(), '0')
+    t.same(files.checks(), [
+      {
+        name: 'secret files',
+        ok: true,
+        degraded: true,
+        detail: `${file}: the secret is too short: the earlier secret stays`,
+      },
+    ])
+    writeFileSync(file, 'C302')
+    await files.check()
+    t.match(logged.at(-1), { reason: 'the file is empty', remedy: 'write it' })
+    rmSync(file)
+    await files.check()
+    t.match(logged.at(-1), {
+      reason: 'the file cannot be read (ENOENT)',
+      remedy: 'write a file that this user may read to the path in secretFile',
+    })
+    t.same(applied, [])
+    writeFileSync(file, 'second')
+    await files.check()
+    t.same(applied, ['second'])
+    t.equal(await usable(), '1')
+    t.same(files.checks(), [])
+  },
+)
 
-t.test('a file that is not a regular file of limited size is not usable', async (t) => {
+t.test('openSecretFiles() rejects a large file and a path that is not a regular file', async (t) => {
   const dir = t.testdir({ large: 'x'.repeat(262_145), largest: 'x'.repeat(262_144), folder: {} })
   execFileSync('mkfifo', [join(dir, 'fifo')])
   for (const [name, reason] of [
@@ -158,7 +164,7 @@ t.test('a file that is not a regular file of limited size is not usable', async 
   t.equal(applied.length, 1)
 })
 
-t.test('a file system that does not respond delays no other file', async (t) => {
+t.test('openSecretFiles() reads the other files when a file system does not respond', async (t) => {
   const dir = t.testdir({ secret: 'first', hung: 'first' })
   const reads: string[] = []
   let respond = (_: string): void => undefined
@@ -190,19 +196,22 @@ t.test('a file system that does not respond delays no other file', async (t) => 
   t.equal(await usable(), '1')
 })
 
-t.test('an error of the code that uses a secret is not reported as an error of the file', async (t) => {
-  const dir = t.testdir({ secret: 'x' })
-  const logged: object[] = []
-  const log = (fields: object) => void logged.push(fields)
-  const files = openSecretFiles({ registry: new Registry(), logger: { info: log, error: log } as never })
-  t.teardown(files.close)
-  files.follow({
-    setting: 'secretFile',
-    file: join(dir, 'secret'),
-    apply() {
-      throw new TypeError('a defect')
-    },
-  })
-  await files.check()
-  t.match(logged, [{ event: 'secret_unusable', reason: 'the content is not usable (unknown error)' }])
-})
+t.test(
+  'openSecretFiles() does not report a defect in the code that uses a secret as an error of the file',
+  async (t) => {
+    const dir = t.testdir({ secret: 'x' })
+    const logged: object[] = []
+    const log = (fields: object) => void logged.push(fields)
+    const files = openSecretFiles({ registry: new Registry(), logger: { info: log, error: log } as never })
+    t.teardown(files.close)
+    files.follow({
+      setting: 'secretFile',
+      file: join(dir, 'secret'),
+      apply() {
+        throw new TypeError('a defect')
+      },
+    })
+    await files.check()
+    t.match(logged, [{ event: 'secret_unusable', reason: 'the content is not usable (unknown error)' }])
+  },
+)

@@ -15,7 +15,10 @@ t.test('runSync() runs all steps and returns the result', async (t) => {
   t.strictSame(calls, ['one', 'two', 'three'])
 })
 
-/** Runs the steps while a clock advances by `stepMs` per step. Records the iterations of the event loop. */
+/**
+ * Runs six steps while a clock advances by `stepMs` milliseconds per step. Returns the order of the steps and of the
+ * iterations of the event loop.
+ */
 async function runWithClock(stepMs: number): Promise<readonly string[]> {
   const calls: string[] = []
   let nowMs = 1_000
@@ -36,7 +39,7 @@ async function runWithClock(stepMs: number): Promise<readonly string[]> {
   return calls
 }
 
-t.test('runSliced() lets the event loop turn after each 4 ms', async (t) => {
+t.test('runSliced() returns control to the event loop every 4 ms', async (t) => {
   t.strictSame(await runWithClock(4), [
     '1',
     'turn',

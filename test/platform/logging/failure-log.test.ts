@@ -11,7 +11,7 @@ function aFailure(code: string): Error {
   return Object.assign(new Error('no connection', { cause }), { code })
 }
 
-/** Creates a failure log. The test controls its clock and reads the new lines. */
+/** Creates a failure log with a clock that the test controls. Returns the new log lines. */
 function aFailureLog() {
   const lines: Readonly<Record<string, unknown>>[] = []
   const logger = createLogger(
@@ -77,7 +77,7 @@ t.test('failed() logs the complete failure again after an interval without a fai
   t.match(takeLines(), [{ request_id: 'request-2' }])
 })
 
-t.test('failed() separates kinds by event, fields and code', async (t) => {
+t.test('failed() counts failures separately by event, fields and error code', async (t) => {
   const { failures, takeLines } = aFailureLog()
   for (let round = 0; round < 2; round += 1) {
     failures.failed({ ...FAILED, fields: { upstream: 'api' } }, aFailure('ERR_ONE'))
@@ -132,7 +132,7 @@ t.test('createFailureLog() logs the count every minute with its own timers', asy
   t.strictSame(lines, [], 'close() clears the timers')
 })
 
-t.test('failed() logs the stack of each kind of defect, and of no error with a code', async (t) => {
+t.test('failed() logs the stack of each kind of defect, and no stack for an error with a code', async (t) => {
   for (const Defect of [TypeError, RangeError, ReferenceError, SyntaxError]) {
     const { failures, takeLines } = aFailureLog()
     failures.failed(FAILED, new Defect('made up'))

@@ -6,7 +6,7 @@ import { until } from '../../fixtures/until.ts'
 
 type Write = { readonly text: string; readonly done: Parameters<WriteBytes>[1] }
 
-/** Creates a sink. The test completes its writes. */
+/** Creates a log sink. Its writes complete only when the test calls `take` or `fail`. */
 function aSink(heldCharacters = 100) {
   const writes: Write[] = []
   const state = { written: '', nowMs: 0 }
@@ -82,7 +82,7 @@ t.test('LogSink counts every line after a failure and retries with a line after 
   const { sink, writes, state, take, fail } = aSink()
   sink.write('first\nsecond\n')
   sink.write('third\n')
-  take(7) // The second half of the line.
+  take(7) // The reader takes 7 characters: the first line and `s`.
   fail('ENOSPC')
   t.equal(sink.droppedLines, 2)
   sink.write('fourth\n')
@@ -167,29 +167,32 @@ t.test(
   },
 )
 
-t.test('LogSink accepts exactly heldCharacters, and accepts lines again at half of them', async (t) => {
-  const { sink, writes, take } = aSink(10)
-  sink.write('in flight\n')
-  sink.write('12345\n')
-  sink.write('789\n') // 10 characters
-  t.equal(sink.droppedLines, 0)
-  sink.write('\n')
-  t.equal(sink.droppedLines, 1)
-  take() // The 10 characters are in flight, and the buffer is empty.
-  sink.write('12345\n')
-  t.equal(sink.droppedLines, 1)
-  t.strictSame(
-    writes.map(({ text }) => text),
-    ['12345\n789\n'],
-  )
-})
+t.test(
+  'LogSink buffers exactly heldCharacters, and accepts lines again when half of the buffer is free',
+  async (t) => {
+    const { sink, writes, take } = aSink(10)
+    sink.write('in flight\n')
+    sink.write('12345\n')
+    sink.write('789\n') // The buffer contains 10 characters, which is the limit.
+    t.equal(sink.droppedLines, 0)
+    sink.write('\n')
+    t.equal(sink.droppedLines, 1)
+    take() // The 10 characters are in flight, and the buffer is empty.
+    sink.write('12345\n')
+    t.equal(sink.droppedLines, 1)
+    t.strictSame(
+      writes.map(({ text }) => text),
+      ['12345\n789\n'],
+    )
+  },
+)
 
 for (const [held, dropped] of [
   [100_000, 1],
   [100_001, 2],
 ] as const)
   t.test(
-    `LogSink with 200,000 characters and ${held} buffered ones has dropped ${dropped} lines`,
+    `LogSink with a buffer of 200,000 characters and ${held} buffered characters has dropped ${dropped} lines`,
     async (t) => {
       const { sink, take } = aSink(200_000)
       sink.write('in flight\n')
@@ -197,7 +200,7 @@ for (const [held, dropped] of [
       sink.write(`${'x'.repeat(held - 1)}\n`)
       sink.write('dropped\n')
       t.equal(sink.droppedLines, 1)
-      take() // Only the second text is in flight, because it fills a pipe.
+      take() // The sink starts to write the second text, which fills a pipe. The third text stays in the buffer.
       sink.write('x\n')
       t.equal(sink.droppedLines, dropped)
     },
@@ -249,29 +252,26 @@ t.test('LogSink keeps the process alive for retries, except for the longest dela
   }
   mock.timers.reset()
   const idle = timers()
-  fail('EAGAIN') // 128 ms
+  fail('EAGAIN') // The delay before the next retry is 128 ms, the longest delay.
   t.equal(timers(), idle)
   t.equal(sink.takeRest(), 'line\n')
 })
 
-t.test(
-  'LogSink returns the unwritten rest of a line that waits for a retry, and nothing twice',
-  async (t) => {
-    const { sink, take, fail } = aSink()
-    sink.write('a line\n')
-    sink.write('held\n')
-    take(2)
-    fail('EAGAIN')
-    t.equal(sink.takeRest(), 'line\nheld\n')
-    const other = aSink()
-    other.sink.write('in flight\n')
-    other.sink.write('held\n')
-    other.sink.write('more\n')
-    t.equal(other.sink.takeRest(), 'held\nmore\n')
-    t.equal(other.sink.takeRest(), '')
-    t.equal(aSink().sink.takeRest(), '')
-  },
-)
+t.test('LogSink returns the unwritten rest of a line that waits for a retry only once', async (t) => {
+  const { sink, take, fail } = aSink()
+  sink.write('a line\n')
+  sink.write('held\n')
+  take(2)
+  fail('EAGAIN')
+  t.equal(sink.takeRest(), 'line\nheld\n')
+  const other = aSink()
+  other.sink.write('in flight\n')
+  other.sink.write('held\n')
+  other.sink.write('more\n')
+  t.equal(other.sink.takeRest(), 'held\nmore\n')
+  t.equal(other.sink.takeRest(), '')
+  t.equal(aSink().sink.takeRest(), '')
+})
 
 t.test('LogSink waits at most for the given time in whenIdle(), and leaves no timer', async (t) => {
   const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length

@@ -20,7 +20,7 @@ const SECRET_NAMES = [
   'clientSecret',
   'password',
 ]
-/** Authorization codes and tokens in the formats of issuers. The last two start like error codes. */
+/** Authorization codes and tokens in the formats of issuers. The last two texts begin like error codes. */
 const SECRETS = [
   'splxlOBeZQQYbYS6WxSbIA',
   'Zx3kC0Fm-4fN2rQ8sVtY_7uIoPaLdKjHgFzXcVbNmQ1',
@@ -36,7 +36,7 @@ function logged(fields: object): { readonly text: string; readonly line: Readonl
   return { text, line: JSON.parse(text) }
 }
 
-t.test('createLogger() redacts every name of a secret at each position in a request', async (t) => {
+t.test('createLogger() redacts the value of every secret field at each position in a request', async (t) => {
   for (const name of SECRET_NAMES)
     for (const secret of SECRETS) {
       const fields = { [name]: secret }

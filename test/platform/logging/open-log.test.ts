@@ -17,8 +17,8 @@ ${body}
   return spawnPlainly(process.execPath, ['--input-type=module', '--eval', program])
 }
 
-t.test('the log holds 8 Mi characters, and reports dropped lines', async (t) => {
-  // The first line is in flight, and the next eight fill the buffer.
+t.test('the log buffers 8 Mi characters, and reports dropped lines', async (t) => {
+  // The log writes the first line immediately, and the next eight lines fill the buffer.
   const child = start(`
 const line = 'x'.repeat(1_048_575) + '\\n'
 for (let count = 0; count < 9; count++) write(line)
@@ -54,7 +54,7 @@ process.exit(7)
   t.match(text, /^held$/m)
 })
 
-t.test('a process survives the end of the reader of its standard output', async (t) => {
+t.test('a process continues to run when the reader of its standard output ends', async (t) => {
   const child = start(`
 process.stdin.once('data', () => {
   process.stdout.write('x', () => setImmediate(() => { write('y\\n'); setImmediate(() => process.exit(7)) }))

@@ -12,7 +12,7 @@ import { until } from '../../fixtures/until.ts'
 
 const GRACE_MS = 60_000
 
-/** Starts a server. The test controls its clock and the interval of its checks. */
+/** Starts a server with gracefulClose(). The test controls the clock and the timer of its checks. */
 async function start(t: Test, server: Server) {
   const clock = { nowMs: 0 }
   mock.timers.enable({ apis: ['setInterval'] })
@@ -25,13 +25,16 @@ async function start(t: Test, server: Server) {
     server.closeAllConnections()
   })
   const { port } = server.address() as AddressInfo
-  /** Checks the connections once, `afterMs` after the previous check, and runs the resulting closes. */
+  /**
+   * Advances the clock by `afterMs`, runs one check of the connections, and waits until the resulting closes are
+   * complete.
+   */
   const look = async (afterMs: number): Promise<void> => {
     clock.nowMs += afterMs
     mock.timers.tick(25)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  /** Returns the number of checks, `everyMs` apart, until the server closes the connection. */
+  /** Runs a check every `everyMs` until the server closes the connection. Returns the number of checks. */
   const looksUntilClose = async (socket: Socket, everyMs: number): Promise<number> => {
     for (let looks = 1; looks <= 100; looks++) {
       await look(everyMs)
@@ -42,7 +45,7 @@ async function start(t: Test, server: Server) {
   return { graceful, port, look, looksUntilClose }
 }
 
-/** Opens a connection that has had one complete request. Returns both ends. */
+/** Opens a connection, and completes one request on it. Returns both ends of the connection. */
 async function idleConnection(
   t: Test,
   server: Server,
@@ -147,7 +150,7 @@ t.test('finish() keeps an upgraded connection until the end of the grace period'
   t.equal(socket.closed, true)
 })
 
-t.test('announce() adds Connection: close to each kind of request, once', async (t) => {
+t.test('announce() adds Connection: close once to the response of each kind of request', async (t) => {
   const server = createServer((_request, response) => response.end('ok'))
   server.on('checkExpectation', (_request, response) => response.end('odd'))
   server.on('checkContinue', (_request, response) => response.end('continue'))
@@ -179,7 +182,7 @@ async function startTls(t: Test) {
   return { ...(await start(t, server)), server, handshakes }
 }
 
-t.test('finish() closes an idle TLS connection like any other', async (t) => {
+t.test('finish() closes an idle TLS connection like a connection without TLS', async (t) => {
   const { graceful, port, looksUntilClose, handshakes } = await startTls(t)
   const client = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
   t.teardown(() => client.destroy())

@@ -22,7 +22,10 @@ async function start(t: Test, answer: RequestListener) {
 const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const ok: RequestListener = (_request, response) => response.end('ok')
 
-/** Resolves when a closing server checks the connection again: a check reads the number of received bytes. */
+/**
+ * Resolves when a closing server checks the connection again. The test notices a check, because each check reads
+ * `bytesRead`.
+ */
 function nextCheck(connection: Socket): Promise<void> {
   return new Promise((resolve) => {
     Object.defineProperty(connection, 'bytesRead', {
@@ -73,9 +76,9 @@ t.test('a pause of the whole machine does not make a connection idle', async (t)
   await once(kept, 'data')
   const finished = gentle.finish({ graceMs: 60_000 })
   await nextCheck(connection)
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // This time is longer than quietMs.
-  // If the client was paused too, it sends only after a new check of the server. A check closes idle connections with
-  // `setImmediate`.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400) // blocks the process for 400 ms, which is longer than quietMs
+  // A paused client sends its request only after the next check of the server. The check closes idle connections with
+  // `setImmediate`, so the test waits for one iteration of the event loop.
   await nextCheck(connection)
   await new Promise(setImmediate)
   if (!t.equal(connection.destroyed, false)) return
@@ -99,7 +102,7 @@ t.test(
 )
 
 t.test(
-  'a response in progress completes; a response without end is cut after the grace period',
+  'a response in progress completes, and the server cuts an endless response after the grace period',
   async (t) => {
     let release: () => void = () => undefined
     const { server, gentle, open } = await start(t, (request, response) => {

@@ -19,7 +19,7 @@ for (const [name, text] of [
   ['all bytes were written', undefined],
   ['a text was left to write', 'x'],
 ] as const)
-  t.test(`a connection that was just ended is reset and released: ${name}`, async (t) => {
+  t.test(`resetSocket() resets and releases a connection after end(): ${name}`, async (t) => {
     const { ours, theirs } = await openPair()
     const errors: unknown[] = []
     ours.on('error', (error) => errors.push(error))
@@ -32,7 +32,7 @@ for (const [name, text] of [
     t.same(errors, [])
   })
 
-t.test('an open connection is reset immediately', async (t) => {
+t.test('resetSocket() resets an open connection immediately', async (t) => {
   const { ours, theirs } = await openPair()
   const closed = Promise.all([once(theirs, 'error'), once(ours, 'close')])
   resetSocket(ours)

@@ -20,7 +20,7 @@ async function start(t: Test, ...endpoints: readonly ManagementEndpoint[]): Prom
   return server.url
 }
 
-/** Sends a request and returns the status, the headers that a client reads, and the body. */
+/** Sends a request and returns the status, the body, and the headers that clients use. */
 async function send(url: string, method: string, headers: Record<string, string> = {}, body = '') {
   const length = body === '' ? {} : { 'content-length': String(body.length) }
   const fields = { host: 'localhost', connection: 'close', ...length, ...headers }
@@ -108,7 +108,7 @@ t.test('an endpoint responds to another method with 405 and the allowed methods'
   t.strictSame(calls, [])
 })
 
-t.test('a POST of a web page changes nothing and gets 403', async (t) => {
+t.test('a POST request from a web page changes nothing and gets 403', async (t) => {
   let calls = 0
   const answer = () => {
     calls += 1
@@ -145,7 +145,7 @@ t.test('a POST of a web page changes nothing and gets 403', async (t) => {
   t.equal(calls, 3)
 })
 
-t.test('an endpoint ignores a body of any type up to 1,024 bytes, and rejects a larger one', async (t) => {
+t.test('an endpoint ignores a body of any type up to 1,024 bytes, and rejects a larger body', async (t) => {
   const url = await start(t, { method: 'POST', path: '/change', respond: () => ({ status: 200, body: {} }) })
   for (const type of ['application/json', 'text/plain', 'application/x-unknown'])
     t.equal(

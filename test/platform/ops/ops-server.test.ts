@@ -41,7 +41,7 @@ t.test('the management port rejects foreign host names, which prevents DNS rebin
   const url = await start(t)
   for (const path of PATHS) {
     const { text, statuses } = await ask(url, path, 'host: evil.example:9090\r\n')
-    // The HTTP parser rejects an invalid path before the host check.
+    // The server rejects the path `/%zz` before it checks the host.
     t.same(statuses, [path === '/%zz' ? 400 : 421], path)
     t.notMatch(text, /made-up-secret-check|scopegate_|node/, path)
   }
@@ -89,7 +89,7 @@ t.test('a degraded check keeps the service ready and is marked in the verbose li
   t.equal(await response.text(), '[+] policies\n[!] redis: no connection\nok (degraded)\n')
 })
 
-t.test('a failed check makes the service not ready, also beside degraded checks', async (t) => {
+t.test('a failed check makes the service not ready, also with degraded checks', async (t) => {
   const url = await start(t, undefined, [
     { name: 'policies', ok: false, detail: 'none loaded' },
     { name: 'redis', ok: true, degraded: true },
@@ -99,7 +99,7 @@ t.test('a failed check makes the service not ready, also beside degraded checks'
   t.equal(await response.text(), '[-] policies: none loaded\n[!] redis\nnot ready\n')
 })
 
-/** Starts a server with all options of a service, and collects its log lines. */
+/** Starts a management server with all options of a service, and collects its log lines. */
 async function startWhole(t: Test, options: Partial<OpsServerOptions> = {}) {
   const lines: Record<string, unknown>[] = []
   const registry = new Registry()
@@ -128,7 +128,7 @@ async function startWhole(t: Test, options: Partial<OpsServerOptions> = {}) {
 const JSON_TYPE = 'application/json; charset=utf-8'
 const TEXT_TYPE = 'text/plain'
 
-t.test('the management port responds exactly like this', async (t) => {
+t.test('the management port sends exactly the expected response for each path', async (t) => {
   const endpoints = [
     { method: 'GET', path: '/state', respond: () => ({ status: 200, body: {} }) },
     { method: 'POST', path: '/change', respond: () => ({ status: 200, body: {} }) },

@@ -24,7 +24,7 @@ t.test('createOwnHost() accepts addresses, this machine and the configured names
     t.ok(isOwn(host), host)
 })
 
-t.test('createOwnHost() rejects every other name, also lookalikes', async (t) => {
+t.test('createOwnHost() rejects every other name, also similar names', async (t) => {
   for (const host of [
     'evil.example',
     'evil.example:9090',

@@ -3,7 +3,7 @@ import v8 from 'node:v8'
 import t from 'tap'
 import { disablePretenuring } from '../../../platform/process/disable-pretenuring.ts'
 
-t.test('disablePretenuring() sets the flag of V8', async (t) => {
+t.test('disablePretenuring() turns off allocation-site pretenuring in V8', async (t) => {
   const set = t.capture(v8, 'setFlagsFromString', v8.setFlagsFromString)
   syncBuiltinESMExports()
   disablePretenuring()

@@ -9,8 +9,8 @@ import { until } from '../../fixtures/until.ts'
 
 const ROOT = findPackageRoot()
 /**
- * A program that prints a word for each signal and for each call of `stop`. A call of `stop` finishes when the program
- * reads a line.
+ * A program that prints a word for each signal and for each call of `stop`. A call of `stop` completes when the program
+ * receives a line on its standard input.
  */
 const PROGRAM = `
 import { once } from 'node:events'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 
-t.test('makeFolder() fails where a parent accepts no children', async (t) => {
+t.test('makeFolder() fails below a folder that cannot contain new folders', async (t) => {
   t.throws(() => makeFolder('/proc/nothing/below'), / mkdir '\/proc/)
 })
 
@@ -24,7 +24,7 @@ t.test('makeFolder() creates each level for the owner only, and keeps existing l
     t.equal(statSync(level).mode & 0o777, 0o755 & ~process.umask())
 })
 
-t.test('makeFolder() ignores that the path exists already', async (t) => {
+t.test('makeFolder() accepts an existing folder', async (t) => {
   const dir = t.testdir({ link: t.fixture('symlink', 'nowhere') })
   t.doesNotThrow(() => makeFolder(join(dir, 'link')))
 })

@@ -18,31 +18,34 @@ t.test('findPackageRoot() returns the nearest folder above a file that contains 
   })
 })
 
-t.test('readPackageVersion() returns the version of package.json, or explains its absence', async (t) => {
-  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  t.equal(readPackageVersion(), version)
-  for (const [manifest, result] of [
-    ['{ "version": "1.2.3" }', '1.2.3'],
-    ['{ "version": 7 }', '7'],
-    ['{}', undefined],
-    ['null', undefined],
-    ['"version"', undefined],
-  ] as const) {
-    const dir = t.testdir({})
-    const folder = join(dir, encodeURIComponent(manifest), 'platform', 'process')
-    mkdirSync(folder, { recursive: true })
-    for (const name of ['package-root.ts', 'package-version.ts'])
-      cpSync(join(ROOT, 'platform', 'process', name), join(folder, name))
-    const file = join(dirname(dirname(folder)), 'package.json')
-    writeFileSync(file, '{ "type": "module" }')
-    const installed: typeof import('../../../platform/process/package-version.ts') = await import(
-      pathToFileURL(join(folder, 'package-version.ts')).href
-    )
-    writeFileSync(file, manifest)
-    if (result === undefined)
-      t.throws(() => installed.readPackageVersion(), {
-        message: 'package.json has no version: the installation is incomplete',
-      })
-    else t.equal(installed.readPackageVersion(), result)
-  }
-})
+t.test(
+  'readPackageVersion() returns the version of package.json, or explains why the version is missing',
+  async (t) => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+    t.equal(readPackageVersion(), version)
+    for (const [manifest, result] of [
+      ['{ "version": "1.2.3" }', '1.2.3'],
+      ['{ "version": 7 }', '7'],
+      ['{}', undefined],
+      ['null', undefined],
+      ['"version"', undefined],
+    ] as const) {
+      const dir = t.testdir({})
+      const folder = join(dir, encodeURIComponent(manifest), 'platform', 'process')
+      mkdirSync(folder, { recursive: true })
+      for (const name of ['package-root.ts', 'package-version.ts'])
+        cpSync(join(ROOT, 'platform', 'process', name), join(folder, name))
+      const file = join(dirname(dirname(folder)), 'package.json')
+      writeFileSync(file, '{ "type": "module" }')
+      const installed: typeof import('../../../platform/process/package-version.ts') = await import(
+        pathToFileURL(join(folder, 'package-version.ts')).href
+      )
+      writeFileSync(file, manifest)
+      if (result === undefined)
+        t.throws(() => installed.readPackageVersion(), {
+          message: 'package.json has no version: the installation is incomplete',
+        })
+      else t.equal(installed.readPackageVersion(), result)
+    }
+  },
+)

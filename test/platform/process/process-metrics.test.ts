@@ -6,7 +6,7 @@ import { collectProcessMetrics } from '../../../platform/process/process-metrics
 import { handleUncaughtExceptions } from '../../../platform/process/uncaught-exceptions.ts'
 
 t.test(
-  'collectProcessMetrics() counts dropped lines and exceptions, beside the metrics of Node.js',
+  'collectProcessMetrics() counts dropped lines and exceptions, and collects the metrics of Node.js',
   async (t) => {
     const sink = new LogSink({ write: () => undefined, heldCharacters: 1, notice: () => '', tickMs: () => 0 })
     const logger = createLogger({ level: 'info', service: 'test' }, sink)

@@ -18,7 +18,7 @@ async function everyNodeSays(state: string): Promise<boolean> {
   return texts.every((text) => String(text).includes(state))
 }
 
-t.test('the slots of the partitions are even over 3 to 12 shards', async (t) => {
+t.test('the partitions are distributed evenly over 3 to 12 shards', async (t) => {
   const slots = await Promise.all(
     PARTITIONED.tags.map(async (tag) => Number(await first?.redis.call('CLUSTER', 'KEYSLOT', tag))),
   )
@@ -50,7 +50,7 @@ t.test(
       code: 'ERR_REDIS_NO_CLUSTER',
       message: /is not a Redis Cluster\. Use redis\.url or redis\.sentinel/,
     })
-    const outside = cluster.nodes[0] // the slot of {scopegate} is on the second node
+    const outside = cluster.nodes[0] // Not the node of the slot of {scopegate}, which is the second node.
     await t.rejects(openRedis({ url: `redis://127.0.0.1:${outside?.port}` }), {
       code: 'ERR_REDIS_CLUSTER_NODE',
       message: `Redis at redis://127.0.0.1:${outside?.port} is one node of a Redis Cluster. Name nodes in redis.cluster.addresses instead of redis.url (REDIS_URL).`,
@@ -62,7 +62,7 @@ t.test(
       message: `Redis at cluster ${cluster.addresses.join(', ')} rejected the credentials (NOAUTH). Check redis.username and redis.passwordFile.`,
     })
     for (const { redis } of cluster.nodes) await redis.call('ACL', 'SETUSER', 'default', 'nopass')
-    // Removes the slot on all nodes, because the client can read the cluster state from any node.
+    // Removes the slot from all nodes, because the client can read the cluster state from any node.
     for (const { redis } of cluster.nodes) await redis.call('CLUSTER', 'DELSLOTSRANGE', '8000', '8000')
     await until('all nodes know that a slot has no primary', () => everyNodeSays('cluster_state:fail'))
     await t.rejects(openRedis({ cluster: { addresses: [`127.0.0.1:${second?.port}`] } }), {

@@ -7,10 +7,13 @@ import { startRedis } from '../../fixtures/start-redis.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_SECONDS = 86_400
-/** Redis removes complete nodes of 100 entries, so at most one node of these entries remains. */
+/**
+ * Number of entries of each age. Redis trims a stream in whole nodes of 100 entries, so at most 100 expired entries
+ * remain.
+ */
 const ENTRIES = 250
 
-t.test('a stream entry is trimmed when every token that it concerns has expired', async (t) => {
+t.test('publishing trims a stream entry when all its tokens have expired', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
   t.teardown(async () => {
@@ -63,7 +66,7 @@ async function aRedis(t: Test): Promise<Redis> {
 const ISSUER = 'https://issuer.test'
 const RELAYED = '{scopegate}:relayed:KjiX__GUyUJ1bWu5BFQw8Yuc151tkNEiuh1rxjxwwRU'
 
-t.test('relayRevocation() writes an entry, a mark and the time of the issuer for each name', async (t) => {
+t.test('relayRevocation() writes a stream entry and two keys for each name in a revocation', async (t) => {
   const redis = await aRedis(t)
   const entries = async () => (await redis.xrange(REVOCATION_STREAM, '-', '+')).map(([, fields]) => fields)
   const nowSeconds = 1_800_000_000.5
@@ -95,13 +98,13 @@ t.test('relayRevocation() writes an entry, a mark and the time of the issuer for
   ] as const)
     for (const key of [`{scopegate}:revoked:${kind}:${name}`, `${RELAYED}:${kind}:${name}`]) {
       t.equal(await redis.get(key), '1799999990', key)
-      // The revocation expires 99.5 s later, which is rounded up, and the key expires 300 s after that. Redis rounds
-      // the remaining milliseconds.
+      // The revocation expires after 99.5 s, which the code rounds up. The key expires 300 s later. TTL returns rounded
+      // seconds, so both values are right.
       t.ok([399, 400].includes(await redis.ttl(key)), key)
     }
 })
 
-t.test('relayRevocation() keeps a mark for a day and five minutes when no expiry is known', async (t) => {
+t.test('relayRevocation() keeps a key for a day and five minutes when the expiry is unknown', async (t) => {
   const redis = await aRedis(t)
   await relayRevocation(redis, { ...aRevocation({ grant: 'g' }), issuer: ISSUER }, 1_800_000_000)
   t.equal(await redis.get('{scopegate}:revoked:grant:g'), '1800000000')
@@ -123,7 +126,7 @@ t.test('relayRevocation() ignores a revocation whose tokens expired five minutes
 })
 
 t.test(
-  'relayRevocation() writes each revocation of an issuer once, and decreases neither time nor expiry',
+  'relayRevocation() writes each revocation of an issuer once, and never decreases its time or its expiry',
   async (t) => {
     const redis = await aRedis(t)
     const nowSeconds = 1_800_000_000
@@ -153,7 +156,7 @@ t.test(
   },
 )
 
-t.test('PUBLISH uses the clock of Redis when no time is given', async (t) => {
+t.test('the script PUBLISH uses the clock of Redis when it gets no time', async (t) => {
   const redis = await aRedis(t)
   const publish = (...more: string[]) =>
     redis.eval(

@@ -68,53 +68,56 @@ t.test(
   },
 )
 
-t.test('explains each failure of TLS and credentials by its setting, without a secret', async (t) => {
-  const { folder, tls, port, connection, where } = await startSecured(t)
-  const other = writeTlsFiles(join(folder, 'other'))
-  const wrong = join(folder, 'wrong')
-  writeFileSync(wrong, 'wr0ng-s3cret\n')
-  for (const [change, code, message] of [
-    [
-      { tls: { ...connection.tls, caFile: other.caFile } },
-      'ERR_REDIS_TLS',
-      /Set redis\.tls\.caFile to the CA/,
-    ],
-    [{ tls: { caFile: tls.caFile } }, /ERR_REDIS_(TLS|UNREACHABLE)/, /redis\.tls/],
-    [
-      { passwordFile: wrong },
-      'ERR_REDIS_REFUSED',
-      `Redis at ${where} rejected the credentials (WRONGPASS). Check redis.username and redis.passwordFile.`,
-    ],
-    [
-      { passwordFile: join(folder, 'absent') },
-      'ERR_REDIS_FILE',
-      /redis\.passwordFile: the file cannot be read \(ENOENT\)/,
-    ],
-    [
-      { url: `rediss://127.0.0.1:${await quietPort()}` },
-      'ERR_REDIS_UNREACHABLE',
-      /correct redis\.url \(REDIS_URL\)/,
-    ],
-  ] as const) {
-    const error = await openRedis({ ...connection, ...change }).catch((error: unknown) => error)
-    t.match(error, { name: 'BootError', code, message })
-    t.notMatch(String((error as Error).message), /s3cret/)
-  }
-  for (const mayBeAway of [true, false])
-    await t.rejects(
-      openRedis({ ...connection, tls: { caFile: other.caFile }, setting: 'revocationRedis', mayBeAway }),
-      { code: 'ERR_REDIS_TLS', message: /revocationRedis\.tls/ },
-      'a wrong CA is an error also where Redis is optional',
-    )
-  t.ok(port > 0)
-})
+t.test(
+  'the error for failed TLS or wrong credentials names the setting, and contains no secret',
+  async (t) => {
+    const { folder, tls, port, connection, where } = await startSecured(t)
+    const other = writeTlsFiles(join(folder, 'other'))
+    const wrong = join(folder, 'wrong')
+    writeFileSync(wrong, 'wr0ng-s3cret\n')
+    for (const [change, code, message] of [
+      [
+        { tls: { ...connection.tls, caFile: other.caFile } },
+        'ERR_REDIS_TLS',
+        /Set redis\.tls\.caFile to the CA/,
+      ],
+      [{ tls: { caFile: tls.caFile } }, /ERR_REDIS_(TLS|UNREACHABLE)/, /redis\.tls/],
+      [
+        { passwordFile: wrong },
+        'ERR_REDIS_REFUSED',
+        `Redis at ${where} rejected the credentials (WRONGPASS). Check redis.username and redis.passwordFile.`,
+      ],
+      [
+        { passwordFile: join(folder, 'absent') },
+        'ERR_REDIS_FILE',
+        /redis\.passwordFile: the file cannot be read \(ENOENT\)/,
+      ],
+      [
+        { url: `rediss://127.0.0.1:${await quietPort()}` },
+        'ERR_REDIS_UNREACHABLE',
+        /correct redis\.url \(REDIS_URL\)/,
+      ],
+    ] as const) {
+      const error = await openRedis({ ...connection, ...change }).catch((error: unknown) => error)
+      t.match(error, { name: 'BootError', code, message })
+      t.notMatch(String((error as Error).message), /s3cret/)
+    }
+    for (const mayBeAway of [true, false])
+      await t.rejects(
+        openRedis({ ...connection, tls: { caFile: other.caFile }, setting: 'revocationRedis', mayBeAway }),
+        { code: 'ERR_REDIS_TLS', message: /revocationRedis\.tls/ },
+        'a wrong CA is an error also where Redis is optional',
+      )
+    t.ok(port > 0)
+  },
+)
 
 for (const [what, options] of [
   ['certificate', { untilMs: Date.now() - 60_000 }],
   ['CA', { authorityUntilMs: Date.now() - 60_000 }],
 ] as const)
   t.test(
-    `an expired ${what} of Redis stops the server, and only warns where Redis is optional`,
+    `an expired ${what} of Redis stops the server, or causes only a warning if Redis is optional`,
     async (t) => {
       const folder = t.testdir({ redis: {} })
       const tls = writeTlsFiles(join(folder, 'tls'), options)
@@ -138,7 +141,7 @@ for (const [what, options] of [
     },
   )
 
-t.test('each contradiction and each unusable file is named by its setting', async (t) => {
+t.test('the error for contradictory settings or an unusable file names the setting', async (t) => {
   const folder = t.testdir({ empty: '\nsecond line', junk: 'junk' })
   const at = (name: string) => join(folder, name)
   const tls = writeTlsFiles(at('tls'))

@@ -29,7 +29,7 @@ async function connected(t: Test, options: Omit<Parameters<typeof connectRedis>[
   return { server, redis }
 }
 
-t.test('describeRedisUrl() shows host, port and database, and neither user nor password', async (t) => {
+t.test('describeRedisUrl() returns host, port and database, without user and password', async (t) => {
   for (const [url, shown] of [
     ['redis://db', 'redis://db:6379'],
     ['redis://db/', 'redis://db:6379'],
@@ -191,46 +191,52 @@ t.test(
   },
 )
 
-t.test('connectRedis() leaves a server that vanished without closing its connections', async (t) => {
-  const folder = t.testdir({ first: {}, second: {} })
-  const first = await startRedis({ folder: join(folder, 'first') })
-  const second = await startRedis({ folder: join(folder, 'second') })
-  const address = await startFaultProxy(first.port)
-  const redis = await connectRedis({ url: `redis://127.0.0.1:${address.port}` })
-  t.teardown(async () => {
-    redis.disconnect()
-    await address.close()
-    await Promise.all([first.stop(), second.stop()])
-  })
-  // Open connections stay open without a response. New connections lead to the new primary.
-  first.freeze()
-  address.retarget(second.port)
-  await until('a write at the new primary', async () =>
-    redis.set('key', 'value').then(
-      () => true,
-      () => false,
-    ),
-  )
-  const reader = new Redis(second.url)
-  t.equal(await reader.get('key'), 'value')
-  reader.disconnect()
-})
+t.test(
+  'connectRedis() connects again when a server stops responding but keeps its connections open',
+  async (t) => {
+    const folder = t.testdir({ first: {}, second: {} })
+    const first = await startRedis({ folder: join(folder, 'first') })
+    const second = await startRedis({ folder: join(folder, 'second') })
+    const address = await startFaultProxy(first.port)
+    const redis = await connectRedis({ url: `redis://127.0.0.1:${address.port}` })
+    t.teardown(async () => {
+      redis.disconnect()
+      await address.close()
+      await Promise.all([first.stop(), second.stop()])
+    })
+    // The old primary keeps its connections open but sends no responses. New connections go to the new primary.
+    first.freeze()
+    address.retarget(second.port)
+    await until('a write at the new primary', async () =>
+      redis.set('key', 'value').then(
+        () => true,
+        () => false,
+      ),
+    )
+    const reader = new Redis(second.url)
+    t.equal(await reader.get('key'), 'value')
+    reader.disconnect()
+  },
+)
 
-t.test('connectRedis() reconnects soon after Redis sent nothing, and later attempts wait', async (t) => {
-  t.intercept(Math, 'random', { value: () => 0.5 })
-  const { server, redis } = await connected(t)
-  server.freeze()
-  t.teardown(() => server.thaw())
-  const delays: unknown[] = []
-  redis.on('reconnecting', (delayMs: unknown) => delays.push(delayMs))
-  await t.rejects(redis.ping())
-  await until('two attempts', async () => delays.length === 2)
-  t.strictSame(delays, [50, 1_100])
-  server.thaw()
-  await once(redis, 'ready')
-  t.equal(await redis.ping(), 'PONG')
-  t.equal(redis.options.retryStrategy?.(1), 1_100, 'after another cause')
-})
+t.test(
+  'connectRedis() reconnects soon after Redis stopped responding, and delays later attempts',
+  async (t) => {
+    t.intercept(Math, 'random', { value: () => 0.5 })
+    const { server, redis } = await connected(t)
+    server.freeze()
+    t.teardown(() => server.thaw())
+    const delays: unknown[] = []
+    redis.on('reconnecting', (delayMs: unknown) => delays.push(delayMs))
+    await t.rejects(redis.ping())
+    await until('two attempts', async () => delays.length === 2)
+    t.strictSame(delays, [50, 1_100])
+    server.thaw()
+    await once(redis, 'ready')
+    t.equal(await redis.ping(), 'PONG')
+    t.equal(redis.options.retryStrategy?.(1), 1_100, 'after another cause')
+  },
+)
 
 t.test('connectRedis() treats the second close in a row as an outage', async (t) => {
   t.intercept(Math, 'random', { value: () => 0 })
@@ -258,7 +264,7 @@ t.test('connectRedis() treats the second close in a row as an outage', async (t)
   t.strictSame(events(), ['redis_back'])
 })
 
-t.test('connectRedis() leaves a replica again after two seconds', async (t) => {
+t.test('connectRedis() disconnects from a replica again after two seconds', async (t) => {
   const clock = { nowMs: 10_000 }
   const now = t.intercept(performance, 'now', { value: () => clock.nowMs, configurable: true })
   const { redis } = await connected(t, { mayBeAway: true })

@@ -8,7 +8,7 @@ import {
   revokedKey,
 } from '../../../platform/redis/revocation-keys.ts'
 
-t.test('all instances use these names in Redis', async (t) => {
+t.test('the keys in Redis have the same names in all versions', async (t) => {
   const issuer = 'https://issuer.test'
   t.strictSame(
     [

@@ -34,7 +34,7 @@ t.test('open() returns undefined for changed, truncated or foreign values', asyn
 })
 
 t.test(
-  'a seal keeps its name and format, so that instances of several versions understand each other',
+  'the name and format of a sealed value are stable, so that instances of several versions can read it',
   async (t) => {
     const seal = seals('token')
     t.equal(seal.name, 'R4wilqTy-Z8vUsbFschy-7ZvBWZW0Zdxli6TKV9pQGA')

@@ -10,7 +10,7 @@ import { until } from '../../fixtures/until.ts'
 
 const sentinels = await startSentinels(t.testdir())
 t.teardown(() => sentinels.stop())
-/** The permissions of docs/connect-redis.md for the ACL user of the Sentinels. */
+/** The permissions that docs/connect-redis.md gives to the ACL user of the Sentinels. */
 const SENTINEL_RULES =
   '&+switch-master +subscribe +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels'.split(
     ' ',
@@ -39,58 +39,65 @@ t.test('explains an unknown name, Sentinels that cannot be reached, and wrong cr
   admin.disconnect()
 })
 
-t.test('without a Sentinel, an optional Redis connects when a Sentinel is available', async (t) => {
-  const port = await quietPort()
-  const redis = await openRedis({
-    sentinel: { name: 'main', addresses: [`127.0.0.1:${port}`] },
-    mayBeAway: true,
-  })
-  t.teardown(() => redis.disconnect())
-  await t.rejects(redis.ping())
-  t.not(redis.status, 'end', 'the client continues to try')
-})
+t.test(
+  'an optional Redis without a reachable Sentinel connects as soon as a Sentinel is available',
+  async (t) => {
+    const port = await quietPort()
+    const redis = await openRedis({
+      sentinel: { name: 'main', addresses: [`127.0.0.1:${port}`] },
+      mayBeAway: true,
+    })
+    t.teardown(() => redis.disconnect())
+    await t.rejects(redis.ping())
+    t.not(redis.status, 'end', 'the client continues to try')
+  },
+)
 
-t.test('clients leave a primary that stays writable after a failover', async (t) => {
-  const own = await startSentinels(t.testdir({ password: 's3cret' }))
-  t.teardown(() => own.stop())
-  const admins = own.addresses.map((address) => new Redis(`redis://${address}`))
-  t.teardown(() => {
-    for (const one of admins) one.disconnect()
-  })
-  for (const one of admins) await one.call('ACL', 'SETUSER', 'scopegate', 'on', '>s3cret', ...SENTINEL_RULES)
-  const login = { username: 'scopegate', passwordFile: join(t.testdirName, 'password') }
-  const options = { sentinel: { name: own.name, addresses: own.addresses, ...login } }
-  const portOf = async (client: RedisClient): Promise<number> =>
-    Number(/tcp_port:(\d+)/.exec(await client.info('server'))?.[1])
-  const redis = await openRedis(options)
-  t.teardown(() => redis.disconnect())
-  let readerPort = 0
-  const reader = await followRedisRevocations({
-    ...options,
-    fromStart: true,
-    onEntries: () => undefined,
-    onGap: () => undefined,
-    onAlive: async (client) => {
-      readerPort = await portOf(client)
-    },
-  })
-  t.teardown(() => reader.close())
-  const port = await own.primaryPort()
-  await until('the reader is connected', async () => readerPort === port)
-  // The Sentinels cannot make the old primary a replica, and cannot close its connections.
-  const admin = new Redis({ port, host: '127.0.0.1' })
-  t.teardown(() => admin.disconnect())
-  await admin.call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof')
-  await admins[0]?.call('SENTINEL', 'FAILOVER', own.name)
-  const next = await own.nextPrimary(port)
-  const nextMs = performance.now()
-  await until('the client is at the new primary', async () => (await portOf(redis).catch(() => 0)) === next)
-  t.comment(`${(performance.now() - nextMs).toFixed(0)} ms after the new primary`)
-  await until('the reader is at the new primary', async () => readerPort === next)
-  t.equal(await redis.set('key', 'after'), 'OK')
-  t.equal((await admin.role())[0], 'master', 'the old primary accepts writes')
-  t.equal(await admin.get('key'), null)
-})
+t.test(
+  'clients connect to the new primary when the old primary stays writable after a failover',
+  async (t) => {
+    const own = await startSentinels(t.testdir({ password: 's3cret' }))
+    t.teardown(() => own.stop())
+    const admins = own.addresses.map((address) => new Redis(`redis://${address}`))
+    t.teardown(() => {
+      for (const one of admins) one.disconnect()
+    })
+    for (const one of admins)
+      await one.call('ACL', 'SETUSER', 'scopegate', 'on', '>s3cret', ...SENTINEL_RULES)
+    const login = { username: 'scopegate', passwordFile: join(t.testdirName, 'password') }
+    const options = { sentinel: { name: own.name, addresses: own.addresses, ...login } }
+    const portOf = async (client: RedisClient): Promise<number> =>
+      Number(/tcp_port:(\d+)/.exec(await client.info('server'))?.[1])
+    const redis = await openRedis(options)
+    t.teardown(() => redis.disconnect())
+    let readerPort = 0
+    const reader = await followRedisRevocations({
+      ...options,
+      fromStart: true,
+      onEntries: () => undefined,
+      onGap: () => undefined,
+      onAlive: async (client) => {
+        readerPort = await portOf(client)
+      },
+    })
+    t.teardown(() => reader.close())
+    const port = await own.primaryPort()
+    await until('the reader is connected', async () => readerPort === port)
+    // Without these permissions, the Sentinels can neither make the old primary a replica nor close its connections.
+    const admin = new Redis({ port, host: '127.0.0.1' })
+    t.teardown(() => admin.disconnect())
+    await admin.call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof')
+    await admins[0]?.call('SENTINEL', 'FAILOVER', own.name)
+    const next = await own.nextPrimary(port)
+    const nextMs = performance.now()
+    await until('the client is at the new primary', async () => (await portOf(redis).catch(() => 0)) === next)
+    t.comment(`${(performance.now() - nextMs).toFixed(0)} ms after the new primary`)
+    await until('the reader is at the new primary', async () => readerPort === next)
+    t.equal(await redis.set('key', 'after'), 'OK')
+    t.equal((await admin.role())[0], 'master', 'the old primary accepts writes')
+    t.equal(await admin.get('key'), null)
+  },
+)
 
 t.test('writes work again within 2 s after a failover', async (t) => {
   const redis = await openRedis({ sentinel })

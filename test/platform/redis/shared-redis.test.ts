@@ -101,7 +101,7 @@ t.test('the shared Redis probes once per second while its circuit is open', asyn
   t.match(lines, [{ event: 'redis_given_up' }], 'one line for the opened circuit')
 })
 
-t.test('the shared Redis waits for a probe before it sends the next one', async (t) => {
+t.test('the shared Redis sends the next probe only after the previous probe has ended', async (t) => {
   const { shared, clock } = await setUp(t)
   const probe = Promise.withResolvers<string>()
   const pings = t.capture(shared.redis, 'ping', () => probe.promise)
@@ -123,23 +123,26 @@ t.test(
   },
 )
 
-t.test('send() returns text, and replaces the deadline of the connection with one of 60 s', async (t) => {
-  const { shared } = await setUp(t)
-  t.equal(await shared.send('set', ['key', 7]), 'OK')
-  t.equal(await shared.send('get', ['key']), '7')
-  mock.timers.enable({ apis: ['setTimeout'] })
-  t.teardown(() => mock.timers.reset())
-  const sent = t.capture(shared.redis, 'sendCommand', (command: Command) => command.promise)
-  let outcome: unknown
-  const reply = shared.send('ping', ['x']).catch((error) => (outcome = error))
-  mock.timers.tick(59_999)
-  await new Promise((resolve) => setImmediate(resolve))
-  t.equal(outcome, undefined)
-  mock.timers.tick(1)
-  await reply
-  t.match(outcome, { message: 'Command timed out' })
-  t.match(
-    sent().map(({ args: [command] }) => [command.name, command.args]),
-    [['ping', ['x']]],
-  )
-})
+t.test(
+  'send() returns text, and uses a deadline of 60 s instead of the deadline of the connection',
+  async (t) => {
+    const { shared } = await setUp(t)
+    t.equal(await shared.send('set', ['key', 7]), 'OK')
+    t.equal(await shared.send('get', ['key']), '7')
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const sent = t.capture(shared.redis, 'sendCommand', (command: Command) => command.promise)
+    let outcome: unknown
+    const reply = shared.send('ping', ['x']).catch((error) => (outcome = error))
+    mock.timers.tick(59_999)
+    await new Promise((resolve) => setImmediate(resolve))
+    t.equal(outcome, undefined)
+    mock.timers.tick(1)
+    await reply
+    t.match(outcome, { message: 'Command timed out' })
+    t.match(
+      sent().map(({ args: [command] }) => [command.name, command.args]),
+      [['ping', ['x']]],
+    )
+  },
+)

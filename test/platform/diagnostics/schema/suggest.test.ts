@@ -43,7 +43,7 @@ t.test('suggest() accepts one edit per four characters, plus one', async (t) => 
     t.equal(suggest(typed, [word]), found ? word : undefined, `${typed} ${word}`)
 })
 
-t.test('suggest() prefers the nearest word, and the first of equal ones', async (t) => {
+t.test('suggest() prefers the most similar word, and the first of equally similar words', async (t) => {
   t.equal(suggest('timeout', ['timeoutxx', 'timeoutx', 'timeouty']), 'timeoutx')
   t.equal(suggest('timeout', ['timeoux', 'timeout', 'timeouy']), 'timeout')
   t.equal(suggest('abcd', ['abcd', 'abdc']), 'abcd')
@@ -51,7 +51,7 @@ t.test('suggest() prefers the nearest word, and the first of equal ones', async 
 })
 
 t.test('suggest() compares the first 200 characters', async (t) => {
-  // For 203 characters, the limit is 51 edits.
+  // For a word of 203 characters, suggest() accepts at most 51 edits.
   const typed = (edits: number) => `${'a'.repeat(edits)}${'x'.repeat(200 - edits)}abc`
   const word = (edits: number) => `${'b'.repeat(edits)}${'x'.repeat(200 - edits)}def`
   t.equal(suggest(typed(51), [word(51)]), word(51))

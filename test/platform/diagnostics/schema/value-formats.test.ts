@@ -59,7 +59,7 @@ t.test('formatDuration() uses the largest unit that divides the milliseconds, an
   for (const [text, ms] of Object.entries(cases)) t.equal(formatDuration(ms), text, text)
 })
 
-/** Returns the texts that a pattern accepts, for all whole numbers below `end` with each unit. */
+/** Returns the whole numbers below `end` that a pattern accepts with each unit. */
 function accepted(pattern: string, end: number): Record<string, string> {
   const form = new RegExp(pattern)
   return Object.fromEntries(

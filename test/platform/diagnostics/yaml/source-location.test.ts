@@ -27,7 +27,7 @@ t.test('createLocationFinder() counts lines and characters from 1', async (t) =>
   t.strictSame(locate('a\n', 2, 3), [2, 1, 1, ''])
 })
 
-t.test('createLocationFinder() shows lines of at most 10,000 UTF-16 units', async (t) => {
+t.test('createLocationFinder() shows lines of at most 10,000 UTF-16 code units', async (t) => {
   const line = 'x'.repeat(10_000)
   t.strictSame(locate(`${line}\r\n`, 9_999, 10_000), [1, 10_000, 1, line])
   t.strictSame(locate(`a\n${line}y\n`, 10_002, 10_003), [2, 10_001, 1, undefined])

@@ -3,8 +3,8 @@ import t from 'tap'
 import { parseYaml, readYamlFile } from '../../../../platform/diagnostics/yaml/yaml-document.ts'
 
 /**
- * Returns all problems of a text: code, line, column, length, message, hint and related locations. Without problems,
- * returns the value.
+ * Returns all problems of a text: code, line, column, length, message, hint and related locations. Returns the parsed
+ * value if the text has no problems.
  */
 function describe(text: string): readonly string[] {
   const { diagnostics, value } = parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
@@ -18,7 +18,7 @@ function describe(text: string): readonly string[] {
   })
 }
 
-t.test('parseYaml() points at the text to change and shows the correction', async (t) => {
+t.test('parseYaml() reports the location of the text to change, and shows the correction', async (t) => {
   for (const [text, ...problems] of [
     ['a: 1\n\tb: 2\n', 'P011 2:1:1 a tab indents this line => use spaces'],
     ['a:\n\t- b\n', 'P011 2:1:1 a tab indents this line => use spaces'],
@@ -297,7 +297,7 @@ t.test('parseYaml() reports at most 50 lines, and one problem per line', async (
   t.strictSame(count('\u00a0a: b\n'.repeat(60)), { P011: 50 })
 })
 
-t.test('parseYaml() reports the syntax errors up to the first structural one', async (t) => {
+t.test('parseYaml() reports the syntax errors before the first structural error', async (t) => {
   const local = 'a: @b\nc: "\\d"\n'
   t.strictSame(count(local), { P019: 1, P014: 1 })
   t.strictSame(count(`${local}e: [f\ng: @h\n`), { P019: 1, P014: 2 })
@@ -328,23 +328,20 @@ t.test('parseYaml() accepts number keys and typographic quotes in a foreign file
   t.equal(parseYaml('200: x\n', { shownAs: 'a.yaml', letter: 'O', foreign: false }).diagnostics.length, 1)
 })
 
-t.test(
-  'readYamlFile() reads a file, and locates the problems of an unreadable one in the whole file',
-  async (t) => {
-    const dir = t.testdir({ 'a.yaml': 'a: 1\n' })
-    const naming = { shownAs: 'shown.yaml', letter: 'C' } as const
-    const good = readYamlFile(join(dir, 'a.yaml'), naming)
-    t.strictSame([good.file, JSON.stringify(good.value), good.diagnostics], ['shown.yaml', '{"a":1}', []])
-    const bad = readYamlFile(join(dir, 'none.yaml'), naming)
-    const whole = { file: 'shown.yaml', line: undefined, column: undefined, length: 1, text: undefined }
-    t.strictSame([bad.file, bad.value, bad.locationOf(['a'])], ['shown.yaml', undefined, whole])
-    t.strictSame(
-      bad.diagnostics.map(({ code, location }) => [code, location]),
-      [['C001', whole]],
-    )
-    t.equal(JSON.stringify(readYamlFile('/nowhere', naming, { text: 'b: 2' }).value), '{"b":2}')
-  },
-)
+t.test('readYamlFile() reads a file, and reports an unreadable file without a line number', async (t) => {
+  const dir = t.testdir({ 'a.yaml': 'a: 1\n' })
+  const naming = { shownAs: 'shown.yaml', letter: 'C' } as const
+  const good = readYamlFile(join(dir, 'a.yaml'), naming)
+  t.strictSame([good.file, JSON.stringify(good.value), good.diagnostics], ['shown.yaml', '{"a":1}', []])
+  const bad = readYamlFile(join(dir, 'none.yaml'), naming)
+  const whole = { file: 'shown.yaml', line: undefined, column: undefined, length: 1, text: undefined }
+  t.strictSame([bad.file, bad.value, bad.locationOf(['a'])], ['shown.yaml', undefined, whole])
+  t.strictSame(
+    bad.diagnostics.map(({ code, location }) => [code, location]),
+    [['C001', whole]],
+  )
+  t.equal(JSON.stringify(readYamlFile('/nowhere', naming, { text: 'b: 2' }).value), '{"b":2}')
+})
 
 t.test('parseYaml() reports an invalid character in the last line only after local errors', async (t) => {
   for (const [text, problems] of [
