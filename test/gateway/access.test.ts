@@ -118,7 +118,7 @@ t.test('a request without a token gets 401 unless the route allows anonymous cal
 })
 
 t.test(
-  'a valid token allows the routes of its scopes, first from the issuer and then from the cache',
+  'a valid token gives access to the routes of its scopes, after introspection and from the cache',
   async (t) => {
     const under = await startGatewayUnderTest(t)
     under.issuer.store('good', { scope: 'courses:read pages:read' })
@@ -133,12 +133,12 @@ t.test(
     const [asked] = under.issuer.asked
     t.equal(asked?.get('token'), 'good')
     t.equal(asked?.get('client_secret'), under.issuer.clientSecret)
-    // The gateway decides again for a cached caller, because the route requires other scopes.
+    // The gateway gets the status from the cache, but checks the scopes of this route again.
     t.equal((await call(under, '/api/challenged', { token: 'good' })).status, 403)
   },
 )
 
-/** Starts a gateway with this timeout for the issuer. */
+/** Starts a gateway with this timeout for introspection requests. */
 function startWithDeadline(t: Test, timeoutMs: number): Promise<GatewayUnderTest> {
   return startGatewayUnderTest(t, {
     change: (config) => ({
@@ -162,56 +162,50 @@ async function checkUnanswered(t: Test, under: GatewayUnderTest, what: string, a
   t.match(body, { error: 'upstream_unavailable', retry_after: Number })
 }
 
-t.test(
-  'when the issuer does not respond, every caller gets 503 and no token is called invalid',
-  async (t) => {
-    const under = await startWithDeadline(t, 20_000)
-    under.issuer.store('good', { scope: 'courses:read' })
-    const json = { 'content-type': 'application/json' }
-    const noAnswers = {
-      'the text "true"': (response) => response.writeHead(200, json).end('{"active":"true"}'),
-      'the number 1': (response) => response.writeHead(200, json).end('{"active":1}'),
-      'a page': (response) => response.writeHead(200).end('<html>'),
-      nothing: (response) => response.writeHead(200).end(),
-      'status 500': (response) => response.writeHead(500, json).end('{"active":true}'),
-      'status 201': (response) => response.writeHead(201, json).end('{"active":true}'),
-      'status 401': (response) => response.writeHead(401, json).end('{"active":true}'),
-      'a redirect': (response) => response.writeHead(302, { location: '/elsewhere' }).end('{"active":true}'),
-      'a reset': (response) => response.destroy(),
-      'more than 64 KiB': (response) =>
-        response.writeHead(200, json).end(`{"active":true,"x":"${'x'.repeat(70_000)}"}`),
-    } satisfies Record<string, IssuersAnswer>
-    for (const [what, answer] of Object.entries(noAnswers)) {
-      await checkUnanswered(t, under, what, answer)
-      // One response keeps the circuit closed.
-      under.issuer.answerWith(undefined)
-      t.equal(
-        (await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status,
-        401,
-      )
-    }
-    t.equal(under.upstream.bytes, '')
-    t.equal((await call(under, '/pub/x', { token: 'good' })).status, 200, 'no failure is cached')
-
-    under.issuer.answerWith((response) => response.destroy())
-    for (let i = 0; i < 5; i++) t.equal((await call(under, '/pub/x', { token: `new-${i}` })).status, 503)
-    const asked = under.issuer.asked.length
-    t.equal((await call(under, '/pub/x', { token: 'new' })).status, 503, 'the circuit of the issuer is open')
-    t.equal(under.issuer.asked.length, asked)
+t.test('without a usable response of the issuer, every caller gets 503 and no token gets 401', async (t) => {
+  const under = await startWithDeadline(t, 20_000)
+  under.issuer.store('good', { scope: 'courses:read' })
+  const json = { 'content-type': 'application/json' }
+  const noAnswers = {
+    'the text "true"': (response) => response.writeHead(200, json).end('{"active":"true"}'),
+    'the number 1': (response) => response.writeHead(200, json).end('{"active":1}'),
+    'a page': (response) => response.writeHead(200).end('<html>'),
+    nothing: (response) => response.writeHead(200).end(),
+    'status 500': (response) => response.writeHead(500, json).end('{"active":true}'),
+    'status 201': (response) => response.writeHead(201, json).end('{"active":true}'),
+    'status 401': (response) => response.writeHead(401, json).end('{"active":true}'),
+    'a redirect': (response) => response.writeHead(302, { location: '/elsewhere' }).end('{"active":true}'),
+    'a reset': (response) => response.destroy(),
+    'more than 64 KiB': (response) =>
+      response.writeHead(200, json).end(`{"active":true,"x":"${'x'.repeat(70_000)}"}`),
+  } satisfies Record<string, IssuersAnswer>
+  for (const [what, answer] of Object.entries(noAnswers)) {
+    await checkUnanswered(t, under, what, answer)
+    // A usable response resets the failures of the circuit, so that it stays closed.
     under.issuer.answerWith(undefined)
-    under.issuer.store('new')
-    await until('the gateway introspects again', async () => {
-      const { status, headers } = await call(under, '/pub/x', { token: 'new' })
-      if (status === 503) t.match(headers.get('retry-after'), /^[1-5]$/)
-      return status === 200
-    })
-    const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
-    const issuer = 'issuer="http://api.test"'
-    for (const result of ['answered', 'connection', 'status', 'response', 'suspended'])
-      t.match(scrape, new RegExp(`scopegate_introspections_total{${issuer},result="${result}"} [1-9]`))
-    t.match(scrape, `scopegate_introspections_in_flight{${issuer},state="working"} 0`)
-  },
-)
+    t.equal((await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status, 401)
+  }
+  t.equal(under.upstream.bytes, '')
+  t.equal((await call(under, '/pub/x', { token: 'good' })).status, 200, 'no failure is cached')
+
+  under.issuer.answerWith((response) => response.destroy())
+  for (let i = 0; i < 5; i++) t.equal((await call(under, '/pub/x', { token: `new-${i}` })).status, 503)
+  const asked = under.issuer.asked.length
+  t.equal((await call(under, '/pub/x', { token: 'new' })).status, 503, 'the circuit of the issuer is open')
+  t.equal(under.issuer.asked.length, asked)
+  under.issuer.answerWith(undefined)
+  under.issuer.store('new')
+  await until('the gateway introspects again', async () => {
+    const { status, headers } = await call(under, '/pub/x', { token: 'new' })
+    if (status === 503) t.match(headers.get('retry-after'), /^[1-5]$/)
+    return status === 200
+  })
+  const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+  const issuer = 'issuer="http://api.test"'
+  for (const result of ['answered', 'connection', 'status', 'response', 'suspended'])
+    t.match(scrape, new RegExp(`scopegate_introspections_total{${issuer},result="${result}"} [1-9]`))
+  t.match(scrape, `scopegate_introspections_in_flight{${issuer},state="working"} 0`)
+})
 
 t.test('a client gets 503 when the issuer sends no response or an incomplete response', async (t) => {
   const under = await startWithDeadline(t, 150)
@@ -282,7 +276,7 @@ t.test('unknown paths and methods get JSON errors, and Allow lists the methods o
   t.equal(under.upstream.bytes, '')
 })
 
-t.test('the gateway answers a preflight itself, from any origin', async (t) => {
+t.test('the gateway responds to a preflight from any origin itself', async (t) => {
   const under = await startGatewayUnderTest(t)
   for (const path of ['/api/courses', '/api/denied', '/auth.md']) {
     const { status, headers } = await call(under, path, {

@@ -16,7 +16,7 @@ function aPem(): string {
   )
 }
 
-// The gateway under test uses a folder of the test as its policy folder.
+// A separate folder, because the gateway under test uses `t.testdir()` as its policy folder.
 const folder = t.testdir()
 
 function aKeyFile(): string {
@@ -92,44 +92,51 @@ t.test('gateways with the same key file are one issuer to an upstream', async (t
   })
 })
 
-t.test('a changed key file is published while the old key still signs', { timeout: 60_000 }, async (t) => {
-  const keyFile = aKeyFile()
-  const [old] = readAssertionKeys(keyFile)
-  const under = await startGatewayUnderTest(t, {
-    change: (config) => ({ ...config, assertion: { keyFile, ttlSeconds: 60 } }),
-  })
-  under.issuer.store('good')
-  writeFileSync(keyFile, 'not a key')
-  await until('the unusable file is logged', async () =>
-    under.log().some((line) => line['event'] === 'assertion_keys_unusable'),
-  )
-  t.equal(decodeProtectedHeader(await assertionOf(under, 'good')).kid, old?.kid)
-  writeFileSync(keyFile, aPem())
-  const [fresh] = readAssertionKeys(keyFile)
-  await until('published', async () => (await keysOf(under)).keys.length === 2)
-  t.same(new Set((await keysOf(under)).keys.map(({ kid }) => kid)), new Set([old?.kid, fresh?.kid]))
-  under.issuer.store('other')
-  t.equal(decodeProtectedHeader(await assertionOf(under, 'other')).kid, old?.kid)
-})
+t.test(
+  'the gateway publishes the keys of a changed key file while the old key still signs',
+  { timeout: 60_000 },
+  async (t) => {
+    const keyFile = aKeyFile()
+    const [old] = readAssertionKeys(keyFile)
+    const under = await startGatewayUnderTest(t, {
+      change: (config) => ({ ...config, assertion: { keyFile, ttlSeconds: 60 } }),
+    })
+    under.issuer.store('good')
+    writeFileSync(keyFile, 'not a key')
+    await until('the unusable file is logged', async () =>
+      under.log().some((line) => line['event'] === 'assertion_keys_unusable'),
+    )
+    t.equal(decodeProtectedHeader(await assertionOf(under, 'good')).kid, old?.kid)
+    writeFileSync(keyFile, aPem())
+    const [fresh] = readAssertionKeys(keyFile)
+    await until('published', async () => (await keysOf(under)).keys.length === 2)
+    t.same(new Set((await keysOf(under)).keys.map(({ kid }) => kid)), new Set([old?.kid, fresh?.kid]))
+    under.issuer.store('other')
+    t.equal(decodeProtectedHeader(await assertionOf(under, 'other')).kid, old?.kid)
+  },
+)
 
-t.test('readAssertionKeys() describes the problem of a file without its content', async (t) => {
-  const secret = aPem().replace(/\n.{10}/, '\nAAAAAAAAAA')
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
-  const files = {
-    'empty.pem': '',
-    'broken.pem': secret,
-    'rsa.pem': String(rsa.export({ type: 'pkcs8', format: 'pem' })),
-  }
-  const dir = t.testdir(files)
-  for (const name of [...Object.keys(files), 'missing.pem'])
-    try {
-      readAssertionKeys(join(dir, name))
-      t.fail(`${name} was taken`)
-    } catch (error) {
-      const { message } = error as Error
-      t.match(message, 'C306', name)
-      t.notMatch(message, secret.slice(40, 60), name)
+t.test(
+  'readAssertionKeys() describes the problem of a key file, and does not show its content',
+  async (t) => {
+    const secret = aPem().replace(/\n.{10}/, '\nAAAAAAAAAA')
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const files = {
+      'empty.pem': '',
+      'broken.pem': secret,
+      'rsa.pem': String(rsa.export({ type: 'pkcs8', format: 'pem' })),
     }
-  writeFileSync(join(dir, 'two.pem'), aPem() + aPem())
-  t.equal(readAssertionKeys(join(dir, 'two.pem')).length, 2)
-})
+    const dir = t.testdir(files)
+    for (const name of [...Object.keys(files), 'missing.pem'])
+      try {
+        readAssertionKeys(join(dir, name))
+        t.fail(`${name} was taken`)
+      } catch (error) {
+        const { message } = error as Error
+        t.match(message, 'C306', name)
+        t.notMatch(message, secret.slice(40, 60), name)
+      }
+    writeFileSync(join(dir, 'two.pem'), aPem() + aPem())
+    t.equal(readAssertionKeys(join(dir, 'two.pem')).length, 2)
+  },
+)

@@ -29,7 +29,7 @@ t.test('§3 of RFC 9470: a route can require a recent sign-in of a certain class
   const pay = (sent: string) => send(`${gateway.url}/payments`, { method: 'POST', token: sent })
   const metadata = 'resource_metadata="http://api.test/.well-known/oauth-protected-resource"'
 
-  await t.test('a token from a weaker sign-in gets a challenge for a stronger one', async (t) => {
+  await t.test('a token from a weaker sign-in gets a challenge for a stronger sign-in', async (t) => {
     const answer = await pay(token('weak', { acr: 'pwd', auth_time: nowSeconds, scope: '' }))
     t.equal(answer.status, 401)
     const description = 'This operation requires another sign-in method. Authorize again with acr_values.'
@@ -80,11 +80,14 @@ t.test('§3 of RFC 9470: a route can require a recent sign-in of a certain class
     t.equal(answer.json['error'], 'insufficient_scope')
   })
 
-  await t.test('other routes accept every sign-in, and an audit-only route only counts', async (t) => {
-    const old = token('old', { auth_time: 1 })
-    t.equal((await send(`${gateway.url}/plain`, { token: old })).status, 200)
-    t.equal((await send(`${gateway.url}/payments`, { token: old })).status, 200)
-    const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
-    t.match(metrics, /reason="insufficient_user_authentication"/)
-  })
+  await t.test(
+    'other routes accept every sign-in, and an audit-only route only counts the denial',
+    async (t) => {
+      const old = token('old', { auth_time: 1 })
+      t.equal((await send(`${gateway.url}/plain`, { token: old })).status, 200)
+      t.equal((await send(`${gateway.url}/payments`, { token: old })).status, 200)
+      const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+      t.match(metrics, /reason="insufficient_user_authentication"/)
+    },
+  )
 })

@@ -34,7 +34,7 @@ t.test('the metadata lists only the read scopes that routes of the resource need
   t.same((await metadata('/mcp'))['scopes_supported'], ['posts:read'])
 })
 
-t.test('`scopes` of a resource sets its list, in its order', async (t) => {
+t.test('`scopes` of a resource sets the list of the metadata, in the same order', async (t) => {
   const metadata = await startWith(t, [
     { path: '/', scopes: ['openid', 'courses:write', 'courses:read'] },
     { path: '/mcp', scopes: ['posts:write'] },

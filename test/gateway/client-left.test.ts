@@ -34,8 +34,8 @@ for (const [what, more] of [
     const leaves = connect(Number(new URL(under.gateway.url).port), '127.0.0.1')
     leaves.write(`GET /pub/leaves HTTP/1.1\r\nhost: a\r\nauthorization: Bearer token-1\r\n${more}\r\n`)
     const answer = await until('the introspection', async () => answers[0])
-    // Both requests share one introspection. The response to the second one shows that the gateway has also decided the
-    // first one.
+    // Both requests share one introspection. After the response to the second request, the gateway has also decided on
+    // the first request.
     const stays = send(`${under.gateway.url}/pub/stays`, { token: 'token-1' })
     await until('both requests', async () => {
       const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()

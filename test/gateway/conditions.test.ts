@@ -27,7 +27,7 @@ routes:
     scopes: { all: [courses:write] }
 `
 
-t.test('conditions and header matches at a gateway', async (t) => {
+t.test('a gateway applies conditions and header matches', async (t) => {
   let dir = ''
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,
@@ -86,7 +86,7 @@ t.test('conditions and header matches at a gateway', async (t) => {
     },
   )
 
-  await t.test('path, claims and headers are compared by their decoded values', async (t) => {
+  await t.test('conditions compare the decoded values of path, claims and headers', async (t) => {
     t.equal((await call('/schools/s%201/courses')).status, 200)
     t.equal((await call('/schools/s%2501/courses')).status, 403)
     t.equal((await call('/schools/s%2F1/courses')).status, 400)

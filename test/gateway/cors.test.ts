@@ -38,7 +38,7 @@ t.test('a preflight allows the header names that the browser requests', async (t
   t.equal(under.upstream.bytes, '')
 })
 
-t.test('a preflight reflects valid names only, and a bounded number of them', async (t) => {
+t.test('a preflight response repeats only valid header names, up to a limit', async (t) => {
   const under = await startGatewayUnderTest(t)
   const allowed = async (names: string, more?: readonly string[]) =>
     (await preflight(under, '/api/courses', { names, ...(more === undefined ? {} : { more }) })).headers.get(
@@ -57,7 +57,8 @@ t.test('a preflight reflects valid names only, and a bounded number of them', as
   )
 })
 
-// The names that a page can read, in addition to the names that Fetch always exposes (Content-Type, Last-Modified, …).
+// The response headers that a page can read. Fetch always exposes some more headers, such as Content-Type and
+// Last-Modified.
 const EXPOSED = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],
   ...['RateLimit', 'RateLimit-Policy', 'Mcp-Session-Id', 'ETag', 'Link', 'Location'],
@@ -109,7 +110,7 @@ routes:
 const ADMIN = 'https://admin.example'
 const FOREIGN = 'https://foreign.example'
 
-/** Returns the CORS headers of a response, by their names without the prefix. */
+/** Returns the CORS headers of a response, except for `expose-headers`. The names have no prefix `access-control-`. */
 function corsOf(headers: Headers): Readonly<Record<string, string>> {
   const prefix = 'access-control-'
   return Object.fromEntries(
@@ -192,12 +193,13 @@ t.test('a preflight follows the cors of the routes that the page can reach', asy
     ['/app', 'null', 'GET', {}],
     ['/closed', PAGE, 'GET', {}],
     ['/open', FOREIGN, 'GET', allowed('*', 'GET, HEAD, OPTIONS')],
-    // Two routes have this path. A browser caches the methods, so the response does not list methods of the other
-    // route.
+    // Two routes have this path and different origins. A browser caches the methods of a response, so the response
+    // lists only methods that the page may use.
     ['/mixed', PAGE, 'GET', allowed(PAGE, 'GET, HEAD, OPTIONS')],
     ['/mixed', PAGE, 'PUT', {}],
     ['/mixed', ADMIN, 'PUT', allowed(ADMIN, 'PUT, OPTIONS')],
-    // A preflight does not contain the value of mcp-method.
+    // Two routes have this path and different values of mcp-method. A preflight does not contain this value, so both
+    // pages are allowed.
     ['/mcp', PAGE, 'POST', allowed(PAGE, 'POST, OPTIONS')],
     ['/mcp', ADMIN, 'POST', allowed(ADMIN, 'POST, OPTIONS')],
     ['/mcp', FOREIGN, 'POST', {}],

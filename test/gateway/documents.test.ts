@@ -48,7 +48,7 @@ for (const path of [
       t.equal(unchanged.status, 304, known)
       t.equal(unchanged.headers.get('etag'), etag)
       t.equal(unchanged.headers.get('cache-control'), 'public, max-age=300')
-      // RFC 9110 section 15.4.5.
+      // A 304 response has no content headers. RFC 9110 section 15.4.5.
       t.same(
         [...unchanged.headers.keys()].filter((name) => name.startsWith('content-')),
         [],
@@ -139,19 +139,22 @@ t.test('/auth.md is short and specific to this server', async (t) => {
   t.match(text, /\| `storage:write` \| .+ \|/)
 })
 
-t.test('/openapi.json describes the policies when no upstream describes itself', async (t) => {
-  const { gateway } = await startGatewayUnderTest(t)
-  const document = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as LooseJson
-  t.equal(document.openapi, '3.1.0')
-  t.same(document.servers, [{ url: BASE_URL }])
-  t.same(document.paths['/api/courses'].get.security, [{ oauth2: ['courses:read'] }, {}])
-  t.same(document.paths['/api/challenged'].get.security, [{ oauth2: ['orders:read'] }])
-  t.same(document.paths['/api/either'].get.security, [
-    { oauth2: ['courses:read', 'posts:read'] },
-    { oauth2: ['courses:read', 'pages:read'] },
-    {},
-  ])
-  t.same(document.paths['/pub/{path}'].get.security, [{ oauth2: [] }, {}])
-  t.match(document.paths['/api/courses'].post.responses['403'].description, /courses:write/)
-  t.equal(Object.keys(document.components.securitySchemes.oauth2.flows.authorizationCode.scopes).length, 38)
-})
+t.test(
+  '/openapi.json describes the routes of the policies when no upstream has an OpenAPI document',
+  async (t) => {
+    const { gateway } = await startGatewayUnderTest(t)
+    const document = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as LooseJson
+    t.equal(document.openapi, '3.1.0')
+    t.same(document.servers, [{ url: BASE_URL }])
+    t.same(document.paths['/api/courses'].get.security, [{ oauth2: ['courses:read'] }, {}])
+    t.same(document.paths['/api/challenged'].get.security, [{ oauth2: ['orders:read'] }])
+    t.same(document.paths['/api/either'].get.security, [
+      { oauth2: ['courses:read', 'posts:read'] },
+      { oauth2: ['courses:read', 'pages:read'] },
+      {},
+    ])
+    t.same(document.paths['/pub/{path}'].get.security, [{ oauth2: [] }, {}])
+    t.match(document.paths['/api/courses'].post.responses['403'].description, /courses:write/)
+    t.equal(Object.keys(document.components.securitySchemes.oauth2.flows.authorizationCode.scopes).length, 38)
+  },
+)

@@ -13,7 +13,9 @@ function chunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-/** The upstream starts an event stream for every request. The test sends the events. */
+/**
+ * Makes the upstream start an event stream for every request. The test sends the events through the returned sockets.
+ */
 function startStreams(under: GatewayUnderTest): {
   readonly sockets: Socket[]
   readonly requests: RecordedRequest[]
@@ -28,7 +30,7 @@ function startStreams(under: GatewayUnderTest): {
   return { sockets, requests }
 }
 
-/** Opens a connection that records every byte and does not send `connection: close`. */
+/** Sends a request on a new connection without `connection: close`, and records every received byte. */
 async function openRaw(under: GatewayUnderTest, path: string, token?: string) {
   const { hostname, port } = new URL(under.gateway.url)
   const socket = connect(Number(port), hostname)
@@ -62,7 +64,7 @@ t.test('an EventSource gets each event when it is sent, and reconnects automatic
   t.same(under.upstream.seen('last-event-id'), ['7'])
 })
 
-t.test('a client that leaves ends the upstream stream', async (t) => {
+t.test('the gateway ends the upstream stream when the client leaves', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { sockets } = startStreams(under)
   const { socket } = await openRaw(under, '/pub/events')
@@ -73,7 +75,7 @@ t.test('a client that leaves ends the upstream stream', async (t) => {
   t.pass()
 })
 
-t.test('a broken stream does not end like a complete one', async (t) => {
+t.test('a broken stream does not end like a complete stream', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { sockets } = startStreams(under)
   const client = await openRaw(under, '/pub/events')
@@ -90,7 +92,7 @@ t.test('a stream continues after its token expires', async (t) => {
   const { sockets } = startStreams(under)
   let token = ''
   let tried = 0
-  // On a busy machine, a token can expire before its stream starts. The test then uses a new token.
+  // Repeats with a new token, because on a busy machine a token can expire before its stream starts.
   const client = await until('a stream', async () => {
     token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })

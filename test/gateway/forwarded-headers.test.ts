@@ -127,7 +127,7 @@ t.test('internal paths of the authorization server get 404', async (t) => {
   t.equal(authorizationServer.bytes, '')
 })
 
-t.test('a policy for every path does not match paths of the gateway', async (t) => {
+t.test('a policy for every path does not match the paths of the gateway itself', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, {
     policy: `apiVersion: scopegate/v1
 kind: Policy

@@ -71,7 +71,7 @@ for (const [what, reply] of [
   ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
   ['a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nff\r\nhalf'],
 ] as const)
-  t.test(`a failure of the upstream within ${what} never looks like a complete response`, async (t) => {
+  t.test(`the client does not get a complete response when the upstream fails within ${what}`, async (t) => {
     const under = await startGatewayUnderTest(t)
     under.upstream.reply((socket) => {
       socket.write(reply)
@@ -98,7 +98,7 @@ t.test('unsolicited bytes of an upstream never become the response to another re
   }
 })
 
-t.test('a client that leaves ends the request at the upstream', async (t) => {
+t.test('the gateway ends the upstream request when the client leaves', async (t) => {
   const under = await startGatewayUnderTest(t)
   const closed = new Promise<void>((resolve) =>
     under.upstream.reply((socket) => {
@@ -141,7 +141,7 @@ t.test('bodies are forwarded unchanged in both directions', async (t) => {
   t.same(under.upstream.seen('content-length'), ['0'])
 })
 
-t.test('responses without a body stay without a body', async (t) => {
+t.test('the gateway adds no body to a response without a body', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply('HTTP/1.1 204 No Content\r\nx-a: 1\r\n\r\n')
   t.match(
@@ -156,7 +156,7 @@ t.test('responses without a body stay without a body', async (t) => {
   t.equal(under.upstream.requests.at(-1)?.method, 'HEAD')
 })
 
-t.test('events, and headers without an event, arrive when the upstream sends them', async (t) => {
+t.test('the client receives headers and each event as soon as the upstream sends them', async (t) => {
   const under = await startGatewayUnderTest(t)
   let emit: (text: string) => void = () => undefined
   under.upstream.reply((socket) => {
@@ -220,7 +220,7 @@ t.test(
   },
 )
 
-t.test('an upstream keeps its base path', async (t) => {
+t.test('the gateway prefixes the request path with the base path of the upstream', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

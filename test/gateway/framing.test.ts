@@ -4,7 +4,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 const HOST = 'Host: api.test\r\n'
 const END = 'Connection: close\r\n\r\n'
 
-/** Attack class, sent bytes and expected status. The upstream must not receive any byte. */
+/** Attack class, sent bytes and expected status. The upstream must not receive a byte of these requests. */
 const REJECTED: readonly (readonly [what: string, bytes: string, status: number])[] = [
   [
     'Content-Length and Transfer-Encoding',
@@ -63,7 +63,7 @@ const REJECTED: readonly (readonly [what: string, bytes: string, status: number]
   ['headers that are too large', `GET /pub/x HTTP/1.1\r\n${HOST}X-A: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
 ]
 
-t.test('the gateway rejects bytes that two parsers can read differently', async (t) => {
+t.test('the gateway rejects bytes that two parsers can interpret differently', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   for (const [what, bytes, status] of REJECTED) {
     const answer = await raw(bytes)
@@ -87,7 +87,7 @@ t.test('an encoded letter is decoded before the route match, and forwarded decod
   t.equal(upstream.requests[0]?.target, '/pub/~a-b/%C3%A9?q=%64/../%2f', 'the query is unchanged')
 })
 
-t.test('the absolute form of the base URL is a path', async (t) => {
+t.test('the gateway accepts a target in absolute form with the base URL, and uses its path', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   t.match(await raw(`GET http://api.test/pub/x HTTP/1.1\r\n${HOST}${END}`), /^HTTP\/1\.1 200 /)
   t.equal(upstream.requests[0]?.target, '/pub/x')
@@ -146,7 +146,7 @@ t.test('bytes after a malformed request are ignored', async (t) => {
   t.equal(upstream.bytes, '')
 })
 
-t.test('a client that expects 100 Continue is rejected without it', async (t) => {
+t.test('a rejected client that expects 100 Continue gets no 100 response', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   const answer = await raw(
     `POST /api/challenged HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n`,
@@ -156,12 +156,15 @@ t.test('a client that expects 100 Continue is rejected without it', async (t) =>
   t.equal(upstream.bytes, '')
 })
 
-t.test('a client that expects 100 Continue gets it when its request is forwarded', async (t) => {
-  const { raw, upstream } = await startGatewayUnderTest(t)
-  const answer = await raw(
-    `POST /pub/x HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 5\r\n${END}hello`,
-  )
-  t.same(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 100', 'HTTP/1.1 200'])
-  t.equal(upstream.requests[0]?.body, 'hello')
-  t.same(upstream.seen('expect'), [])
-})
+t.test(
+  'a client that expects 100 Continue gets the 100 response when the gateway forwards its request',
+  async (t) => {
+    const { raw, upstream } = await startGatewayUnderTest(t)
+    const answer = await raw(
+      `POST /pub/x HTTP/1.1\r\n${HOST}Expect: 100-continue\r\nContent-Length: 5\r\n${END}hello`,
+    )
+    t.same(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 100', 'HTTP/1.1 200'])
+    t.equal(upstream.requests[0]?.body, 'hello')
+    t.same(upstream.seen('expect'), [])
+  },
+)

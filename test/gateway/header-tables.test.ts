@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 // Copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and
-// gateway/pipeline/shape-response.ts. If a name is removed there, this test fails.
+// gateway/pipeline/shape-response.ts. A test fails if a table no longer contains one of these names.
 
 const HOP_BY_HOP = [
   'keep-alive',
@@ -154,7 +154,7 @@ const MANAGED_PREFIXES = [
   'x-original-',
 ]
 
-/** Headers that were used to forge an identity in these products, with the spelling of their documentation. */
+/** Headers that attackers used to forge an identity in some products, in the spelling of the product documentation. */
 const AS_DOCUMENTED = [
   'X-Consumer-ID',
   'X-Consumer-Custom-ID',
@@ -186,7 +186,7 @@ const AS_DOCUMENTED = [
   'Shib-Identity-Provider',
 ]
 
-/** Names that only resemble managed ones. */
+/** Names that only resemble names of managed headers. The gateway forwards these headers. */
 const FORWARDED = [
   'accept',
   'x-consumer',
@@ -210,7 +210,10 @@ function linesOf(names: readonly string[]): string {
   return names.map((name) => `${name}: forged\r\n`).join('')
 }
 
-/** Returns the spellings of each name, one for every separator that servers convert to `-`. */
+/**
+ * Returns the names in four spellings: unchanged, in upper case, and with two other separators that servers convert to
+ * `-`.
+ */
 function spellingsOf(names: readonly string[]): readonly (readonly string[])[] {
   return [
     names,
@@ -227,11 +230,11 @@ for (const [table, names] of Object.entries({
   MANAGED_PREFIXES: MANAGED_PREFIXES.map((prefix) => `${prefix}x`),
   AS_DOCUMENTED,
 }))
-  t.test(`the upstream gets no header of ${table}, in no spelling`, async (t) => {
+  t.test(`the upstream gets no header of ${table} in any spelling`, async (t) => {
     const { raw, upstream } = await startGatewayUnderTest(t)
     t.equal(new Set(names).size, names.length, 'each name is listed once')
     for (const spelling of spellingsOf(names)) {
-      // The gateway rejects a repeated credential, and responds to a malformed credential with 401.
+      // Omits authorization and dpop, because the gateway rejects malformed values of these headers.
       const tested = spelling.filter((name) => !/^(?:authorization|dpop)$/i.test(name))
       const response = await raw(
         `GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${linesOf(tested)}\r\n`,
@@ -256,7 +259,7 @@ t.test('the upstream gets no Expect and no credential of the client', async (t) 
   for (const name of ['authorization', 'dpop', 'expect']) t.same(upstream.seen(name), [], name)
 })
 
-t.test('headers that only resemble managed ones reach the upstream', async (t) => {
+t.test('the gateway forwards headers with names that only resemble managed headers', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   await raw(`GET /pub/x HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n${linesOf(FORWARDED)}\r\n`)
   for (const name of FORWARDED) t.same(upstream.seen(name), ['forged'], name)

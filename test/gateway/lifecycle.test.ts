@@ -31,7 +31,7 @@ t.test('a closing gateway fails readiness first and completes requests in progre
   await t.rejects(fetch(`${under.gateway.managementUrl}/livez`))
 })
 
-t.test('a port that is in use is explained', async (t) => {
+t.test('the start of a gateway fails with an explanation when its port is in use', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -48,7 +48,7 @@ t.test('a port that is in use is explained', async (t) => {
   )
 })
 
-t.test('invalid policies prevent the start, and every problem is listed', async (t) => {
+t.test('invalid policies prevent the start, and the error lists every problem', async (t) => {
   const policy = `apiVersion: scopegate/v1
 kind: Policy
 name: broken

@@ -49,7 +49,7 @@ t.test(
   },
 )
 
-t.test('a request without the mount prefix, or with another one, gets 404', async (t) => {
+t.test('a request without the mount prefix, or with another prefix, gets 404', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const target of [
     '/stations',

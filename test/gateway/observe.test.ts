@@ -113,7 +113,7 @@ t.test('the metrics count the first use of a token as a cache miss and the secon
   t.match(text, 'scopegate_token_cache_hits_total{kind="opaque"} 1\n')
 })
 
-t.test('methods outside the closed list share the label _OTHER', async (t) => {
+t.test('methods that are not in the fixed list share the label _OTHER', async (t) => {
   const under = await startGatewayUnderTest(t)
   const methods = ['PROPFIND', 'MKCOL', 'PURGE', 'TRACE', 'REPORT']
   for (const method of methods) {

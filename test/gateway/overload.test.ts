@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const CALM: PressureReading = { heap: 0.1, memory: 0, loop: 0, longestDelayMs: 0 }
 
-/** Starts a gateway. The test sets its pressure. */
+/** Starts a gateway. The test sets its measured pressure. */
 async function start(t: Test) {
   let pressure = CALM
   const { gateway, upstream, logText } = await startGatewayUnderTest(t, {
@@ -37,41 +37,44 @@ t.test('under pressure the gateway closes connections after their responses', as
     t.equal((await send(`${gateway.url}${path}`)).headers.get('connection'), 'close', path)
 })
 
-t.test('under higher pressure the gateway rejects requests unread and counts them by reason', async (t) => {
-  const { gateway, upstream, set, metric, logText } = await start(t)
-  const held: Socket[] = []
-  upstream.reply((socket) => held.push(socket))
-  const first = send(`${gateway.url}/pub/first`)
-  await until('one request is in progress', async () => upstream.requests.length === 1)
-  await set({ heap: 0.93 }, 2)
+t.test(
+  'under higher pressure the gateway rejects requests before it reads the body, and counts them by reason',
+  async (t) => {
+    const { gateway, upstream, set, metric, logText } = await start(t)
+    const held: Socket[] = []
+    upstream.reply((socket) => held.push(socket))
+    const first = send(`${gateway.url}/pub/first`)
+    await until('one request is in progress', async () => upstream.requests.length === 1)
+    await set({ heap: 0.93 }, 2)
 
-  for (const [path, message] of [
-    ['/pub/x', {}],
-    ['/api/courses', { token: 'never looked at' }],
-    ['/pub/x', { method: 'POST', body: 'x'.repeat(500_000) }],
-    ['/oauth/authorize', {}],
-    ['/.well-known/oauth-protected-resource', {}],
-  ] as const) {
-    const answer = await send(`${gateway.url}${path}`, message)
-    t.equal(answer.status, 503, path)
-    t.match(answer.json, { error: 'server_error', retry_after: 4 })
-    t.equal(answer.headers.get('retry-after'), '4')
-    t.equal(answer.headers.get('connection'), 'close')
-    t.equal(answer.headers.get('x-scopegate-error'), '1')
-  }
-  t.equal((await send(`${gateway.url}/pub//%zz`)).status, 400, 'a malformed request still gets 400')
-  t.equal(upstream.requests.length, 1)
-  t.equal(await metric('scopegate_overload_refused_total{reason="heap"}'), 5)
-  await until(
-    'the rejections are logged',
-    async () => logText().split('"error.type":"overloaded"').length === 6,
-  )
+    for (const [path, message] of [
+      ['/pub/x', {}],
+      ['/api/courses', { token: 'never looked at' }],
+      ['/pub/x', { method: 'POST', body: 'x'.repeat(500_000) }],
+      ['/oauth/authorize', {}],
+      ['/.well-known/oauth-protected-resource', {}],
+    ] as const) {
+      const answer = await send(`${gateway.url}${path}`, message)
+      t.equal(answer.status, 503, path)
+      t.match(answer.json, { error: 'server_error', retry_after: 4 })
+      t.equal(answer.headers.get('retry-after'), '4')
+      t.equal(answer.headers.get('connection'), 'close')
+      t.equal(answer.headers.get('x-scopegate-error'), '1')
+    }
+    t.equal((await send(`${gateway.url}/pub//%zz`)).status, 400, 'a malformed request still gets 400')
+    t.equal(upstream.requests.length, 1)
+    t.equal(await metric('scopegate_overload_refused_total{reason="heap"}'), 5)
+    await until(
+      'the rejections are logged',
+      async () => logText().split('"error.type":"overloaded"').length === 6,
+    )
 
-  for (const socket of held) socket.write(OK_REPLY)
-  t.equal((await first).status, 200, 'requests in progress get their responses')
-})
+    for (const socket of held) socket.write(OK_REPLY)
+    t.equal((await first).status, 200, 'requests in progress get their responses')
+  },
+)
 
-t.test('a WebSocket handshake under pressure is rejected like any request', async (t) => {
+t.test('under pressure the gateway rejects a WebSocket handshake like any other request', async (t) => {
   const { gateway, upstream, set } = await start(t)
   upstream.reply(() => undefined)
   const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1')
@@ -91,22 +94,25 @@ t.test('a WebSocket handshake under pressure is rejected like any request', asyn
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('under any pressure one request at a time is served, and all requests afterwards', async (t) => {
-  const { gateway, upstream, set, metric } = await start(t)
-  await set({ heap: 0.99 }, 2)
-  for (let time = 0; time < 3; time++) t.equal((await send(`${gateway.url}/pub/alone`)).status, 200)
-  t.equal(await metric('scopegate_overload_refused_total'), 0)
-  await set({}, 0)
-  const held: Socket[] = []
-  upstream.reply((socket) => held.push(socket))
-  const both = [send(`${gateway.url}/pub/a`), send(`${gateway.url}/pub/b`)]
-  await until('both were forwarded', async () => held.length === 2)
-  for (const socket of held) socket.write(OK_REPLY)
-  for (const answer of await Promise.all(both)) {
-    t.equal(answer.status, 200)
-    t.not(answer.headers.get('connection'), 'close')
-  }
-})
+t.test(
+  'under any pressure the gateway handles one request at a time, and concurrent requests afterwards',
+  async (t) => {
+    const { gateway, upstream, set, metric } = await start(t)
+    await set({ heap: 0.99 }, 2)
+    for (let time = 0; time < 3; time++) t.equal((await send(`${gateway.url}/pub/alone`)).status, 200)
+    t.equal(await metric('scopegate_overload_refused_total'), 0)
+    await set({}, 0)
+    const held: Socket[] = []
+    upstream.reply((socket) => held.push(socket))
+    const both = [send(`${gateway.url}/pub/a`), send(`${gateway.url}/pub/b`)]
+    await until('both were forwarded', async () => held.length === 2)
+    for (const socket of held) socket.write(OK_REPLY)
+    for (const answer of await Promise.all(both)) {
+      t.equal(answer.status, 200)
+      t.not(answer.headers.get('connection'), 'close')
+    }
+  },
+)
 
 t.test('readiness reports a slow event loop, and liveness does not', async (t) => {
   const { gateway, set } = await start(t)

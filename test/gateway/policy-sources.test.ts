@@ -28,7 +28,7 @@ const COURSES = policyOf('catalog', '/api/courses/**')
 type Folders = { readonly root: string; write(source: string, text: string, file?: string): void }
 
 function makeFolders(t: Test): Folders {
-  // The gateway under test replaces the folder of `t.testdir()` at each start.
+  // A separate folder, because the gateway under test replaces `t.testdir()` at each start.
   const root = mkdtempSync(join(tmpdir(), 'scopegate-sources-'))
   t.teardown(() => rmSync(root, { recursive: true, force: true }))
   for (const name of ['courses', 'billing', 'data']) mkdirSync(join(root, name))
@@ -77,56 +77,59 @@ const statusOf = async ({ gateway }: GatewayUnderTest, path: string) =>
 const textOf = async ({ gateway }: GatewayUnderTest, path: string) =>
   (await send(`${gateway.managementUrl}${path}`)).text
 
-t.test('an invalid source keeps its version at a reload and over a restart, others reload', async (t) => {
-  const folders = makeFolders(t)
-  folders.write('courses', COURSES)
-  folders.write('billing', BILLING)
-  const first = await start(t, folders)
-  t.equal(await statusOf(first, '/api/billing/7'), 200)
-  t.match(await textOf(first, '/metrics'), /^scopegate_policy_source_valid\{source="billing"\} 1$/m)
+t.test(
+  'an invalid source keeps its version at a reload and after a restart, and other sources reload',
+  async (t) => {
+    const folders = makeFolders(t)
+    folders.write('courses', COURSES)
+    folders.write('billing', BILLING)
+    const first = await start(t, folders)
+    t.equal(await statusOf(first, '/api/billing/7'), 200)
+    t.match(await textOf(first, '/metrics'), /^scopegate_policy_source_valid\{source="billing"\} 1$/m)
 
-  folders.write('billing', BILLING.replace('upstream: api', 'upstrem: api'))
-  folders.write('courses', COURSES.replace('/api/courses/**', '/api/courses/new'))
-  const response = await send(`${first.gateway.managementUrl}/reload`, { method: 'POST' })
-  t.equal(response.status, 200)
-  t.match(response.json, {
-    result: 'applied',
-    sources: [
-      { name: 'courses', state: 'valid', error: null },
-      { name: 'billing', state: 'kept', error: { code: 'P101', place: /team\.policy\.yaml:4:1$/ } },
-    ],
-  })
-  t.equal(await statusOf(first, '/api/billing/7'), 200, 'the last valid version of the source')
-  t.equal(await statusOf(first, '/api/courses/new'), 200, 'the new version of the other source')
-  t.equal(await statusOf(first, '/api/courses/7'), 404)
-  t.match(await textOf(first, '/metrics'), /^scopegate_policy_source_valid\{source="billing"\} 0$/m)
-  t.match(await textOf(first, '/metrics'), /^scopegate_policy_source_valid\{source="courses"\} 1$/m)
-  t.match(
-    await textOf(first, '/readyz?verbose'),
-    /\[!\] policy source billing: 1 routes, \w{12}, its last valid version stays active; .*:4:1: error\[P101\]/,
-  )
-  const lines = () => first.log().filter(({ event }) => String(event).startsWith('policy_source'))
-  t.match(lines(), [
-    { event: 'policy_source_invalid', source: 'billing', state: 'kept', errors: 1, diagnostic: 'P101' },
-  ])
-  await first.gateway.reload('signal')
-  t.equal(lines().length, 1, 'one line for each change')
-  await first.gateway.close({ how: 'immediate' })
+    folders.write('billing', BILLING.replace('upstream: api', 'upstrem: api'))
+    folders.write('courses', COURSES.replace('/api/courses/**', '/api/courses/new'))
+    const response = await send(`${first.gateway.managementUrl}/reload`, { method: 'POST' })
+    t.equal(response.status, 200)
+    t.match(response.json, {
+      result: 'applied',
+      sources: [
+        { name: 'courses', state: 'valid', error: null },
+        { name: 'billing', state: 'kept', error: { code: 'P101', place: /team\.policy\.yaml:4:1$/ } },
+      ],
+    })
+    t.equal(await statusOf(first, '/api/billing/7'), 200, 'the last valid version of the source')
+    t.equal(await statusOf(first, '/api/courses/new'), 200, 'the new version of the other source')
+    t.equal(await statusOf(first, '/api/courses/7'), 404)
+    t.match(await textOf(first, '/metrics'), /^scopegate_policy_source_valid\{source="billing"\} 0$/m)
+    t.match(await textOf(first, '/metrics'), /^scopegate_policy_source_valid\{source="courses"\} 1$/m)
+    t.match(
+      await textOf(first, '/readyz?verbose'),
+      /\[!\] policy source billing: 1 routes, \w{12}, its last valid version stays active; .*:4:1: error\[P101\]/,
+    )
+    const lines = () => first.log().filter(({ event }) => String(event).startsWith('policy_source'))
+    t.match(lines(), [
+      { event: 'policy_source_invalid', source: 'billing', state: 'kept', errors: 1, diagnostic: 'P101' },
+    ])
+    await first.gateway.reload('signal')
+    t.equal(lines().length, 1, 'one line for each change')
+    await first.gateway.close({ how: 'immediate' })
 
-  const second = await start(t, folders)
-  t.equal(await statusOf(second, '/api/billing/7'), 200, 'the stored version')
-  t.equal(await statusOf(second, '/api/courses/new'), 200)
-  const [stored = ''] = readdirSync(join(folders.root, 'data')).filter((name) => name.includes('billing'))
-  t.equal(statSync(join(folders.root, 'data', stored)).mode & 0o777, 0o600)
-  folders.write('billing', BILLING)
-  t.match(await second.gateway.reload('signal'), { result: 'applied' })
-  t.match(
-    second.log().find(({ event }) => event === 'policy_source_valid'),
-    { source: 'billing', owner: 'team-billing' },
-  )
-})
+    const second = await start(t, folders)
+    t.equal(await statusOf(second, '/api/billing/7'), 200, 'the stored version')
+    t.equal(await statusOf(second, '/api/courses/new'), 200)
+    const [stored = ''] = readdirSync(join(folders.root, 'data')).filter((name) => name.includes('billing'))
+    t.equal(statSync(join(folders.root, 'data', stored)).mode & 0o777, 0o600)
+    folders.write('billing', BILLING)
+    t.match(await second.gateway.reload('signal'), { result: 'applied' })
+    t.match(
+      second.log().find(({ event }) => event === 'policy_source_valid'),
+      { source: 'billing', owner: 'team-billing' },
+    )
+  },
+)
 
-t.test('a source without a valid version responds 503 for its prefixes only', async (t) => {
+t.test('a source without a valid version causes 503 for its own prefixes only', async (t) => {
   const folders = makeFolders(t)
   folders.write('courses', COURSES)
   folders.write('billing', policyOf('invoices', '/api/billing', '    scopes: { all: [unknown] }\n'))
@@ -194,7 +197,7 @@ t.test(
   },
 )
 
-t.test('a source whose folder is gone or exceeds a limit keeps its version', async (t) => {
+t.test('a source keeps its version when its folder is missing or exceeds a limit', async (t) => {
   const folders = makeFolders(t)
   folders.write('courses', COURSES)
   folders.write('billing', BILLING)
@@ -240,7 +243,7 @@ t.test('a data folder that is not writable is logged, and the gateway serves all
   t.equal(await statusOf(under, '/api/billing/7'), 200, 'the version in memory')
 })
 
-t.test('a stored version is checked again against the permissions', async (t) => {
+t.test('after a restart the gateway checks a stored version against the current permissions', async (t) => {
   const folders = makeFolders(t)
   folders.write('courses', COURSES)
   folders.write('billing', BILLING)

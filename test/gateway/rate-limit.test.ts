@@ -109,18 +109,21 @@ t.test('clients, subjects, addresses and routes have separate limits', async (t)
   )
 })
 
-t.test('anonymous callers are counted by address, which their headers cannot change', async (t) => {
-  const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
-  const statuses: string[] = []
-  for (let i = 1; i <= 6; i++) {
-    const answer = await raw(
-      `GET /two HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.${i}\r\nForwarded: for=203.0.113.${i}\r\nX-Real-IP: 203.0.113.${i}\r\nX-Auth-Subject: s${i}\r\nX-Auth-Client-Id: c${i}\r\n\r\n`,
-    )
-    statuses.push(answer.slice(9, 12))
-  }
-  t.strictSame(statuses, ['200', '200', '200', '429', '429', '429'])
-  t.equal(upstream.requests.length, 3)
-})
+t.test(
+  'the limit of anonymous callers is per address, and their headers cannot change the address',
+  async (t) => {
+    const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
+    const statuses: string[] = []
+    for (let i = 1; i <= 6; i++) {
+      const answer = await raw(
+        `GET /two HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\nX-Forwarded-For: 203.0.113.${i}\r\nForwarded: for=203.0.113.${i}\r\nX-Real-IP: 203.0.113.${i}\r\nX-Auth-Subject: s${i}\r\nX-Auth-Client-Id: c${i}\r\n\r\n`,
+      )
+      statuses.push(answer.slice(9, 12))
+    }
+    t.strictSame(statuses, ['200', '200', '200', '429', '429', '429'])
+    t.equal(upstream.requests.length, 3)
+  },
+)
 
 t.test('a request that is rejected for another reason is not counted', async (t) => {
   const { gateway, issuer } = await startGatewayUnderTest(t, { policy: POLICY })
@@ -150,7 +153,7 @@ t.test('a request above the limit is rejected before its body is read', async (t
   t.equal(upstream.requests.length, 3)
 })
 
-t.test('rate limit headers of the upstream are not mixed with the headers of the gateway', async (t) => {
+t.test('the gateway replaces rate limit headers of the upstream with its own headers', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t, { policy: POLICY })
   upstream.reply(
     'HTTP/1.1 200 OK\r\nratelimit: "default";r=1;t=1\r\nratelimit-policy: "default";q=1;w=1\r\ncontent-length: 2\r\n\r\n{}',
@@ -197,8 +200,7 @@ t.test('two gateways with one Redis enforce one limit, and continue when Redis s
   const counted = async (under: typeof one) =>
     sumSamples(await metricsOf(under), 'scopegate_rate_limit_fallback_total')
   let tried = 0
-  // A gateway that does not receive the Redis response in time counts locally, as designed. The test then uses another
-  // caller.
+  // Repeats with another caller, because a gateway counts locally when Redis does not respond in time.
   const statuses = await until('Redis counted them all', async () => {
     from = `203.0.113.${++tried}`
     const before = (await counted(one)) + (await counted(two))

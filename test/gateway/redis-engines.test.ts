@@ -18,7 +18,7 @@ const cluster = await startCluster(join(folder, 'cluster'), { replicas: false })
 t.teardown(() => cluster.stop())
 const connection = { cluster: { addresses: cluster.addresses } }
 
-t.test('gateways on a Redis Cluster count together, and their keys use all shards', async (t) => {
+t.test('gateways on a Redis Cluster enforce one limit together, and their keys use all shards', async (t) => {
   const open = async () => {
     const shared = await openSharedRedis({
       ...connection,
@@ -42,7 +42,7 @@ t.test('gateways on a Redis Cluster count together, and their keys use all shard
   for (const count of await cluster.countKeys()) t.ok(count > 70, `${count} keys`)
 })
 
-t.test('a gateway with revocationRedis reads revocations there, and everything else elsewhere', async (t) => {
+t.test('a gateway reads revocations from revocationRedis, and all other data from redis', async (t) => {
   const volatile = await startRedis({ folder: join(folder, 'volatile') })
   const redis = new Redis(volatile.url)
   t.teardown(async () => {
@@ -76,7 +76,7 @@ t.test('a gateway with revocationRedis reads revocations there, and everything e
   const revocation = writeRevocation(
     aRevocation({ issuer: BASE_URL, grant: 'A-grant', expiresAtSeconds: 99_999_999_999 }),
   )
-  // The partition of grants whose first character is A.
+  // The stream of the partition for grant IDs that begin with A.
   const stream = revocationStream('{scopegate:00}')
   await Promise.any(cluster.nodes.map(({ redis }) => redis.xadd(stream, '*', REVOCATION_FIELD, revocation)))
   await until('rejected', async () => (await statusOf('one')) === 401)

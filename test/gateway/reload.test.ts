@@ -89,7 +89,7 @@ t.test('a folder without policies, or a missing folder, keeps the active policie
   t.equal((await send(`${under.gateway.url}/api/courses`)).status, 200)
 })
 
-t.test('new policies become active as a whole, documents included', async (t) => {
+t.test('new policies and documents become active at the same time', async (t) => {
   const under = await startReloadable(t)
   const { gateway } = under
   const old = /policy_info\{hash="(\w+)"\}/.exec(await under.metrics())?.[1]
@@ -120,46 +120,53 @@ t.test('new policies become active as a whole, documents included', async (t) =>
   )
 })
 
-t.test('counters and cache survive a reload, and a newly named claim is introspected', async (t) => {
-  const under = await startReloadable(t)
-  const { gateway, issuer } = under
-  const limited = POLICY.replace(
-    'path: /api/denied }, anonymous: deny',
-    'path: /api/denied }, rateLimit: { requests: 2, per: 1h, by: client }, anonymous: deny',
-  )
-  const token = issuer.store('reload-token', { scope: 'courses:read orders:read', school_id: 's1' })
-  const get = (path: string) => send(`${gateway.url}${path}`, { token })
-  under.write(limited)
-  t.match(await gateway.reload('signal'), { result: 'applied' })
-  t.equal((await get('/api/denied')).status, 200)
-  t.equal((await get('/api/denied')).status, 200)
-  const asked = issuer.asked.length
-  const keys = (await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text
-
-  under.write(`${limited}  - { name: new, match: { methods: [GET], path: /api/new } }\n`)
-  t.match(await gateway.reload('signal'), { result: 'applied' })
-  t.equal((await get('/api/denied')).status, 429, 'a used limit stays used')
-  t.equal((await get('/api/courses')).status, 200)
-  t.equal(issuer.asked.length, asked, 'the token is still cached')
-  t.equal((await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text, keys)
-  t.match(await under.metrics(), /http_requests_total\{route="test\/denied",method="GET",code="200"\} 2\n/)
-
-  const schools = (id: string): string =>
-    POLICY.replace(
-      'path: /api/courses }, scopes: { all: [courses:read] }',
-      `path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] }, when: [{ claim: school_id, equals: ${id} }]`,
+t.test(
+  'a reload keeps counters and token cache, and the gateway introspects again for a newly required claim',
+  async (t) => {
+    const under = await startReloadable(t)
+    const { gateway, issuer } = under
+    const limited = POLICY.replace(
+      'path: /api/denied }, anonymous: deny',
+      'path: /api/denied }, rateLimit: { requests: 2, per: 1h, by: client }, anonymous: deny',
     )
-  under.write(schools('s1'))
-  t.match(await gateway.reload('signal'), { result: 'applied' })
-  t.equal((await get('/api/courses')).status, 200, 'the claim is read for a token that was cached without it')
-  t.equal(issuer.asked.length, asked + 1)
-  under.write(schools('s2'))
-  t.match(await gateway.reload('signal'), { result: 'applied' })
-  t.equal((await get('/api/courses')).status, 403)
-  t.equal(issuer.asked.length, asked + 1, 'and cached afterwards')
-})
+    const token = issuer.store('reload-token', { scope: 'courses:read orders:read', school_id: 's1' })
+    const get = (path: string) => send(`${gateway.url}${path}`, { token })
+    under.write(limited)
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/denied')).status, 200)
+    t.equal((await get('/api/denied')).status, 200)
+    const asked = issuer.asked.length
+    const keys = (await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text
 
-t.test('a request that waits for its issuer is decided by the policies of its start', async (t) => {
+    under.write(`${limited}  - { name: new, match: { methods: [GET], path: /api/new } }\n`)
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/denied')).status, 429, 'a used limit stays used')
+    t.equal((await get('/api/courses')).status, 200)
+    t.equal(issuer.asked.length, asked, 'the token is still cached')
+    t.equal((await send(`${gateway.url}/.well-known/scopegate/jwks.json`)).text, keys)
+    t.match(await under.metrics(), /http_requests_total\{route="test\/denied",method="GET",code="200"\} 2\n/)
+
+    const schools = (id: string): string =>
+      POLICY.replace(
+        'path: /api/courses }, scopes: { all: [courses:read] }',
+        `path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] }, when: [{ claim: school_id, equals: ${id} }]`,
+      )
+    under.write(schools('s1'))
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal(
+      (await get('/api/courses')).status,
+      200,
+      'the claim is read for a token that was cached without it',
+    )
+    t.equal(issuer.asked.length, asked + 1)
+    under.write(schools('s2'))
+    t.match(await gateway.reload('signal'), { result: 'applied' })
+    t.equal((await get('/api/courses')).status, 403)
+    t.equal(issuer.asked.length, asked + 1, 'and cached afterwards')
+  },
+)
+
+t.test('during a reload, a request that waits for its issuer uses the policies from its start', async (t) => {
   const under = await startReloadable(t)
   const { gateway, issuer } = under
   const token = issuer.store('slow-token', { scope: 'courses:read' })
@@ -227,18 +234,21 @@ t.test('the scope catalogue is reloaded and checked together with the policies',
 
 const FORGED = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-scopegate-policy: forged\r\n\r\n{}'
 
-t.test('responses name their policy version where configured, and upstreams cannot set it', async (t) => {
-  const under = await startReloadable(t, (config) => ({ ...config, debug: { policyHeader: true } }))
-  const { gateway, upstream } = under
-  upstream.reply(FORGED)
-  const { json } = await send(`${gateway.managementUrl}/policies`)
-  const hash = String(json['hash']).slice(0, 12)
-  for (const path of ['/api/courses', '/api/challenged', '/nothing', '/', '/api/small'])
-    t.equal((await send(`${gateway.url}${path}`)).headers.get('x-scopegate-policy'), hash, path)
-  const plain = await startReloadable(t)
-  plain.upstream.reply(FORGED)
-  t.equal((await send(`${plain.gateway.url}/api/courses`)).headers.get('x-scopegate-policy'), null)
-})
+t.test(
+  'responses contain the policy version if configured, and upstreams cannot set this header',
+  async (t) => {
+    const under = await startReloadable(t, (config) => ({ ...config, debug: { policyHeader: true } }))
+    const { gateway, upstream } = under
+    upstream.reply(FORGED)
+    const { json } = await send(`${gateway.managementUrl}/policies`)
+    const hash = String(json['hash']).slice(0, 12)
+    for (const path of ['/api/courses', '/api/challenged', '/nothing', '/', '/api/small'])
+      t.equal((await send(`${gateway.url}${path}`)).headers.get('x-scopegate-policy'), hash, path)
+    const plain = await startReloadable(t)
+    plain.upstream.reply(FORGED)
+    t.equal((await send(`${plain.gateway.url}/api/courses`)).headers.get('x-scopegate-policy'), null)
+  },
+)
 
 t.test('presets are reloaded with the policies that extend them', async (t) => {
   let presetsFile = ''
@@ -275,7 +285,7 @@ t.test('a changed ConfigMap in a nested folder becomes active automatically', as
   let volume: ConfigMapVolume | undefined
   const under = await startReloadable(t, (config) => {
     mkdirSync(join(config.policiesDir, 'team'))
-    // The same file name as in the parent folder.
+    // This file has the same name as the policy file in the parent folder.
     volume = aConfigMap(join(config.policiesDir, 'team'), { 'test.policy.yaml': team('/api/team') })
     return { ...config, policyReload: 'watch' }
   })

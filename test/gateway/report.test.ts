@@ -18,7 +18,7 @@ routes:
   - { name: enforced, match: { methods: [GET], path: /enforced }, enforce: on }
 `
 
-t.test('enforce: report', async (t) => {
+t.test('enforce: report allows requests that the policy denies, and reports them', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: POLICY })
   const { gateway, issuer, upstream } = under
   const reader = issuer.store('reader', { scope: 'courses:read', school_id: 's2' })
@@ -31,7 +31,7 @@ t.test('enforce: report', async (t) => {
   }
   const isAccess = (one: Readonly<Record<string, unknown>>) => one['event'] === 'access'
 
-  await t.test('an invalid token is rejected in audit-only mode too', async (t) => {
+  await t.test('the gateway also rejects an invalid token in audit-only mode', async (t) => {
     issuer.store('expired', { exp: 1 })
     issuer.store('elsewhere', { aud: 'https://other.test' })
     for (const token of ['unknown', 'expired', 'elsewhere', 'a"b']) {
@@ -45,7 +45,7 @@ t.test('enforce: report', async (t) => {
     t.equal(upstream.requests.length, 0)
   })
 
-  await t.test('an audit-only denial is served, logged and counted', async (t) => {
+  await t.test('the gateway forwards, logs and counts a request with an audit-only denial', async (t) => {
     t.equal((await call('/tried/s1', reader)).status, 200)
     t.strictSame(upstream.seen('x-auth-subject').length, 1, 'with the identity of the caller')
     t.match(await line(), {
@@ -80,7 +80,7 @@ t.test('enforce: report', async (t) => {
     ])
   })
 
-  await t.test('an allowed request is not reported, and limits apply', async (t) => {
+  await t.test('the gateway does not report an allowed request, and limits still apply', async (t) => {
     t.equal((await call('/limited', reader)).status, 200)
     t.notOk('auth.would' in ((await line()) ?? {}))
     t.equal((await call('/limited', reader)).status, 429)

@@ -19,7 +19,8 @@ routes:
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 /**
- * Two issuers: the gateway introspects tokens of A and verifies JWTs of B. The MCP server accepts tokens of B only.
+ * Starts a gateway with two issuers. The gateway introspects tokens of issuer A and verifies JWTs of issuer B. The MCP
+ * server accepts only tokens of B.
  */
 async function start(t: Test) {
   const b = await startJwtIssuer()
@@ -110,7 +111,7 @@ t.test(
 const AS_METADATA = '/.well-known/oauth-authorization-server'
 
 t.test(
-  'compat.resourcePathAliases serves the authorization server metadata below its resources only',
+  'compat.resourcePathAliases adds paths of the authorization server metadata only below its resources',
   async (t) => {
     const { gateway, authorizationServer, upstream } = await startGatewayUnderTest(t, {
       policy: POLICY,
@@ -197,7 +198,7 @@ t.test('§5.1 of RFC 9728: a challenge names the document of the requested resou
 })
 
 t.test(
-  '§2 of RFC 8707: a token for one resource gives no access to another resource, above, below or beside it',
+  '§2 of RFC 8707: a token for one resource gives no access to a parent, child or sibling resource',
   async (t) => {
     const { get, aud, upstream } = await start(t)
     const paths = { '': '/else', '/mcp': '/mcp/tools', '/reports': '/reports/1' }
@@ -213,19 +214,22 @@ t.test(
   },
 )
 
-t.test('a wide route checks a token against the resource of the path, not of its template', async (t) => {
-  const { gateway, aud, upstream } = await start(t)
-  const remove = (path: string, token: string) => send(gateway.url + path, { method: 'DELETE', token })
-  t.equal((await remove('/mcp/tools', aud(''))).status, 401, 'DELETE /mcp/tools matches the route /**')
-  t.equal((await remove('/mcp/tools', aud('/mcp'))).status, 200)
-  t.equal((await remove('/%6dcp/tools', aud(''))).status, 401, 'the canonical path counts')
-  t.equal((await remove('/%6dcp/tools', aud('/mcp'))).status, 200)
-  t.equal((await remove('/else', aud('/mcp'))).status, 401)
-  t.same(
-    upstream.requests.map(({ target }) => target),
-    ['/mcp/tools', '/mcp/tools'],
-  )
-})
+t.test(
+  'a wide route checks a token against the resource of the request path, not of the route template',
+  async (t) => {
+    const { gateway, aud, upstream } = await start(t)
+    const remove = (path: string, token: string) => send(gateway.url + path, { method: 'DELETE', token })
+    t.equal((await remove('/mcp/tools', aud(''))).status, 401, 'DELETE /mcp/tools matches the route /**')
+    t.equal((await remove('/mcp/tools', aud('/mcp'))).status, 200)
+    t.equal((await remove('/%6dcp/tools', aud(''))).status, 401, 'the canonical path counts')
+    t.equal((await remove('/%6dcp/tools', aud('/mcp'))).status, 200)
+    t.equal((await remove('/else', aud('/mcp'))).status, 401)
+    t.same(
+      upstream.requests.map(({ target }) => target),
+      ['/mcp/tools', '/mcp/tools'],
+    )
+  },
+)
 
 t.test(
   'a token of an issuer that the resource does not list is rejected without introspection',
@@ -250,7 +254,7 @@ t.test(
   },
 )
 
-t.test('the root can list its issuers too', async (t) => {
+t.test('the root resource can also list its issuers', async (t) => {
   const b = await startJwtIssuer()
   t.teardown(b.close)
   const { gateway, issuer } = await startGatewayUnderTest(t, {

@@ -32,7 +32,7 @@ async function connected(under: GatewayUnderTest, times: number) {
 }
 
 t.test(
-  'a revoked token is rejected when the issuer publishes the revocation, with its whole grant',
+  'the gateway rejects all tokens of a grant when the issuer publishes the revocation of one token',
   async (t) => {
     const under = await startListening(t)
     await connected(under, 1)
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('after a revocation gap the gateway trusts no cached token status', async (t) => {
+t.test('after a revocation gap the gateway uses no cached token status', async (t) => {
   const under = await startListening(t)
   await connected(under, 1)
   under.issuer.store('one', { scope: 'courses:read' })
@@ -102,7 +102,7 @@ t.test('a gateway that starts without Redis limits the cache as without a revoca
   under.issuer.revoke('one', { push: false })
   await until('rejected', async () => (await statusOf(under, 'one')) === 401)
 
-  // Redis reports that no issuer publishes revocations to it, so no revocation can be missing.
+  // Redis contains no publisher key of an issuer, so the gateway cannot miss a revocation there.
   await network.up()
   await until('Redis has responded', async () => (await channelUp()) === undefined)
 })

@@ -16,7 +16,7 @@ routes:
   - { name: plain, match: { methods: [GET], path: "/plain/**" } }
 `
 
-t.test('request values never leave the path that the policy sets', async (t) => {
+t.test('parameter values of a request cannot change the structure of the rewritten path', async (t) => {
   const { raw, upstream, authorizationServer } = await startGatewayUnderTest(t, { policy: POLICY })
   for (const target of [
     '/strip/../admin',

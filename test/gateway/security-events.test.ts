@@ -27,7 +27,7 @@ type Claims = Readonly<Record<string, unknown>>
 const now = () => Math.floor(Date.now() / 1_000)
 const ofSubject = ({ issuer }: JwtIssuer, sub = 'user-1') => ({ format: 'iss_sub', iss: issuer, sub })
 
-/** Returns a security event token that revokes all sessions of user-1, with these changes. */
+/** Returns a security event token that revokes all sessions of user-1. `claims` and `header` override its values. */
 const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): string =>
   by.sign(
     {
@@ -44,8 +44,8 @@ const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): strin
   )
 
 /**
- * The gateway accepts events of A and B, and rejects events of C. It accepts tokens of all three. B gets one request
- * for an unknown key.
+ * Starts a gateway with three issuers. It accepts tokens of all issuers, events of A and B, and no events of C. After a
+ * lookup of an unknown key of B, the gateway fetches the keys of B again only after 10 minutes.
  */
 async function start(t: Test, redis?: string) {
   const issuers = await Promise.all([startJwtIssuer(), startJwtIssuer(), startJwtIssuer()])
@@ -85,10 +85,10 @@ function withGateway(world: Awaited<ReturnType<typeof startGatewayUnderTest>>) {
 const aToken = (by: JwtIssuer, claims: Claims = {}): string =>
   by.sign({ aud: BASE_URL, scope: 'posts:read', jti: 'token-1', ...claims })
 
-// All tests without their own setup use this one. Each test has its own subjects.
+// The gateway and issuers for all tests that do not call start(). Each of these tests uses other subjects.
 const { a, b, c, gateway, post, statusOf, upstream, log, logText } = await start(t)
 
-t.test('RFC 8935 §2.4: an invalid event, or one of an unlisted issuer, changes nothing', async (t) => {
+t.test('RFC 8935 §2.4: an invalid event, or an event of an unlisted issuer, changes nothing', async (t) => {
   const token = aToken(a)
   const good = anEvent(a)
   const [header = '', claims = '', signature = ''] = good.split('.')
@@ -252,8 +252,8 @@ t.test('RFC 8935 §2.2: an event revokes the tokens of its subject up to its tim
       { jti: 'another', iat: at },
       200,
     ],
-    // The gateway accepts these events without an effect. They match no caller of this gateway, or their type is not
-    // supported.
+    // The gateway accepts these events, but they have no effect. No caller of this gateway matches, or the gateway does
+    // not support the type.
     [
       'token-claims-change',
       { ...about, events: { [`${BASE}/caep/event-type/token-claims-change`]: { claims: {} } } },
@@ -380,15 +380,18 @@ t.test('the events endpoint accepts only POST, at one path, and limits the body 
   t.equal(upstream.requests.length, before)
 })
 
-t.test('an event with a new key gets 503, not 400, after a lookup of another unknown key', async (t) => {
-  t.match(await post(anEvent(b, {}, { kid: 'nobodys' })), { status: 400, json: { err: 'invalid_key' } })
-  b.rotate()
-  const answer = await post(anEvent(b))
-  t.match(answer, { status: 503, text: '' })
-  t.ok(Number(answer.headers.get('retry-after')) >= 1)
-})
+t.test(
+  'an event with a new key gets 503, not 400, while the gateway may not fetch the keys again',
+  async (t) => {
+    t.match(await post(anEvent(b, {}, { kid: 'nobodys' })), { status: 400, json: { err: 'invalid_key' } })
+    b.rotate()
+    const answer = await post(anEvent(b))
+    t.match(answer, { status: 503, text: '' })
+    t.ok(Number(answer.headers.get('retry-after')) >= 1)
+  },
+)
 
-t.test('while the keys are unavailable an event is neither accepted nor rejected', async (t) => {
+t.test('while the keys are unavailable, an event gets 503', async (t) => {
   await b.stop()
   const fresh = b.rotate()
   const answer = await post(anEvent(b, {}, { kid: fresh.jwk['kid'] }))
@@ -396,7 +399,7 @@ t.test('while the keys are unavailable an event is neither accepted nor rejected
   t.ok(Number(answer.headers.get('retry-after')) >= 1)
 })
 
-/** Returns the headers of a response of the events endpoint, without values that differ in each run. */
+/** Returns the headers of a response of the events endpoint. Omits headers with values that differ in each run. */
 function headersOf({ headers }: { readonly headers: Headers }): Readonly<Record<string, string>> {
   const {
     date,
@@ -473,7 +476,7 @@ t.test('the events endpoint exists only when an issuer may send events', async (
   t.equal(upstream.requests.length, 0, 'not even to a route for every path')
 })
 
-t.test('with Redis an event reaches every gateway, also one that starts later', async (t) => {
+t.test('with Redis an event reaches every gateway, also a gateway that starts later', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(redis.stop)
   const { a, post, statusOf, another } = await start(t, redis.url)

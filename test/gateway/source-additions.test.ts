@@ -10,7 +10,7 @@ import { send } from '../fixtures/send.ts'
 const policyOf = (source: string, more = '') =>
   `apiVersion: scopegate/v1\nkind: Policy\nname: p\nupstream: own\nroutes:\n  - name: all\n    match: { methods: [GET], path: "/api/${source}/**" }\n    anonymous: allow\n${more}`
 
-/** Two sources that define an upstream with the same name. */
+/** Starts a gateway with two sources that define an upstream with the same name. */
 async function setUp(
   t: Test,
   {
@@ -65,21 +65,24 @@ async function setUp(
 const statusOf = async ({ gateway }: GatewayUnderTest, path: string) =>
   (await send(`${gateway.url}${path}`)).status
 
-t.test('sources define upstreams with the same name, and reach their own ones', async (t) => {
-  const { start, upstreams } = await setUp(t)
-  const under = await start()
-  t.equal(await statusOf(under, '/api/courses/7'), 200)
-  t.equal(await statusOf(under, '/api/billing/8'), 200)
-  t.same(
-    upstreams.map(({ requests }) => requests.map(({ target }) => target)),
-    [['/api/courses/7'], ['/api/billing/8']],
-  )
-  const metrics = (await send(`${under.gateway.managementUrl}/metrics`)).text
-  t.match(metrics, /^scopegate_upstream_up\{upstream="billing\/own"\} 1$/m)
-  t.match(JSON.parse((await send(`${under.gateway.managementUrl}/policies`)).text), {
-    routes: [{ upstream: 'courses/own' }, { upstream: 'billing/own' }],
-  })
-})
+t.test(
+  'two sources can define upstreams with the same name, and each source uses its own upstream',
+  async (t) => {
+    const { start, upstreams } = await setUp(t)
+    const under = await start()
+    t.equal(await statusOf(under, '/api/courses/7'), 200)
+    t.equal(await statusOf(under, '/api/billing/8'), 200)
+    t.same(
+      upstreams.map(({ requests }) => requests.map(({ target }) => target)),
+      [['/api/courses/7'], ['/api/billing/8']],
+    )
+    const metrics = (await send(`${under.gateway.managementUrl}/metrics`)).text
+    t.match(metrics, /^scopegate_upstream_up\{upstream="billing\/own"\} 1$/m)
+    t.match(JSON.parse((await send(`${under.gateway.managementUrl}/policies`)).text), {
+      routes: [{ upstream: 'courses/own' }, { upstream: 'billing/own' }],
+    })
+  },
+)
 
 t.test('a reload changes the address, and an invalid file keeps the last upstream', async (t) => {
   const { start, write, upstreams, addresses } = await setUp(t)
@@ -103,7 +106,7 @@ t.test('a reload changes the address, and an invalid file keeps the last upstrea
   t.equal(upstreams[1]?.requests.length, 3)
 })
 
-t.test('a name of a source that resolves to this machine is not reachable', async (t) => {
+t.test('an upstream of a source is not reachable if its host name resolves to this machine', async (t) => {
   const { start, upstreams } = await setUp(t, { hosts: ['courses.test', 'localhost'] })
   const under = await start()
   const { status, json } = await send(`${under.gateway.url}/api/courses/7`)
@@ -113,7 +116,7 @@ t.test('a name of a source that resolves to this machine is not reachable', asyn
   t.equal(await statusOf(under, '/api/billing/7'), 200, 'the operator has permitted localhost')
 })
 
-t.test('a source defines its scopes, and tokens need them', async (t) => {
+t.test('a source can define scopes, and its routes require them', async (t) => {
   const { start, write } = await setUp(t)
   write(
     'billing',

@@ -18,7 +18,10 @@ routes:
 
 type Pair = { under: GatewayUnderTest; other: RecordingUpstream; proxy: FaultProxy }
 
-/** Starts a gateway with an upstream at two addresses. The test can interrupt the network to the first address. */
+/**
+ * Starts a gateway with an upstream that has two addresses. The test can interrupt the network connection to the first
+ * address.
+ */
 async function startPair(t: Test, failures = 100): Promise<Pair> {
   const other = await startRecordingUpstream()
   t.teardown(() => other.close())
@@ -54,7 +57,7 @@ async function statuses(under: GatewayUnderTest, path: string, count: number, in
   return found
 }
 
-t.test('equal addresses of an upstream are used in rotation', async (t) => {
+t.test('the gateway uses equally loaded addresses of an upstream in rotation', async (t) => {
   const { under, other } = await startPair(t)
   t.same(await statuses(under, '/once/x', 10), { 200: 10 })
   t.equal(under.upstream.requests.length, 5)
@@ -82,25 +85,31 @@ t.test('without retries in the policy a request is sent once', async (t) => {
   t.same(await statuses(under, '/once/x', 4), { 200: 2, 502: 2 })
 })
 
-t.test('a request that reached no address is retried at the other address', async (t) => {
-  const { under, other, proxy } = await startPair(t)
-  await proxy.down()
-  t.same(await statuses(under, '/retried/x', 4), { 200: 4 })
-  t.equal(other.requests.length, 4)
-  const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
-  t.match(metrics, 'scopegate_upstream_retries_total{upstream="api"} 2')
-  t.match(metrics, /^# HELP scopegate_upstream_retries_total Retries of requests to an upstream/m)
-})
+t.test(
+  'the gateway retries a request at the other address when the connection to the first address fails',
+  async (t) => {
+    const { under, other, proxy } = await startPair(t)
+    await proxy.down()
+    t.same(await statuses(under, '/retried/x', 4), { 200: 4 })
+    t.equal(other.requests.length, 4)
+    const metrics = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
+    t.match(metrics, 'scopegate_upstream_retries_total{upstream="api"} 2')
+    t.match(metrics, /^# HELP scopegate_upstream_retries_total Retries of requests to an upstream/m)
+  },
+)
 
-t.test('a request whose connection broke before a response is retried at the other address', async (t) => {
-  const { under, other } = await startPair(t)
-  under.upstream.reply((socket) => {
-    socket.resetAndDestroy()
-  })
-  t.same(await statuses(under, '/retried/x', 4), { 200: 4 })
-  t.equal(under.upstream.requests.length, 2)
-  t.equal(other.requests.length, 4)
-})
+t.test(
+  'the gateway retries a request at the other address when its connection broke before a response',
+  async (t) => {
+    const { under, other } = await startPair(t)
+    under.upstream.reply((socket) => {
+      socket.resetAndDestroy()
+    })
+    t.same(await statuses(under, '/retried/x', 4), { 200: 4 })
+    t.equal(under.upstream.requests.length, 2)
+    t.equal(other.requests.length, 4)
+  },
+)
 
 t.test('a 503 response is retried at another address, and returned when every address fails', async (t) => {
   const { under, other } = await startPair(t)
@@ -151,7 +160,7 @@ t.test('no request is retried after the first byte of the response was sent', as
   t.equal(under.upstream.requests.length + other.requests.length, 1)
 })
 
-t.test('at most one request in five is retried, plus a reserve of ten', async (t) => {
+t.test('the gateway retries at most one request in five, plus a reserve of ten retries', async (t) => {
   const { under, other } = await startPair(t)
   for (const upstream of [under.upstream, other])
     upstream.reply((socket) => {

@@ -23,7 +23,7 @@ t.test('interim responses reach the client in order and without hop-by-hop heade
   t.notMatch(answer, /eve/)
 })
 
-t.test('an invalid early hint is dropped, and so are unknown interim responses', async (t) => {
+t.test('the gateway drops invalid early hints and unknown interim responses', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply(
     `HTTP/1.1 103 Early Hints\r\nlink: this is no link\r\n\r\nHTTP/1.1 103 Early Hints\r\nx: y\r\n\r\nHTTP/1.1 104 What\r\n\r\n${OK}`,
@@ -67,7 +67,8 @@ t.test('a response before the end of the request body reaches the client complet
     const client = connect(Number(port), '127.0.0.1')
     let answer = ''
     client.on('data', (chunk) => (answer += chunk.toString()))
-    // The gateway closes the connection while the client still sends. The client has already received the response.
+    // Ignores the error of a write, because the gateway closes the connection after the response while the client still
+    // sends.
     client.on('error', () => undefined)
     client.write(`POST /pub/x HTTP/1.1\r\n${HEAD}Content-Length: 900000\r\n\r\n`)
     const sending = setInterval(() => client.writable && client.write(Buffer.alloc(50_000)), 1)
@@ -77,7 +78,7 @@ t.test('a response before the end of the request body reaches the client complet
   }
 })
 
-t.test('unsolicited bytes never become the next response', async (t) => {
+t.test('unsolicited bytes of an upstream never become the response to the next request', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   const POISON = 'HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nPOISON'
   let ended: Promise<unknown> | undefined
@@ -85,7 +86,8 @@ t.test('unsolicited bytes never become the next response', async (t) => {
   upstream.reply((socket, { target }) => {
     const nonce = target.slice('/pub/'.length)
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${nonce.length}\r\n\r\n${nonce}`)
-    // Sends the bytes directly after the response, or while the connection is idle.
+    // Sends the unsolicited bytes directly after the response. For every tenth request, sends them later on the idle
+    // connection.
     if (nonce.endsWith('0')) {
       ended = new Promise((resolve) => socket.once('close', resolve))
       poisonIdle = () => socket.write(POISON)
@@ -104,14 +106,14 @@ t.test('unsolicited bytes never become the next response', async (t) => {
   t.same(mismatches, [])
 })
 
-t.test('an event stream outlives the timeout for the start of a response', async (t) => {
+t.test('an event stream lasts longer than the timeout for the start of a response', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   let stream: Socket | undefined
   upstream.reply((socket) => {
     stream = socket
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 0\n\n')
   })
-  // A busy machine may need more time to start a response than the route permits.
+  // Repeats the request, because a busy machine can exceed the timeout of the route.
   const response = await until('the event stream starts', async () => {
     const answer = await fetch(`${gateway.url}/api/impatient`)
     if (answer.status === 200) return answer
@@ -123,7 +125,7 @@ t.test('an event stream outlives the timeout for the start of a response', async
   t.equal(await read(), 'data: 0\n\n')
   upstream.reply(() => undefined)
   for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
-    // This later request waited for the complete timeout, so the stream has already lasted longer.
+    // A later request gets 504 after the timeout, so the stream has lasted longer than the timeout.
     t.equal((await fetch(`${gateway.url}/api/impatient`)).status, 504)
     stream?.write(event)
     t.equal(await read(), event)
@@ -173,7 +175,7 @@ t.test('an upstream URL may contain a host name that the system resolves', async
   t.match(upstream.seen('host')[0], /^localhost:/)
 })
 
-t.test('a response to the body is forwarded while the body is still sent', async (t) => {
+t.test('the gateway forwards a response while the client still sends the body', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   upstream.onHead((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')

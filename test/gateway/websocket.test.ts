@@ -24,7 +24,7 @@ routes:
   - { name: impatient, match: { methods: [GET], path: /live/impatient }, websocket: true, timeout: 300ms }
 `
 
-t.jobs = 4 // each test starts its own gateway, and mostly waits
+t.jobs = 4 // each test starts its own gateway and needs little CPU time
 
 type Under = GatewayUnderTest & { readonly live: WebsocketUpstream }
 
@@ -85,7 +85,7 @@ async function open(under: Under, path: string, token?: string, protocols?: stri
   return { socket, messages, closed }
 }
 
-/** Returns the bytes of a handshake. `change` replaces header lines. */
+/** Returns the bytes of a WebSocket handshake. `headers` are additional header lines. */
 function handshake(path: string, headers: readonly string[] = []): string {
   return [
     `GET ${path} HTTP/1.1`,
@@ -148,23 +148,26 @@ t.test('a route without WebSockets forwards a plain request', async (t) => {
   t.equal(under.live.handshakes.length, 0)
 })
 
-t.test('bytes before the response are not forwarded', async (t) => {
-  const under = await start(t)
-  const smuggled = 'GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n'
-  const answer = await under.raw(handshake('/live/open') + smuggled)
-  t.match(answer, /^HTTP\/1.1 400 /)
-  t.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1)
-  t.equal(under.live.handshakes.length, 0)
-  t.match(
-    await under.raw(handshake('/live/open').replace('dGhlIHNhbXBsZSBub25jZQ==', 'short')),
-    /^HTTP\/1.1 400 /,
-  )
-  const pipelined = await under.raw(
-    `GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n${handshake('/live/open')}`,
-  )
-  t.match(pipelined, /^HTTP\/1.1 200 /)
-  t.notMatch(pipelined, ' 101 ')
-})
+t.test(
+  'the gateway does not forward bytes that the client sends before the handshake response',
+  async (t) => {
+    const under = await start(t)
+    const smuggled = 'GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n'
+    const answer = await under.raw(handshake('/live/open') + smuggled)
+    t.match(answer, /^HTTP\/1.1 400 /)
+    t.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1)
+    t.equal(under.live.handshakes.length, 0)
+    t.match(
+      await under.raw(handshake('/live/open').replace('dGhlIHNhbXBsZSBub25jZQ==', 'short')),
+      /^HTTP\/1.1 400 /,
+    )
+    const pipelined = await under.raw(
+      `GET /live/plain HTTP/1.1\r\nhost: api.test\r\n\r\n${handshake('/live/open')}`,
+    )
+    t.match(pipelined, /^HTTP\/1.1 200 /)
+    t.notMatch(pipelined, ' 101 ')
+  },
+)
 
 t.test('messages are forwarded in both directions: text and binary, large and empty', async (t) => {
   const under = await start(t)
@@ -218,8 +221,7 @@ t.test('pings and pongs are forwarded', async (t) => {
 t.test('a token that expires closes both sides of the session with 1008', async (t) => {
   const under = await start(t)
   let tried = 0
-  // On a busy machine, a token can expire before its session starts or its echo arrives. The test then uses a new
-  // token.
+  // Repeats with a new token, because on a busy machine a token can expire before its session is used.
   const client = await until('a session is used before its token expires', async () => {
     const token = `short-${++tried}`
     under.issuer.store(token, { scope: 'courses:read', exp: Math.floor(Date.now() / 1_000) + 2 })
@@ -260,38 +262,41 @@ t.test('a revocation in a gap is detected when the channel reconnects', async (t
   t.same(await one.closed, { code: 1008, reason: 'token revoked' })
 })
 
-t.test('a session ends when its issuer stays unavailable, but not at the first failure', async (t) => {
-  const under = await start(
-    t,
-    {},
-    { pushes: false, staleIfErrorMs: 0, maxTtlMs: 2_500, ttlWithoutPushMs: 100 },
-  )
-  const { issuer } = under
-  const failures = async (count: number) => {
-    let failed = 0
-    issuer.answerWith((response) => {
-      failed += 1
-      response.writeHead(500).end()
-    })
-    await until('failures', async () => failed >= count)
-  }
-  issuer.store('one', { scope: 'courses:read' })
-  const one = await open(under, '/live/scoped', 'one')
-  const nobody = await open(under, '/live/open')
-  await failures(2)
-  one.socket.send('still here')
-  await until('echo', async () => one.messages.length === 1)
-  issuer.answerWith(undefined)
-  const asked = issuer.asked.length
-  await until('an answer', async () => issuer.asked.length > asked)
-  one.socket.send('still here')
-  await until('echo', async () => one.messages.length === 2)
-  await failures(1)
-  t.same(await one.closed, { code: 1011, reason: 'token cannot be checked' })
-  nobody.socket.send('here')
-  await until('an anonymous session depends on no issuer', async () => nobody.messages.length === 1)
-  nobody.socket.close()
-})
+t.test(
+  'a session ends when its issuer stays unavailable, but not after the first failed check',
+  async (t) => {
+    const under = await start(
+      t,
+      {},
+      { pushes: false, staleIfErrorMs: 0, maxTtlMs: 2_500, ttlWithoutPushMs: 100 },
+    )
+    const { issuer } = under
+    const failures = async (count: number) => {
+      let failed = 0
+      issuer.answerWith((response) => {
+        failed += 1
+        response.writeHead(500).end()
+      })
+      await until('failures', async () => failed >= count)
+    }
+    issuer.store('one', { scope: 'courses:read' })
+    const one = await open(under, '/live/scoped', 'one')
+    const nobody = await open(under, '/live/open')
+    await failures(2)
+    one.socket.send('still here')
+    await until('echo', async () => one.messages.length === 1)
+    issuer.answerWith(undefined)
+    const asked = issuer.asked.length
+    await until('an answer', async () => issuer.asked.length > asked)
+    one.socket.send('still here')
+    await until('echo', async () => one.messages.length === 2)
+    await failures(1)
+    t.same(await one.closed, { code: 1011, reason: 'token cannot be checked' })
+    nobody.socket.send('here')
+    await until('an anonymous session depends on no issuer', async () => nobody.messages.length === 1)
+    nobody.socket.close()
+  },
+)
 
 t.test('a revocation during an issuer outage is detected afterwards', async (t) => {
   const under = await start(t, {}, { ttlWithoutPushMs: 100 })
@@ -432,7 +437,7 @@ t.test('a client that reads slowly slows the upstream down and loses no message'
   const socket = connect(Number(port), hostname)
   socket.write(handshake('/live/open'))
   await once(socket, 'readable')
-  // The client does not read. Bytes that do not fit into the kernel buffers stay at the upstream.
+  // The client does not read. Waits until the kernel buffers are full and the buffer of the upstream no longer changes.
   await until('settled', async () => {
     const [upstream] = under.live.sockets
     const before = upstream?.bufferedAmount ?? 0
@@ -452,7 +457,7 @@ t.test('a client that reads slowly slows the upstream down and loses no message'
   socket.destroy()
 })
 
-t.test('the number of sessions is limited', async (t) => {
+t.test('the gateway limits the number of WebSocket sessions', async (t) => {
   const under = await start(t, { maxSessions: 3, maxSessionsPerCaller: 2 })
   under.issuer.store('good', { scope: 'courses:read' })
   const first = await open(under, '/live/open')
@@ -481,7 +486,7 @@ t.test('a shutdown without a drain closes every session with 1001', async (t) =>
   await until('each is logged', async () => sessionLines(under).length === clients.length)
 })
 
-/** Accepts a handshake, sends some bytes, and closes. */
+/** Accepts a WebSocket handshake, sends `bytes` and closes the connection. */
 async function acceptRaw(socket: import('node:stream').Duplex, key: string, bytes: Buffer): Promise<void> {
   const { hash } = await import('node:crypto')
   const accept = hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')
@@ -504,7 +509,7 @@ t.test('a session ends when a condition of its route no longer holds', async (t)
   t.same(await one.closed, { code: 1008, reason: 'no longer allowed' })
 })
 
-/** Accepts a handshake that waits at the upstream. RFC 6455 section 4.2.2. */
+/** Accepts a WebSocket handshake that the upstream holds. RFC 6455 section 4.2.2. */
 function grant({ socket, request }: Held): void {
   const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
   const accept = createHash('sha1').update(key).digest('base64')
@@ -515,7 +520,7 @@ function grant({ socket, request }: Held): void {
 }
 type Held = { readonly socket: Duplex; readonly request: IncomingMessage }
 
-/** From now on, the upstream does not respond to handshakes. */
+/** Makes the upstream hold all further handshakes without a response. Returns the held handshakes. */
 function holdHandshakes({ live }: Under): readonly Held[] {
   const held: Held[] = []
   live.onHandshake((socket, request) => held.push({ socket, request }))

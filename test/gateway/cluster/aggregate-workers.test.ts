@@ -16,13 +16,13 @@ const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () =>
 type WorkerFigures = {
   readonly state: CircuitState
   readonly isConnected: boolean
-  /** Value of all counters and sizes. */
+  /** The value of every counter and every size. */
   readonly count: number
   readonly pressure: PressureReading
   readonly level: 'normal' | 'refusing'
 }
 
-/** Returns the registry of a worker with these values. */
+/** Returns the metrics registry of a worker with these values. */
 function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures): Registry {
   const limit = level === 'normal' ? 1 : 0
   const monitor = new OverloadMonitor({
@@ -139,7 +139,7 @@ t.test('addMetrics() shows the worst process where prom-client shows a sum or a 
   })
 })
 
-t.test('Scopegate chooses the aggregation of every gauge of Node.js and of the process', async (t) => {
+t.test('every gauge of Node.js and of the process has an explicit aggregation', async (t) => {
   const registry = new Registry()
   collectProcessMetrics(registry, LOGGER)
   const parts = await metricsOf(registry)
@@ -174,7 +174,7 @@ t.test('Scopegate chooses the aggregation of every gauge of Node.js and of the p
     process_start_time_seconds: 'min',
     process_virtual_memory_bytes: 'sum',
   }
-  // Some operating systems report fewer of these metrics.
+  // Compares only the metrics that this operating system reports.
   t.strictSame(
     rules,
     rules.map(([name]) => [name, expected[name]]),

@@ -14,7 +14,7 @@ const skip = process.platform === 'linux' ? false : 'the gateway lowers prioriti
 
 for (const workers of [1, 2]) {
   t.test(
-    `lowers the priority of V8's helper threads and of no other thread, with workers: ${workers}`,
+    `the gateway lowers the priority of V8's helper threads only, with workers: ${workers}`,
     { skip },
     async (t) => {
       const cleanup = createCleanup()
@@ -40,7 +40,7 @@ for (const workers of [1, 2]) {
 }
 
 t.test(
-  'does not raise the priority of the helper threads of a process with a nice value of 15',
+  'the gateway does not raise the priority of helper threads when the process has a nice value of 15',
   { skip },
   async (t) => {
     const source = join(findPackageRoot(), 'platform', 'process', 'lower-helper-priority.ts')
@@ -60,7 +60,7 @@ t.test(
   },
 )
 
-/** @returns name and nice value of each thread (proc(5), field 19 of `stat`) */
+/** Returns the name and nice value of each thread of a process. Source: proc(5), field 19 of `stat`. */
 function threadsOf(pid: number): { readonly name: string; readonly nice: number }[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')

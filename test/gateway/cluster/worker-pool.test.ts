@@ -79,7 +79,7 @@ t.test('a first worker that fails to start ends the pool with its exit code', as
 })
 
 t.test(
-  'a rolling restart replaces workers one by one, and retires a worker when its successor is ready',
+  'a rolling restart replaces workers one by one, and stops a worker only when its successor is ready',
   async (t) => {
     const { pool, forked, fork, reasons } = aPool(2)
     const started = pool.start()
@@ -114,22 +114,25 @@ t.test('a rolling restart stops when a new worker fails to start, and the old wo
   await pool.stop('immediate')
 })
 
-t.test('a worker that requests replacement is replaced, unless it already exited', async (t) => {
-  const { pool, forked, fork, askToReplace } = aPool(1)
-  const started = pool.start()
-  const first = await fork(1)
-  first.become(URL)
-  await started
-  askToReplace(first)
-  askToReplace(first)
-  const second = await fork(2)
-  second.become(URL)
-  await first.ended
-  await until('the second has its place', async () => pool.serving[0] === second)
-  askToReplace(first)
-  await pool.stop('immediate')
-  t.equal(forked.length, 2)
-})
+t.test(
+  'the pool replaces a worker that requests its replacement, unless the worker has already exited',
+  async (t) => {
+    const { pool, forked, fork, askToReplace } = aPool(1)
+    const started = pool.start()
+    const first = await fork(1)
+    first.become(URL)
+    await started
+    askToReplace(first)
+    askToReplace(first)
+    const second = await fork(2)
+    second.become(URL)
+    await first.ended
+    await until('the second has its place', async () => pool.serving[0] === second)
+    askToReplace(first)
+    await pool.stop('immediate')
+    t.equal(forked.length, 2)
+  },
+)
 
 t.test('a worker that crashes repeatedly does not count as ready', async (t) => {
   const { pool, fork, reasons } = aPool(1)

@@ -33,7 +33,7 @@ function read(t: Pick<Test, 'testdir'>, issuers: readonly object[], change: obje
   return readGatewayConfig({ configDir: dir, env: {} }).config
 }
 
-t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
+t.test('an issuer of RFC 9068 tokens needs only the setting jwt: {}', async (t) => {
   const { issuers, dataDir } = read(t, [{ issuer: ISSUER, jwt: {} }], { dataDir: './data' })
   t.match(dataDir, /^\/.*\/data$/)
   t.same(issuers, [
@@ -59,7 +59,7 @@ t.test('an issuer of RFC 9068 tokens requires only jwt: {}', async (t) => {
   ])
 })
 
-t.test('every key of an issuer reaches the gateway', async (t) => {
+t.test('readGatewayConfig() returns every key of an issuer', async (t) => {
   const jwt = {
     algorithms: ['RS256'],
     type: 'JWT',
@@ -100,7 +100,7 @@ const jwt = (change: object) => [{ issuer: ISSUER, jwt: change }]
 
 const STREAM = { introspection: INTROSPECTION, revocations: 'https://login.test/revocations' }
 
-/** Keys over http at the origin of the introspection endpoint. */
+/** An issuer with a key URL that uses http and has the same origin as the introspection endpoint. */
 const KEYS_OVER_HTTP = {
   issuer: 'https://api.test',
   jwt: { keys: { uri: 'http://as.test:8081/keys' } },
@@ -197,7 +197,7 @@ const REJECTED: readonly (readonly [what: string, issuers: readonly object[], me
 ]
 
 for (const [what, issuers, message] of REJECTED)
-  t.test(`readGatewayConfig() rejects ${what} and names the fix`, async (t) => {
+  t.test(`readGatewayConfig() rejects ${what} and suggests a correction`, async (t) => {
     t.throws(() => read(t, issuers), { code: 'ERR_CONFIG_INVALID', exitCode: 3, message })
   })
 
@@ -218,7 +218,7 @@ t.test('maxRevocationDelay requires introspection and a revocation channel', asy
   })
 })
 
-t.test('security events reach a single process, or all processes that share a Redis', async (t) => {
+t.test('securityEvents requires a single process, or processes that share a Redis', async (t) => {
   const issuers = [{ issuer: ISSUER, jwt: {}, ...EVENTS }]
   t.match(read(t, issuers).issuers, [EVENTS])
   t.match(read(t, issuers, { workers: 2, redis: { url: 'redis://127.0.0.1' } }).issuers, [EVENTS])

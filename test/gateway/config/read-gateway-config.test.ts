@@ -46,19 +46,22 @@ t.test('readGatewayConfig() rejects unknown keys', async (t) => {
   t.throws(() => readGatewayConfig(withSecret(dir)), { message: /gateway\.yaml:1:1[\s\S]*baseurl/ })
 })
 
-t.test('readGatewayConfig() reads the shipped configuration as numbers', async (t) => {
-  const { config } = readGatewayConfig(withSecret(aConfigDir(t)))
-  t.match(config, {
-    baseUrl: 'http://127.0.0.1:8080',
-    issuers: [{ jwt: undefined, introspection: { clientSecret: 'the secret', timeoutMs: 2_000 } }],
-    tokenCache: { maxEntries: 100_000, maxTtlMs: 30_000, ttlWithoutPushMs: 5_000, negativeTtlMs: 5_000 },
-    limits: { bodyBytes: 10_485_760, headersBytes: 16_384, targetBytes: 8_192, tokenBytes: 8_192 },
-    log: { level: 'info', subject: 'hashed' },
-  })
-  t.equal(config.catalogue.size, 38)
-})
+t.test(
+  'readGatewayConfig() converts the durations and sizes of the shipped configuration to numbers',
+  async (t) => {
+    const { config } = readGatewayConfig(withSecret(aConfigDir(t)))
+    t.match(config, {
+      baseUrl: 'http://127.0.0.1:8080',
+      issuers: [{ jwt: undefined, introspection: { clientSecret: 'the secret', timeoutMs: 2_000 } }],
+      tokenCache: { maxEntries: 100_000, maxTtlMs: 30_000, ttlWithoutPushMs: 5_000, negativeTtlMs: 5_000 },
+      limits: { bodyBytes: 10_485_760, headersBytes: 16_384, targetBytes: 8_192, tokenBytes: 8_192 },
+      log: { level: 'info', subject: 'hashed' },
+    })
+    t.equal(config.catalogue.size, 38)
+  },
+)
 
-t.test('readGatewayConfig() lets the environment override values, upstreams included', async (t) => {
+t.test('readGatewayConfig() overrides values with environment variables, also in upstreams', async (t) => {
   const { config } = readGatewayConfig(
     withSecret(aConfigDir(t), {
       PORT: '0',
@@ -155,7 +158,7 @@ t.test('readGatewayConfig() requires a certificate that clients accept, and an h
 })
 
 t.test(
-  'readGatewayConfig() reads the CA certificates of an upstream and rejects a file without any',
+  'readGatewayConfig() reads the CA certificates of an upstream and rejects a file without certificates',
   async (t) => {
     const upstreams = (url: string): string =>
       `learning-platform: { url: ${url}, caFile: ./ca.pem }\nauthorization-server: { url: http://127.0.0.1:1 }\n`
@@ -177,31 +180,34 @@ t.test(
   },
 )
 
-t.test('readGatewayConfig() reads the CA certificates of an issuer and rejects unusable ones', async (t) => {
-  const read = (ca: string | undefined, env: Record<string, string>) => {
-    const dir = aConfigDir(t, ca === undefined ? {} : { 'issuer-ca.pem': ca })
-    const more = { SCOPEGATE_ISSUERS__0__CA_FILE: join(dir, 'issuer-ca.pem'), ...env }
-    return readGatewayConfig(withSecret(dir, more)).config.issuers[0]?.ca
-  }
-  const https = {
-    SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: 'https://issuer.test/introspect',
-    SCOPEGATE_ISSUERS__0__REVOCATIONS: 'https://issuer.test/revocations',
-  }
-  const { cert, key } = aCertificate({ authority: true })
-  t.throws(() => read(undefined, https), { message: /C322.*does not exist[\s\S]*issuers\[0\]\.caFile/ })
-  t.throws(() => read(key, https), { message: /C322.*does not contain a PEM certificate/ })
-  t.throws(() => read(cert, {}), {
-    exitCode: 3,
-    message: /C339.*issuers\[0\]\.caFile: http:\/\/\S+ does not use https/,
-  })
-  t.throws(() => read(cert, { ...https, SCOPEGATE_ISSUERS__0__REVOCATIONS: 'http://issuer.test/' }), {
-    message: /C339.*http:\/\/issuer\.test\/ does not use https/,
-  })
-  t.equal(read(cert, https), cert.trim())
-})
+t.test(
+  'readGatewayConfig() reads the CA certificates of an issuer and rejects unusable certificates',
+  async (t) => {
+    const read = (ca: string | undefined, env: Record<string, string>) => {
+      const dir = aConfigDir(t, ca === undefined ? {} : { 'issuer-ca.pem': ca })
+      const more = { SCOPEGATE_ISSUERS__0__CA_FILE: join(dir, 'issuer-ca.pem'), ...env }
+      return readGatewayConfig(withSecret(dir, more)).config.issuers[0]?.ca
+    }
+    const https = {
+      SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: 'https://issuer.test/introspect',
+      SCOPEGATE_ISSUERS__0__REVOCATIONS: 'https://issuer.test/revocations',
+    }
+    const { cert, key } = aCertificate({ authority: true })
+    t.throws(() => read(undefined, https), { message: /C322.*does not exist[\s\S]*issuers\[0\]\.caFile/ })
+    t.throws(() => read(key, https), { message: /C322.*does not contain a PEM certificate/ })
+    t.throws(() => read(cert, {}), {
+      exitCode: 3,
+      message: /C339.*issuers\[0\]\.caFile: http:\/\/\S+ does not use https/,
+    })
+    t.throws(() => read(cert, { ...https, SCOPEGATE_ISSUERS__0__REVOCATIONS: 'http://issuer.test/' }), {
+      message: /C339.*http:\/\/issuer\.test\/ does not use https/,
+    })
+    t.equal(read(cert, https), cert.trim())
+  },
+)
 
 t.test(
-  'readGatewayConfig() rejects a drain delay that is not below the grace period and names the fix',
+  'readGatewayConfig() rejects a drain delay that is not below the grace period, and suggests a correction',
   async (t) => {
     const dir = aConfigDir(t)
     for (const [delay, grace] of [

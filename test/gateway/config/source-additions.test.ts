@@ -48,7 +48,7 @@ t.test('a source without these files defines nothing', async (t) => {
   t.equal(upstreams.length + scopes.size, 0)
 })
 
-t.test('a source reaches the permitted addresses only', async (t) => {
+t.test('an upstream of a source can only have permitted addresses', async (t) => {
   for (const url of [
     'http://billing.test:8080',
     'http://BILLING.test:8080/any',
@@ -85,7 +85,7 @@ t.test('a source reaches the permitted addresses only', async (t) => {
   ])
 })
 
-t.test('an upstream of a source hides no upstream of the operator and reads no file', async (t) => {
+t.test('an upstream of a source replaces no upstream of the operator, and can name no file', async (t) => {
   t.equal(upstreams('shared: { url: "http://billing.test:8080" }\n').codes, 'P408')
   t.equal(upstreams('foreign: { url: "http://billing.test:8080" }\n').codes, '')
   t.equal(upstreams('own: { url: "https://pay.test/team", caFile: /run/secrets/x }\n').codes, 'P408')
@@ -94,15 +94,18 @@ t.test('an upstream of a source hides no upstream of the operator and reads no f
   t.match(upstreams('{').codes, /^C/)
 })
 
-t.test('an address of the authorization server is detected under each of its names', async (t) => {
-  for (const url of ['http://127.0.0.1:4000', 'http://localhost:4000'])
-    t.same(
-      [...upstreams(`own: { url: "${url}" }\n`, { addresses: [url] }).authorizationServers],
-      ['own'],
-      url,
-    )
-  t.same([...upstreams('own: { url: "http://billing.test:8080" }\n').authorizationServers], [])
-})
+t.test(
+  'an upstream of a source cannot have an address of the authorization server under any name',
+  async (t) => {
+    for (const url of ['http://127.0.0.1:4000', 'http://localhost:4000'])
+      t.same(
+        [...upstreams(`own: { url: "${url}" }\n`, { addresses: [url] }).authorizationServers],
+        ['own'],
+        url,
+      )
+    t.same([...upstreams('own: { url: "http://billing.test:8080" }\n').authorizationServers], [])
+  },
+)
 
 t.test('the scopes of a source begin with its name', async (t) => {
   const { codes, scopes: found } = scopes(aScope('billing:read'))

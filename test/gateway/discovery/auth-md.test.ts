@@ -21,7 +21,7 @@ const rowsOf = (change: Partial<AuthWalkthroughOptions>): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('429'))
 
-t.test('authWalkthrough() mentions 429 only where a client can receive it', async (t) => {
+t.test('authWalkthrough() mentions the status 429 only if a client can receive it', async (t) => {
   const rateLimit = { requests: 6, perMs: 60_000, by: 'client' as const }
   t.same(rowsOf({}), [])
   t.match(rowsOf({ routes: [aPolicyRoute({ rateLimit })] }), [/^\| 429 `rate_limited` \| API \|/])
@@ -30,7 +30,7 @@ t.test('authWalkthrough() mentions 429 only where a client can receive it', asyn
 })
 
 t.test(
-  'authWalkthrough() lists resources with separate tokens and shows a call that needs no such token',
+  'authWalkthrough() lists resources with separate tokens, and its example call needs no such token',
   async (t) => {
     t.notMatch(textOf({}), 'require their own tokens')
     const routes = [aPolicyRoute({ path: '/mcp/courses' }), aPolicyRoute({ path: '/api/posts' })]

@@ -19,7 +19,7 @@ async function start(t: Test) {
   return (path: string, accept = '*/*') => send(gateway.url + path, { headers: { accept } })
 }
 
-t.test('with only foreign issuers, documents contain no link that is 404', async (t) => {
+t.test('with only foreign issuers, documents contain no link with the status 404', async (t) => {
   const get = await start(t)
   const linked = new Set<string>()
   for (const [path, accept] of [

@@ -69,7 +69,7 @@ t.test('buildOpenapi() takes access rules from policies, not from upstream docum
   t.notMatch(JSON.stringify(document), /10\.0\.0\.1|theirs/)
 })
 
-t.test('buildOpenapi() mentions 429 only where a route has a rate limit', async (t) => {
+t.test('buildOpenapi() mentions the status 429 only if a route has a rate limit', async (t) => {
   const limited = aPolicyRoute({
     name: 'a/limited',
     path: '/a',

@@ -10,31 +10,34 @@ import {
 const aLimit = (rule: Partial<RateLimitRule> = {}) =>
   compileRateLimit('test/route', { requests: 5, perMs: 60_000, by: 'client', ...rule })
 
-t.test('take() rejects a request above the limit without a charge and returns the wait time', async (t) => {
-  const limiter = new LocalLimiter({ maxEntries: 10 })
-  const limit = aLimit()
-  const states = Array.from({ length: 8 }, () => limiter.take(limit, 'a', 1_000))
-  t.strictSame(
-    states.map((one) => [one.allowed, one.remaining]),
-    [
-      [true, 4],
-      [true, 3],
-      [true, 2],
-      [true, 1],
-      [true, 0],
-      [false, 0],
-      [false, 0],
-      [false, 0],
-    ],
-  )
-  t.match(states[7], { retryAfterMs: 12_000, resetMs: 60_000 })
-  t.equal(limiter.take(limit, 'a', 1_000 + 11_000).allowed, false, 'one second too early')
-  t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, true, 'after the returned wait time')
-  t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, false)
-  t.equal(limiter.take(limit, 'b', 1_000).remaining, 4, 'other callers have separate limits')
-})
+t.test(
+  'take() rejects a request above the limit, does not count it, and returns the wait time',
+  async (t) => {
+    const limiter = new LocalLimiter({ maxEntries: 10 })
+    const limit = aLimit()
+    const states = Array.from({ length: 8 }, () => limiter.take(limit, 'a', 1_000))
+    t.strictSame(
+      states.map((one) => [one.allowed, one.remaining]),
+      [
+        [true, 4],
+        [true, 3],
+        [true, 2],
+        [true, 1],
+        [true, 0],
+        [false, 0],
+        [false, 0],
+        [false, 0],
+      ],
+    )
+    t.match(states[7], { retryAfterMs: 12_000, resetMs: 60_000 })
+    t.equal(limiter.take(limit, 'a', 1_000 + 11_000).allowed, false, 'one second too early')
+    t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, true, 'after the returned wait time')
+    t.equal(limiter.take(limit, 'a', 1_000 + 12_000).allowed, false)
+    t.equal(limiter.take(limit, 'b', 1_000).remaining, 4, 'other callers have separate limits')
+  },
+)
 
-t.test('take() restores the full limit after the whole window, and no more', async (t) => {
+t.test('take() restores the full limit, and no more, after the whole window', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 10 })
   const limit = aLimit()
   for (let i = 0; i < 5; i++) limiter.take(limit, 'a', 0)
@@ -43,7 +46,7 @@ t.test('take() restores the full limit after the whole window, and no more', asy
 })
 
 t.test(
-  'take() never allows more than the limit in a burst, nor more than the elapsed time earns',
+  'take() allows at most the limit in a burst, and afterwards at most the rate of the limit',
   async () => {
     fc.assert(
       fc.property(
@@ -83,14 +86,14 @@ t.test('take() allows exactly the limit in a burst, for every fraction', async (
     }
 })
 
-t.test('a caller within the rate is never rejected', async (t) => {
+t.test('take() never rejects a caller within the rate', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 1 })
   const limit = aLimit({ requests: 7, perMs: 1_000 })
   for (let i = 0; i < 10_000; i++)
     if (!limiter.take(limit, 'a', (i * 1_000) / 7).allowed) t.fail(`request ${i} was rejected`)
 })
 
-t.test('a million callers use no more memory than the limiter is allowed', async (t) => {
+t.test('the limiter stays within its memory limit with a million callers', async (t) => {
   const limiter = new LocalLimiter({ maxEntries: 1_000 })
   const limit = aLimit()
   for (let i = 0; i < 1_000_000; i++) limiter.take(limit, `caller-${i}`, i)
@@ -108,7 +111,7 @@ t.test('merge() applies the count of another limiter until it expires', async (t
   t.equal(limiter.denialOf(limit, 'unknown', 0), undefined)
 })
 
-t.test('the fields follow the draft', async (t) => {
+t.test('the RateLimit header fields have the format of the IETF draft', async (t) => {
   const limit = aLimit({ requests: 600, perMs: 60_000 })
   t.equal(limit.policyField, '"default";q=600;w=60')
   const limiter = new LocalLimiter({ maxEntries: 10 })

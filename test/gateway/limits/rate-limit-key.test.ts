@@ -25,7 +25,7 @@ t.test('rateLimitKey() uses the dimension of the policy', async (t) => {
 })
 
 t.test(
-  'rateLimitKey() falls back to a broader key when a value is missing, so omission gains nothing',
+  'rateLimitKey() uses a broader key when a value is missing, so a caller cannot gain from omitting it',
   async (t) => {
     for (const by of ['client', 'subject'] as const) t.match(keyOf(by, undefined), / a:203\.0\.113\.9$/)
     t.match(keyOf('subject', { subject: undefined, clientId: 'app' }), / c:https:\/\/api\.test app$/)
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('rateLimitKey() separates kinds, routes and rules', async (t) => {
+t.test('rateLimitKey() returns different keys for different kinds, routes and rules', async (t) => {
   const keys = [
     keyOf('client', { subject: 'x', clientId: 'x' }),
     keyOf('subject', { subject: 'x', clientId: 'x' }),
@@ -45,7 +45,7 @@ t.test('rateLimitKey() separates kinds, routes and rules', async (t) => {
   t.equal(new Set(keys).size, keys.length)
 })
 
-t.test('rateLimitKey() separates equal names of different issuers', async (t) => {
+t.test('rateLimitKey() returns different keys for the same name from different issuers', async (t) => {
   for (const by of ['client', 'subject'] as const)
     t.not(keyOf(by, ALICE), keyOf(by, { ...ALICE, issuer: 'https://other.test' }))
 })
@@ -55,8 +55,11 @@ t.test('rateLimitKey() uses the /64 of an IPv6 address', async (t) => {
   t.not(keyOf('ip', undefined, '2001:db8:1:2::1'), keyOf('ip', undefined, '2001:db8:1:3::1'))
 })
 
-t.test('rateLimitKey() stays short for a long name, and separates long names', async (t) => {
-  const long = 'x'.repeat(60_000)
-  t.ok(keyOf('subject', { subject: long }).length < 200)
-  t.not(keyOf('subject', { subject: `${long}1` }), keyOf('subject', { subject: `${long}2` }))
-})
+t.test(
+  'rateLimitKey() returns a short key for a long name, and different keys for different long names',
+  async (t) => {
+    const long = 'x'.repeat(60_000)
+    t.ok(keyOf('subject', { subject: long }).length < 200)
+    t.not(keyOf('subject', { subject: `${long}1` }), keyOf('subject', { subject: `${long}2` }))
+  },
+)

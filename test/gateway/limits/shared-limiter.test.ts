@@ -11,7 +11,7 @@ import { compileRateLimit, type RateLimitRule } from '../../../policy-engine/for
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
-t.jobs = 4 // each test starts its own Redis, and mostly waits
+t.jobs = 4 // each test starts its own Redis and needs little CPU time
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-limits-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 let rejections = 0
@@ -22,7 +22,7 @@ process.on('unhandledRejection', () => {
 const aLimit = (rule: Partial<RateLimitRule> = {}) =>
   compileRateLimit('test/route', { requests: 5, perMs: 3_600_000, by: 'client', ...rule })
 
-/** A long timeout, so that a busy machine does not look like a failed Redis. */
+/** A long timeout. On a busy machine, a slow Redis would otherwise count as a failed Redis. */
 const PATIENT = { commandTimeoutMs: 20_000 }
 
 /** Creates the limiter of one process, and counts its local decisions. */
@@ -43,7 +43,7 @@ async function aLimiter(t: Test, url: string, options: { readonly commandTimeout
   return { limiter, fallbacks, log: () => log }
 }
 
-/** Starts redis-server for one test. The test may call `stop`. */
+/** Starts a redis-server for one test. The test can stop it early with `stop`. */
 async function aRedis(t: Test, options: { port?: number; password?: string } = {}) {
   const redis = await startRedis({ folder, ...options })
   let isRunning = true
@@ -116,7 +116,7 @@ t.test('a Redis that lost the script or all data gets the script again', async (
   t.strictSame(fallbacks, {})
 })
 
-t.test('a clock that was set back blocks a caller for the window at most', async (t) => {
+t.test('after the clock was set back, a caller is rejected for one window at most', async (t) => {
   const { url } = await aRedis(t)
   const { limiter } = await aLimiter(t, url)
   const limit = aLimit({ perMs: 60_000 })
@@ -141,7 +141,7 @@ t.test('a key of another type counts as a failure, not as a result', async (t) =
   t.strictSame(fallbacks, { failed: 1 })
 })
 
-t.test('when Redis fails counting continues locally, and returns to Redis afterwards', async (t) => {
+t.test('the limiter counts locally while Redis fails, and in Redis again afterwards', async (t) => {
   const redis = await aRedis(t)
   const { limiter, fallbacks, log } = await aLimiter(t, redis.url)
   const limit = aLimit()
@@ -192,9 +192,10 @@ t.test(
     const { limiter, fallbacks, log } = await aLimiter(t, redis.url, {})
     const limit = aLimit({ requests: 1_000_000 })
     await limiter.take(limit, 'a')
-    const before = fallbacks['failed'] ?? 0 // Failures because of a busy machine.
+    const before = fallbacks['failed'] ?? 0 // On a busy machine, calls can fail before the freeze.
     redis.freeze()
-    // Before the circuit opened, callers waited for the timeout. The test checks the order of events, not their times.
+    // The first callers wait for the timeout, until the circuit opens. The test asserts the order of these events, not
+    // their duration.
     const first = await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.take(limit, `first-${i}`)))
     t.ok(first.every((state) => state.allowed))
     t.equal(fallbacks['failed'], before + 20)
@@ -238,7 +239,7 @@ t.test('a Redis that accepts connections and never responds is called at most on
   t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
 })
 
-t.test('a flapping Redis is reconnected to at most once per second', async (t) => {
+t.test('the limiter connects to an unstable Redis at most once per second', async (t) => {
   const first = await aRedis(t)
   const { limiter } = await aLimiter(t, first.url)
   const limit = aLimit({ requests: 1_000_000 })
@@ -261,6 +262,6 @@ t.test('a flapping Redis is reconnected to at most once per second', async (t) =
   t.ok(connections <= 1 + (performance.now() - startMs) / 1_000, `${connections} connections`)
 })
 
-t.test('no test of this file left an unhandled rejection', { buffered: false }, async (t) => {
+t.test('the tests of this file cause no unhandled promise rejection', { buffered: false }, async (t) => {
   t.equal(rejections, 0)
 })

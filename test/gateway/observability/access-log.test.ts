@@ -10,7 +10,7 @@ import { aCaller } from '../../fixtures/a-caller.ts'
 
 const FLUSH_AT = 64 * 1024
 
-/** Creates an access log that counts its writes, and an entry with a known line. */
+/** Creates an access log that records its writes, and an entry with a known line. */
 function anAccessLog() {
   const writes: string[] = []
   const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gateway', subject: 'hashed' })
@@ -21,7 +21,7 @@ function anAccessLog() {
   return { log, entry, writes }
 }
 
-t.test('add() writes immediately when 64 KiB of lines are buffered, and not before', async (t) => {
+t.test('add() writes the lines immediately as soon as 64 KiB are buffered', async (t) => {
   const { log, entry, writes } = anAccessLog()
   log.add(entry)
   t.strictSame(writes, [], 'a line is buffered')
@@ -58,7 +58,7 @@ t.test('add() writes durations in milliseconds, rounded to microseconds', async 
   t.match(writes[0], '"duration_ms":12.346,"upstream.status":200,"upstream.duration_ms":0,')
 })
 
-/** An entry with a value for every field. A real entry never has all of them. */
+/** An entry with a value for every field. A real entry never has a value for all fields. */
 const WHOLE: AccessEntry = {
   timeMs: 1_800_000_000_123,
   requestId: 'request-1',
@@ -123,7 +123,7 @@ t.test('add() hashes the subject unless the configuration allows plain subjects'
   t.equal(subjectOf(undefined, 'hashed'), undefined)
 })
 
-t.test('add() computes the fields of a caller and the text of a time once', async (t) => {
+t.test('add() formats the fields of a caller and the text of a time only once', async (t) => {
   const { log, entry, writes } = anAccessLog()
   let reads = 0
   const caller = Object.defineProperty(aCaller(), 'clientId', {
@@ -160,7 +160,7 @@ t.test('add() escapes control characters of the user agent that terminals interp
   t.equal(userAgentOf('\x9b1m\x9b0m'), '\\u009b1m\\u009b0m')
 })
 
-t.test('add() writes buffered lines 50 ms after the first one', async (t) => {
+t.test('add() writes buffered lines 50 ms after the first line', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const { log, entry, writes } = anAccessLog()

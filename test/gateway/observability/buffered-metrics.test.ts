@@ -6,7 +6,7 @@ import { BufferedHistogram } from '../../../gateway/observability/buffered-histo
 const CONFIG = { name: 'seconds', help: 'How long.', buckets: [0.01, 0.1, 1] }
 const OBSERVED = [0.01, 0.010_1, 0, 1, 1.5, 0.5, 100, -1]
 
-/** Removes exemplars. They are links to traces, and this test creates no traces. */
+/** Removes exemplars, which are links to traces. This test creates no traces. */
 function withoutExemplars(metrics: unknown): unknown {
   return JSON.parse(JSON.stringify(metrics, (key, value) => (key === 'exemplar' ? undefined : value)))
 }
@@ -47,7 +47,7 @@ t.test(
   },
 )
 
-t.test('one set of labels is one series for every user', async (t) => {
+t.test('callers with the same set of labels share one series', async (t) => {
   const registry = new Registry()
   const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
   histogram.child({ route: 'a' }).observe(1)
@@ -55,7 +55,7 @@ t.test('one set of labels is one series for every user', async (t) => {
   t.match(await registry.metrics(), 'seconds_count{route="a"} 2')
 })
 
-t.test('the series of several processes are summed', async (t) => {
+t.test('the aggregation adds up the series of several processes', async (t) => {
   const parts = [new Registry(), new Registry()].map((registry) => {
     const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
     new BufferedCounter({ name: 'requests_total', help: 'How many.', registers: [registry] }).child({}).inc()

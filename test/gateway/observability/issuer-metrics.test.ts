@@ -3,36 +3,39 @@ import t from 'tap'
 import { createIssuerMeters, type MeteredIssuer } from '../../../gateway/observability/issuer-metrics.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-t.test('the gauges of an issuer show its keys, its introspection load and stale uses only', async (t) => {
-  const none = { keys: undefined, introspector: undefined, stale: undefined }
-  const issuers: MeteredIssuer[] = [
-    { issuer: 'neither', ...none },
-    { issuer: 'no keys yet', ...none, keys: { confirmedAtMs: undefined, size: 0 } },
-    { issuer: 'keys', ...none, keys: { confirmedAtMs: 1_500, size: 2 } },
-    { issuer: 'introspection', ...none, introspector: { load: { working: 3, waiting: 4 } } },
-    { issuer: 'stale', ...none, stale: { isActive: true } },
-    { issuer: 'not stale', ...none, stale: { isActive: false } },
-  ]
-  const registry = new Registry()
-  createIssuerMeters([registry], () => issuers)
-  t.strictSame(await seriesOf(registry, 'scopegate_jwks_last_success_timestamp_seconds'), [
-    '{issuer="keys"} 1.5',
-  ])
-  t.strictSame(await seriesOf(registry, 'scopegate_jwks_keys'), [
-    '{issuer="no keys yet"} 0',
-    '{issuer="keys"} 2',
-  ])
-  t.strictSame(await seriesOf(registry, 'scopegate_introspections_in_flight'), [
-    '{issuer="introspection",state="working"} 3',
-    '{issuer="introspection",state="waiting"} 4',
-  ])
-  t.strictSame(await seriesOf(registry, 'scopegate_token_stale_active'), [
-    '{issuer="stale"} 1',
-    '{issuer="not stale"} 0',
-  ])
-})
+t.test(
+  'the gauges of an issuer show exactly its keys, its introspection load and its stale uses',
+  async (t) => {
+    const none = { keys: undefined, introspector: undefined, stale: undefined }
+    const issuers: MeteredIssuer[] = [
+      { issuer: 'neither', ...none },
+      { issuer: 'no keys yet', ...none, keys: { confirmedAtMs: undefined, size: 0 } },
+      { issuer: 'keys', ...none, keys: { confirmedAtMs: 1_500, size: 2 } },
+      { issuer: 'introspection', ...none, introspector: { load: { working: 3, waiting: 4 } } },
+      { issuer: 'stale', ...none, stale: { isActive: true } },
+      { issuer: 'not stale', ...none, stale: { isActive: false } },
+    ]
+    const registry = new Registry()
+    createIssuerMeters([registry], () => issuers)
+    t.strictSame(await seriesOf(registry, 'scopegate_jwks_last_success_timestamp_seconds'), [
+      '{issuer="keys"} 1.5',
+    ])
+    t.strictSame(await seriesOf(registry, 'scopegate_jwks_keys'), [
+      '{issuer="no keys yet"} 0',
+      '{issuer="keys"} 2',
+    ])
+    t.strictSame(await seriesOf(registry, 'scopegate_introspections_in_flight'), [
+      '{issuer="introspection",state="working"} 3',
+      '{issuer="introspection",state="waiting"} 4',
+    ])
+    t.strictSame(await seriesOf(registry, 'scopegate_token_stale_active'), [
+      '{issuer="stale"} 1',
+      '{issuer="not stale"} 0',
+    ])
+  },
+)
 
-t.test('the meter of an issuer counts each result in its own series', async (t) => {
+t.test('the meter of an issuer counts each kind of result in a separate series', async (t) => {
   const registry = new Registry()
   const meterOf = createIssuerMeters([registry], () => [])
   const [a, b] = [meterOf('a'), meterOf('b')]

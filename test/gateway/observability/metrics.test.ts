@@ -8,7 +8,10 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 
 const ISSUER = 'https://issuer.example'
 
-/** Returns the metrics of a gateway. Each meter has a different count. */
+/**
+ * Returns the metrics of a gateway after some events. Each size has a different value, so that the tests detect values
+ * of a wrong metric.
+ */
 function someMetrics() {
   const logger = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
   const monitor = new OverloadMonitor({
@@ -84,8 +87,8 @@ function someMetrics() {
 }
 
 /**
- * The type of each metric, and its series without the buckets of histograms. The test does not derive this copy from
- * the code.
+ * The type of each metric, and its series without the buckets of histograms. This list is written by hand, so that it
+ * detects a change in the code.
  */
 const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: string[]]>> = {
   scopegate_auth_decisions_total: ['counter', '{route="p/one",decision="allow",reason="ok"} 1'],
@@ -181,10 +184,13 @@ t.test('histograms have the documented buckets', async (t) => {
   )
 })
 
-/** Metrics that `platform/process/` defines. */
+/** Metrics that the code in `platform/process/` defines. */
 const PLATFORM = new Set(['scopegate_log_lines_dropped_total', 'scopegate_uncaught_total'])
 
-/** The help text of each other metric. The test does not derive this copy from the code. */
+/**
+ * The help text of each metric that is not in PLATFORM. This list is written by hand, so that it detects a change in
+ * the code.
+ */
 const HELP: Readonly<Record<string, string>> = {
   scopegate_auth_decisions_total: 'Decisions on API routes.',
   scopegate_auth_reported_total: 'Requests that audit-only mode allowed although their policy denies them.',
@@ -253,30 +259,33 @@ t.test('each metric has its help text', async (t) => {
   t.strictSame(Object.fromEntries(helps.filter(([name]) => !PLATFORM.has(name))), HELP)
 })
 
-t.test('the values of several workers are summed, except where one worker represents all', async (t) => {
-  const metrics = await someMetrics().registry.getMetricsAsJSON()
-  const others = metrics.flatMap(({ name, aggregator }) =>
-    name.startsWith('scopegate_') && aggregator !== 'sum' ? [[name, aggregator]] : [],
-  )
-  t.strictSame(Object.fromEntries(others), {
-    scopegate_build_info: 'first',
-    scopegate_circuit_state: 'max',
-    scopegate_event_loop_delay_seconds: 'max',
-    scopegate_heap_used_ratio: 'max',
-    scopegate_jwks_keys: 'min',
-    scopegate_jwks_last_success_timestamp_seconds: 'min',
-    scopegate_memory_used_ratio: 'max',
-    scopegate_overload_level: 'max',
-    scopegate_policy_info: 'first',
-    scopegate_policy_reload_success: 'min',
-    scopegate_policy_routes: 'first',
-    scopegate_policy_source_valid: 'min',
-    scopegate_revocation_channel_up: 'min',
-    scopegate_tls_certificate_expiry_seconds: 'min',
-    scopegate_token_stale_active: 'max',
-    scopegate_upstream_up: 'min',
-  })
-})
+t.test(
+  'the aggregation adds up the values of several workers, or uses one worker if it represents all workers',
+  async (t) => {
+    const metrics = await someMetrics().registry.getMetricsAsJSON()
+    const others = metrics.flatMap(({ name, aggregator }) =>
+      name.startsWith('scopegate_') && aggregator !== 'sum' ? [[name, aggregator]] : [],
+    )
+    t.strictSame(Object.fromEntries(others), {
+      scopegate_build_info: 'first',
+      scopegate_circuit_state: 'max',
+      scopegate_event_loop_delay_seconds: 'max',
+      scopegate_heap_used_ratio: 'max',
+      scopegate_jwks_keys: 'min',
+      scopegate_jwks_last_success_timestamp_seconds: 'min',
+      scopegate_memory_used_ratio: 'max',
+      scopegate_overload_level: 'max',
+      scopegate_policy_info: 'first',
+      scopegate_policy_reload_success: 'min',
+      scopegate_policy_routes: 'first',
+      scopegate_policy_source_valid: 'min',
+      scopegate_revocation_channel_up: 'min',
+      scopegate_tls_certificate_expiry_seconds: 'min',
+      scopegate_token_stale_active: 'max',
+      scopegate_upstream_up: 'min',
+    })
+  },
+)
 
 t.test('the series of removed routes and upstreams expire', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
@@ -291,7 +300,7 @@ t.test('the series of removed routes and upstreams expire', async (t) => {
   t.match(await metrics.registry.metrics(), 'upstream="api"', 'an upstream of the operator')
 })
 
-t.test('a gateway counts fallbacks by reason, and reads its sources on each scrape', async (t) => {
+t.test('a gateway counts fallbacks by reason, and reads current sizes on each scrape', async (t) => {
   const metrics = someMetrics()
   for (const reason of ['away', 'away', 'failed'] as const) metrics.rateLimitFallback(reason)
   metrics.proofAlone()

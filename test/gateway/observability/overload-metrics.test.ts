@@ -5,7 +5,7 @@ import { addOverloadMetrics } from '../../../gateway/observability/overload-metr
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-/** Returns the metrics of a monitor that measures the loop delay `loopMs`. */
+/** Returns the metrics of an overload monitor. The measured delay of the event loop is `loopMs`. */
 function overloadMetrics(loopMs: number) {
   const reading = { heap: 0.25, memory: 0.5, loop: loopMs, longestDelayMs: 1_500 }
   const monitor = new OverloadMonitor({
@@ -32,7 +32,7 @@ t.test('the overload level is 0, 1 or 2', async (t) => {
     t.strictSame(await seriesOf(overloadMetrics(loopMs).registry, 'scopegate_overload_level'), [level])
 })
 
-t.test('the event loop delay is the longest one since the previous scrape', async (t) => {
+t.test('the event loop delay is the longest delay since the previous scrape', async (t) => {
   const { registry } = overloadMetrics(1)
   t.strictSame(await seriesOf(registry, 'scopegate_event_loop_delay_seconds'), ['1.5'])
   t.strictSame(await seriesOf(registry, 'scopegate_event_loop_delay_seconds'), ['0'])

@@ -55,7 +55,7 @@ t.test('the series of a removed route expire after ten minutes', async (t) => {
 })
 
 t.test(
-  'retireSeries() starts a timer only for removed routes, and the process can end before it',
+  'retireSeries() starts a timer only for removed routes, and the timer does not keep the process alive',
   async (t) => {
     const setTimer = mock.method(globalThis, 'setTimeout')
     t.teardown(() => setTimer.mock.restore())

@@ -61,7 +61,7 @@ t.test('a meter counts decisions, audit-only decisions and rate limits separatel
   ])
 })
 
-t.test('sessionEnded() takes the label of a close code from a closed list', async (t) => {
+t.test('sessionEnded() uses a fixed set of labels for close codes', async (t) => {
   const { registry, meters } = routeMeters()
   const meter = meters.of('p/one')
   for (const code of [0, 999, 1000, 1015, 1016, 2999, 3000, 3999, 4000, 4999]) meter.sessionEnded(code)

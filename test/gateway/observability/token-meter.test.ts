@@ -3,7 +3,7 @@ import t from 'tap'
 import { createTokenMeter } from '../../../gateway/observability/token-meter.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-t.test('the token metrics separate kinds of tokens, and cache hits from misses', async (t) => {
+t.test('the token metrics count each kind of token, cache hits and cache misses separately', async (t) => {
   const registry = new Registry()
   const entries = { jwt: 1, opaque: 2 }
   const meter = createTokenMeter([registry], () => entries)

@@ -15,7 +15,7 @@ const { cert } = aCertificate({ fromMs: FROM_MS, untilMs: UNTIL_MS })
 const certificate = new X509Certificate(cert)
 const THUMBPRINT = hash('sha256', certificate.raw, 'base64url')
 
-/** Creates a TLS socket with this client certificate, and counts its reads. */
+/** Creates a TLS socket with this client certificate. Counts how often the code reads the certificate. */
 function tlsSocket(remoteAddress: string, authorized: boolean) {
   let inspections = 0
   const socket: TLSSocket = Object.create(TLSSocket.prototype, {
@@ -46,7 +46,7 @@ function read(
   return readCertificate({ socket, headersDistinct: headers } as unknown as IncomingMessage)
 }
 
-t.test('a certificate counts from its first to its last millisecond', async (t) => {
+t.test('a certificate is valid from the first to the last millisecond of its validity period', async (t) => {
   for (const [nowMs, expected] of [
     [FROM_MS - 1, undefined],
     [FROM_MS, THUMBPRINT],
@@ -56,7 +56,7 @@ t.test('a certificate counts from its first to its last millisecond', async (t) 
     t.equal(read({ nowMs: () => nowMs }, tlsSocket('192.0.2.1', true).socket), expected, String(nowMs))
 })
 
-t.test('the listener decides which certificates of connections count', async (t) => {
+t.test('the gateway uses the certificate of a connection only if the listener accepts it', async (t) => {
   for (const [listener, authorized, expected] of [
     ['off', true, undefined],
     ['any', false, THUMBPRINT],
@@ -72,7 +72,7 @@ t.test('the listener decides which certificates of connections count', async (t)
   t.equal(read({}, { remoteAddress: '192.0.2.1' }), undefined, 'a connection without TLS')
 })
 
-t.test('a connection is inspected once', async (t) => {
+t.test('the gateway reads the certificate of a connection once', async (t) => {
   const { socket, inspections } = tlsSocket('192.0.2.1', true)
   const readCertificate = createCertificateReader({
     header: undefined,
@@ -86,17 +86,20 @@ t.test('a connection is inspected once', async (t) => {
   t.equal(inspections(), 1)
 })
 
-t.test('the header counts for trusted proxies only, and their own certificate never counts', async (t) => {
-  const trustedProxies = compileTrustedProxies(['192.0.2.1'])
-  const header = { name: 'x-client-cert', format: 'base64-der' } as const
-  const sent = { 'x-client-cert': [certificate.raw.toString('base64')] }
-  const proxy = () => tlsSocket('192.0.2.1', true).socket
-  t.equal(read({ header, trustedProxies, listener: 'off' }, proxy(), sent), THUMBPRINT)
-  t.equal(read({ header, trustedProxies }, proxy()), undefined, 'no header')
-  t.equal(
-    read({ header, trustedProxies, listener: 'off' }, tlsSocket('192.0.2.2', true).socket, sent),
-    undefined,
-  )
-  t.equal(read({ header, listener: 'off' }, proxy(), sent), undefined, 'no trusted proxies')
-  t.equal(read({ trustedProxies, listener: 'off' }, proxy(), sent), undefined, 'no configured header')
-})
+t.test(
+  'the gateway reads the certificate header of trusted proxies only, and never uses their own certificate',
+  async (t) => {
+    const trustedProxies = compileTrustedProxies(['192.0.2.1'])
+    const header = { name: 'x-client-cert', format: 'base64-der' } as const
+    const sent = { 'x-client-cert': [certificate.raw.toString('base64')] }
+    const proxy = () => tlsSocket('192.0.2.1', true).socket
+    t.equal(read({ header, trustedProxies, listener: 'off' }, proxy(), sent), THUMBPRINT)
+    t.equal(read({ header, trustedProxies }, proxy()), undefined, 'no header')
+    t.equal(
+      read({ header, trustedProxies, listener: 'off' }, tlsSocket('192.0.2.2', true).socket, sent),
+      undefined,
+    )
+    t.equal(read({ header, listener: 'off' }, proxy(), sent), undefined, 'no trusted proxies')
+    t.equal(read({ trustedProxies, listener: 'off' }, proxy(), sent), undefined, 'no configured header')
+  },
+)

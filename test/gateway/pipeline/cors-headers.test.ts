@@ -10,7 +10,7 @@ const VARY = ['vary', 'Origin']
 const PREFLIGHT_VARY = ['vary', 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers']
 const PAGE = 'https://app.test'
 
-/** Returns the CORS headers of a response to GET from `origin`, on a route with this rule. */
+/** Returns the CORS headers of a response to a GET request from `origin`, on a route with the rule `cors`. */
 function headersOf(cors: CorsRule | undefined, origin: string | undefined): readonly string[] {
   return corsOf({
     route: { kind: 'api', policy: { cors } },

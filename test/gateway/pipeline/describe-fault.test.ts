@@ -3,7 +3,7 @@ import { describeProofFault, describeTokenFault } from '../../../gateway/pipelin
 import type { ProofFault } from '../../../oauth/dpop/check-proof.ts'
 import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
-/** The description of each fault of a token. The test does not derive this copy from the code. */
+/** The description of each fault of a token. This list is written by hand, so that it detects a change in the code. */
 const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])[] = [
   [
     { reason: 'malformed' },
@@ -86,7 +86,9 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
   [{ reason: 'claims_invalid' }, 'The access token has claims with invalid values.'],
 ]
 
-/** The description of each fault of a DPoP proof. The test does not derive this copy from the code. */
+/**
+ * The description of each fault of a DPoP proof. This list is written by hand, so that it detects a change in the code.
+ */
 const PROOF_FAULTS: Readonly<Record<ProofFault, string>> = {
   missing: 'The DPoP proof is missing: send it in the DPoP header.',
   repeated: 'The DPoP proof must be sent once: the request has several DPoP headers.',
@@ -115,7 +117,7 @@ t.test('describeProofFault() names the fault of the proof', async (t) => {
     t.equal(describeProofFault(fault as ProofFault), description)
 })
 
-t.test('describeTokenFault() names the token endpoint where a refresh helps', async (t) => {
+t.test('describeTokenFault() names the token endpoint if a refresh can solve the problem', async (t) => {
   const endpoint = 'https://api.test/api/oauth/token'
   for (const reason of ['inactive', 'unknown_key'] as const)
     t.match(describeTokenFault({ reason }, endpoint), `Refresh it at ${endpoint}.`, reason)

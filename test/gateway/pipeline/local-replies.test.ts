@@ -15,7 +15,7 @@ routes:
   - { name: small, match: { methods: [POST], path: /small }, bodyLimit: 4B }
 `
 
-/** Returns the headers of a local error whose body has this length. */
+/** Returns the headers of a local error response with a body of this length. */
 const error = (bytes: number): readonly string[] => [
   'content-type: application/json',
   `content-length: ${bytes}`,
@@ -31,7 +31,10 @@ const POLICY_HASH = 'x-scopegate-policy: HASH'
 
 type Row = readonly [request: string, status: string, headers: readonly string[], body: string]
 
-/** The complete response to each request, in this order. The test does not derive this copy from the code. */
+/**
+ * The complete response to each request. The test sends the requests in this order. This list is written by hand, so
+ * that it detects a change in the code.
+ */
 const ROWS: readonly Row[] = [
   [
     'GET /nothing',

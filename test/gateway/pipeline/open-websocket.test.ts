@@ -21,7 +21,7 @@ function countedAs(caller: Parameters<typeof aCaller>[0] | undefined): string {
   return name
 }
 
-t.test('a session counts for its subject together with its issuer', async (t) => {
+t.test('the session limit of a caller counts sessions by the pair of issuer and subject', async (t) => {
   const names = [
     countedAs(undefined),
     countedAs({ subject: 'alice' }),

@@ -51,7 +51,7 @@ t.test('durations in the log and in metrics come from the monotonic clock', asyn
     t.match(text, `scopegate_${sum}\n`)
 })
 
-/** Headers that the gateway adds to each forwarded request. */
+/** Headers that the gateway itself adds to each forwarded request. */
 const OWN = [
   'x-request-id: ID',
   'x-forwarded-for: 127.0.0.1',
@@ -67,7 +67,7 @@ const CALLER = [
 ]
 const MINE = ['X-Mine: 1', 'User-Agent: agent', 'Accept: */*']
 
-t.test('the upstream receives exactly these header lines', async (t) => {
+t.test('the upstream receives exactly the expected header lines', async (t) => {
   const { authorizationServer, upstream, issuer, raw } = await startGatewayUnderTest(t)
   issuer.store('good', { scope: 'courses:read' })
   for (const [start, credential, body, expected] of [
@@ -147,7 +147,7 @@ const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
 const SWITCH =
   'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: websocket\r\ncontent-length: 0\r\nx-mine: \xe9\r\n'
 
-t.test('the client receives exactly this response to a WebSocket handshake', async (t) => {
+t.test('the client receives exactly the expected response to a WebSocket handshake', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t, {
     policy: WEBSOCKET_POLICY,
     change: (config) => ({ ...config, debug: { policyHeader: true } }),
@@ -195,7 +195,7 @@ t.test('the client receives exactly this response to a WebSocket handshake', asy
 })
 
 t.test(
-  'the gateway rejects a handshake without a key, and one that the upstream does not accept',
+  'the gateway rejects a handshake without a key, and a handshake that the upstream does not accept',
   async (t) => {
     const { gateway, upstream, raw, log } = await startGatewayUnderTest(t, { policy: WEBSOCKET_POLICY })
     const withoutKey = await raw(`GET /live HTTP/1.1\r\n${HANDSHAKE}\r\n`)
@@ -273,7 +273,7 @@ const OUR_CORS = [
   'access-control-expose-headers: WWW-Authenticate, DPoP-Nonce, X-Request-Id, X-Scopegate-Error, Allow, Retry-After, RateLimit, RateLimit-Policy, Mcp-Session-Id, ETag, Link, Location, Content-Disposition, Content-Range',
 ]
 
-t.test('the client receives exactly these header lines of the upstream', async (t) => {
+t.test('the client receives exactly the expected header lines of the upstream', async (t) => {
   const { authorizationServer, upstream, raw } = await startGatewayUnderTest(t, { policy: RESPONSE_POLICY })
   for (const server of [authorizationServer, upstream])
     server.reply(`${UPSTREAM_HEAD.join('\r\n')}\r\n\r\nok`)
@@ -314,7 +314,7 @@ t.test('the client receives exactly these header lines of the upstream', async (
   }
 })
 
-t.test('the gateway uses the request ID of a trusted proxy only, if a log line can contain it', async (t) => {
+t.test('the gateway uses a received request ID only if it is valid and from a trusted proxy', async (t) => {
   const proxied = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, trustedProxies: ['127.0.0.1'] }),
   })

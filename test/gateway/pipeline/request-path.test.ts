@@ -8,14 +8,15 @@ import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import type { Rejection, TokenFault } from '../../../policy-engine/decide/rejection.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
-// Clients and operators rely on three pages. The pages must list all results of the code and no others.
+// Clients and operators rely on three pages of docs/: request-path.md, rejections.md and limits.md. The pages must list
+// exactly the results of the code.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = ['request-path', 'rejections', 'limits'].map((name) => read(`docs/${name}.md`)).join('\n')
 
 type Row = readonly [one: string, two: string, three: string, four: string, five: string]
 
-/** Returns the first five cells of each row. `first` is the first column heading of the table. */
+/** Returns the first five cells of each row of a table. `first` is the first column heading of the table. */
 function tableOf(first: string): readonly Row[] {
   const lines = page.split('\n')
   const head = lines.findIndex((line) => line.startsWith(`| ${first} `))
@@ -30,7 +31,7 @@ function tableOf(first: string): readonly Row[] {
 
 const bare = (cell: string): string => cell.replaceAll('`', '')
 
-/** One rejection of each kind. The compiler reports a missing kind. */
+/** One example of each kind of rejection. TypeScript reports an error if a kind is missing. */
 const REJECTIONS: { readonly [Kind in Rejection['rejected']]: Extract<Rejection, { rejected: Kind }> } = {
   request_malformed: { rejected: 'request_malformed', detail: 'detail' },
   target_too_long: { rejected: 'target_too_long', limitBytes: 1 },
@@ -113,25 +114,28 @@ t.test('every rejection has one row in docs/rejections.md, and every row is a re
   t.same(rows.toSorted(), Object.keys(REJECTIONS).toSorted(), 'exactly one entry in this test')
 })
 
-t.test('each row states the status, the error code, the headers and the decision', async (t) => {
-  for (const [name, status, error, headers, decision] of tableOf('rejection')) {
-    const rejection = REJECTIONS[bare(name) as keyof typeof REJECTIONS]
-    const answer = answerTo(rejection)
-    t.equal(String(answer.status), status, name)
-    t.equal(answer.body.error, bare(error), name)
-    t.equal(told(rejection), bare(decision), name)
-    const challenge = answer.headers.get('www-authenticate')
-    const code = challenge === undefined ? undefined : (/\berror="(\w+)"/.exec(challenge)?.[1] ?? '')
-    const shown = [
-      ...(code === undefined ? [] : [`→ ${code}`.trim()]),
-      ...[...answer.headers.keys()].filter((header) => header !== 'www-authenticate'),
-    ]
-    t.equal(shown.join(', '), bare(headers), name)
-    if (challenge !== undefined) t.match(challenge, 'resource_metadata="https://m"')
-  }
-  const bareChallenge = answerTo({ rejected: 'token_missing', anonymous: 'deny', needed: ['a'] })
-  t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` reveals nothing')
-})
+t.test(
+  'each row of docs/rejections.md states the status, the error code, the headers and the decision',
+  async (t) => {
+    for (const [name, status, error, headers, decision] of tableOf('rejection')) {
+      const rejection = REJECTIONS[bare(name) as keyof typeof REJECTIONS]
+      const answer = answerTo(rejection)
+      t.equal(String(answer.status), status, name)
+      t.equal(answer.body.error, bare(error), name)
+      t.equal(told(rejection), bare(decision), name)
+      const challenge = answer.headers.get('www-authenticate')
+      const code = challenge === undefined ? undefined : (/\berror="(\w+)"/.exec(challenge)?.[1] ?? '')
+      const shown = [
+        ...(code === undefined ? [] : [`→ ${code}`.trim()]),
+        ...[...answer.headers.keys()].filter((header) => header !== 'www-authenticate'),
+      ]
+      t.equal(shown.join(', '), bare(headers), name)
+      if (challenge !== undefined) t.match(challenge, 'resource_metadata="https://m"')
+    }
+    const bareChallenge = answerTo({ rejected: 'token_missing', anonymous: 'deny', needed: ['a'] })
+    t.equal(bareChallenge.headers.get('www-authenticate'), 'Bearer', '`deny` reveals nothing')
+  },
+)
 
 t.test('every reason of an invalid token has one row, with its decision', async (t) => {
   const rows = tableOf('reason')
@@ -146,7 +150,7 @@ t.test('every reason of an invalid token has one row, with its decision', async 
   }
 })
 
-t.test('every target spelling canonicalizes as its row states', async (t) => {
+t.test('canonicalTarget() converts every target spelling as its row states', async (t) => {
   const rows = tableOf('spelling')
   t.ok(rows.length > 15)
   for (const [spelling, becomes] of rows) {
@@ -156,7 +160,7 @@ t.test('every target spelling canonicalizes as its row states', async (t) => {
   }
 })
 
-t.test('every default is in the table of times and limits', async (t) => {
+t.test('the table of times and limits contains every default', async (t) => {
   const { limits, websockets, tokenCache, drain } = DEFAULTS
   const expected: Readonly<Record<string, string | number>> = {
     ...keysOf('limits', limits),
@@ -181,20 +185,20 @@ function keysOf(section: string, values: object): Record<string, string | number
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${section}.${key}`, value]))
 }
 
-t.test('every name in the page exists in the code', async (t) => {
+t.test('every file and stage that the pages name exists', async (t) => {
   for (const [, file = ''] of page.matchAll(/`((?:gateway|docs|policies)\/[\w./-]+\.\w+)`/g))
     t.ok(existsSync(join(root, file)), file)
   const stages = [...page.matchAll(/^## (\d [a-z ]+)$/gm)].map(([, title = '']) => title)
   t.equal(stages.length, 9)
   for (const stage of stages) {
     const file = `${stage.slice(2).replaceAll(' ', '-')}.ts`
-    // Stage 9 runs when the upstream responds. Therefore it is not in the list of stages.
+    // Stage 9 runs when the upstream responds, so its file is not in the folder of the other stages.
     const folder = file === 'shape-response.ts' ? 'gateway/pipeline' : 'gateway/pipeline/stages'
     t.ok(existsSync(join(root, folder, file)), stage)
   }
 })
 
-t.test('each rejection has a separate description, with its numbers', async (t) => {
+t.test('each rejection has a different description, which contains its numbers', async (t) => {
   const described = Object.values(REJECTIONS)
     .filter(({ rejected }) => rejected !== 'request_malformed' && rejected !== 'credentials_ambiguous')
     .map((rejection) => [rejection, String(answerTo(rejection).body.error_description)] as const)

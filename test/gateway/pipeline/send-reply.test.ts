@@ -14,7 +14,7 @@ import { until } from '../../fixtures/until.ts'
 
 const REPLY: LocalReply = { status: 200, headers: ['content-length', '2'], body: 'ok' }
 
-/** The request and the response at the server, and the connection of the client. */
+/** The request and the response on the server side, and the connection of the client. */
 type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -24,7 +24,7 @@ type Exchange = {
   write(bytes: string): void
 }
 
-/** Sends the head of a request, and replies to it before the body arrives. */
+/** Sends the head of a request. The server replies before the body arrives. */
 async function exchange(
   t: Test,
   head: readonly string[],
@@ -70,7 +70,7 @@ t.test('sendReply() closes the connection after a large, chunked or withheld bod
   }
 })
 
-t.test('sendReply() drains a small body, and then the connection is free again', async (t) => {
+t.test('sendReply() drains a small body, and then accepts the next request on the connection', async (t) => {
   const sent = await exchange(t, ['Content-Length: 3'])
   t.equal(isDrainingBody(sent.request.socket), true)
   sent.write('abc')
@@ -78,7 +78,7 @@ t.test('sendReply() drains a small body, and then the connection is free again',
 })
 
 t.test(
-  'sendReply() closes the connection when it must, and never changes the headers of the reply',
+  'sendReply() closes the connection if `closes` is set, and never changes the headers of the reply',
   async (t) => {
     const sent = await exchange(t, ['Content-Length: 0'], { closes: true })
     t.equal(sent.closes, true)
@@ -141,7 +141,7 @@ t.test('endBeforeBody() stops its timer when the client leaves', async (t) => {
   t.equal(stop.mock.callCount(), before + 1)
 })
 
-t.test('sendContinue() sends a 100 response only to a client that waits for it', async (t) => {
+t.test('sendContinue() sends a 100 response only to a client that expects it', async (t) => {
   for (const [httpVersion, expect, expected] of [
     ['1.1', '100-continue', 1],
     ['1.1', '100-Continue', 1],

@@ -91,7 +91,7 @@ t.test('compileTrustedProxies() compares addresses by network prefix', async (t)
   t.throws(() => compileTrustedProxies(['everybody']), { message: /everybody/ })
 })
 
-t.test('normalizeIp() returns one spelling per address', async (t) => {
+t.test('normalizeIp() returns the same spelling for all spellings of an address', async (t) => {
   t.equal(normalizeIp('::ffff:127.0.0.1'), '127.0.0.1')
   t.equal(normalizeIp('::FFFF:127.0.0.1'), '127.0.0.1')
   t.equal(normalizeIp('::1'), '::1')

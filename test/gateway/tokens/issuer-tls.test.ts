@@ -37,8 +37,8 @@ async function startIssuer(t: Test, { cert, key }: TestCertificate) {
 }
 
 /**
- * Calls the issuer once.
- * @throws the error of the call. Its causes contain the reasons.
+ * Sends one request to the issuer.
+ * @throws the error of the request. Its chain of causes contains the reason.
  */
 type Ask = (t: Test, url: string, ca: string | undefined) => Promise<unknown>
 
@@ -95,7 +95,7 @@ const UNTRUSTED: readonly (readonly [what: string, certificate: TestCertificate,
 for (const [name, ask] of Object.entries(ASKS)) {
   for (const [what, certificate, ca] of UNTRUSTED)
     t.test(
-      `${name}: an issuer with a certificate ${what} gets no request, with any environment`,
+      `${name}: an issuer with a certificate ${what} gets no request, whatever environment variables are set`,
       async (t) => {
         process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
         t.teardown(() => delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'])

@@ -20,7 +20,7 @@ import { until } from '../../fixtures/until.ts'
 
 const START_SECONDS = 1_800_000_000
 const DELAY_MS = 60_000
-/** An earlier status would extend the maximum delay of the operator. */
+/** These tests must not use an earlier status, because it would extend maxRevocationDelay. */
 const NEVER_USED: EarlierStatus = {
   ...NO_EARLIER_STATUS,
   find: () => {
@@ -28,7 +28,7 @@ const NEVER_USED: EarlierStatus = {
   },
 }
 
-/** Creates an issuer client. The test sets the time until which all revocations are known. */
+/** Creates an issuer client. The test sets the time until which the gateway has received all revocations. */
 async function open(
   t: Test,
   change: Partial<JwtConfig>,
@@ -91,19 +91,22 @@ t.test('without maxRevocationDelay, a JWT is accepted until it expires', async (
   t.equal(introspected.asked.length, 0)
 })
 
-t.test('a JWT is introspected when revocations are unknown for longer than maxRevocationDelay', async (t) => {
-  const { clock, introspected, sign, ask } = await open(t, { maxRevocationDelayMs: DELAY_MS }, true)
-  const token = sign(START_SECONDS - 100)
-  t.match(await ask(token), { status: { active: true }, ttlMs: DELAY_MS })
-  await clock.advance(DELAY_MS - 1)
-  t.match(await ask(token), { status: { active: true }, ttlMs: 1 }, 'the cache entry ends with the delay')
-  t.equal(introspected.asked.length, 0)
-  await clock.advance(1)
-  t.match(await ask(token), { status: { active: false, fault: { reason: 'inactive' } }, staleIfErrorMs: 0 })
-  t.equal(introspected.asked.length, 1, 'the issuer decides')
-  introspected.answerWith((response) => response.writeHead(503).end())
-  await t.rejects(ask(token), { code: 'ERR_INTROSPECTION_STATUS' }, 'the gateway responds with 503')
-})
+t.test(
+  'the gateway introspects a JWT when revocations are missing for longer than maxRevocationDelay',
+  async (t) => {
+    const { clock, introspected, sign, ask } = await open(t, { maxRevocationDelayMs: DELAY_MS }, true)
+    const token = sign(START_SECONDS - 100)
+    t.match(await ask(token), { status: { active: true }, ttlMs: DELAY_MS })
+    await clock.advance(DELAY_MS - 1)
+    t.match(await ask(token), { status: { active: true }, ttlMs: 1 }, 'the cache entry ends with the delay')
+    t.equal(introspected.asked.length, 0)
+    await clock.advance(1)
+    t.match(await ask(token), { status: { active: false, fault: { reason: 'inactive' } }, staleIfErrorMs: 0 })
+    t.equal(introspected.asked.length, 1, 'the issuer decides')
+    introspected.answerWith((response) => response.writeHead(503).end())
+    await t.rejects(ask(token), { code: 'ERR_INTROSPECTION_STATUS' }, 'the gateway responds with 503')
+  },
+)
 
 t.test('a JWT that was issued during the outage is accepted for maxRevocationDelay', async (t) => {
   const { clock, introspected, sign, ask, state } = await open(t, { maxRevocationDelayMs: DELAY_MS }, true)
@@ -135,7 +138,7 @@ t.test('a status from another gateway does not extend maxRevocationDelay', async
     url: server.url,
     logger: createLogger({ level: 'silent', service: 'gateway' }),
     tickMs: () => performance.now(),
-    commandTimeoutMs: 20_000, // A long timeout, so that a busy machine does not look like a failed Redis.
+    commandTimeoutMs: 20_000, // A long timeout. On a busy machine, a slow Redis would otherwise count as failed.
   })
   const spy = new Redis(server.url)
   t.teardown(async () => {

@@ -11,7 +11,7 @@ const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): TokenStatus =>
     ? { active: false, fault: { reason, secondsAgo: 1 } }
     : { active: false, fault: { reason } }
 
-/** Creates an issuer with fixed results that records its calls. */
+/** Creates an issuer with fixed results. Records its calls in `asked`. */
 function anIssuer(
   asked: string[],
   name: string,
@@ -68,7 +68,7 @@ t.test('an issuer without jwt introspects its JWTs', async (t) => {
 })
 
 t.test(
-  'an opaque token goes to the introspection issuers in order until one reports it as active',
+  'an opaque token is introspected at the issuers in order until one issuer reports it as active',
   async (t) => {
     const asked: string[] = []
     const issuers = [
@@ -98,7 +98,7 @@ t.test('an issuer that does not respond does not count as inactive', async (t) =
 })
 
 t.test(
-  'without an introspection issuer an opaque token is a wrong_issuer, and a malformed JWT is malformed',
+  'without an introspection issuer, an opaque token is wrong_issuer, and a malformed JWT is malformed',
   async (t) => {
     const asked: string[] = []
     t.match(await ask('opaque', [anIssuer(asked, 'a', { verify: GOOD })]), fault('wrong_issuer'))

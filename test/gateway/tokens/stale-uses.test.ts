@@ -18,7 +18,7 @@ function setUp() {
 
 const BEGIN = { event: 'stale_tokens_accepted', issuer: 'https://a.test' }
 
-t.test('the state begins with the first use and ends ten seconds after the last one', async (t) => {
+t.test('the stale state begins with the first use, and ends ten seconds after the last use', async (t) => {
   const { clock, lines, uses, counted } = setUp()
   t.equal(uses.isActive, false)
   for (let use = 0; use < 5; use++) {

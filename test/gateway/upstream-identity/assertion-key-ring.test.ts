@@ -13,14 +13,17 @@ function kids(keys: readonly AssertionKey[]): readonly string[] {
   return keys.map(({ kid }) => kid).toSorted()
 }
 
-t.test('a new key is published immediately and signs after every verifier can have fetched it', async (t) => {
-  const [old, fresh] = [generateAssertionKey(), generateAssertionKey()]
-  const ring = ringOf(old)
-  ring.replace([fresh], 1_000)
-  t.same(kids(ring.publishedKeys(1_000)), kids([old, fresh]))
-  t.equal(ring.signingKey(1_000 + LEAD - 1), old)
-  t.equal(ring.signingKey(1_000 + LEAD), fresh)
-})
+t.test(
+  'a new key is published immediately, and signs only when every verifier can have fetched it',
+  async (t) => {
+    const [old, fresh] = [generateAssertionKey(), generateAssertionKey()]
+    const ring = ringOf(old)
+    ring.replace([fresh], 1_000)
+    t.same(kids(ring.publishedKeys(1_000)), kids([old, fresh]))
+    t.equal(ring.signingKey(1_000 + LEAD - 1), old)
+    t.equal(ring.signingKey(1_000 + LEAD), fresh)
+  },
+)
 
 t.test('an old key stays until the last assertion that it signed has expired', async (t) => {
   const [old, fresh] = [generateAssertionKey(), generateAssertionKey()]
@@ -30,7 +33,7 @@ t.test('an old key stays until the last assertion that it signed has expired', a
   t.same(ring.publishedKeys(LEAD + LIFE), [fresh])
 })
 
-t.test('a key that was published long enough signs immediately when it becomes the first', async (t) => {
+t.test('a key that was published long enough signs immediately when it becomes the first key', async (t) => {
   const [first, second] = [generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(first, second)
   t.equal(ring.signingKey(0), first)
@@ -39,7 +42,7 @@ t.test('a key that was published long enough signs immediately when it becomes t
   t.same(kids(ring.publishedKeys(5_000 + LEAD + LIFE)), kids([first, second]))
 })
 
-t.test('a second change during a key rollover leaves only published keys signing', async (t) => {
+t.test('after a second change during a key rollover, only published keys sign', async (t) => {
   const [a, b, c] = [generateAssertionKey(), generateAssertionKey(), generateAssertionKey()]
   const ring = ringOf(a)
   ring.replace([b], 0)

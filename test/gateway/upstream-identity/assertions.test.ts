@@ -45,19 +45,22 @@ for (const key of [generateAssertionKey(), ed25519])
     },
   )
 
-t.test('one assertion per caller and upstream is reused until shortly before its expiry', async (t) => {
-  const assertionsFor = assertWith(generateAssertionKey())
-  const caller = aCaller({ expiresAtSeconds: 5_000 })
-  const first = assertionsFor('courses')(caller, 1_000_000)
-  t.equal(assertionsFor('courses')(caller, 1_044_999), first)
-  const second = assertionsFor('courses')(caller, 1_045_000)
-  t.not(second, first)
-  t.not(decodeJwt(second).jti, decodeJwt(first).jti)
-  t.equal(decodeJwt(assertionsFor('posts')(caller, 1_000_000)).aud, 'posts')
-  t.not(assertionsFor('courses')(aCaller({ expiresAtSeconds: 5_000 }), 1_045_000), second, 'another token')
-})
+t.test(
+  'the gateway reuses one assertion per caller and upstream until shortly before its expiry',
+  async (t) => {
+    const assertionsFor = assertWith(generateAssertionKey())
+    const caller = aCaller({ expiresAtSeconds: 5_000 })
+    const first = assertionsFor('courses')(caller, 1_000_000)
+    t.equal(assertionsFor('courses')(caller, 1_044_999), first)
+    const second = assertionsFor('courses')(caller, 1_045_000)
+    t.not(second, first)
+    t.not(decodeJwt(second).jti, decodeJwt(first).jti)
+    t.equal(decodeJwt(assertionsFor('posts')(caller, 1_000_000)).aud, 'posts')
+    t.not(assertionsFor('courses')(aCaller({ expiresAtSeconds: 5_000 }), 1_045_000), second, 'another token')
+  },
+)
 
-t.test('an assertion never outlives the token', async (t) => {
+t.test('an assertion expires at the latest with the token', async (t) => {
   const assert = assertWith(generateAssertionKey())('courses')
   const caller = aCaller({ expiresAtSeconds: 1_010 })
   const text = assert(caller, 1_000_000)
@@ -65,7 +68,7 @@ t.test('an assertion never outlives the token', async (t) => {
   t.equal(assert(caller, 1_009_999), text, 'the token itself expires then')
 })
 
-t.test('a client that acts for itself has no subject', async (t) => {
+t.test('the assertion of a client that acts for itself has no subject', async (t) => {
   const text = assertWith(generateAssertionKey())('courses')(aCaller({ subject: undefined }), 0)
   t.notOk('sub' in decodeJwt(text))
 })

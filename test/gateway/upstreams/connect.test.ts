@@ -7,7 +7,7 @@ import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool
 
 const CONNECTION = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
 
-/** Runs in a separate thread, so that it can respond and reset while the main thread is blocked. */
+/** A server that sends a response and a reset while the main thread is blocked. Runs in a separate thread. */
 const EARLY_ANSWERER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const flag = new Int32Array(workerData.flag)
@@ -27,8 +27,7 @@ require('node:net').createServer((socket) => {
 type Outcome = { status: number; body: string; error: string | undefined }
 
 /**
- * Sends a body. During the transmission, a response and a reset arrive. The next write fails because the connection is
- * broken.
+ * Sends a body. A response and a reset arrive before its end. The next write fails, because the connection is broken.
  */
 async function sendInto(answer: string, readsEarlyResponses = true): Promise<Outcome> {
   const flag = new SharedArrayBuffer(8)
@@ -75,7 +74,8 @@ async function sendInto(answer: string, readsEarlyResponses = true): Promise<Out
   })
   body.write(Buffer.alloc(1_000))
   await once(worker, 'message')
-  // From here until the writes, the gateway reads nothing. The response waits in the system, and the reset follows it.
+  // The main thread is blocked until the response and the reset have arrived. The operating system buffers the
+  // response.
   Atomics.store(view, 0, 1)
   Atomics.notify(view, 0)
   Atomics.wait(view, 1, 0, 60_000)
@@ -88,7 +88,7 @@ async function sendInto(answer: string, readsEarlyResponses = true): Promise<Out
 }
 
 t.test(
-  'createConnector() reads a response whose sender reset the connection during the request body',
+  'createConnector() reads a response when the sender resets the connection during the request body',
   async (t) => {
     const outcome = await sendInto(
       'HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig',
@@ -105,7 +105,7 @@ t.test(
   },
 )
 
-t.test('createConnector() loses an early response if it leaves the socket unchanged', async (t) => {
+t.test('createConnector() loses an early response if readsEarlyResponses is false', async (t) => {
   const outcome = await sendInto(
     'HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\nconnection: close\r\n\r\nbig',
     false,

@@ -19,7 +19,8 @@ const FAILURES = 3
 const loopback: ResolveName = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /**
- * Starts a server that forwards requests with these changes. The circuit of its upstream opens after a few failures.
+ * Starts a server that forwards requests to an upstream with these settings. The circuit of a target opens after
+ * FAILURES failures.
  */
 async function startForwarder(
   t: Test,
@@ -33,7 +34,7 @@ async function startForwarder(
   }: {
     readonly resolve?: ResolveName
     readonly start?: (request: ForwardRequest) => unknown
-    /** Host names of the targets. */
+    /** Host names of the targets. All targets have the same port. */
     readonly hosts?: readonly string[]
     readonly ejection?: CircuitRules
     readonly tickMs?: () => number
@@ -127,7 +128,7 @@ for (const [what, [method, change]] of Object.entries(UNFORWARDABLE))
   })
 
 t.test(
-  'a lack of file descriptors does not count as a failure of the target, and a missing address does',
+  'a lack of file descriptors does not count as a failure of the target, but a missing address does',
   async (t) => {
     let code = 'EMFILE'
     const { url, upstream, rejections } = await startForwarder(t, {
@@ -143,10 +144,10 @@ t.test(
   },
 )
 
-/** After the first failure, the gateway tests the target immediately. */
+/** Rules that open the circuit after one failure and test the target again after 1 ms. */
 const SENSITIVE: CircuitRules = { failures: 1, longestPauseMs: 1 }
 
-t.test('a request replaces a trial that got no response within 5 s', async (t) => {
+t.test('a request becomes the new trial when the current trial got no response within 5 s', async (t) => {
   const clock = { ms: 0 }
   const { url, recording, upstream, rejections } = await startForwarder(t, {
     ejection: SENSITIVE,
@@ -190,7 +191,7 @@ t.test(
   },
 )
 
-t.test('a short timeout of a policy does not end a trial with a failure', async (t) => {
+t.test('a short timeout of a policy does not count as a failed trial', async (t) => {
   const { url, recording, upstream, change } = await startForwarder(t, { ejection: SENSITIVE })
   recording.reply((socket) => void socket.resetAndDestroy())
   await send(url)
@@ -205,36 +206,39 @@ t.test('a short timeout of a policy does not end a trial with a failure', async 
   t.equal(upstream.targets.state, 'closed')
 })
 
-t.test('two requests that fail at the same time are not both retried as the trial of a target', async (t) => {
-  const notFound = Object.assign(new Error('ENOTFOUND'), { code: 'ENOTFOUND' })
-  const failing = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
-  const recovering = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
-  let lookups = 0
-  const { url, recording, upstream, rejections, change } = await startForwarder(t, {
-    hosts: ['failing.test', 'recovering.test'],
-    ejection: SENSITIVE,
-    async resolve(hostname) {
-      if (hostname === 'failing.test') return failing.promise
-      lookups += 1
-      if (lookups === 1) throw notFound
-      return recovering.promise
-    },
-  })
-  const [first, second] = upstream.targets.all
-  await send(url) // this request uses the second target
-  t.same([first?.state, second?.state], ['closed', 'open'])
+t.test(
+  'only one of two requests that fail at the same time is retried as the trial of a target',
+  async (t) => {
+    const notFound = Object.assign(new Error('ENOTFOUND'), { code: 'ENOTFOUND' })
+    const failing = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
+    const recovering = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
+    let lookups = 0
+    const { url, recording, upstream, rejections, change } = await startForwarder(t, {
+      hosts: ['failing.test', 'recovering.test'],
+      ejection: SENSITIVE,
+      async resolve(hostname) {
+        if (hostname === 'failing.test') return failing.promise
+        lookups += 1
+        if (lookups === 1) throw notFound
+        return recovering.promise
+      },
+    })
+    const [first, second] = upstream.targets.all
+    await send(url) // fails at the second target
+    t.same([first?.state, second?.state], ['closed', 'open'])
 
-  change({ retries: { attempts: 2, on: ['connect'] } })
-  const replies = [send(url), send(url)]
-  await until('both requests are at the first target', async () => first?.outstanding === 2)
-  await new Promise(setImmediate) // the gateway requests connections at the end of the event loop iteration
-  recovering.resolve(await loopback(''))
-  await until('the second target accepts a connection', async () => second?.state === 'half_open')
-  failing.reject(notFound)
-  t.same((await Promise.all(replies)).map(({ status }) => status).toSorted(), [200, 400])
-  t.equal(recording.requests.length, 1)
-  t.match(rejections.at(-1), { rejected: 'upstream_unreachable' })
-})
+    change({ retries: { attempts: 2, on: ['connect'] } })
+    const replies = [send(url), send(url)]
+    await until('both requests are at the first target', async () => first?.outstanding === 2)
+    await new Promise(setImmediate) // waits until the gateway has requested the connections, which it does at the end of the event loop iteration
+    recovering.resolve(await loopback(''))
+    await until('the second target accepts a connection', async () => second?.state === 'half_open')
+    failing.reject(notFound)
+    t.same((await Promise.all(replies)).map(({ status }) => status).toSorted(), [200, 400])
+    t.equal(recording.requests.length, 1)
+    t.match(rejections.at(-1), { rejected: 'upstream_unreachable' })
+  },
+)
 
 t.test('an upgrade that arrives after the client left does not keep its socket', async (t) => {
   const started = Promise.withResolvers<{ exchange: Exchange; left: Promise<unknown> }>()

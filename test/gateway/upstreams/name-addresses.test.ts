@@ -25,15 +25,18 @@ const V4 = (address: string): Address => ({ address, family: 4 })
 const V6 = (address: string): Address => ({ address, family: 6 })
 const failed = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
 
-t.test('NameAddresses resolves once per five seconds, and once at a time', async (t) => {
-  const { lookup, at, counts } = aName(async () => [V4('10.0.0.1')])
-  await Promise.all([lookup(), lookup(), lookup()])
-  t.same(await lookup(), [V4('10.0.0.1')])
-  t.equal(counts().asked, 1)
-  at.ms = 5_000
-  await lookup()
-  t.equal(counts().asked, 2)
-})
+t.test(
+  'NameAddresses resolves a name at most once every five seconds, and one lookup at a time',
+  async (t) => {
+    const { lookup, at, counts } = aName(async () => [V4('10.0.0.1')])
+    await Promise.all([lookup(), lookup(), lookup()])
+    t.same(await lookup(), [V4('10.0.0.1')])
+    t.equal(counts().asked, 1)
+    at.ms = 5_000
+    await lookup()
+    t.equal(counts().asked, 2)
+  },
+)
 
 t.test('NameAddresses keeps the last addresses when the name service fails', async (t) => {
   let works = true
@@ -73,16 +76,19 @@ t.test('NameAddresses returns addresses in rotation, of the requested family', a
   t.same(await lookup({ family: 'IPv6', all: true }), [V6('::1')])
 })
 
-t.test('NameAddresses reports a move of a name, but not additional addresses', async (t) => {
-  let addresses = [V4('10.0.0.1')]
-  const { name, counts } = aName(async () => addresses)
-  await name.refresh()
-  addresses = [V4('10.0.0.1'), V4('10.0.0.2')]
-  await name.refresh()
-  addresses = [V4('10.0.0.2')]
-  await name.refresh()
-  t.equal(counts().moved, 0)
-  addresses = [V4('10.0.0.3')]
-  await name.refresh()
-  t.equal(counts().moved, 1)
-})
+t.test(
+  'NameAddresses reports that a name moved to other addresses, but not additional addresses',
+  async (t) => {
+    let addresses = [V4('10.0.0.1')]
+    const { name, counts } = aName(async () => addresses)
+    await name.refresh()
+    addresses = [V4('10.0.0.1'), V4('10.0.0.2')]
+    await name.refresh()
+    addresses = [V4('10.0.0.2')]
+    await name.refresh()
+    t.equal(counts().moved, 0)
+    addresses = [V4('10.0.0.3')]
+    await name.refresh()
+    t.equal(counts().moved, 1)
+  },
+)

@@ -6,7 +6,10 @@ import { send } from '../../fixtures/send.ts'
 
 type Method = '_write' | 'push'
 
-/** Returns a function that opens sockets like a Node.js version that never calls an overridden method. */
+/**
+ * Returns a function that opens sockets. The sockets behave like sockets of a Node.js version that does not call an
+ * overridden method.
+ */
 function withoutCallsOf(method: Method): (options: TcpNetConnectOpts) => Socket {
   return (options) =>
     Object.defineProperty(connect(options), method, {
@@ -15,7 +18,10 @@ function withoutCallsOf(method: Method): (options: TcpNetConnectOpts) => Socket 
     })
 }
 
-/** Returns a function that opens sockets like a Node.js version that calls an overridden `_write` differently. */
+/**
+ * Returns a function that opens sockets. The sockets behave like sockets of a Node.js version that passes other
+ * arguments to `_write`.
+ */
 function withOtherCalls(call: (write: Socket['_write'], given: Parameters<Socket['_write']>) => unknown) {
   return (options: TcpNetConnectOpts): Socket => {
     let write = Socket.prototype._write

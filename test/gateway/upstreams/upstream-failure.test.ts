@@ -10,7 +10,9 @@ type Row = readonly [
   retryCause: RetryCause | undefined,
 ]
 
-/** Each error code of the system, OpenSSL, undici and gateway/upstreams/http1. */
+/**
+ * Rows with error codes of the operating system, OpenSSL, undici and gateway/upstreams/http1, and the expected result.
+ */
 const ROWS: readonly Row[] = [
   [
     ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
@@ -64,7 +66,7 @@ for (const [codes, reason, rejected, retryCause] of ROWS)
       t.equal(upstreamFailure(error).retryCause, retryCause)
     })
 
-t.test('upstreamFailure() tells clients of an overloaded gateway to retry after one second', async (t) => {
+t.test('upstreamFailure() returns a retry time of one second when the gateway is overloaded', async (t) => {
   const error = Object.assign(new Error('x'), { code: 'EMFILE' })
   t.match(upstreamFailure(error).rejection, { rejected: 'overloaded', retryAfterSeconds: 1 })
 })

@@ -3,7 +3,7 @@ import type { Upstream, UpstreamSettings } from '../../../gateway/upstreams/upst
 import { createUpstreamRegistry } from '../../../gateway/upstreams/upstream-registry.ts'
 import { anUpstream } from '../../fixtures/a-gateway.ts'
 
-/** A registry that records which upstreams were created and closed. */
+/** Creates a registry, and records the names of created and closed upstreams. */
 function aRegistry() {
   const created: string[] = []
   const closed: string[] = []
@@ -19,25 +19,28 @@ const own = (name: string, url = 'http://own.test'): UpstreamSettings => ({
   policySource: 'billing',
 })
 
-t.test('an upstream with unchanged settings stays, and a changed upstream is created again', async (t) => {
-  const { created, closed, registry } = aRegistry()
-  const first = registry.prepare([own('billing/a'), own('billing/b')])
-  t.equal(registry.activate([own('billing/a'), own('billing/b')]), true)
-  const second = registry.prepare([own('billing/a'), own('billing/b', 'http://new.test')])
-  t.equal(second.get('billing/a'), first.get('billing/a'))
-  t.not(second.get('billing/b'), first.get('billing/b'))
-  t.equal(second.get('api'), first.get('api'))
-  t.equal(registry.activate([own('billing/a'), own('billing/b', 'http://new.test')]), true)
-  t.equal(registry.activate([own('billing/a'), own('billing/b', 'http://new.test')]), false)
-  t.same(created, ['api', 'billing/a', 'billing/b', 'billing/b'])
-  t.same(
-    registry.active.map(({ name }) => name),
-    ['api', 'billing/a', 'billing/b'],
-  )
-  t.same(closed, [], 'requests of the previous policies can use the removed upstream')
-  await registry.close()
-  t.same(closed.toSorted(), ['api', 'billing/a', 'billing/b', 'billing/b'])
-})
+t.test(
+  'the registry keeps an upstream with unchanged settings, and creates a changed upstream again',
+  async (t) => {
+    const { created, closed, registry } = aRegistry()
+    const first = registry.prepare([own('billing/a'), own('billing/b')])
+    t.equal(registry.activate([own('billing/a'), own('billing/b')]), true)
+    const second = registry.prepare([own('billing/a'), own('billing/b', 'http://new.test')])
+    t.equal(second.get('billing/a'), first.get('billing/a'))
+    t.not(second.get('billing/b'), first.get('billing/b'))
+    t.equal(second.get('api'), first.get('api'))
+    t.equal(registry.activate([own('billing/a'), own('billing/b', 'http://new.test')]), true)
+    t.equal(registry.activate([own('billing/a'), own('billing/b', 'http://new.test')]), false)
+    t.same(created, ['api', 'billing/a', 'billing/b', 'billing/b'])
+    t.same(
+      registry.active.map(({ name }) => name),
+      ['api', 'billing/a', 'billing/b'],
+    )
+    t.same(closed, [], 'requests of the previous policies can use the removed upstream')
+    await registry.close()
+    t.same(closed.toSorted(), ['api', 'billing/a', 'billing/b', 'billing/b'])
+  },
+)
 
 t.test('an upstream of policies that were not activated is removed', async (t) => {
   const { closed, registry } = aRegistry()

@@ -56,6 +56,6 @@ t.test('nextOverloadLevel() does not fall while a reading is just below its limi
   t.match(after(rejecting, ...times(3, { memory: 0.9 })), { level: 'refusing', reason: 'memory' })
 })
 
-t.test('nextOverloadLevel() treats missing readings as calm', async (t) => {
+t.test('nextOverloadLevel() treats missing readings as no pressure', async (t) => {
   t.strictSame(after(NORMAL, { loop: Number.NaN, memory: 0 }), NORMAL)
 })

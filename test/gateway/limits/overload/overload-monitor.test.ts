@@ -33,27 +33,30 @@ function aMonitor() {
   return { monitor, state, look }
 }
 
-t.test('OverloadMonitor rejects, closes and recovers, and reports each change once', async (t) => {
-  const { monitor, state, look } = aMonitor()
-  look(5, {})
-  t.match(monitor, { rejecting: undefined, closing: false, level: 'normal' })
-  look(5, { heap: 0.95 })
-  t.match(monitor, { rejecting: 'heap', closing: true, level: 'refusing' })
-  look(20, {})
-  t.match(monitor, { rejecting: undefined, closing: true, level: 'closing' })
-  look(20, {})
-  t.match(monitor, { rejecting: undefined, closing: false, level: 'normal' })
-  const told = state.log
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  t.match(told, [
-    { level: 'warn', state: 'refusing', reason: 'heap', heap_ratio: 0.95 },
-    { level: 'warn', state: 'closing', heap_ratio: 0.2 },
-    { level: 'info', state: 'normal' },
-  ])
-  t.equal(told.length, 3)
-})
+t.test(
+  'OverloadMonitor changes to the levels for rejecting, closing and normal, and logs each change once',
+  async (t) => {
+    const { monitor, state, look } = aMonitor()
+    look(5, {})
+    t.match(monitor, { rejecting: undefined, closing: false, level: 'normal' })
+    look(5, { heap: 0.95 })
+    t.match(monitor, { rejecting: 'heap', closing: true, level: 'refusing' })
+    look(20, {})
+    t.match(monitor, { rejecting: undefined, closing: true, level: 'closing' })
+    look(20, {})
+    t.match(monitor, { rejecting: undefined, closing: false, level: 'normal' })
+    const told = state.log
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    t.match(told, [
+      { level: 'warn', state: 'refusing', reason: 'heap', heap_ratio: 0.95 },
+      { level: 'warn', state: 'closing', heap_ratio: 0.2 },
+      { level: 'info', state: 'normal' },
+    ])
+    t.equal(told.length, 3)
+  },
+)
 
 t.test(
   'OverloadMonitor requests garbage collection every two seconds only while container memory is short',
@@ -85,7 +88,7 @@ t.test(
 )
 
 t.test(
-  'createPressureReader() detects a blocked event loop, and the live heap after a full collection',
+  'createPressureReader() measures a blocked event loop, and the live heap after a full collection',
   async (t) => {
     const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
     t.teardown(() => reader.close())

@@ -43,7 +43,7 @@ t.test('openCertificateSource() rejects unusable files at the start', async (t) 
   })
 })
 
-t.test('a swapped Secret becomes active with its chain', async (t) => {
+t.test('a replaced Kubernetes Secret becomes active with its certificate chain', async (t) => {
   const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
   const { source, reloads, active, events } = open(t, files)
   await source.check()
@@ -59,38 +59,41 @@ t.test('a swapped Secret becomes active with its chain', async (t) => {
   ])
 })
 
-t.test('unusable files keep the active certificate, are reported once, and can be repaired', async (t) => {
-  const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
-  const { source, reloads, active, events, log } = open(t, files)
-  const next = aCertificate({ names: ['two.test'] })
+t.test(
+  'with unusable files, the active certificate stays active, and the log reports the files once',
+  async (t) => {
+    const { swap, ...files } = mountSecret(t.testdir({}), aCertificate({ names: ['one.test'] }))
+    const { source, reloads, active, events, log } = open(t, files)
+    const next = aCertificate({ names: ['two.test'] })
 
-  writeFileSync(files.certFile, next.cert)
-  await source.check()
-  await source.check()
-  t.match(events('tls_certificate_unusable'), [
-    {
-      level: 'error',
-      file: files.keyFile,
-      reason: /does not match the certificate/,
-      cure: /./,
-      in_force: { names: 'DNS:one.test' },
-    },
-  ])
-  writeFileSync(files.keyFile, next.key)
-  await source.check()
-  t.same(active, ['DNS:two.test'], 'the second of two files arrived')
+    writeFileSync(files.certFile, next.cert)
+    await source.check()
+    await source.check()
+    t.match(events('tls_certificate_unusable'), [
+      {
+        level: 'error',
+        file: files.keyFile,
+        reason: /does not match the certificate/,
+        cure: /./,
+        in_force: { names: 'DNS:one.test' },
+      },
+    ])
+    writeFileSync(files.keyFile, next.key)
+    await source.check()
+    t.same(active, ['DNS:two.test'], 'the second of two files arrived')
 
-  swap(aCertificate({ names: ['old.test'], untilMs: Date.now() - HOUR_MS }))
-  await source.check()
-  t.match(events('tls_certificate_unusable').at(-1), { reason: /expired/ })
-  rmSync(files.keyFile)
-  await source.check()
-  t.match(events('tls_certificate_unusable').at(-1), { file: files.keyFile, reason: /ENOENT/ })
-  t.same(active, ['DNS:two.test'])
-  t.equal(source.current.names, 'DNS:two.test')
-  t.same(reloads, ['failure', 'success', 'failure', 'failure'])
-  t.notMatch(log(), next.key.split('\n')[1] ?? 'no key', 'no key is logged')
-})
+    swap(aCertificate({ names: ['old.test'], untilMs: Date.now() - HOUR_MS }))
+    await source.check()
+    t.match(events('tls_certificate_unusable').at(-1), { reason: /expired/ })
+    rmSync(files.keyFile)
+    await source.check()
+    t.match(events('tls_certificate_unusable').at(-1), { file: files.keyFile, reason: /ENOENT/ })
+    t.same(active, ['DNS:two.test'])
+    t.equal(source.current.names, 'DNS:two.test')
+    t.same(reloads, ['failure', 'success', 'failure', 'failure'])
+    t.notMatch(log(), next.key.split('\n')[1] ?? 'no key', 'no key is logged')
+  },
+)
 
 t.test('a certificate that is not yet valid becomes active when it is valid', async (t) => {
   const clock = { nowMs: Date.now() }

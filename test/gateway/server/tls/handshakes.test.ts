@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** Returns the bytes of a complete ClientHello. */
+/** Returns the bytes of the complete ClientHello of a TLS client. */
 async function aClientHello(t: Test, under: TlsGateway): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -44,49 +44,52 @@ t.test('plain HTTP on the TLS port gets no response and never reaches an upstrea
   t.equal(await under.get('/pub/x'), 200)
 })
 
-t.test('invalid handshakes, incomplete ones, and clients that leave do not stop the server', async (t) => {
-  const under = await startTlsGateway(t)
-  const hello = await aClientHello(t, under)
-  const starts: readonly Buffer[] = [
-    ...Array.from({ length: 60 }, () => randomBytes(200)),
-    ...Array.from({ length: 60 }, (_, at) => {
-      // Changes one byte of a valid ClientHello.
-      const changed = Buffer.from(hello)
-      const place = Math.floor((at / 60) * changed.length)
-      changed[place] = (changed[place] ?? 0) ^ 0xff
-      return changed
-    }),
-    Buffer.from([0x16, 0x03, 0x01, 0xff, 0xff, 0x01]),
-    Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-    Buffer.from('\x80\x2e\x01\x00\x02', 'latin1'), // A ClientHello of SSL 2.
-  ]
-  const lingering: Socket[] = []
-  const ends = starts.map(async (bytes, at) => {
-    const socket = under.plain()
-    socket.write(bytes)
-    if (at % 3 === 0) socket.end()
-    else if (at % 3 === 1) socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()))
-    else {
-      lingering.push(socket)
-      return
-    }
-    await whenClosed(socket)
-  })
-  const cut = Array.from({ length: 60 }, async (_, at) => {
-    const socket = under.plain()
-    socket.write(hello.subarray(0, Math.ceil(((at + 1) / 60) * hello.length)))
-    await once(socket, 'connect')
-    if (at % 2 === 0) socket.resetAndDestroy()
-    else socket.end()
-    await whenClosed(socket)
-  })
-  await Promise.all([...ends, ...cut])
-  // These connections stayed open while the other connections opened and closed.
-  for (const socket of lingering) socket.destroy()
-  t.equal(await under.get('/pub/x'), 200)
-  t.notMatch(under.logText(), /uncaught|"level":"error"/)
-  await until('aborted handshakes are counted', async () => (await failures(under, 'aborted')) > 0)
-})
+t.test(
+  'the server continues to work after invalid and incomplete handshakes, and after clients that leave',
+  async (t) => {
+    const under = await startTlsGateway(t)
+    const hello = await aClientHello(t, under)
+    const starts: readonly Buffer[] = [
+      ...Array.from({ length: 60 }, () => randomBytes(200)),
+      ...Array.from({ length: 60 }, (_, at) => {
+        // A valid ClientHello with one changed byte.
+        const changed = Buffer.from(hello)
+        const place = Math.floor((at / 60) * changed.length)
+        changed[place] = (changed[place] ?? 0) ^ 0xff
+        return changed
+      }),
+      Buffer.from([0x16, 0x03, 0x01, 0xff, 0xff, 0x01]),
+      Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+      Buffer.from('\x80\x2e\x01\x00\x02', 'latin1'), // a ClientHello of SSL 2
+    ]
+    const lingering: Socket[] = []
+    const ends = starts.map(async (bytes, at) => {
+      const socket = under.plain()
+      socket.write(bytes)
+      if (at % 3 === 0) socket.end()
+      else if (at % 3 === 1) socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()))
+      else {
+        lingering.push(socket)
+        return
+      }
+      await whenClosed(socket)
+    })
+    const cut = Array.from({ length: 60 }, async (_, at) => {
+      const socket = under.plain()
+      socket.write(hello.subarray(0, Math.ceil(((at + 1) / 60) * hello.length)))
+      await once(socket, 'connect')
+      if (at % 2 === 0) socket.resetAndDestroy()
+      else socket.end()
+      await whenClosed(socket)
+    })
+    await Promise.all([...ends, ...cut])
+    // Closes the connections that stayed open during all other handshakes.
+    for (const socket of lingering) socket.destroy()
+    t.equal(await under.get('/pub/x'), 200)
+    t.notMatch(under.logText(), /uncaught|"level":"error"/)
+    await until('aborted handshakes are counted', async () => (await failures(under, 'aborted')) > 0)
+  },
+)
 
 t.test(
   'the gateway closes slow and stalled handshakes, and clients that send nothing after a handshake',
@@ -111,7 +114,7 @@ t.test(
   },
 )
 
-t.test('connections are counted before their handshake', async (t) => {
+t.test('the connection limit counts connections before their TLS handshake', async (t) => {
   const under = await startTlsGateway(t, {
     change: (config) => ({ ...config, limits: { ...config.limits, connections: 5 } }),
   })

@@ -7,14 +7,17 @@ import { askForHalfAnAnswer } from '../../../fixtures/half-an-answer.ts'
 import { until } from '../../../fixtures/until.ts'
 import { startWebsocketUpstream } from '../../../fixtures/websocket-upstream.ts'
 
-t.test('requests are forwarded as without TLS, and the upstream learns the https scheme', async (t) => {
-  const under = await startTlsGateway(t)
-  t.match(under.gateway.url, /^https:/)
-  t.equal(await under.get('/pub/x'), 200)
-  t.same(under.upstream.seen('x-forwarded-proto'), ['https'])
-  t.equal(await under.get('/pub/x', { headers: { 'x-forwarded-proto': 'http' } }), 200)
-  t.same(under.upstream.seen('x-forwarded-proto'), ['https'])
-})
+t.test(
+  'the gateway forwards requests as without TLS, and sends the https scheme to the upstream',
+  async (t) => {
+    const under = await startTlsGateway(t)
+    t.match(under.gateway.url, /^https:/)
+    t.equal(await under.get('/pub/x'), 200)
+    t.same(under.upstream.seen('x-forwarded-proto'), ['https'])
+    t.equal(await under.get('/pub/x', { headers: { 'x-forwarded-proto': 'http' } }), 200)
+    t.same(under.upstream.seen('x-forwarded-proto'), ['https'])
+  },
+)
 
 t.test('the framing rules of a connection apply inside TLS', async (t) => {
   const under = await startTlsGateway(t)
@@ -76,7 +79,7 @@ routes:
   t.same(live.closes, [1000])
 })
 
-t.test('a new certificate serves new handshakes without a failed request or a lost connection', async (t) => {
+t.test('new handshakes use a new certificate, and no request fails and no connection is lost', async (t) => {
   const under = await startTlsGateway(t)
   const fingerprintOf = async () => {
     const socket = await under.shake()

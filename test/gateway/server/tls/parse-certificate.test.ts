@@ -5,7 +5,7 @@ import { aCertificate } from '../../../fixtures/a-certificate.ts'
 const HOUR_MS = 3_600_000
 const nowMs = Date.now()
 
-t.test('parseCertificate() explains unusable certificates and never quotes the key', async (t) => {
+t.test('parseCertificate() explains unusable certificates and never shows the private key', async (t) => {
   const good = aCertificate()
   const other = aCertificate()
   const authority = aCertificate({ authority: true })

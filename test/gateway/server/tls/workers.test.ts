@@ -12,7 +12,7 @@ import { mountSecret } from '../../../fixtures/mounted-secret.ts'
 import { until } from '../../../fixtures/until.ts'
 
 t.test(
-  'every worker follows the certificate, without a failed request during certificate and worker changes',
+  'every worker uses a changed certificate, and no request fails during certificate and worker changes',
   async (t) => {
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())
@@ -40,7 +40,9 @@ t.test(
       await once(response, 'end')
       return response.statusCode
     }
-    /** Performs so many handshakes that both workers get some. */
+    /**
+     * Returns the certificates of several handshakes. Their number is so high that both workers handle some of them.
+     */
     const fingerprints = async (): Promise<ReadonlySet<string>> => {
       const seen = new Set<string>()
       for (let time = 0; time < 6; time++) {

@@ -14,7 +14,7 @@ const sourcesOf = (hash: string): PolicySources => ({
 })
 const PROBLEMS = [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))]
 
-/** Creates a reloader with a simulated disk. Contents that start with `bad` are invalid. */
+/** Creates a reloader that reads a simulated disk. A content that begins with `bad` is an invalid policy. */
 function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []
@@ -65,7 +65,7 @@ t.test('a file that is invalid while it is written causes no report', async (t) 
   t.same(events(), ['policy_reloaded'])
 })
 
-t.test('a watch waits for two equal reads and checks no content twice', async (t) => {
+t.test('a watch waits for two equal reads, and checks each content once', async (t) => {
   const { reloader, counts, put } = start()
   await reloader.reload('watch')
   t.same(counts.applied, [], 'no change')
@@ -93,29 +93,26 @@ t.test('on a disk that changes constantly, the watch uses its last read', async 
   t.match(await reloader.reload('watch'), { result: 'applied' })
 })
 
-t.test(
-  'reloads run one at a time; concurrent requests share the next one, which reads after their arrival',
-  async (t) => {
-    let release: () => void = () => undefined
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const { reloader, counts, put } = start({
-      apply: (hash) => (hash === 'good-1' ? held : Promise.resolve()),
-    })
-    put('good-1')
-    const first = reloader.reload('endpoint')
-    await new Promise(setImmediate)
-    put('good-2')
-    const others = Array.from({ length: 100 }, () => reloader.reload('endpoint'))
-    release()
-    t.match(await first, { hash: 'good-1' })
-    const reports = await Promise.all(others)
-    t.equal(new Set(reports).size, 1)
-    t.match(reports[0], { result: 'applied', hash: 'good-2', previousHash: 'good-1' })
-    t.same(counts.applied, ['good-1', 'good-2'])
-  },
-)
+t.test('reloads run one at a time, and concurrent reload requests share the next reload', async (t) => {
+  let release: () => void = () => undefined
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const { reloader, counts, put } = start({
+    apply: (hash) => (hash === 'good-1' ? held : Promise.resolve()),
+  })
+  put('good-1')
+  const first = reloader.reload('endpoint')
+  await new Promise(setImmediate)
+  put('good-2')
+  const others = Array.from({ length: 100 }, () => reloader.reload('endpoint'))
+  release()
+  t.match(await first, { hash: 'good-1' })
+  const reports = await Promise.all(others)
+  t.equal(new Set(reports).size, 1)
+  t.match(reports[0], { result: 'applied', hash: 'good-2', previousHash: 'good-1' })
+  t.same(counts.applied, ['good-1', 'good-2'])
+})
 
 t.test('an internal error keeps the active policies, and the next reload works', async (t) => {
   let breaks = true

@@ -51,7 +51,7 @@ t.test('the hash covers exactly the names, contents and scopes that affect decis
   const scopes = join(dir, 'scopes.yaml')
   const { hash } = await read(dir, scopes)
   t.match(hash, /^[0-9a-f]{64}$/)
-  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // Changes the modification time, and not the text.
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // changes only the modification time, not the text
   writeFileSync(join(dir, 'a_test.yaml'), 'tests: []\n')
   writeFileSync(join(dir, 'README.md'), '# a\n')
   const again = await read(dir, scopes)
@@ -65,32 +65,35 @@ t.test('the hash covers exactly the names, contents and scopes that affect decis
   t.not(third.hash, other.hash)
 })
 
-t.test('a ConfigMap is read at one version, also during concurrent swaps', async (t) => {
-  const dir = t.testdir()
-  const version = (number: number) =>
-    Object.fromEntries(
-      Array.from({ length: 8 }, (_, file) => [`${file}-${number % 2}.policy.yaml`, `version: ${number}\n`]),
-    )
-  const volume = aConfigMap(dir, version(0))
-  writeFileSync(join(dir, 'beside.policy.yaml'), 'version: none\n')
-  let number = 0
-  let mixed = 0
-  let torn = 0
-  for (let round = 0; round < 100; round++) {
-    const reading = read(dir)
-    volume.swap(version(++number))
-    await new Promise(setImmediate)
-    volume.swap(version(++number))
-    const { files } = await reading
-    const texts = new Set(files.map(({ source }) => ('text' in source ? source.text : 'unread')))
-    if (texts.has('unread') || files.length !== 9) torn += 1
-    if (texts.size !== 2) mixed += 1
-  }
-  t.equal(torn, 0, 'missing files that existed')
-  t.equal(mixed, 0, 'files of two versions together')
-})
+t.test(
+  'a read returns one version of a ConfigMap, also when the version changes during the read',
+  async (t) => {
+    const dir = t.testdir()
+    const version = (number: number) =>
+      Object.fromEntries(
+        Array.from({ length: 8 }, (_, file) => [`${file}-${number % 2}.policy.yaml`, `version: ${number}\n`]),
+      )
+    const volume = aConfigMap(dir, version(0))
+    writeFileSync(join(dir, 'beside.policy.yaml'), 'version: none\n')
+    let number = 0
+    let mixed = 0
+    let torn = 0
+    for (let round = 0; round < 100; round++) {
+      const reading = read(dir)
+      volume.swap(version(++number))
+      await new Promise(setImmediate)
+      volume.swap(version(++number))
+      const { files } = await reading
+      const texts = new Set(files.map(({ source }) => ('text' in source ? source.text : 'unread')))
+      if (texts.has('unread') || files.length !== 9) torn += 1
+      if (texts.size !== 2) mixed += 1
+    }
+    t.equal(torn, 0, 'missing files that existed')
+    t.equal(mixed, 0, 'files of two versions together')
+  },
+)
 
-t.test('each nested folder is read at one version of its ConfigMap', async (t) => {
+t.test('a read returns one version of the ConfigMap in each nested folder', async (t) => {
   const dir = t.testdir({
     one: {},
     two: {},
@@ -186,23 +189,26 @@ t.test('a link of a policy source must not lead outside of its folder', async (t
   ])
 })
 
-t.test('a Kubernetes volume and a folder behind a link are inside of a policy source', async (t) => {
-  const root = t.testdir({})
-  const dir = join(root, 'team')
-  mkdirSync(dir)
-  aConfigMap(dir, { 'a.policy.yaml': 'a: 1\n' })
-  symlinkSync('team', join(root, 'current'))
-  for (const folder of [dir, join(root, 'current')])
-    t.same(((await readSource(folder)) as PolicyFolder).files, [
-      { name: 'a.policy.yaml', source: { text: 'a: 1\n' } },
-    ])
-})
+t.test(
+  'a policy source can contain a Kubernetes volume, and its folder can be a symbolic link',
+  async (t) => {
+    const root = t.testdir({})
+    const dir = join(root, 'team')
+    mkdirSync(dir)
+    aConfigMap(dir, { 'a.policy.yaml': 'a: 1\n' })
+    symlinkSync('team', join(root, 'current'))
+    for (const folder of [dir, join(root, 'current')])
+      t.same(((await readSource(folder)) as PolicyFolder).files, [
+        { name: 'a.policy.yaml', source: { text: 'a: 1\n' } },
+      ])
+  },
+)
 
 t.test('all folders of a policy source share its limits', async (t) => {
   const text = ' '.repeat(262_144)
   const half = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`${index}.policy.yaml`, text]))
   const dir = t.testdir({ a: half, b: { ...half } })
-  // The read stops before the last folder, whose link would be another error.
+  // The read stops at the folder `b`. Otherwise, the link `z` would cause another error.
   symlinkSync('/', join(dir, 'z'))
   t.same(((await readSource(dir)) as PolicyFolder).folder, { code: 'TOO_MUCH_TEXT', folder: 'b' })
 })

@@ -20,7 +20,7 @@ const aFolder = (text: string): PolicyFolder => ({
   files: [{ name: 'a.policy.yaml', source: { text } }],
 })
 
-/** The files of sources: name, folder and text. */
+/** Returns the read policies of several sources. Each source has one file. */
 function aRead(
   ...sources: readonly (readonly [name: string, folder: string, text: string])[]
 ): PolicySources {
@@ -49,7 +49,7 @@ const valid = (...names: readonly string[]): readonly SourceState[] =>
     errors: [],
   }))
 
-/** Returns the text of the last valid version that a new process attaches. */
+/** Returns the text of the last valid version that a new process finds for a source with an invalid policy. */
 async function storedText(dataDir: string, name: string, folder: string): Promise<string | undefined> {
   const read = await openSourceVersions({ dataDir, logger }).attach(aRead([name, folder, 'broken']))
   return textOf(read.sources?.[0]?.lastValid)
@@ -67,18 +67,21 @@ t.test('a stored version belongs to the name and the folder of its source', asyn
   t.equal(await storedText(dataDir, 'billing', '/b'), undefined)
 })
 
-t.test('the version of a source that the configuration removes is deleted', async (t) => {
-  const dataDir = aDataDir(t)
-  const versions = openSourceVersions({ dataDir, logger })
-  await versions.keep(aRead(['billing', '/a', 'v1'], ['courses', '/c', 'v1']), valid('billing', 'courses'))
-  await versions.attach(aRead(['courses', '/c', 'v1']))
-  t.same(readdirSync(dataDir), ['policy-source-courses.json'])
-  t.same(
-    versions.all.map(({ name }) => name),
-    ['courses'],
-  )
-  t.equal(await storedText(dataDir, 'billing', '/a'), undefined)
-})
+t.test(
+  'the stored version of a source is deleted when the configuration no longer contains the source',
+  async (t) => {
+    const dataDir = aDataDir(t)
+    const versions = openSourceVersions({ dataDir, logger })
+    await versions.keep(aRead(['billing', '/a', 'v1'], ['courses', '/c', 'v1']), valid('billing', 'courses'))
+    await versions.attach(aRead(['courses', '/c', 'v1']))
+    t.same(readdirSync(dataDir), ['policy-source-courses.json'])
+    t.same(
+      versions.all.map(({ name }) => name),
+      ['courses'],
+    )
+    t.equal(await storedText(dataDir, 'billing', '/a'), undefined)
+  },
+)
 
 t.test('a slow write of an old version does not replace a newer version', async (t) => {
   const dataDir = aDataDir(t)
@@ -91,7 +94,7 @@ t.test('a slow write of an old version does not replace a newer version', async 
   t.equal(JSON.parse(readFileSync(join(dataDir, 'policy-source-billing.json'), 'utf8')).files[0].text, 'v2')
 })
 
-t.test('a worker that starts later falls back to the newest valid version only', async (t) => {
+t.test('a worker that starts later uses only the newest valid version', async (t) => {
   const versions = openSourceVersions({ dataDir: undefined, logger })
   await versions.keep(aRead(['billing', '/a', 'v0']), valid('billing'))
   const active = await versions.attach(aRead(['billing', '/a', 'v1']))

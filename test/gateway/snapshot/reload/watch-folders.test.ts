@@ -22,7 +22,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const NEVER_MS = 1_000_000
 
-/** Watches a folder, and records the results. */
+/** Watches a folder, and counts the watches, the reported changes and the checks. */
 function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) {
   const counts = { looks: 0, watches: 0, heard: 0 }
   let looksBefore = 0
@@ -57,7 +57,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
     lines,
     counts,
     more,
-    /** Waits until the system has reported a change that `act` made, and a check has run. */
+    /** Calls `act`, which makes a change. Waits until the system has reported the change and a check has run. */
     async noticed(what: string, act: () => void): Promise<void> {
       await until('the folder is watched', async () => counts.watches > 0)
       await more(`${what}: heard`, 'heard', act)
@@ -66,7 +66,7 @@ function start(t: Test, dir: string, options: Partial<FolderWatchOptions> = {}) 
   }
 }
 
-t.test('written, replaced, added and removed files are detected, and swapped volumes', async (t) => {
+t.test('the watch detects written, replaced, added and removed files, and replaced volumes', async (t) => {
   const dir = t.testdir({ a: '1' })
   const { noticed } = start(t, dir)
   const file = join(dir, 'a')
@@ -84,7 +84,7 @@ t.test('written, replaced, added and removed files are detected, and swapped vol
   await other.noticed('swapped again', () => volume.swap({ a: '3' }))
 })
 
-t.test('many changes in a row are reported as one', async (t) => {
+t.test('many successive changes cause one report', async (t) => {
   const dir = t.testdir()
   const watched = start(t, dir, { quietMs: 200 })
   await until('the first checks', async () => watched.counts.looks === 2)
@@ -95,26 +95,23 @@ t.test('many changes in a row are reported as one', async (t) => {
   t.equal(watched.counts.looks, 4)
 })
 
-t.test(
-  'a deleted folder is watched again when it returns, and so is a folder whose link changes',
-  async (t) => {
-    const parent = t.testdir({ one: { a: '1' }, two: { a: '2' } })
-    const dir = join(parent, 'one')
-    const watched = start(t, dir)
-    await watched.noticed('deleted', () => rmSync(dir, { recursive: true }))
-    await watched.more('back', 'watches', () => mkdirSync(dir))
-    await watched.noticed('written in the new one', () => writeFileSync(join(dir, 'a'), '2'))
-    t.same(watched.lines, [])
+t.test('a folder is watched again when it exists again, or when its symbolic link changes', async (t) => {
+  const parent = t.testdir({ one: { a: '1' }, two: { a: '2' } })
+  const dir = join(parent, 'one')
+  const watched = start(t, dir)
+  await watched.noticed('deleted', () => rmSync(dir, { recursive: true }))
+  await watched.more('back', 'watches', () => mkdirSync(dir))
+  await watched.noticed('written in the new one', () => writeFileSync(join(dir, 'a'), '2'))
+  t.same(watched.lines, [])
 
-    const link = join(parent, 'link')
-    symlinkSync('one', link)
-    const linked = start(t, link, { checkEveryMs: 50 })
-    await until('the folder is watched', async () => linked.counts.watches === 1)
-    symlinkSync('two', join(parent, 'link2'))
-    await linked.more('turned', 'watches', () => renameSync(join(parent, 'link2'), link))
-    await linked.noticed('written where it leads now', () => writeFileSync(join(parent, 'two', 'a'), '3'))
-  },
-)
+  const link = join(parent, 'link')
+  symlinkSync('one', link)
+  const linked = start(t, link, { checkEveryMs: 50 })
+  await until('the folder is watched', async () => linked.counts.watches === 1)
+  symlinkSync('two', join(parent, 'link2'))
+  await linked.more('turned', 'watches', () => renameSync(join(parent, 'link2'), link))
+  await linked.noticed('written where it leads now', () => writeFileSync(join(parent, 'two', 'a'), '3'))
+})
 
 t.test('without a file system watch the folder is polled, and the log reports this once', async (t) => {
   const dir = t.testdir()
@@ -147,7 +144,7 @@ t.test('a closed watch reports nothing', async (t) => {
   const open = start(t, dir)
   await until('both folders are watched', async () => closed.counts.watches + open.counts.watches === 2)
   closed.watch.close()
-  // When this change is reported, earlier events have arrived, and the running check has finished.
+  // After this change is reported, all earlier events have arrived and no check is running.
   await open.noticed('what came before', () => writeFileSync(join(dir, 'a'), '1'))
   const { looks } = closed.counts
   for (const text of ['2', '3', '4']) await open.noticed(text, () => writeFileSync(join(dir, 'a'), text))
@@ -167,7 +164,7 @@ t.test('nested folders are watched while they exist', async (t) => {
   t.same(watched.lines, [])
 })
 
-t.test('every policies folder is watched, nested ones too', async (t) => {
+t.test('every policy folder is watched, also nested folders', async (t) => {
   const dir = t.testdir({ config: { 'scopes.yaml': '' }, policies: { one: {}, two: {}, '.hidden': {} } })
   const watched = new Set<string>()
   const end = startReloading(async () => undefined, {

@@ -15,7 +15,7 @@ const BUSY_MACHINE_MS = 60_000
 type Replica = {
   readonly used: UsedProofs
   use(id: string): Promise<boolean>
-  /** Proofs that only this replica has stored. */
+  /** Number of proofs that only this replica has stored. */
   readonly alone: number
   readonly events: readonly string[]
   readonly lines: readonly Readonly<Record<string, unknown>>[]
@@ -61,7 +61,7 @@ async function aReplica(t: Test, url: string, timeoutMs?: number): Promise<Repli
   }
 }
 
-t.test('two replicas accept a proof once while a call of one of them is slow', async (t) => {
+t.test('two replicas accept a proof once while a Redis call of one replica is slow', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   const proxy = await startFaultProxy(redis.port)
   t.teardown(async () => {
@@ -82,31 +82,34 @@ t.test('two replicas accept a proof once while a call of one of them is slow', a
   t.equal(slow.alone + fast.alone, 0)
 })
 
-t.test('while Redis is frozen one proof waits for it, and each replica stores its own proofs', async (t) => {
-  const redis = await startRedis({ folder: t.testdir() })
-  t.teardown(redis.stop)
-  const one = await aReplica(t, redis.url, 200)
-  const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
-  await until('Redis is used', async () => (await one.use(`warm ${performance.now()}`)) && one.alone === 0)
-  redis.freeze()
-  t.equal(await one.use('first'), true)
-  for (let count = 0; count < 20; count++) {
-    const outcome = one.used.use(`frozen ${count}`, now + 60, now)
-    t.equal(outcome, true, 'immediately, because a call is overdue')
-    t.equal(await one.use(`frozen ${count}`), false, 'a proof that this replica has seen is a replay')
-  }
-  t.equal(one.alone, 21)
-  t.same(one.events, ['dpop_replays_local'], 'logged once')
-  redis.thaw()
-  await until('Redis is used again', async () => {
-    const before = one.alone
-    const id = `again ${performance.now()}`
-    return (await one.use(id)) && one.alone === before && !(await other.use(id))
-  })
-  t.equal(one.events.at(-1), 'dpop_replays_shared')
-  t.equal(await other.use('first'), false, 'the overdue call has arrived')
-  t.equal(await one.use('frozen 1'), false)
-})
+t.test(
+  'while Redis is frozen, one proof waits for its response, and each replica stores its own proofs',
+  async (t) => {
+    const redis = await startRedis({ folder: t.testdir() })
+    t.teardown(redis.stop)
+    const one = await aReplica(t, redis.url, 200)
+    const other = await aReplica(t, redis.url, BUSY_MACHINE_MS)
+    await until('Redis is used', async () => (await one.use(`warm ${performance.now()}`)) && one.alone === 0)
+    redis.freeze()
+    t.equal(await one.use('first'), true)
+    for (let count = 0; count < 20; count++) {
+      const outcome = one.used.use(`frozen ${count}`, now + 60, now)
+      t.equal(outcome, true, 'immediately, because a call is overdue')
+      t.equal(await one.use(`frozen ${count}`), false, 'a proof that this replica has seen is a replay')
+    }
+    t.equal(one.alone, 21)
+    t.same(one.events, ['dpop_replays_local'], 'logged once')
+    redis.thaw()
+    await until('Redis is used again', async () => {
+      const before = one.alone
+      const id = `again ${performance.now()}`
+      return (await one.use(id)) && one.alone === before && !(await other.use(id))
+    })
+    t.equal(one.events.at(-1), 'dpop_replays_shared')
+    t.equal(await other.use('first'), false, 'the overdue call has arrived')
+    t.equal(await one.use('frozen 1'), false)
+  },
+)
 
 t.test('without a connection each replica stores its own proofs', async (t) => {
   const folder = t.testdir()
@@ -126,7 +129,7 @@ t.test('without a connection each replica stores its own proofs', async (t) => {
   t.equal(await one.use('gone'), false, 'the replica still has the proof that Redis lost')
 })
 
-t.test('a call that ends with its connection is no longer overdue', async (t) => {
+t.test('a Redis call no longer counts as overdue after its connection has ended', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   const proxy = await startFaultProxy(redis.port)
   t.teardown(async () => {

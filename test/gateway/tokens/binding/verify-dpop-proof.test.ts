@@ -30,7 +30,7 @@ function verify(
   )
 }
 
-/** Returns a valid proof with another signature. */
+/** Returns a valid proof after a change of its signature. */
 function resigned(change: (signature: Buffer, input: string) => Buffer): string {
   const proof = aProof(GOOD)
   const at = proof.lastIndexOf('.')
@@ -38,7 +38,7 @@ function resigned(change: (signature: Buffer, input: string) => Buffer): string 
   return `${proof.slice(0, at)}.${signature.toString('base64url')}`
 }
 
-/** Proofs that the gateway rejects although their jti is valid. */
+/** Proofs with a valid jti that the gateway rejects for another reason. */
 const REJECTED: Readonly<Record<string, string>> = {
   'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
   'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),
@@ -71,7 +71,7 @@ t.test('a proof ID is stored only when the whole proof is valid', async (t) => {
 })
 
 t.test(
-  'a proof by another key than the key of the token is reported as such, and later checks are skipped',
+  'a proof with another key than the key of the token has its own error, and skips later checks',
   async (t) => {
     const used = createUsedProofs()
     await verify(aProof(GOOD), used)

@@ -26,7 +26,7 @@ t.teardown(async () => {
 })
 t.beforeEach(() => spy.flushall())
 
-/** Creates the introspection client of one gateway. The test sets its wall clock. */
+/** Creates the introspection client of one gateway. The test can set its wall clock ahead. */
 async function aGateway(
   t: Test,
   issuer: TestIssuer,
@@ -39,7 +39,7 @@ async function aGateway(
     url: redis.url,
     logger,
     tickMs: () => performance.now(),
-    commandTimeoutMs: 20_000, // A long timeout, so that a busy machine does not look like a failed Redis.
+    commandTimeoutMs: 20_000, // A long timeout. On a busy machine, a slow Redis would otherwise count as failed.
   })
   const introspector = createIntrospector(
     introspectionOptions({
@@ -100,7 +100,7 @@ t.test('Redis contains no readable token, claim or token hash', async (t) => {
     t.notMatch(everything, word)
 })
 
-t.test('entries of another issuer, configuration or secret are not shared', async (t) => {
+t.test('a gateway does not use entries from another issuer, configuration or secret', async (t) => {
   const { issuer, one } = await setUp(t)
   issuer.store('token')
   await one.introspect('token')
@@ -156,7 +156,7 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
     t.equal(issuer.asked.length, asked + 1, what)
     t.equal(two.results.at(-1), 'bad', what)
     await until('the entry is stored again', async () => {
-      // The gateway also replaces a value whose type is not a string.
+      // The gateway also replaces a value that is not a Redis string.
       return (await spy.type(key)) === 'string' && (await spy.strlen(key)) === own.length
     })
   }
@@ -168,7 +168,7 @@ t.test('an invalid entry in Redis is a miss, and the gateway introspects the tok
   t.equal(two.results.at(-1), 'stale')
 })
 
-t.test('a clock that is one hour off costs one introspection and nothing else', async (t) => {
+t.test('a clock that is wrong by one hour causes only one additional introspection', async (t) => {
   for (const aheadMs of [3_600_000, -3_600_000]) {
     const { issuer, one, two } = await setUp(t)
     issuer.store('token', { exp: Math.floor(Date.now() / 1_000) + 86_400 })
@@ -193,7 +193,7 @@ t.test('an entry is at most as old as the caller accepts, and expires with the t
   t.equal(issuer.asked.length, 2)
 })
 
-t.test('an entry is used no longer than the gateway that introspected may use it', async (t) => {
+t.test('no gateway uses an entry for a longer time than the gateway that stored it', async (t) => {
   const { issuer, one } = await setUp(t)
   issuer.store('token')
   const hasty = await aGateway(t, issuer, { maxTtlMs: 1_000 })
@@ -205,7 +205,7 @@ t.test('an entry is used no longer than the gateway that introspected may use it
   t.same(one.results, ['stale'])
 })
 
-t.test('a revoked token is not read from Redis in any gateway', async (t) => {
+t.test('no gateway reads the status of a revoked token from Redis', async (t) => {
   const { issuer, one, two } = await setUp(t)
   issuer.store('token', { grant: 'grant-1' })
   await one.introspect('token')
@@ -216,7 +216,7 @@ t.test('a revoked token is not read from Redis in any gateway', async (t) => {
   t.same(two.results, ['revoked'])
 })
 
-t.test('an entry that lacks a claim of the policies is introspected again', async (t) => {
+t.test('a gateway introspects again when an entry lacks a claim that its policies need', async (t) => {
   const issuer = await startIssuer({ issuer: ISSUER, audience: ISSUER })
   t.teardown(() => issuer.close())
   issuer.store('a', { tenant: 't1', roles: { inner: ['x', { y: 1 }] }, huge: 'x'.repeat(2_000) })
@@ -246,7 +246,10 @@ const away = (response: { writeHead(status: number): { end(): unknown } }): void
   response.writeHead(503).end()
 }
 
-/** Creates two gateways with `staleIfError`, an issuer, and a token that only the first gateway has introspected. */
+/**
+ * Creates two gateways with `staleIfError`, and an issuer. Only the first gateway has introspected the token of the
+ * issuer.
+ */
 async function setUpOutage(t: Test, claims = {}) {
   const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
   t.teardown(() => issuer.close())
@@ -259,27 +262,30 @@ async function setUpOutage(t: Test, claims = {}) {
   return { issuer, one, two, key }
 }
 
-t.test('during an outage, a gateway uses the status of another gateway until the same bound', async (t) => {
-  const { issuer, two, key } = await setUpOutage(t)
-  const ttl = await spy.pttl(key)
-  t.ok(ttl > TTL_MS && ttl <= TTL_MS + STALE_MS)
-  two.clock.aheadMs = TTL_MS
-  t.match(await two.introspect('token'), {
-    status: { active: true, isStale: true },
-    ttlMs: TTL_MS,
-    staleIfErrorMs: STALE_MS,
-  })
-  t.same(two.results, ['stale'])
-  await spy.pexpire(key, 1_000)
-  two.clock.aheadMs = 0
-  const late = await two.introspect('token')
-  t.ok(late.ageMs >= TTL_MS + STALE_MS - 1_000, 'the age by the clock of Redis')
-  two.clock.aheadMs = TTL_MS + STALE_MS
-  await t.rejects(two.introspect('token'), { code: 'ERR_INTROSPECTION_STATUS' })
-  two.clock.aheadMs = TTL_MS
-  issuer.answerWith(undefined)
-  t.match(await two.introspect('token'), { status: { active: true, isStale: undefined } })
-})
+t.test(
+  'during an outage, a gateway uses the status from another gateway within the same time limit',
+  async (t) => {
+    const { issuer, two, key } = await setUpOutage(t)
+    const ttl = await spy.pttl(key)
+    t.ok(ttl > TTL_MS && ttl <= TTL_MS + STALE_MS)
+    two.clock.aheadMs = TTL_MS
+    t.match(await two.introspect('token'), {
+      status: { active: true, isStale: true },
+      ttlMs: TTL_MS,
+      staleIfErrorMs: STALE_MS,
+    })
+    t.same(two.results, ['stale'])
+    await spy.pexpire(key, 1_000)
+    two.clock.aheadMs = 0
+    const late = await two.introspect('token')
+    t.ok(late.ageMs >= TTL_MS + STALE_MS - 1_000, 'the age by the clock of Redis')
+    two.clock.aheadMs = TTL_MS + STALE_MS
+    await t.rejects(two.introspect('token'), { code: 'ERR_INTROSPECTION_STATUS' })
+    two.clock.aheadMs = TTL_MS
+    issuer.answerWith(undefined)
+    t.match(await two.introspect('token'), { status: { active: true, isStale: undefined } })
+  },
+)
 
 t.test(
   'a stale status of another gateway is not used after a revocation, an expiry or a rejection',
@@ -333,7 +339,7 @@ t.test('a revocation in Redis discards the earlier status of this process', asyn
   t.same(discarded, [ISSUER])
 })
 
-t.test('the rejection of a token removes its status after a lookup without a result', async (t) => {
+t.test('the rejection of a token removes its status from Redis, also after a failed lookup', async (t) => {
   const { issuer, one, two, key } = await setUpOutage(t)
   issuer.answerWith(undefined)
   issuer.revoke('token', { push: false })

@@ -24,7 +24,10 @@ const INACTIVE = { active: false, fault: { reason: 'inactive' } }
 
 type Options = Partial<IntrospectionOptions> & { readonly capMs?: () => number }
 
-/** Starts a real issuer named `name`. Returns the settings with which the gateway introspects its tokens. */
+/**
+ * Starts an issuer with the URL `name`, and an introspection client for it. Counts the introspections and the uses of
+ * an earlier status.
+ */
 async function anIssuer(t: Test, clock: TestClock, name: string, change: Options = {}) {
   const server = await startIssuer({ issuer: name, audience: 'https://api.test' })
   let uses = 0
@@ -60,7 +63,7 @@ async function anIssuer(t: Test, clock: TestClock, name: string, change: Options
   return { server, issuer, uses: () => uses, checks: () => checks }
 }
 
-/** Stores a token that expires `lifetimeSeconds` after the current time of the clock. */
+/** Stores a token at the issuer. The token expires `lifetimeSeconds` after the time of the test clock. */
 function store(server: TestIssuer, clock: TestClock, token: string, claims = {}, lifetimeSeconds = 900) {
   const iat = Math.floor(clock.nowMs() / 1_000)
   return server.store(token, { iat, exp: iat + lifetimeSeconds, ...claims })
@@ -80,7 +83,7 @@ function aValidator(issuers: readonly Issuer[], clock: TestClock, capMs?: () => 
   return { ...validator, validate, cache }
 }
 
-/** Creates a validator with one issuer, which has reported the token `known` as active. */
+/** Creates a validator with one issuer. The issuer has already reported the token `known` as active. */
 async function setUp(t: Test, change: Options = {}, claims = {}, lifetimeSeconds = 900) {
   const clock = aClock()
   const { server, issuer, uses, checks } = await anIssuer(t, clock, 'https://a.test', change)
@@ -242,7 +245,7 @@ t.test('a known token is not accepted past its expiry by the wall clock', async 
   await t.rejects(ahead('known'), { code: 'ERR_INTROSPECTION_STATUS' })
 })
 
-/** Creates a validator with an existing cache and a wall clock that is ahead. */
+/** Creates another validator for an existing cache. Its wall clock is `aheadMs` ahead of the test clock. */
 function aValidatorAhead(clock: TestClock, cache: TokenCache, server: TestIssuer, aheadMs: number) {
   const introspector = createIntrospector(
     introspectionOptions({ issuer: 'https://a.test', endpoint: server.endpoint, tickMs: clock.tickMs }),
@@ -312,7 +315,7 @@ t.test('a known token is not accepted if its revocation arrives during the check
   await t.rejects(pending, { code: 'ERR_INTROSPECTION_STATUS' })
 })
 
-t.test('no earlier status is used after the eviction of a revocation', async (t) => {
+t.test('the validator uses no earlier status after the eviction of a revocation', async (t) => {
   const { server, validate, revoke } = await setUp(t, {}, { jti: 'id-1' })
   const status = await validate('known')
   revoke(aRevocation({ token: status.active ? status.caller.tokenId : undefined }), 'https://a.test')
@@ -323,7 +326,7 @@ t.test('no earlier status is used after the eviction of a revocation', async (t)
 })
 
 t.test(
-  'after a revocation gap, a known token needs a new check and is accepted without a result',
+  'after a revocation gap, a known token is checked again, and is accepted if the check fails',
   async (t) => {
     const { server, validate, expire, cache, uses, checks } = await setUp(t)
     expire()
@@ -339,7 +342,7 @@ t.test(
   },
 )
 
-t.test('a token whose check failed is checked again after one second', async (t) => {
+t.test('the validator checks a token again one second after a failed check', async (t) => {
   const { clock, server, validate, checks } = await setUp(t)
   await clock.advance(MAX_TTL_MS)
   server.answerWith(respond(503))
@@ -359,7 +362,7 @@ t.test('a token whose check failed is checked again after one second', async (t)
 })
 
 t.test(
-  'a status that was too old once is not current again when the limit of its issuer rises',
+  'an outdated status does not become current again when the limit of its issuer increases',
   async (t) => {
     const limits = { maxEntries: 1, maxBytes: 10_000, maxTtlMs: MAX_TTL_MS, negativeTtlMs: 0 }
     let capMs = 4_500
@@ -374,7 +377,7 @@ t.test(
   },
 )
 
-t.test('an earlier status ends with the expiry of its token by the monotonic clock', async (t) => {
+t.test('an earlier status is valid until its token expires by the monotonic clock', async (t) => {
   const cache = new TokenCache({ maxEntries: 1, maxBytes: 10_000, maxTtlMs: MAX_TTL_MS, negativeTtlMs: 0 })
   const status = { active: true, caller: aCaller({ expiresAtSeconds: 40 }) } as const
   const at = { tickMs: 0, nowMs: 0, kind: 'opaque' } as const
@@ -384,7 +387,7 @@ t.test('an earlier status ends with the expiry of its token by the monotonic clo
   t.equal(cache.stale('key', 40_000), undefined)
 })
 
-t.test('an earlier status without a claim of the policies is not used', async (t) => {
+t.test('the validator does not use an earlier status that lacks a claim of the policies', async (t) => {
   const { clock, server, validate } = await setUp(t)
   await clock.advance(MAX_TTL_MS)
   server.answerWith(respond(503))
@@ -394,7 +397,7 @@ t.test('an earlier status without a claim of the policies is not used', async (t
   t.match(await validate('known'), STALE)
 })
 
-t.test('an earlier status is used only while its own issuer fails', async (t) => {
+t.test('the validator uses an earlier status only while the issuer of this status fails', async (t) => {
   const clock = aClock()
   const a = await anIssuer(t, clock, 'https://a.test')
   const b = await anIssuer(t, clock, 'https://b.test')
@@ -452,35 +455,32 @@ t.test('another issuer that does not respond cannot cause the use of an earlier 
   t.equal(a.server.asked.length, before, 'its issuer is asked first')
 })
 
-t.test(
-  'a frozen issuer delays the first request with a known token, and later ones not at all',
-  async (t) => {
-    const { clock, server, validate } = await setUp(t)
-    store(server, clock, 'second')
-    await validate('second')
-    await clock.advance(MAX_TTL_MS)
-    const responses: ServerResponse[] = []
-    server.answerWith((response) => responses.push(response))
-    let result: unknown
-    const pending = validate('known').then((status) => {
-      result = status
-    })
-    await clock.advance(PATIENCE_MS - 1)
-    t.equal(result, undefined)
-    await clock.advance(1)
-    await pending
-    t.match(result, STALE)
-    t.match(await validate('known'), STALE, 'while its check is in progress')
-    t.match(await validate('second'), STALE, 'another token of this issuer')
-    await until('both checks are in progress', async () => responses.length === 2)
-    server.answerWith(undefined)
-    for (const response of responses) respond(200, '{"active":false}')(response)
-    await until('the late response applies', async () => !(await validate('known')).active)
-    t.match(await validate('known'), INACTIVE)
-  },
-)
+t.test('a frozen issuer delays only the first request with a known token', async (t) => {
+  const { clock, server, validate } = await setUp(t)
+  store(server, clock, 'second')
+  await validate('second')
+  await clock.advance(MAX_TTL_MS)
+  const responses: ServerResponse[] = []
+  server.answerWith((response) => responses.push(response))
+  let result: unknown
+  const pending = validate('known').then((status) => {
+    result = status
+  })
+  await clock.advance(PATIENCE_MS - 1)
+  t.equal(result, undefined)
+  await clock.advance(1)
+  await pending
+  t.match(result, STALE)
+  t.match(await validate('known'), STALE, 'while its check is in progress')
+  t.match(await validate('second'), STALE, 'another token of this issuer')
+  await until('both checks are in progress', async () => responses.length === 2)
+  server.answerWith(undefined)
+  for (const response of responses) respond(200, '{"active":false}')(response)
+  await until('the late response applies', async () => !(await validate('known')).active)
+  t.match(await validate('known'), INACTIVE)
+})
 
-t.test('checks of known tokens take half of the queue, and leave room for other tokens', async (t) => {
+t.test('checks of known tokens use at most half of the queue', async (t) => {
   const { clock, server, validate } = await setUp(t, { maxConcurrent: 1, maxQueue: 4 })
   const known = Array.from({ length: 10 }, (_, index) => store(server, clock, `known-${index}`))
   for (const token of known) await validate(token)

@@ -10,7 +10,7 @@ import { aRevocation } from '../../../fixtures/a-revocation.ts'
 const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies TokenStatus
 const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
-/** Creates a token validator. The test controls its clock and its issuer. */
+/** Creates a token validator. The test controls its clock and the introspection results. */
 function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
   const clock = { ms: 0, wallMs: 0 }
   const questions: {
@@ -72,13 +72,16 @@ t.test('the validator rejects a token that was revoked during its introspection'
   t.ok(tokenValidator.validate('a') instanceof Promise, 'no status was cached')
 })
 
-t.test('the validator caches an introspection result when another grant was revoked meanwhile', async (t) => {
-  const { settle, tokenValidator } = setUp()
-  const pending = tokenValidator.validate('a')
-  tokenValidator.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
-  t.equal(await settle(pending, 0, GOOD), GOOD)
-  t.equal(tokenValidator.validate('a'), GOOD)
-})
+t.test(
+  'the validator caches an introspection result when another grant was revoked during the introspection',
+  async (t) => {
+    const { settle, tokenValidator } = setUp()
+    const pending = tokenValidator.validate('a')
+    tokenValidator.revoke(aRevocation({ grant: 'grant-2' }), GOOD.caller.issuer)
+    t.equal(await settle(pending, 0, GOOD), GOOD)
+    t.equal(tokenValidator.validate('a'), GOOD)
+  },
+)
 
 t.test('the validator caches no introspection that started before a revocation gap', async (t) => {
   const { questions, settle, tokenValidator } = setUp()
@@ -92,7 +95,7 @@ t.test('the validator caches no introspection that started before a revocation g
   t.equal(tokenValidator.validate('a'), GOOD)
 })
 
-t.test('revoke() evicts every token of the grant and no other', async (t) => {
+t.test('revoke() evicts every token of the grant, and no other token', async (t) => {
   const { question, cache, tokenValidator } = setUp()
   const other: TokenStatus = { active: true, caller: aCaller({ grant: 'grant-2', expiresAtSeconds: 100 }) }
   await Promise.all(
@@ -116,7 +119,7 @@ t.test('the validator sends one introspection for a thousand concurrent uses', a
   t.same(new Set(await Promise.all(all)), new Set([GOOD]))
 })
 
-t.test('the validator caches no failure', async (t) => {
+t.test('the validator does not cache failures', async (t) => {
   const { question, settle, tokenValidator } = setUp()
   const pending = tokenValidator.validate('a')
   question(0).fail(new Error('away'))
@@ -178,18 +181,15 @@ t.test('the validator subtracts the age of a status from another gateway', async
   t.ok(tokenValidator.validate('a') instanceof Promise)
 })
 
-t.test(
-  'the validator reports the time since the last revocation gap, so that older results are not used',
-  async (t) => {
-    const { clock, question, tokenValidator } = setUp()
-    clock.ms = 1_000
-    void tokenValidator.validate('a')
-    tokenValidator.expire()
-    clock.ms = 1_700
-    void tokenValidator.validate('a')
-    t.same([question(0).sinceGapMs, question(1).sinceGapMs], [Infinity, 700])
-  },
-)
+t.test('the validator passes the time since the last revocation gap to the introspection', async (t) => {
+  const { clock, question, tokenValidator } = setUp()
+  clock.ms = 1_000
+  void tokenValidator.validate('a')
+  tokenValidator.expire()
+  clock.ms = 1_700
+  void tokenValidator.validate('a')
+  t.same([question(0).sinceGapMs, question(1).sinceGapMs], [Infinity, 700])
+})
 
 t.test('the validator keeps a status for its TTL when the wall clock jumps', async (t) => {
   for (const jumpMs of [3_600_000, -3_600_000]) {
@@ -214,7 +214,7 @@ t.test('the validator caches an inactive status for seconds only', async (t) => 
   t.ok(tokenValidator.validate('a') instanceof Promise)
 })
 
-t.test('inactive tokens do not evict active ones, and both caches are bounded', async (t) => {
+t.test('inactive tokens do not evict active tokens, and both caches are bounded', async (t) => {
   const { cache } = setUp({ maxEntries: 10 })
   const put = (key: string, status: TokenStatus) =>
     cache.set(key, { status, ageMs: 0, ttlMs: Infinity }, { tickMs: 0, nowMs: 0, kind: 'opaque' })
@@ -252,23 +252,26 @@ t.test('the cache is bounded by the size of the claims', async (t) => {
   t.ok(cache.get('key-999', 1))
 })
 
-t.test('the validator rejects a cached token, and one with a new result, by its token ID', async (t) => {
-  const { questions, settle, tokenValidator } = setUp()
-  const status = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
-  await settle(tokenValidator.validate('a'), 0, status)
-  tokenValidator.revoke(aRevocation({ token: 'id-2' }), status.caller.issuer)
-  t.equal(tokenValidator.validate('a'), status)
-  tokenValidator.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
-  t.equal(tokenValidator.validate('a'), status, 'another issuer revokes nothing')
-  tokenValidator.revoke(aRevocation({ token: 'id-1' }), status.caller.issuer)
-  t.match(tokenValidator.validate('a'), BAD)
-  tokenValidator.expire()
-  t.match(await settle(tokenValidator.validate('a'), 1, status), BAD, 'a valid signature changes nothing')
-  t.equal(questions.length, 2)
-})
+t.test(
+  'the validator rejects a revoked token ID, both with a cached and with a new introspection result',
+  async (t) => {
+    const { questions, settle, tokenValidator } = setUp()
+    const status = { active: true, caller: aCaller({ grant: undefined, tokenId: 'id-1' }) } as const
+    await settle(tokenValidator.validate('a'), 0, status)
+    tokenValidator.revoke(aRevocation({ token: 'id-2' }), status.caller.issuer)
+    t.equal(tokenValidator.validate('a'), status)
+    tokenValidator.revoke(aRevocation({ token: 'id-1' }), 'https://another.test')
+    t.equal(tokenValidator.validate('a'), status, 'another issuer revokes nothing')
+    tokenValidator.revoke(aRevocation({ token: 'id-1' }), status.caller.issuer)
+    t.match(tokenValidator.validate('a'), BAD)
+    tokenValidator.expire()
+    t.match(await settle(tokenValidator.validate('a'), 1, status), BAD, 'a valid signature changes nothing')
+    t.equal(questions.length, 2)
+  },
+)
 
 t.test(
-  'the validator rejects the old tokens of a subject, and accepts tokens from a new sign-in',
+  'after the revocation of a subject, the validator rejects old tokens and accepts tokens from a new sign-in',
   async (t) => {
     const { clock, settle, tokenValidator } = setUp()
     const issued = (issuedAtSeconds: number | undefined) =>

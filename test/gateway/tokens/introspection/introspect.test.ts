@@ -16,7 +16,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://issuer.test'
 
-/** Creates an introspection client with a real issuer. */
+/** Creates an introspection client for an issuer with a real HTTP server. */
 async function setUp(t: Test, change: Partial<IntrospectionOptions> = {}) {
   const issuer = await startIssuer({ issuer: ISSUER, audience: 'https://api.test' })
   const clock = { ms: 0 }
@@ -75,7 +75,7 @@ const typed =
     if (coding !== undefined) response.setHeader('content-encoding', coding)
     response.end(coding === undefined ? GOOD_ANSWER : gzipSync(GOOD_ANSWER))
   }
-/** Sends an endless response, and counts the written bytes. */
+/** Returns a function that sends an endless response and counts the written bytes. */
 function endless(written: { bytes: number }): Answer {
   return (response) => {
     const chunk = Buffer.alloc(64 * 1024, 0x20)
@@ -89,7 +89,7 @@ function endless(written: { bytes: number }): Answer {
   }
 }
 
-t.test('a malformed response is never used as a token status', async (t) => {
+t.test('introspect() never uses a malformed response as a token status', async (t) => {
   const written = { bytes: 0 }
   const rows: readonly (readonly [what: string, answer: Answer, code: string])[] = [
     ['"true"', json('{"active":"true"}'), 'ERR_INTROSPECTION_RESPONSE'],
@@ -123,7 +123,7 @@ t.test('a malformed response is never used as a token status', async (t) => {
     issuer.answerWith(answer)
     await t.rejects(introspector.introspect('a'), { code }, what)
     t.equal(issuer.asked.length, code === 'ERR_INTROSPECTION_CONNECTION' ? 2 : 1, `${what}: requests`)
-    // A well-formed response without a token status also counts as a response of the issuer.
+    // A JSON response without a token status also counts as one introspection result.
     t.equal(results.length, 1)
   }
   t.ok(written.bytes < 32 * 1024 * 1024, `${written.bytes} bytes were read at most`)
@@ -147,14 +147,17 @@ t.test('introspect() stops reading an endless slow response at its deadline', as
   await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
 })
 
-t.test('introspect() waits for no response beyond its deadline, and does not retry afterwards', async (t) => {
-  const { issuer, introspector } = await setUp(t, { timeoutMs: 400 })
-  issuer.answerWith(() => undefined)
-  await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
-  t.equal(issuer.asked.length, 1)
-})
+t.test(
+  'introspect() stops waiting for a response at its deadline, and does not retry afterwards',
+  async (t) => {
+    const { issuer, introspector } = await setUp(t, { timeoutMs: 400 })
+    issuer.answerWith(() => undefined)
+    await t.rejects(introspector.introspect('a'), { code: 'ERR_INTROSPECTION_TIMEOUT' })
+    t.equal(issuer.asked.length, 1)
+  },
+)
 
-t.test('introspect() retries once when the connection breaks, and returns that response', async (t) => {
+t.test('introspect() retries once when the connection breaks, and returns the second response', async (t) => {
   const { issuer, introspector, results } = await setUp(t)
   issuer.store('a')
   issuer.answerWith((response) => {
@@ -220,7 +223,7 @@ t.test('introspect() opens the circuit of a failing issuer and returns the retry
   t.equal(introspector.unavailableReason, undefined)
 })
 
-t.test('introspect() sends no request for queued callers after the circuit opened', async (t) => {
+t.test('introspect() sends no request for waiting callers after the circuit opened', async (t) => {
   const { issuer, introspector, results } = await setUp(t, { maxConcurrent: 1, maxQueue: 20 })
   issuer.answerWith(json('{}', 500))
   await Promise.allSettled(
@@ -230,7 +233,7 @@ t.test('introspect() sends no request for queued callers after the circuit opene
   t.equal(results.filter((result) => result === 'ERR_INTROSPECTION_SUSPENDED').length, 7)
 })
 
-/** Rejects some tokens with an error. Returns a status for all other tokens. */
+/** Returns a function that rejects some tokens with an error, and reports all other tokens as inactive. */
 function rejecting(isRejected: (token: string) => boolean, rejection: Answer) {
   return (response: ServerResponse, body: URLSearchParams) =>
     (isRejected(body.get('token') ?? '') ? rejection : json('{"active":false}'))(response)
@@ -249,7 +252,7 @@ t.test('introspect() reports a token as inactive when the issuer does not suppor
   }
 })
 
-t.test('introspect() reports a token as inactive when the issuer rejects that token alone', async (t) => {
+t.test('introspect() reports a token as inactive when the issuer rejects only this token', async (t) => {
   const rejections: Readonly<Record<string, Answer>> = {
     invalid_request: json('{"error":"invalid_request"}', 400),
     '400 with HTML': (response) => response.writeHead(400, { 'content-type': 'text/html' }).end('<p>'),
@@ -271,7 +274,7 @@ t.test('introspect() reports a token as inactive when the issuer rejects that to
   }
 })
 
-/** A token of the issuer, and the format that the issuer requires of every token. */
+/** For each format: a token of the issuer, and the check with which the issuer rejects all tokens in other formats. */
 const FORMS: Readonly<Record<string, readonly [token: string, isForm: (token: string) => boolean]>> = {
   hexadecimal: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b', (token) => /^[\da-f]{40}$/.test(token)],
   'a UUID': [
@@ -305,7 +308,7 @@ function isCanonicalJwt(token: string): boolean {
 }
 
 t.test(
-  'introspect() rejects a token of a wrong form where the issuer rejects every such token',
+  'introspect() reports a token in a wrong format as inactive if the issuer rejects this format',
   async (t) => {
     for (const [form, [token, isForm]] of Object.entries(FORMS)) {
       const { issuer, introspector, logged } = await setUp(t)
@@ -326,7 +329,7 @@ t.test(
   },
 )
 
-t.test('introspect() accepts a probe that is rejected for its kind', async (t) => {
+t.test('introspect() counts a probe as accepted if the issuer does not support its token type', async (t) => {
   const { issuer, introspector } = await setUp(t)
   issuer.answerWith((response, body) => {
     const error = body.get('token') === 'crafted' ? 'invalid_request' : 'unsupported_token_type'
@@ -335,52 +338,61 @@ t.test('introspect() accepts a probe that is rejected for its kind', async (t) =
   t.match(await introspector.introspect('crafted'), { status: { active: false } })
 })
 
-t.test('introspect() calls no token invalid when an outage follows an accepted request', async (t) => {
-  const { issuer, introspector } = await setUp(t)
-  t.match(await introspector.introspect('other'), { status: { active: false } })
-  issuer.answerWith(json('{"error":"invalid_request"}', 400))
-  await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
-  issuer.answerWith(json(GOOD_ANSWER))
-  t.match(await introspector.introspect('good'), { status: { active: true } })
-})
-
-t.test('introspect() accepts a token that the issuer rejects only at the end of an outage', async (t) => {
-  const { issuer, introspector, logged } = await setUp(t)
-  issuer.store('good')
-  issuer.answerWith((response) => {
-    issuer.answerWith(undefined)
-    json('{"error":"invalid_request"}', 400)(response)
-  })
-  t.match(await introspector.introspect('good'), { status: { active: true } })
-  t.same(
-    issuer.asked.map((body) => body.get('token')),
-    ['good', PROBE_TOKEN, 'good'],
-  )
-  t.same(logged, [])
-})
-
-t.test('introspect() calls no token invalid that is rejected in two ways', async (t) => {
-  const seconds: readonly (readonly [answer: Answer, status: number])[] = [
-    [json('{"error":"invalid_request"}', 422), 422],
-    [json('{"error":"server_error"}', 400), 400],
-    [json('', 400), 400],
-    [json('', 413), 413],
-    [json('', 503), 503],
-  ]
-  for (const [second, status] of seconds) {
+t.test(
+  'introspect() does not report a token as inactive when an outage follows an accepted request',
+  async (t) => {
     const { issuer, introspector } = await setUp(t)
-    let count = 0
-    issuer.answerWith((response, body) => {
-      if (body.get('token') !== 'good') return json('{"active":false}')(response)
-      count += 1
-      return (count === 1 ? json('{"error":"invalid_request"}', 400) : second)(response)
-    })
-    await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status })
-    t.equal(issuer.asked.length, 3)
-  }
-})
+    t.match(await introspector.introspect('other'), { status: { active: false } })
+    issuer.answerWith(json('{"error":"invalid_request"}', 400))
+    await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
+    issuer.answerWith(json(GOOD_ANSWER))
+    t.match(await introspector.introspect('good'), { status: { active: true } })
+  },
+)
 
-t.test('introspect() calls no token invalid when a probe of a known form fails', async (t) => {
+t.test(
+  'introspect() reports a token as active if the issuer rejects it only at the end of an outage',
+  async (t) => {
+    const { issuer, introspector, logged } = await setUp(t)
+    issuer.store('good')
+    issuer.answerWith((response) => {
+      issuer.answerWith(undefined)
+      json('{"error":"invalid_request"}', 400)(response)
+    })
+    t.match(await introspector.introspect('good'), { status: { active: true } })
+    t.same(
+      issuer.asked.map((body) => body.get('token')),
+      ['good', PROBE_TOKEN, 'good'],
+    )
+    t.same(logged, [])
+  },
+)
+
+t.test(
+  'introspect() does not report a token as inactive if the second rejection differs from the first rejection',
+  async (t) => {
+    const seconds: readonly (readonly [answer: Answer, status: number])[] = [
+      [json('{"error":"invalid_request"}', 422), 422],
+      [json('{"error":"server_error"}', 400), 400],
+      [json('', 400), 400],
+      [json('', 413), 413],
+      [json('', 503), 503],
+    ]
+    for (const [second, status] of seconds) {
+      const { issuer, introspector } = await setUp(t)
+      let count = 0
+      issuer.answerWith((response, body) => {
+        if (body.get('token') !== 'good') return json('{"active":false}')(response)
+        count += 1
+        return (count === 1 ? json('{"error":"invalid_request"}', 400) : second)(response)
+      })
+      await t.rejects(introspector.introspect('good'), { code: 'ERR_INTROSPECTION_STATUS', status })
+      t.equal(issuer.asked.length, 3)
+    }
+  },
+)
+
+t.test('introspect() does not report a token as inactive when a probe in a known format fails', async (t) => {
   const failures: readonly Answer[] = [400, 413, 429, 500, 503].map((status) => json('{}', status))
   for (const failure of [...failures, hangUp, halfway]) {
     const { issuer, introspector } = await setUp(t)
@@ -396,7 +408,7 @@ t.test('introspect() calls no token invalid when a probe of a known form fails',
   }
 })
 
-t.test('introspect() takes the form of probes from active tokens only', async (t) => {
+t.test('introspect() derives the format of probes from active tokens only', async (t) => {
   const { issuer, introspector } = await setUp(t)
   const known = issuer.store('00112233445566778899aabbccddeeff')
   await introspector.introspect(known)
@@ -411,30 +423,33 @@ t.test('introspect() takes the form of probes from active tokens only', async (t
   )
 })
 
-t.test('introspect() calls no token invalid while the issuer rejects every request', async (t) => {
-  const { issuer, introspector, clock, logged, results } = await setUp(t)
-  issuer.answerWith(json('{"error":"invalid_request"}', 400))
-  for (let i = 0; i < 20; i++) {
-    clock.ms += 1
-    await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
-  }
-  t.equal(issuer.asked.length, 21, 'one probe per second at most, and the circuit stays closed')
-  t.same(logged, [
-    {
-      event: 'introspection_requests_rejected',
-      issuer: ISSUER,
-      message: 'The issuer responded with status 400.',
-    },
-  ])
-  t.match(introspector.unavailableReason, /rejects/)
-  t.same(new Set(results), new Set(['ERR_INTROSPECTION_STATUS']))
-  issuer.answerWith(rejecting((token) => token === 'odd', json('{}', 400)))
-  clock.ms += 1_000
-  t.match(await introspector.introspect('odd'), { status: { active: false } })
-  t.equal(introspector.unavailableReason, undefined)
-})
+t.test(
+  'introspect() does not report a token as inactive while the issuer rejects every request',
+  async (t) => {
+    const { issuer, introspector, clock, logged, results } = await setUp(t)
+    issuer.answerWith(json('{"error":"invalid_request"}', 400))
+    for (let i = 0; i < 20; i++) {
+      clock.ms += 1
+      await t.rejects(introspector.introspect('odd'), { code: 'ERR_INTROSPECTION_STATUS', status: 400 })
+    }
+    t.equal(issuer.asked.length, 21, 'one probe per second at most, and the circuit stays closed')
+    t.same(logged, [
+      {
+        event: 'introspection_requests_rejected',
+        issuer: ISSUER,
+        message: 'The issuer responded with status 400.',
+      },
+    ])
+    t.match(introspector.unavailableReason, /rejects/)
+    t.same(new Set(results), new Set(['ERR_INTROSPECTION_STATUS']))
+    issuer.answerWith(rejecting((token) => token === 'odd', json('{}', 400)))
+    clock.ms += 1_000
+    t.match(await introspector.introspect('odd'), { status: { active: false } })
+    t.equal(introspector.unavailableReason, undefined)
+  },
+)
 
-t.test('introspect() sends no probe after a failure that cannot concern the token', async (t) => {
+t.test('introspect() sends no probe after a failure that the token cannot cause', async (t) => {
   for (const status of [404, 405, 408, 413, 414, 415, 429, 431, 500, 503]) {
     const { issuer, introspector } = await setUp(t)
     issuer.answerWith(rejecting((token) => token === 'a', json('{"error":"invalid_request"}', status)))
@@ -443,7 +458,7 @@ t.test('introspect() sends no probe after a failure that cannot concern the toke
   }
 })
 
-t.test('introspect() reads invalid_client as wrong credentials with any status', async (t) => {
+t.test('introspect() treats invalid_client as wrong credentials with any status', async (t) => {
   for (const error of ['invalid_client', 'unauthorized_client']) {
     const { issuer, introspector, logged } = await setUp(t)
     issuer.answerWith(json(JSON.stringify({ error }), 400))

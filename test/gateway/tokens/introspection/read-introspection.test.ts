@@ -34,7 +34,7 @@ for (const response of [null, 'x', 1, [], [GOOD], true])
     t.throws(() => readIntrospection(response, OPTIONS), { code: 'ERR_INTROSPECTION_RESPONSE' })
   })
 
-t.test('RFC 7662 §2.2: inherited members of a response do not count', async (t) => {
+t.test('RFC 7662 §2.2: readIntrospection() ignores inherited members of a response', async (t) => {
   t.throws(() => readIntrospection(JSON.parse('{"__proto__":{"active":true}}'), OPTIONS), {
     code: 'ERR_INTROSPECTION_RESPONSE',
   })
@@ -123,7 +123,7 @@ t.test('readIntrospection() prepares the headers for an upstream', async (t) => 
   ])
 })
 
-t.test('readIntrospection() shares one set between tokens with the same scopes', async (t) => {
+t.test('readIntrospection() returns the same set object for tokens with the same scopes', async (t) => {
   const [one, two] = [
     readIntrospection(GOOD, OPTIONS),
     readIntrospection({ ...GOOD, sub: 'user-2' }, OPTIONS),

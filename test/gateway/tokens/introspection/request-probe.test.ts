@@ -2,7 +2,7 @@ import t from 'tap'
 import { createRequestProbe } from '../../../../gateway/tokens/introspection/request-probe.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** Creates a probe. The test completes its requests. */
+/** Creates a request probe. The test accepts or rejects each probe request. */
 function setUp() {
   const clock = { ms: 0 }
   const sent: { readonly token: string; readonly accept: () => void; readonly reject: () => void }[] = []
@@ -20,22 +20,19 @@ function setUp() {
   return { clock, sent, failures, probe, isAccepted, nth }
 }
 
-t.test(
-  'a probe that began before the rejection is not used, and later callers share the next one',
-  async (t) => {
-    const { sent, isAccepted, nth } = setUp()
-    const first = isAccepted()
-    const request = await nth(1)
-    const others = Array.from({ length: 30 }, isAccepted)
-    await new Promise(setImmediate)
-    t.equal(sent.length, 1, 'one probe at a time')
-    request.accept()
-    t.equal(await first, true)
-    ;(await nth(2)).reject()
-    t.same(new Set(await Promise.all(others)), new Set([false]))
-    t.equal(sent.length, 2)
-  },
-)
+t.test('callers do not use a probe that began before their call, and share the next probe', async (t) => {
+  const { sent, isAccepted, nth } = setUp()
+  const first = isAccepted()
+  const request = await nth(1)
+  const others = Array.from({ length: 30 }, isAccepted)
+  await new Promise(setImmediate)
+  t.equal(sent.length, 1, 'one probe at a time')
+  request.accept()
+  t.equal(await first, true)
+  ;(await nth(2)).reject()
+  t.same(new Set(await Promise.all(others)), new Set([false]))
+  t.equal(sent.length, 2)
+})
 
 t.test('after a failed probe no request is sent for one second', async (t) => {
   const { clock, sent, failures, isAccepted, nth } = setUp()
@@ -53,20 +50,23 @@ t.test('after a failed probe no request is sent for one second', async (t) => {
   t.equal(failures.length, 1)
 })
 
-t.test('the probe has the form of the last active token, and its rejection ends the probe', async (t) => {
-  const { sent, failures, probe, isAccepted, nth } = setUp()
-  probe.active('abcdefghij0123456789')
-  const result = isAccepted()
-  ;(await nth(1)).reject()
-  t.equal(await result, false)
-  t.same(
-    sent.map(({ token }) => token),
-    ['abcdefghij2232222229'],
-  )
-  t.equal(failures.length, 1)
-})
+t.test(
+  'a probe request has the format of the last active token, and its rejection ends the probe',
+  async (t) => {
+    const { sent, failures, probe, isAccepted, nth } = setUp()
+    probe.active('abcdefghij0123456789')
+    const result = isAccepted()
+    ;(await nth(1)).reject()
+    t.equal(await result, false)
+    t.same(
+      sent.map(({ token }) => token),
+      ['abcdefghij2232222229'],
+    )
+    t.equal(failures.length, 1)
+  },
+)
 
-t.test('a token that is too short to be altered is not sent', async (t) => {
+t.test('the probe sends a default token if the last active token is too short to change', async (t) => {
   const { probe, isAccepted, nth } = setUp()
   probe.active('a')
   const result = isAccepted()

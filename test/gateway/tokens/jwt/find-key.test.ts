@@ -5,7 +5,7 @@ import { aKey } from '../../../fixtures/jwk.ts'
 
 const ALLOWED = new Set(['ES256', 'ES384', 'RS256', 'EdDSA', 'Ed25519'])
 
-/** Returns a published key without `alg`. */
+/** Returns a published key without `alg`, with or without a key ID. */
 function anyUse(algorithm: string, kid?: string) {
   const { alg: _alg, kid: _kid, ...jwk } = aKey(algorithm, 'x').jwk
   return kid === undefined ? jwk : { ...jwk, kid }
@@ -26,7 +26,7 @@ t.test('a key is found only for the algorithms of its type, with any key ID', as
 })
 
 t.test(
-  'a token without a key ID is valid with the only matching key, and rejected with several',
+  'a token without a key ID is valid with one matching key, and rejected with several matching keys',
   async (t) => {
     const nameless = { keyId: undefined, algorithm: 'ES256' }
     t.type(findKey(keysOf(anyUse('ES256'), anyUse('RS256', 'c')), nameless), 'object')

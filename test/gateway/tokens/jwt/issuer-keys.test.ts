@@ -10,7 +10,7 @@ import { aKey } from '../../../fixtures/jwk.ts'
 const ALGORITHMS = new Set(['ES256'])
 const HOUR = 3_600_000
 const AWAY = new IssuerKeysError('ERR_ISSUER_KEYS_CONNECTION', 'The connection failed.')
-/** Generating keys is slow. The tests need many key IDs, and only a few keys. */
+/** A few keys that the tests publish with many key IDs, because key generation is slow. */
 const POOL = Array.from({ length: 4 }, (_, index) => aKey('ES256', String(index)).jwk)
 
 function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
@@ -54,7 +54,7 @@ function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
   }
 }
 
-/** Returns the highest number of fetches within one second. */
+/** Returns the highest number of fetches within any second. */
 const mostInOneSecond = (ticks: readonly number[]) =>
   Math.max(...ticks.map((start) => ticks.filter((tick) => tick >= start && tick < start + 1_000).length))
 
@@ -106,20 +106,23 @@ t.test('a new key is accepted on first use, with any number of concurrent reques
   t.equal(fetchedAt.length, 2)
 })
 
-t.test('a new key is accepted for all requests that waited for an earlier fetch without it', async (t) => {
-  const { keys, clock, fetchedAt, answerWith, publish } = setUp(t)
-  await keys.start()
-  const answered = Promise.withResolvers<unknown>()
-  answerWith(() => answered.promise)
-  await clock.advance(300_000)
-  t.equal(fetchedAt.length, 2, 'a fetch in the background')
-  const answers = Promise.all(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
-  answered.resolve({ keys: [{ ...POOL[0], kid: 'a' }] })
-  publish('a', 'b')
-  await clock.advance(1_500)
-  for (const key of await answers) t.equal(key?.kid, 'b')
-  t.equal(fetchedAt.length, 3)
-})
+t.test(
+  'a new key is accepted for all requests that waited for an earlier fetch without this key',
+  async (t) => {
+    const { keys, clock, fetchedAt, answerWith, publish } = setUp(t)
+    await keys.start()
+    const answered = Promise.withResolvers<unknown>()
+    answerWith(() => answered.promise)
+    await clock.advance(300_000)
+    t.equal(fetchedAt.length, 2, 'a fetch in the background')
+    const answers = Promise.all(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
+    answered.resolve({ keys: [{ ...POOL[0], kid: 'a' }] })
+    publish('a', 'b')
+    await clock.advance(1_500)
+    for (const key of await answers) t.equal(key?.kid, 'b')
+    t.equal(fetchedAt.length, 3)
+  },
+)
 
 t.test(
   'keys that rotate every 10 s under load cause no failure, and one fetch per second at most',
@@ -160,7 +163,7 @@ t.test(
     for (let second = 0; second < 3_600; second += 1) {
       const key = keys.lookUp('a', 'ES256')
       if (key === undefined || key instanceof Promise) t.fail(`the key was gone in second ${second}`)
-      // Unknown key IDs have no effect.
+      // Looks up an unknown key ID, which must cause no further fetches.
       void Promise.resolve(keys.lookUp(`junk-${second}`, 'ES256')).catch(() => undefined)
       await clock.advance(1_000)
     }
@@ -174,43 +177,46 @@ t.test(
   },
 )
 
-t.test('while the keys cannot be fetched, an unknown kid is neither accepted nor rejected', async (t) => {
-  const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
-  await keys.start()
-  goAway()
-  await clock.advance(5_000)
-  publish('a', 'b') // the gateway cannot fetch the new key yet
-  goAway()
-  const first = t.rejects(async () => keys.lookUp('b', 'ES256'), {
-    code: 'ERR_ISSUER_KEYS_UNCONFIRMED',
-    retryAfterMs: Number,
-  })
-  const others = Promise.allSettled(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
-  await clock.advance(0)
-  await first
-  for (const { status } of await others)
-    t.equal(status, 'rejected', 'all requests that waited for the same fetch')
-  t.equal(fetchedAt.length, 2, 'one fetch for all requests')
+t.test(
+  'while the keys cannot be fetched, the lookup of an unknown kid fails with a retry time',
+  async (t) => {
+    const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
+    await keys.start()
+    goAway()
+    await clock.advance(5_000)
+    publish('a', 'b') // the next call makes the issuer unavailable again, so the gateway cannot fetch `b` yet
+    goAway()
+    const first = t.rejects(async () => keys.lookUp('b', 'ES256'), {
+      code: 'ERR_ISSUER_KEYS_UNCONFIRMED',
+      retryAfterMs: Number,
+    })
+    const others = Promise.allSettled(Array.from({ length: 50 }, () => keys.lookUp('b', 'ES256')))
+    await clock.advance(0)
+    await first
+    for (const { status } of await others)
+      t.equal(status, 'rejected', 'all requests that waited for the same fetch')
+    t.equal(fetchedAt.length, 2, 'one fetch for all requests')
 
-  const error = await Promise.resolve(keys.lookUp('c', 'ES256')).then(
-    () => t.fail('nobody knows'),
-    (failed: unknown) => failed,
-  )
-  t.match(
-    error,
-    { code: 'ERR_ISSUER_KEYS_UNCONFIRMED' },
-    'immediately, within the cool-down of the failed fetch',
-  )
-  t.equal(fetchedAt.length, 2)
-  t.match(keys.lookUp('a', 'ES256'), { kid: 'a' }, 'known keys are used')
+    const error = await Promise.resolve(keys.lookUp('c', 'ES256')).then(
+      () => t.fail('nobody knows'),
+      (failed: unknown) => failed,
+    )
+    t.match(
+      error,
+      { code: 'ERR_ISSUER_KEYS_UNCONFIRMED' },
+      'immediately, within the cool-down of the failed fetch',
+    )
+    t.equal(fetchedAt.length, 2)
+    t.match(keys.lookUp('a', 'ES256'), { kid: 'a' }, 'known keys are used')
 
-  publish('a', 'b')
-  t.ok(error instanceof IssuerKeysError)
-  await clock.advance(error instanceof IssuerKeysError ? (error.retryAfterMs ?? 0) : 0)
-  t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'Retry-After was correct')
-})
+    publish('a', 'b')
+    t.ok(error instanceof IssuerKeysError)
+    await clock.advance(error instanceof IssuerKeysError ? (error.retryAfterMs ?? 0) : 0)
+    t.match(keys.lookUp('b', 'ES256'), { kid: 'b' }, 'Retry-After was correct')
+  },
+)
 
-t.test('invented kids are rejected while the issuer responds, at any time of its fetches', async (t) => {
+t.test('invented kids are rejected while the issuer responds, also during a fetch', async (t) => {
   const { keys, clock, fetchedAt } = setUp(t)
   await keys.start()
   for (let turn = 0; turn < 2_000; turn += 1) {
@@ -223,7 +229,7 @@ t.test('invented kids are rejected while the issuer responds, at any time of its
   t.equal(mostInOneSecond(fetchedAt), 1)
 })
 
-t.test('a kid is rejected when a fetch fails and the next one succeeds without it', async (t) => {
+t.test('a kid is rejected when a fetch fails and the next fetch does not return this key', async (t) => {
   const { keys, clock, goAway, publish } = setUp(t)
   await keys.start()
   await clock.advance(5_000)
@@ -252,7 +258,7 @@ t.test('keys older than maxStale are unavailable', async (t) => {
 })
 
 t.test(
-  'without keys validation is unavailable, and the gateway fetches until the issuer responds',
+  'without keys, validation is unavailable, and the gateway repeats the fetch until the issuer responds',
   async (t) => {
     const { keys, clock, fetchedAt, goAway, publish } = setUp(t)
     goAway()
@@ -277,7 +283,7 @@ t.test('keys that an issuer withdraws are rejected', async (t) => {
   t.equal(await gone, undefined)
 })
 
-t.test('a dropped key is logged once and counted every time', async (t) => {
+t.test('the log contains a dropped key once, and the metrics count it at each fetch', async (t) => {
   const { keys, clock, counted, events, answerWith } = setUp(t)
   answerWith(async () => ({
     keys: [

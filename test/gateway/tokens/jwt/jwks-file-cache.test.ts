@@ -23,7 +23,7 @@ async function aCopy(t: Test) {
   return { dir, copy, file: join(dir, 'issuer-keys-config-1.json') }
 }
 
-t.test('a cache file is read as written, and only its owner can access it', async (t) => {
+t.test('reading a cache file returns the written keys, and only the owner can access the file', async (t) => {
   const { dir, copy, file } = await aCopy(t)
   t.same(await copy.read(), COPY)
   t.equal(statSync(file).mode & 0o777, 0o600)
@@ -38,7 +38,7 @@ t.test('20 concurrent writers leave one complete file', async (t) => {
   t.equal(readdirSync(dir).length, 1)
 })
 
-t.test('the file is missing at first, and stays missing where writes fail', async (t) => {
+t.test('the cache file is missing at first, and stays missing if writes fail', async (t) => {
   const dir = t.testdir({ file: '' })
   t.equal(await createJwksFileCache({ dir, id: 'x', nowMs: () => NOW }).read(), undefined)
   const nowhere = [join(dir, 'file'), ...(process.platform === 'linux' ? ['/proc/x'] : [])]
@@ -52,7 +52,7 @@ t.test('a file of another configuration is not read', async (t) => {
   t.equal(await createJwksFileCache({ dir, id: 'config-2', nowMs: () => NOW }).read(), undefined)
 })
 
-t.test('a file from the future is not read, because it would never expire', async (t) => {
+t.test('a file with a time in the future is not read, because it would not expire in time', async (t) => {
   const { dir } = await aCopy(t)
   t.equal(await createJwksFileCache({ dir, id: 'config-1', nowMs: () => NOW - 2_000 }).read(), undefined)
 })

@@ -125,7 +125,7 @@ const MISCONDUCT: readonly (readonly [what: string, code: string, how: Misconduc
 ]
 
 for (const [what, code, how] of MISCONDUCT)
-  t.test(`an issuer that ${what} gives ${code}`, async (t) => {
+  t.test(`an issuer that ${what} causes the error ${code}`, async (t) => {
     const { issuer, fetcher } = await setUp(t)
     const load = (timeoutMs: number) =>
       createKeySource({
@@ -169,7 +169,7 @@ t.test('metadata or keys of one gigabyte are not read completely', async (t) => 
       send()
     })
     await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_RESPONSE' })
-    // This includes the buffers of the operating system.
+    // The count includes the buffers of the operating system.
     t.ok(sent < 16 * 1_048_576, `${from}: ${sent} bytes were sent`)
   }
 })

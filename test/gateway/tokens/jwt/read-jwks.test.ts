@@ -15,7 +15,7 @@ const base64url = (number: bigint) => {
 }
 const withMembers = (jwk: Jwk, change: Jwk) => ({ ...jwk, ...change })
 
-/** A modulus with the fingerprint of the weak generator: a power of 65537 modulo each prime in the list. */
+/** Returns an RSA modulus with the ROCA fingerprint. Modulo each prime in the list, the modulus is a power of 65537. */
 const rocaModulus = () => {
   const product = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157]
     .map(BigInt)
@@ -86,7 +86,7 @@ const DROPPED: readonly (readonly [what: string, key: unknown, reason: string])[
 ]
 
 for (const [what, key, reason] of DROPPED)
-  t.test(`${what} is dropped as ${reason}, and the other key stays`, async (t) => {
+  t.test(`readJwks() drops ${what} as ${reason}, and keeps the other key`, async (t) => {
     const set = readJwks({ keys: [key, aKey('EdDSA', 'good').jwk] }, ALL)
     t.match(set?.dropped, [{ reason }])
     t.same(
@@ -132,7 +132,7 @@ for (const document of [null, [], 'x', {}, { keys: null }, { keys: {} }, { keys:
     t.equal(readJwks(document, ALL), undefined)
   })
 
-t.test('only the public members, kid and alg of a key are kept', async (t) => {
+t.test('readJwks() keeps only the public members, kid and alg of a key', async (t) => {
   const set = readJwks({ keys: [{ ...ec.jwk, x5c: ['x'], note: 'x', d: undefined }] }, ALL)
   t.same(set?.dropped, [{ kid: 'e', reason: 'private_members' }])
   const good = readJwks({ keys: [{ ...ec.jwk, x5c: ['x'], note: 'x' }] }, ALL)

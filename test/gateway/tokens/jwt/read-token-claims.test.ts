@@ -24,7 +24,7 @@ const callerOf = (claims: object, rules: Partial<JwtRules> = {}) => {
   return status.active ? status.caller : undefined
 }
 
-t.test('claims of another issuer create no caller for this issuer', async (t) => {
+t.test('a token with the claims of another issuer has no caller for this issuer', async (t) => {
   for (const iss of ['https://issuer.test/', 'https://other.test', undefined, ['https://issuer.test'], 7])
     t.same(read({ iss }), { active: false, fault: { reason: 'wrong_issuer' } }, String(iss))
 })
@@ -35,7 +35,7 @@ t.test('class 45: accepts a token 59 s after its expiry and rejects it 61 s afte
   t.match(read({ exp: NOW - 1 }, { clockToleranceSeconds: 0 }), { fault: { reason: 'expired' } })
 })
 
-t.test('the later of nbf and iat is kept, and every request checks it', async (t) => {
+t.test('the caller contains the later time of nbf and iat, and every request checks this time', async (t) => {
   t.equal(callerOf({ nbf: NOW + 100, iat: NOW })?.notBeforeSeconds, NOW + 40)
   t.equal(callerOf({ nbf: NOW, iat: NOW + 100 })?.notBeforeSeconds, NOW + 40)
 })
@@ -69,30 +69,33 @@ for (const scope of [
     t.match(read({ scope }), { active: false, fault: { reason: 'claims_invalid' } })
   })
 
-t.test('an API name of the issuer maps to the API URL, and a part of the name does not', async (t) => {
-  t.same(callerOf({ aud: 'api://name' })?.audience, ['api://name', 'https://api.test'])
-  t.same(callerOf({ aud: ['x', 'api://name'] })?.audience, ['x', 'api://name', 'https://api.test'])
-  for (const aud of [
-    'api://nam',
-    'api://name2',
-    'API://name',
-    'api://name/',
-    undefined,
-    null,
-    {},
-    ['x'],
-    [['api://name']],
-  ])
-    t.notOk(callerOf({ aud })?.audience.includes('https://api.test'), JSON.stringify(aud))
-})
+t.test(
+  'a configured API name of the issuer maps to the API URL, and a part of the name does not',
+  async (t) => {
+    t.same(callerOf({ aud: 'api://name' })?.audience, ['api://name', 'https://api.test'])
+    t.same(callerOf({ aud: ['x', 'api://name'] })?.audience, ['x', 'api://name', 'https://api.test'])
+    for (const aud of [
+      'api://nam',
+      'api://name2',
+      'API://name',
+      'api://name/',
+      undefined,
+      null,
+      {},
+      ['x'],
+      [['api://name']],
+    ])
+      t.notOk(callerOf({ aud })?.audience.includes('https://api.test'), JSON.stringify(aud))
+  },
+)
 
-t.test('the binding of a token is kept', async (t) => {
+t.test('the caller contains the binding of the token', async (t) => {
   const thumbprint = 'A'.repeat(43)
   t.same(callerOf({ cnf: { jkt: thumbprint } })?.confirmation, { kind: 'dpop', thumbprint })
   t.match(read({ cnf: { kid: 'x' } }), { fault: { reason: 'sender_constrained' } })
 })
 
-t.test('jti identifies a token within its issuer, and is kept as a hash', async (t) => {
+t.test('jti identifies a token of an issuer, and the caller contains its hash', async (t) => {
   const one = callerOf({ jti: 'id-1' })?.tokenId
   t.match(one, /^[\w-]{43}$/)
   t.equal(callerOf({ jti: 'id-1' })?.tokenId, one)

@@ -141,37 +141,41 @@ t.test('an unreadable entry, or an entry without an issuer, is a revocation gap'
   t.same(heard, [])
 })
 
-t.test('an event of a stream is stored once in Redis, for gateways that start later', async (t) => {
-  const { url, redis } = await aRedis(t)
-  const source = await startRevocationSource(t)
-  const gateways = await Promise.all([1, 2, 3].map(() => listen(t, { stream: source.url, redis: url })))
-  for (const { channels } of gateways)
-    await until('the channel is connected', async () => channels.isConnected(ISSUER))
-  const subject = revocationName(ISSUER, 'user-1')
-  source.send('revoked', writeRevocation(aRevocation({ issuer: 'https://other.test', token: 'id-1' })))
-  source.send('revoked', writeRevocation(aRevocation({ grant: 'grant-1', subject, atSeconds: 100 })))
-  await until('the entries are written', async () => (await redis.xlen(REVOCATION_STREAM)) === 3)
+t.test(
+  'an event of a revocation stream is stored once in Redis, for gateways that start later',
+  async (t) => {
+    const { url, redis } = await aRedis(t)
+    const source = await startRevocationSource(t)
+    const gateways = await Promise.all([1, 2, 3].map(() => listen(t, { stream: source.url, redis: url })))
+    for (const { channels } of gateways)
+      await until('the channel is connected', async () => channels.isConnected(ISSUER))
+    const subject = revocationName(ISSUER, 'user-1')
+    source.send('revoked', writeRevocation(aRevocation({ issuer: 'https://other.test', token: 'id-1' })))
+    source.send('revoked', writeRevocation(aRevocation({ grant: 'grant-1', subject, atSeconds: 100 })))
+    await until('the entries are written', async () => (await redis.xlen(REVOCATION_STREAM)) === 3)
 
-  const late = await listen(t, { redis: url })
-  await until('the entries are received', async () => late.heard.length === 3)
-  t.match(late.heard, [
-    { issuer: ISSUER, token: 'id-1' },
-    { issuer: ISSUER, grant: 'grant-1', token: undefined },
-    { issuer: ISSUER, subject, atSeconds: 100 },
-  ])
-  const marked = (change: Parameters<typeof aCaller>[0]) =>
-    isMarkedRevoked(redis, aCaller({ grant: undefined, subject: undefined, ...change }))
-  t.equal(await marked({}), false)
-  t.equal(await marked({ tokenId: 'id-1' }), true)
-  t.equal(await marked({ tokenId: 'id-2' }), false)
-  t.equal(await marked({ grant: 'grant-1' }), true)
-  t.equal(await marked({ subject: 'user-1' }), true)
-  t.equal(await marked({ subject: 'user-2' }), false)
-  t.equal(await marked({ subject: 'user-1', issuer: 'https://other.test' }), false)
-  t.equal(await marked({ subject: 'user-1', issuedAtSeconds: Date.now() / 1_000 + 60 }), false)
-  for (const { heard } of gateways) t.ok(heard.some(({ from, token }) => from === ISSUER && token === 'id-1'))
-  t.equal(await redis.xlen(REVOCATION_STREAM), 3, 'by one of the three')
-})
+    const late = await listen(t, { redis: url })
+    await until('the entries are received', async () => late.heard.length === 3)
+    t.match(late.heard, [
+      { issuer: ISSUER, token: 'id-1' },
+      { issuer: ISSUER, grant: 'grant-1', token: undefined },
+      { issuer: ISSUER, subject, atSeconds: 100 },
+    ])
+    const marked = (change: Parameters<typeof aCaller>[0]) =>
+      isMarkedRevoked(redis, aCaller({ grant: undefined, subject: undefined, ...change }))
+    t.equal(await marked({}), false)
+    t.equal(await marked({ tokenId: 'id-1' }), true)
+    t.equal(await marked({ tokenId: 'id-2' }), false)
+    t.equal(await marked({ grant: 'grant-1' }), true)
+    t.equal(await marked({ subject: 'user-1' }), true)
+    t.equal(await marked({ subject: 'user-2' }), false)
+    t.equal(await marked({ subject: 'user-1', issuer: 'https://other.test' }), false)
+    t.equal(await marked({ subject: 'user-1', issuedAtSeconds: Date.now() / 1_000 + 60 }), false)
+    for (const { heard } of gateways)
+      t.ok(heard.some(({ from, token }) => from === ISSUER && token === 'id-1'))
+    t.equal(await redis.xlen(REVOCATION_STREAM), 3, 'by one of the three')
+  },
+)
 
 t.test('a stream with `reset`, an unreadable event or no resumption causes a revocation gap', async (t) => {
   const source = await startRevocationSource(t)
@@ -195,55 +199,58 @@ t.test('a stream with `reset`, an unreadable event or no resumption causes a rev
   t.equal(seen.gaps, 7)
 })
 
-t.test('completeUntilMs() is the last time at which all revocations were known', async (t) => {
-  const source = await startRevocationSource(t)
-  source.replays = true
-  const { channels, seen } = await listen(t, { stream: source.url })
-  const nowSeconds = Date.now() / 1_000
-  const old = () => channels.completeUntilMs(ISSUER, nowSeconds - 10)
-  await until('the replay begins', async () => seen.gaps === 1)
-  t.equal(channels.isConnected(ISSUER), false, 'later revocations follow the replay')
-  t.equal(old(), Number.NEGATIVE_INFINITY, 'the replay is not complete')
-  t.equal(channels.completeUntilMs(ISSUER, undefined), Number.NEGATIVE_INFINITY)
-  t.equal(channels.completeUntilMs(ISSUER, nowSeconds + 120), Number.NEGATIVE_INFINITY, 'a later token')
-  t.equal(channels.completeUntilMs('https://other.test', nowSeconds + 120), Number.NEGATIVE_INFINITY)
+t.test(
+  'completeUntilMs() returns the last time at which the gateway had received all revocations',
+  async (t) => {
+    const source = await startRevocationSource(t)
+    source.replays = true
+    const { channels, seen } = await listen(t, { stream: source.url })
+    const nowSeconds = Date.now() / 1_000
+    const old = () => channels.completeUntilMs(ISSUER, nowSeconds - 10)
+    await until('the replay begins', async () => seen.gaps === 1)
+    t.equal(channels.isConnected(ISSUER), false, 'later revocations follow the replay')
+    t.equal(old(), Number.NEGATIVE_INFINITY, 'the replay is not complete')
+    t.equal(channels.completeUntilMs(ISSUER, undefined), Number.NEGATIVE_INFINITY)
+    t.equal(channels.completeUntilMs(ISSUER, nowSeconds + 120), Number.NEGATIVE_INFINITY, 'a later token')
+    t.equal(channels.completeUntilMs('https://other.test', nowSeconds + 120), Number.NEGATIVE_INFINITY)
 
-  source.send('revoked', writeRevocation(aRevocation({ grant: 'a' })), '7')
-  source.send('complete', '{}')
-  await until('complete', async () => old() > 0)
-  t.equal(channels.isConnected(ISSUER), true)
-  t.ok(channels.completeUntilMs(ISSUER, undefined) > 0)
-  const before = old()
-  source.drop()
-  await until('lost', async () => !channels.isConnected(ISSUER))
-  source.resume = true
-  source.replays = false
-  await until('resumed', async () => channels.isConnected(ISSUER))
-  t.equal(source.lastEventIds.at(-1), '7')
-  t.ok(old() >= before)
+    source.send('revoked', writeRevocation(aRevocation({ grant: 'a' })), '7')
+    source.send('complete', '{}')
+    await until('complete', async () => old() > 0)
+    t.equal(channels.isConnected(ISSUER), true)
+    t.ok(channels.completeUntilMs(ISSUER, undefined) > 0)
+    const before = old()
+    source.drop()
+    await until('lost', async () => !channels.isConnected(ISSUER))
+    source.resume = true
+    source.replays = false
+    await until('resumed', async () => channels.isConnected(ISSUER))
+    t.equal(source.lastEventIds.at(-1), '7')
+    t.ok(old() >= before)
 
-  const known = old()
-  source.send('reset', '{}')
-  await until('reset', async () => seen.gaps === 2)
-  t.ok(old() >= known)
-  const kept = old()
-  source.send('revoked', writeRevocation(aRevocation({ grant: 'b' })))
-  source.send('unknown', '{}')
-  t.equal(old(), kept, 'later events do not fill the gap')
-  source.resume = false
-  source.replays = true
-  source.drop()
-  await until('the next replay begins', async () => seen.gaps === 3)
-  t.equal(source.lastEventIds.at(-1), undefined, 'after a reset, the gateway asks for a complete replay')
-  t.equal(old(), kept)
-  source.drop()
-  await until('the replay begins again', async () => seen.gaps === 4)
-  t.equal(source.lastEventIds.at(-1), undefined, 'an interrupted replay starts again')
-  source.send('complete', '{}')
-  await until('complete', async () => old() > kept)
-})
+    const known = old()
+    source.send('reset', '{}')
+    await until('reset', async () => seen.gaps === 2)
+    t.ok(old() >= known)
+    const kept = old()
+    source.send('revoked', writeRevocation(aRevocation({ grant: 'b' })))
+    source.send('unknown', '{}')
+    t.equal(old(), kept, 'later events do not fill the gap')
+    source.resume = false
+    source.replays = true
+    source.drop()
+    await until('the next replay begins', async () => seen.gaps === 3)
+    t.equal(source.lastEventIds.at(-1), undefined, 'after a reset, the gateway asks for a complete replay')
+    t.equal(old(), kept)
+    source.drop()
+    await until('the replay begins again', async () => seen.gaps === 4)
+    t.equal(source.lastEventIds.at(-1), undefined, 'an interrupted replay starts again')
+    source.send('complete', '{}')
+    await until('complete', async () => old() > kept)
+  },
+)
 
-t.test('a replay of missed revocations counts as complete at its end', async (t) => {
+t.test('the revocations are complete at the end of a replay of missed revocations', async (t) => {
   const source = await startRevocationSource(t)
   source.replays = true
   const { channels, heard } = await listen(t, { stream: source.url })

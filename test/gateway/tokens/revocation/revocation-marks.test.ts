@@ -9,7 +9,10 @@ import { startRedis } from '../../../fixtures/start-redis.ts'
 
 const { issuer } = aCaller()
 const REVOKED_AT = 1_000
-/** The second in which a token was issued, and whether the revocation of its subject applies to the token. */
+/**
+ * The time at which a token was issued in epoch seconds, and whether the revocation of its subject applies to the
+ * token.
+ */
 const ROWS = [
   [REVOKED_AT - 1, true],
   [REVOKED_AT, true],
@@ -21,7 +24,7 @@ const revocation = {
   issuer,
 }
 
-t.test('a mark in Redis revokes a token that was issued in the second of the revocation', async (t) => {
+t.test('a key in Redis revokes a token that was issued in the same second as the revocation', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
   t.teardown(async () => {
@@ -37,7 +40,7 @@ t.test('a mark in Redis revokes a token that was issued in the second of the rev
     )
 })
 
-t.test('a revocation in this process applies to the same tokens as its mark', async (t) => {
+t.test('a revocation in this process applies to the same tokens as its key in Redis', async (t) => {
   const revoked = createRevokedTokens({ onEvicted: () => t.fail('nothing was evicted') })
   revoked.add(revocation, undefined, REVOKED_AT)
   for (const [issuedAtSeconds, isRevoked] of ROWS)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createEventStreamReader } from '../../../../gateway/tokens/revocation/revocation-stream.ts'
 
-t.test('an event ID stays until the next ID, and is valid as a header value', async (t) => {
+t.test('the last event ID applies until the next ID, and is valid as a header value', async (t) => {
   const read = createEventStreamReader()
   t.same(read('event: ready\ndata: {}\n\nid: a.1\nevent: revoked\nda'), [
     { event: 'ready', data: '{}', id: undefined },

@@ -22,7 +22,7 @@ t.test('has() finds grants only with their issuer', async (t) => {
   t.equal(revoked.has(aCaller({ grant: undefined })), false)
 })
 
-t.test('add() stores no revocation that every token has outlived', async (t) => {
+t.test('add() does not store a revocation if all its tokens have expired', async (t) => {
   const revoked = createRevokedTokens({ onEvicted: () => t.fail('nothing was evicted') })
   revoked.add(aRevocation({ grant: 'grant-1', expiresAtSeconds: 100 }), ISSUER, 221)
   t.equal(revoked.size, 0)
@@ -30,15 +30,18 @@ t.test('add() stores no revocation that every token has outlived', async (t) => 
   t.equal(revoked.size, 1)
 })
 
-t.test('a flood is bounded, and reports the eviction of entries that are still needed', async (t) => {
-  let evicted = 0
-  const revoked = createRevokedTokens({ onEvicted: () => (evicted += 1), maxEntries: 10 })
-  for (let i = 0; i < 10; i++)
-    revoked.add(aRevocation({ grant: `old-${i}`, expiresAtSeconds: 100 }), ISSUER, 99)
-  for (let i = 0; i < 10; i++) revoked.add(aRevocation({ grant: `g-${i}` }), ISSUER, 300)
-  t.equal(evicted, 0, 'the old entries are no longer needed')
-  revoked.add(aRevocation({ grant: 'one-more' }), ISSUER, 301)
-  t.equal(evicted, 1)
-  t.equal(revoked.size, 10)
-  t.equal(revoked.has(aCaller({ grant: 'one-more' })), true)
-})
+t.test(
+  'add() bounds the number of revocations, and reports the eviction of entries that still apply',
+  async (t) => {
+    let evicted = 0
+    const revoked = createRevokedTokens({ onEvicted: () => (evicted += 1), maxEntries: 10 })
+    for (let i = 0; i < 10; i++)
+      revoked.add(aRevocation({ grant: `old-${i}`, expiresAtSeconds: 100 }), ISSUER, 99)
+    for (let i = 0; i < 10; i++) revoked.add(aRevocation({ grant: `g-${i}` }), ISSUER, 300)
+    t.equal(evicted, 0, 'the old entries are no longer needed')
+    revoked.add(aRevocation({ grant: 'one-more' }), ISSUER, 301)
+    t.equal(evicted, 1)
+    t.equal(revoked.size, 10)
+    t.equal(revoked.has(aCaller({ grant: 'one-more' })), true)
+  },
+)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ChunkedDecoder } from '../../../../gateway/upstreams/http1/chunked-decoder.ts'
 
-/** Decodes the input in pieces of `size` bytes. */
+/** Decodes a chunked body that arrives in pieces of `size` bytes. */
 function decode(input: string, size = input.length): { body: string; rest: number; done: boolean } {
   const decoder = new ChunkedDecoder()
   const bytes = Buffer.from(input, 'latin1')
@@ -25,7 +25,7 @@ t.test('ChunkedDecoder returns the same body for every split of the input', asyn
     t.same(decode(WHOLE, size), { body: 'Wikipedia in \r\n\r\nchunks.', rest: 0, done: true }, `${size}`)
 })
 
-t.test('ChunkedDecoder stops after the end and leaves the rest', async (t) => {
+t.test('ChunkedDecoder stops at the end of the body, and does not consume the bytes after it', async (t) => {
   t.same(decode('1\r\na\r\n0\r\n\r\nHTTP/1.1'), { body: 'a', rest: 8, done: true })
 })
 

@@ -15,7 +15,7 @@ type Heard = {
   statuses: number[]
   body: string
   pieces: number
-  /** `end`, or the error code. */
+  /** The text `end` for a complete response, otherwise the error code. */
   outcome: string
   controller: DispatchController
 }
@@ -143,7 +143,7 @@ const ANSWERS: Readonly<Record<string, readonly [bytes: string, body: string, re
 for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
   for (const cut of [1, 7, 20_000])
     t.test(
-      `a response with ${what} is complete, and its connection ${reused ? 'stays' : 'ends'}, in pieces of ${cut}`,
+      `a response with ${what} is complete, and its connection ${reused ? 'stays open' : 'closes'}, in pieces of ${cut} bytes`,
       async (t) => {
         if (cut * 3_000 < bytes.length) return
         const { pool, sockets } = await start(t, async (socket) => {
@@ -156,7 +156,7 @@ for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
           const heard = await ask(pool).over
           t.equal(heard.outcome, 'end')
           t.ok(heard.body === body, 'the exact body')
-          // Bytes that arrive after the end of the response reach an idle connection.
+          // Waits, so that bytes after the end of the response arrive on an idle connection.
           await until('all bytes are sent', async () => sockets.at(-1)?.writableLength === 0)
           for (let round = 0; round < 10; round++) await nextRound()
         }
@@ -165,7 +165,7 @@ for (const [what, [bytes, body, reused]] of Object.entries(ANSWERS))
       },
     )
 
-t.test('bytes on an idle connection close it', async (t) => {
+t.test('received bytes close an idle connection', async (t) => {
   const { pool, sockets } = await start(t, (socket) => socket.write(OK))
   await ask(pool).over
   await nextRound()
@@ -175,29 +175,32 @@ t.test('bytes on an idle connection close it', async (t) => {
   t.equal(sockets.length, 2)
 })
 
-t.test('a request is not sent on a connection that became idle in the same turn', async (t) => {
-  const { pool, sockets } = await start(t, (socket) => socket.write(OK))
-  let second: Promise<Heard> | undefined
-  await new Promise<void>((resolve) => {
-    pool.dispatch(
-      { method: 'GET', path: '/', headers: [], body: undefined, idleTimeoutMs: 60_000, upgrade: false },
-      {
-        onResponseStart: () => undefined,
-        onResponseData: () => undefined,
-        onResponseText: () => {
-          second = ask(pool).over
-          resolve()
+t.test(
+  'a request is not sent on a connection that became idle in the same event loop iteration',
+  async (t) => {
+    const { pool, sockets } = await start(t, (socket) => socket.write(OK))
+    let second: Promise<Heard> | undefined
+    await new Promise<void>((resolve) => {
+      pool.dispatch(
+        { method: 'GET', path: '/', headers: [], body: undefined, idleTimeoutMs: 60_000, upgrade: false },
+        {
+          onResponseStart: () => undefined,
+          onResponseData: () => undefined,
+          onResponseText: () => {
+            second = ask(pool).over
+            resolve()
+          },
+          onResponseEnd: () => undefined,
+          onResponseError: () => undefined,
+          onRequestUpgrade: () => undefined,
+          handlerFailed: () => undefined,
         },
-        onResponseEnd: () => undefined,
-        onResponseError: () => undefined,
-        onRequestUpgrade: () => undefined,
-        handlerFailed: () => undefined,
-      },
-    )
-  })
-  t.equal((await second)?.body, 'ok')
-  t.equal(sockets.length, 2)
-})
+      )
+    })
+    t.equal((await second)?.body, 'ok')
+    t.equal(sockets.length, 2)
+  },
+)
 
 t.test('the connection of a HEAD request is not reused', async (t) => {
   const { pool, sockets } = await start(t, (socket) =>
@@ -273,7 +276,7 @@ t.test('a paused reader gets no data until it resumes, with chunks of any size',
   t.equal(paused, chunks)
 })
 
-t.test('a stall within a response ends it', async (t) => {
+t.test('a stall within a response ends the exchange', async (t) => {
   const { pool } = await start(t, (socket) =>
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'),
   )
@@ -305,7 +308,7 @@ t.test('an abort before the connection is open sends nothing', async (t) => {
   t.equal(heads, 1)
 })
 
-t.test('a controller cannot affect the exchange after its own', async (t) => {
+t.test('a controller cannot affect the next exchange on its connection', async (t) => {
   const { pool } = await start(t, (socket) => socket.write(OK))
   const first = await ask(pool).over
   await nextRound()

@@ -12,24 +12,24 @@ import { readWithLlhttp } from '../../../fixtures/llhttp.ts'
 import { readWithClient, recordDispatch, requestOf } from '../../../fixtures/read-with-client.ts'
 import { groupHeaders, type Head, type ResponseReading } from '../../../fixtures/response-reading.ts'
 
-// FUZZ_RESPONSES_RUNS sets the number of runs with a new seed. The message of a failure contains its seed, and
-// FUZZ_RESPONSES_SEED repeats the run.
+// FUZZ_RESPONSES_RUNS sets the number of responses, and selects a new seed. The message of a failure contains the seed.
+// FUZZ_RESPONSES_SEED repeats a run with this seed.
 const FUZZ_RUNS = process.env['FUZZ_RESPONSES_RUNS']
 const FUZZ_SEED = process.env['FUZZ_RESPONSES_SEED']
 const RUNS = Number(FUZZ_RUNS ?? 1_100)
 const SOCKET_RUNS = 200
 const LIMIT_MS = 120_000 + RUNS * 10
 
-/** Without settings, each run of the tests uses the same seeds. */
+/** Returns the seeds of the generated responses. Without environment variables, every run uses the same seeds. */
 function chooseSeeds(): readonly number[] {
   if (FUZZ_SEED !== undefined) return [Number(FUZZ_SEED)]
   return FUZZ_RUNS === undefined ? [1, 2, 3, 4, 5] : [Date.now() % 2 ** 31]
 }
 
-/** An intended difference: the client is stricter than llhttp. */
+/** An intended difference between the client and llhttp. The client is stricter. */
 type Rule = {
   readonly name: string
-  /** Error of the client. `undefined`: both accept the response. */
+  /** Error of the client. Undefined if the client also accepts the response. */
   readonly error?: RegExp
   readonly applies: (bytes: string, theirs: ResponseReading, given: GeneratedResponse) => boolean
 }
@@ -144,7 +144,7 @@ const REJECTED: readonly Rule[] = [
   },
 ]
 
-/** Responses that both accept. Only llhttp keeps the connection open after them. */
+/** Responses that the client and llhttp accept. Only llhttp keeps the connection open after these responses. */
 const CLOSED: readonly Rule[] = [
   {
     name: 'a response to HEAD',
@@ -181,7 +181,7 @@ function useRule(rules: readonly Rule[], given: GeneratedResponse, theirs: Respo
   return rule !== undefined
 }
 
-/** Returns a difference between the client and llhttp that no rule explains. */
+/** Returns a difference between the client and llhttp. Returns undefined if there is none, or if a rule explains it. */
 function findDifference(
   given: GeneratedResponse,
   ours: ResponseReading,
@@ -207,7 +207,7 @@ function findDifference(
   return useRule(rules, given, theirs) ? undefined : 'rejects a response without a rule'
 }
 
-/** @throws {Error} for a difference that no rule explains. */
+/** Compares the results of the client and llhttp. @throws {Error} for a difference that no rule explains. */
 function compare(given: GeneratedResponse, ours: ResponseReading, theirs: ResponseReading): void {
   const difference = findDifference(given, ours, theirs)
   if (difference !== undefined)
@@ -218,7 +218,7 @@ let accepted = 0
 
 for (const seed of chooseSeeds())
   t.test(
-    `the client reads ${RUNS} generated responses as strictly as llhttp, seed ${seed}`,
+    `the client reads ${RUNS} generated responses at least as strictly as llhttp, seed ${seed}`,
     { timeout: LIMIT_MS },
     async () => {
       const property = fc.property(generatedResponse, (given) => {
@@ -231,12 +231,15 @@ for (const seed of chooseSeeds())
     },
   )
 
-t.test('the generated responses use each rule, and the client accepts a third of them', async (t) => {
-  for (const rule of [...REJECTED, ...CLOSED, ...DROPPED]) t.ok(uses.has(rule), rule.name)
-  t.ok(accepted > (chooseSeeds().length * RUNS) / 3, `${accepted} accepted`)
-})
+t.test(
+  'the generated responses use each rule, and the client accepts at least a third of the responses',
+  async (t) => {
+    for (const rule of [...REJECTED, ...CLOSED, ...DROPPED]) t.ok(uses.has(rule), rule.name)
+    t.ok(accepted > (chooseSeeds().length * RUNS) / 3, `${accepted} accepted`)
+  },
+)
 
-/** Starts an upstream. The path of a request is the number of the response to send. */
+/** Starts an upstream that sends the generated responses. The path of a request is the index of the response. */
 async function startSender(t: Test, responses: readonly GeneratedResponse[]): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined)

@@ -40,7 +40,7 @@ const UNFORWARDABLE: Readonly<Record<string, Partial<RequestHead>>> = {
 for (const [what, given] of Object.entries(UNFORWARDABLE))
   t.test(`formatRequestHead() rejects ${what}`, async (t) => {
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
-    // The cache contains these names, so they are not validated again.
+    // The second call finds the header names in the cache and does not validate them again. It must also throw.
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
   })
 
@@ -61,7 +61,7 @@ t.test('formatRequestHead() writes the body framing', async (t) => {
   t.match(chunked.text, /\r\ntransfer-encoding: chunked\r\n\r\n$/)
 })
 
-t.test('formatRequestHead() announces an empty body where the method expects a body', async (t) => {
+t.test('formatRequestHead() announces an empty body if the method expects a body', async (t) => {
   for (const method of ['POST', 'PUT', 'PATCH'])
     t.match(formatRequestHead(aHead({ method })).text, /\r\ncontent-length: 0\r\n\r\n$/)
   for (const method of ['GET', 'HEAD', 'DELETE', 'OPTIONS'])

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseResponseHead } from '../../../../gateway/upstreams/http1/response-head.ts'
 
-/** Parses header lines without the final empty line. */
+/** Parses the lines of a response head. Adds the final empty line. */
 function parse(lines: string) {
   return parseResponseHead(`${lines}\r\n`, lines.length)
 }
@@ -107,7 +107,7 @@ const PERSISTENCE: readonly (readonly [lines: string, keepsAlive: boolean])[] = 
   ['HTTP/1.0 200 OK\r\nconnection: Keep-Alive\r\n', true],
 ]
 for (const [lines, keepsAlive] of PERSISTENCE)
-  t.test(`parseResponseHead() returns ${keepsAlive} for reuse after ${JSON.stringify(lines)}`, async (t) => {
+  t.test(`parseResponseHead() returns keepsAlive ${keepsAlive} for ${JSON.stringify(lines)}`, async (t) => {
     t.equal(parse(lines).keepsAlive, keepsAlive)
   })
 

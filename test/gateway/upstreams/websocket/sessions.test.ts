@@ -6,7 +6,7 @@ import { aCaller } from '../../../fixtures/a-caller.ts'
 import { until } from '../../../fixtures/until.ts'
 
 t.test(
-  'a wall clock that jumps forward ends sessions with expired tokens, and one that jumps back ends no session',
+  'a wall clock that jumps forward ends sessions with expired tokens, and a jump back ends no session',
   async (t) => {
     const clock = { ms: 1_800_000_000_000, looks: 0 }
     const closed: string[] = []
@@ -90,7 +90,7 @@ t.test('a session is checked again while revocations of its token may be missing
       identity: { token: 'a', issuers: [], caller, hasAccess: () => true },
     })
   }
-  await new Promise((resolve) => setImmediate(resolve)) // each session is validated when it opens
+  await new Promise((resolve) => setImmediate(resolve)) // waits for the validation of each session after it opened
   t.same(closed, [])
   status = { active: false, fault: { reason: 'inactive' } }
   await until('the session is closed', async () => closed.length > 0)

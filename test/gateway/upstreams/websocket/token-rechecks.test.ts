@@ -53,7 +53,7 @@ function setUp() {
 
 const away = (): Promise<TokenStatus> => Promise.reject(new Error('the token status is unavailable'))
 
-t.test('a session whose token cannot be validated is closed, but not at the first failure', async (t) => {
+t.test('a session is closed when its token cannot be validated, but not at the first failure', async (t) => {
   const { rechecks, closed, now, session, answerWith, settle } = setUp()
   const open = session('one')
   answerWith(away)
@@ -102,7 +102,7 @@ t.test('the grace time starts at the first failed validation, after a delay of a
   t.same(closed, ['one 1011 token cannot be checked'])
 })
 
-t.test('a revoked token, or one that no longer suffices, is closed immediately', async (t) => {
+t.test('a session closes immediately when its token is revoked or no longer sufficient', async (t) => {
   const { rechecks, closed, session, answerWith, settle } = setUp()
   answerWith((token) => (token === 'bad' ? BAD : GOOD))
   for (const open of [session('bad'), session('poor', false), session('good')]) rechecks.add(open)
@@ -112,7 +112,7 @@ t.test('a revoked token, or one that no longer suffices, is closed immediately',
 })
 
 t.test(
-  'thousands of sessions recheck with bounded concurrency, once each, and closed sessions do not',
+  'thousands of open sessions recheck once each with bounded concurrency, and closed sessions do not recheck',
   async (t) => {
     const { rechecks, asked, closed, session, answerWith, settle } = setUp()
     const waiting: (() => void)[] = []
@@ -136,7 +136,7 @@ t.test(
 const outage = (): Promise<TokenStatus> =>
   Promise.reject(new IntrospectionError('ERR_INTROSPECTION_CONNECTION', 'no connection'))
 
-t.test('a session stays open during an outage of the issuer, and ends with its bound', async (t) => {
+t.test('a session stays open during an outage of the issuer, until staleIfError has passed', async (t) => {
   for (const failure of [outage, (): TokenStatus => ({ active: true, caller: aCaller({}), isStale: true })]) {
     const { rechecks, closed, now, session, answerWith, settle } = setUp()
     const open = session('one')
@@ -154,7 +154,7 @@ t.test('a session stays open during an outage of the issuer, and ends with its b
   }
 })
 
-t.test('a session whose issuer rejects the gateway has the grace time only', async (t) => {
+t.test('a session ends after the grace time when the issuer rejects the gateway', async (t) => {
   const { rechecks, closed, now, session, answerWith, settle } = setUp()
   const open = session('one')
   answerWith(() => Promise.reject(new IntrospectionError('ERR_INTROSPECTION_CREDENTIALS', 'rejected')))
