@@ -18,7 +18,7 @@ t.test('auth.md is short and its code blocks contain only commands', async (t) =
   t.notMatch(walkthrough, /undefined|\[object|\$\{/)
 })
 
-t.test('the commands of auth.md lead from discovery to revocation', async (t) => {
+t.test('the commands of auth.md complete the flow from discovery to revocation', async (t) => {
   const shell = openShell()
   t.teardown(() => shell.end())
   const said: string[] = []

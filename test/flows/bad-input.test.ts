@@ -8,7 +8,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// Each bad input gets a 4xx with {error, error_description}: no 500, no stack trace, no HTML below /api/.
+// Each bad input gets status 4xx with {error, error_description}: no 500, no stack trace, no HTML below /api/.
 const FORM = 'application/x-www-form-urlencoded'
 const STACK = /\bat (?:\S+ \()?(?:file:|node:|\/)\S+:\d+:\d+/
 
@@ -161,7 +161,7 @@ t.test('the registration endpoint rejects bad input with the expected error', as
     ],
     ['a fragment', '400 invalid_redirect_uri', redirect('http://127.0.0.1:4000/callback#here')],
     ['a custom scheme', '400 invalid_redirect_uri', redirect('com.example.app:/callback')],
-    ['a script', '400 invalid_redirect_uri', redirect('javascript:alert(1)')],
+    ['a javascript: URL', '400 invalid_redirect_uri', redirect('javascript:alert(1)')],
     ['a decimal IP address', '400 invalid_redirect_uri', redirect('http://2130706433:4000/callback')],
     [
       'one valid redirect URI and one invalid',
@@ -211,7 +211,7 @@ t.test(
       ],
       [ENDPOINTS.revocation, 'JSON', '400 invalid_request', { json: { token: 'x', client_id: clientId } }],
       [ENDPOINTS.revocation, 'GET', '405 method_not_allowed', {}],
-      [ENDPOINTS.introspection, 'nobody asking', '4xx', form({ token: tokens.accessToken })],
+      [ENDPOINTS.introspection, 'no client credentials', '4xx', form({ token: tokens.accessToken })],
       [
         ENDPOINTS.introspection,
         'a wrong secret',
@@ -240,7 +240,7 @@ t.test(
       ['/auth.md', 'POST', '405 method_not_allowed', { method: 'POST' }],
       ['/api/oauth/nothing', 'an unknown endpoint', '404 not_found', {}],
       ['/api/oauth', 'the parent path', '404 not_found', {}],
-      ['/api/oauth/TOKEN', 'another case', '404 not_found', { method: 'POST' }],
+      ['/api/oauth/TOKEN', 'upper case', '404 not_found', { method: 'POST' }],
       ['/api/oauth/token/', 'a trailing slash', '404 not_found', { method: 'POST' }],
       ['/.well-known/oauth-protected-resource/api/courses', 'another resource', '404 not_found', {}],
       ['/.well-known/nothing', 'an unknown document', '404 not_found', {}],
@@ -318,7 +318,7 @@ t.test('the authorization endpoint reports errors on a page or to the client', a
       t.notOk(said.has('code'))
     })
 
-  t.test('responds 405 to other methods, and shows a helpful page for an unknown interaction', async (t) => {
+  t.test('responds with 405 to other methods, with an error page to an unknown interaction', async (t) => {
     expectError(
       t,
       await send(`${baseUrl}${ENDPOINTS.authorization}`, { method: 'DELETE' }),

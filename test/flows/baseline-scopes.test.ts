@@ -17,7 +17,7 @@ const COURSE = {
   price_cents: 0,
 }
 
-t.test('a client requests the baseline, gets 403 insufficient_scope on a write, and steps up', async (t) => {
+t.test('a client gets the read scopes, then 403 insufficient_scope on a write, then steps up', async (t) => {
   let tokens: OAuthTokens | undefined
   let page: URL | undefined
   const provider = createInMemoryProvider({

@@ -10,7 +10,7 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 import { until } from '../fixtures/until.ts'
 
-// Each service must start completely or exit, and each message must help the operator.
+// Each service must start completely or exit. Each message must tell the operator what to change.
 t.jobs = 3 // each test starts its own programs in its own folders
 const APART = { buffered: true }
 const STACK = /^\s+at .*:\d+:\d+\)?$/m
@@ -50,7 +50,7 @@ t.test(
 )
 
 t.test(
-  'broken configuration: each service does not start and names every problem with its location',
+  'broken configuration: neither service starts, and each names every problem with its location',
   APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
@@ -78,7 +78,7 @@ t.test(
 )
 
 t.test(
-  'a missing configuration folder and invalid environment variables: each program does not start and names the problem',
+  'a missing configuration folder or an invalid environment variable: the gateway does not start and names it',
   APART,
   async (t) => {
     const { configDir } = copyConfiguration(t)
@@ -119,7 +119,7 @@ t.test('a port in use: each program names the port and how to choose another', A
   }
 })
 
-t.test('a data folder that cannot be written: the message names it and what to change', APART, async (t) => {
+t.test('a data folder that is not writable: the message names folder and setting', APART, async (t) => {
   const { configDir } = copyConfiguration(t)
   const file = join(configDir, 'gateway.yaml')
   for (const data of [file, join(file, 'below')]) {
@@ -194,14 +194,14 @@ function copyConfiguration(t: Test): { readonly configDir: string; readonly poli
   return { configDir, policiesDir }
 }
 
-/** Environment with the secret that both services share. `dev` generates its own. */
+/** Returns environment variables that name the secret file of both services. `dev` generates its own secret. */
 function secretFile(verb: string, configDir: string): Record<string, string> {
   const file = join(configDir, '..', 'secrets', 'gateway')
   if (verb === 'gateway') return { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: file }
   return verb === 'authorization-server' ? { SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: file } : {}
 }
 
-/** `gateway` reads the policy path from its configuration; `dev` takes it as an argument. */
+/** Returns the arguments that name the policy folder. `gateway` reads this path from its configuration. */
 function policiesOf(verb: string, policiesDir: string): readonly string[] {
   return verb === 'dev' ? ['--policies', policiesDir] : []
 }

@@ -12,7 +12,7 @@ for (const javaScriptEnabled of [true, false]) {
   const mode = javaScriptEnabled ? 'with JavaScript' : 'without JavaScript'
 
   t.test(
-    `in Chromium ${mode}, a user signs in and consents, and the app on this device gets its code`,
+    `in Chromium ${mode}, a user signs in and consents, and the native app gets the authorization code`,
     async (t) => {
       const app = await listenAsLoopbackClient(t)
       const client = await registerClient(scopegate, {

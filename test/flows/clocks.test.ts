@@ -15,7 +15,7 @@ import { until } from '../fixtures/until.ts'
 const AHEAD_SECONDS = 7_200
 const scope = 'openid courses:read'
 
-t.test('a server whose clock is two hours ahead revokes, and reports the difference', async (t) => {
+t.test('a server whose clock is two hours ahead revokes tokens, and reports the difference', async (t) => {
   const cleanup = createCleanup()
   const folder = t.testdir({ redis: {} })
   t.teardown(() => cleanup.run())

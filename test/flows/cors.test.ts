@@ -36,7 +36,7 @@ async function openPage(t: Test) {
   return { origin, call }
 }
 
-t.test('a page in Chromium sends the headers of MCP, preconditions and its own', async (t) => {
+t.test('a page in Chromium can send MCP headers, preconditions and custom headers', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { call } = await openPage(t)
   under.upstream.reply(

@@ -36,7 +36,7 @@ async function discover(base: string): Promise<oauth.AuthorizationServer> {
   )
 }
 
-/** Signs in with a client that sends its key in the authorization request. Returns the callback. */
+/** Signs in with a client that sends the thumbprint of its key. Returns the parameters of the callback. */
 async function authorize(as: oauth.AuthorizationServer, client: oauth.Client, base: string, jkt: string) {
   const verifier = oauth.generateRandomCodeVerifier()
   const state = oauth.generateRandomState()
@@ -138,7 +138,7 @@ t.test('§5 of RFC 9449: oauth4webapi completes the flow with DPoP and nonces', 
     t.match(await failure(refresh({})), { error: /^invalid_/ })
   })
 
-  await t.test('userinfo', async (t) => {
+  await t.test('userinfo accepts a token only with a valid proof by the bound key', async (t) => {
     const sub = String(oauth.getValidatedIdTokenClaims(tokens)?.sub)
     const url = `${base}/api/oauth/userinfo`
     const user = await oauth.processUserInfoResponse(
@@ -189,7 +189,7 @@ t.test('§5 of RFC 9449: oauth4webapi completes the flow with DPoP and nonces', 
     }
   })
 
-  await t.test('the key refreshes the token, and the new token is also bound', async (t) => {
+  await t.test('a refresh with a proof returns a token that is bound to the same key', async (t) => {
     const refresh = async (refreshToken: string | undefined) => {
       const ask = () =>
         oauth

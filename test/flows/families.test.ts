@@ -98,7 +98,7 @@ for (const policy of policies) {
         t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { error: 'invalid_token' })
       })
 
-      t.test(`${title} without a token is served as anonymous`, async (t) => {
+      t.test(`${title} without a token reaches the API as an anonymous request`, async (t) => {
         const answer = await attempt(operation, undefined)
         t.notOk(answer.headers.has('x-scopegate-error'), 'the response comes from the API')
         t.notOk(answer.headers.has('www-authenticate'), 'the response has no challenge')
@@ -121,8 +121,8 @@ function operationsOf({ routes }: Policy): readonly Operation[] {
 }
 
 /**
- * Uses one browser session. Each scope needs one authorization. The tokens with all other scopes come from one full
- * grant.
+ * Obtains the tokens of `only` and `allBut` in one browser session. Each token of `only` needs one authorization. The
+ * tokens of `allBut` come from refreshes of one grant with all scopes.
  */
 async function obtainAllTokens(): Promise<void> {
   for (const scope of resourceScopes) {

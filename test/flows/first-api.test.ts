@@ -61,7 +61,7 @@ t.test('the commands of docs/first-api.md print the shown output', async (t) => 
     const issued = token === undefined ? '' : run(token).trim()
     if (issued !== '') recordCredential(issued)
     const command = issued === '' ? commands : commands.replace(`$(${token})`, issued)
-    // The gateway reloads a changed policy within a second.
+    // The gateway reloads a changed policy within a second, so a command can need several attempts.
     let output = ''
     await until(`${commands} prints the shown output`, () => {
       output = run(command)

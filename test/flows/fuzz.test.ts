@@ -8,7 +8,7 @@ import { sendExactly } from '../fixtures/send-exactly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
 // Random requests must get a status below 500, without a stack trace. API clients must get JSON. The message of a
-// failure contains the seed and the path that repeat it with fast-check. FUZZ_RUNS sets the number of runs.
+// failure contains the seed and the path with which fast-check repeats the run. FUZZ_RUNS sets the number of runs.
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 600)
 const LIMIT_MS = 60_000 + RUNS * 50
 const STACK = /\bat (?:\S+ \()?(?:file:|node:|\/)\S+:\d+:\d+/

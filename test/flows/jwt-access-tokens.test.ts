@@ -1,4 +1,4 @@
-// JWT access tokens of the bundled server at gateways that verify them locally.
+// Tests JWT access tokens of the bundled server at gateways that verify them locally.
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ function startJwtServer(
   return startServer(t, { accessTokens: { format: 'jwt', algorithm, resources: new Map() }, ...changes })
 }
 
-/** Starts a gateway that verifies the JWTs of the server, and introspects opaque tokens there. */
+/** Starts a gateway that verifies the JWTs of the server locally, and introspects opaque tokens at the server. */
 function startGateway(
   t: Test,
   { baseUrl, gatewaySecret }: AuthorizationServer,
@@ -148,7 +148,7 @@ t.test('a gateway that starts after a revocation rejects the token', async (t) =
   t.match(await call(under, other.accessToken), { status: 200 })
 })
 
-t.test('tokens that no gateway has seen stay valid while the server is down', async (t) => {
+t.test('gateways accept JWTs without a cache entry while the authorization server is down', async (t) => {
   const server = await startJwtServer(t)
   const gateways = [await startGateway(t, server), await startGateway(t, server)]
   const jwts = [await obtain(server), await obtain(server)]
@@ -165,7 +165,7 @@ t.test('tokens that no gateway has seen stay valid while the server is down', as
   }
 })
 
-t.test('tokens stay valid while the server and Redis are down, and a known revocation applies', async (t) => {
+t.test('while server and Redis are down, gateways accept JWTs, except the revoked JWT', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(() => redis.stop())
   const server = await startJwtServer(t, { store: { type: 'redis' }, redis: { url: redis.url } })
@@ -183,7 +183,7 @@ t.test('tokens stay valid while the server and Redis are down, and a known revoc
   }
 })
 
-t.test('a sender-constrained JWT needs a proof by its key', async (t) => {
+t.test('a gateway accepts a sender-constrained JWT only with a proof by its key', async (t) => {
   const server = await startJwtServer(t)
   const under = await startGateway(t, server)
   const client = await registerClient(server)

@@ -127,7 +127,7 @@ t.test('revocation of a refresh token revokes the grant and its access tokens', 
   )
 })
 
-t.test('a pushed authorization request leads to tokens (RFC 9126)', async (t) => {
+t.test('a client obtains tokens with a pushed authorization request (RFC 9126)', async (t) => {
   const state = openid.randomState()
   const verifier = openid.randomPKCECodeVerifier()
   const url = await openid.buildAuthorizationUrlWithPAR(

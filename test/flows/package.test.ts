@@ -69,7 +69,7 @@ t.test('the npm package installs a working scopegate command in an empty folder'
   })
 
   await t.test(
-    'npx scopegate dev serves the curl command that it prints, and exits with 0 on a signal',
+    'npx scopegate dev responds to the curl command that it prints, and exits with code 0 on SIGTERM',
     async (t) => {
       const child = spawnPlainly(join(empty, 'node_modules', '.bin', 'scopegate'), ['dev'], {
         cwd: empty,

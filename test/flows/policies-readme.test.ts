@@ -15,7 +15,7 @@ const frontPage = readFileSync(join(ROOT, 'README.md'), 'utf8')
 const file = t
 const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = '']) => commands)
 
-t.test('the commands create a tested route, the gateway serves it, and the diff shows it', async (t) => {
+t.test('the commands of policies/README.md create a route, and the gateway serves this route', async (t) => {
   const folder = t.testdir({ bin: {} })
   for (const name of ['config', 'policies']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
   const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
@@ -59,7 +59,7 @@ t.test('the commands create a tested route, the gateway serves it, and the diff 
   t.match(run(diff).said, /^\+ catalogue\/list-catalogue +GET \/api\/catalogue[\s\S]*1 new/m)
 })
 
-t.test('the README shows the real error message', async (t) => {
+t.test('policies/README.md shows the real error message', async (t) => {
   const [, shown = ''] = /^```text\n([\s\S]*?)^```$/m.exec(page) ?? []
   const folder = t.testdir()
   cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })

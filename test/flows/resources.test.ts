@@ -21,7 +21,7 @@ routes:
   - { name: courses, match: { methods: [GET], path: /api/courses }, scopes: { all: [courses:read] } }
 `
 
-t.test('a client that knows only the URL gets a token for that resource only', async (t) => {
+t.test('a client that has only the URL of a resource gets a token for this resource only', async (t) => {
   const [port, serverPort] = [await quietPort(), await quietPort()]
   const base = `http://127.0.0.1:${port}`
   const resource = `${base}/mcp`

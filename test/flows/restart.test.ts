@@ -5,7 +5,7 @@ import { send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('grants persist over a restart, and revoked tokens stay revoked', async (t) => {
+t.test('grants stay valid after a restart, and revoked tokens stay revoked', async (t) => {
   const before = await startScopegate(t)
   const browser = openBrowser(before.baseUrl)
   const client = await registerClient(before, { token_endpoint_auth_method: 'client_secret_post' })

@@ -30,12 +30,12 @@ const SERVER_SETTINGS = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '0s' }
 
 type Cluster = RevocationCluster & { readonly folder: string }
 
-/** A test, or the test of this file, that owns a cluster. */
+/** The test that owns a cluster: one test, or the root test of this file. */
 type Owner = Pick<Test, 'testdir' | 'teardown'>
 
 /**
- * Stops a cluster, and checks that its logs contain no token. Registered before the folder, so that it runs before the
- * removal of the folder.
+ * Registers a teardown that stops a cluster, and checks that its logs contain no token. The caller must not have called
+ * `t.testdir()` before, so that the teardown runs before the removal of the folder.
  */
 function atEnd(t: Owner) {
   const cleanup = createCleanup()
@@ -82,11 +82,13 @@ type RedisCluster = Cluster & {
   readonly redisFolder: string
   readonly redisUrl: string
   stopRedis(): Promise<void>
-  /** Starts Redis again with the data on the disk. Default: the append-only file, otherwise the snapshot. */
+  /**
+   * Starts Redis again with the data on the disk. True (default): uses the append-only file. False: uses the snapshot.
+   */
   startRedis(options?: { readonly keepsData: boolean }): Promise<void>
 }
 
-/** Starts two gateways and two authorization servers on a durable Redis. Each gateway uses another server. */
+/** Starts two gateways and two authorization servers on a durable Redis. Each gateway uses a different server. */
 async function startOnRedis(t: Owner, options: { readonly eventStream: boolean }): Promise<RedisCluster> {
   const { cleanup, secret, logsIn } = atEnd(t)
   const parent = t.testdir({ redis: {}, cluster: {} })
@@ -132,7 +134,7 @@ async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> 
 }
 
 /**
- * Revokes grants in all supported ways.
+ * Ends a grant in each way of `ENDS_OF_GRANTS`.
  * @returns tokens that all gateways accepted before and deny now.
  */
 async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly string[]> {
@@ -234,7 +236,7 @@ t.test(
 )
 
 t.test(
-  'gateways lose Redis: revoked tokens are denied within the cap, and the revocations of the gap arrive later',
+  'gateways lose Redis: they deny revoked tokens within ttlWithoutPush, and receive missed revocations later',
   async (t) => {
     const { client, way } = cluster
     for (const [how, cut] of [
@@ -288,7 +290,7 @@ t.test('Redis loses its data: denied tokens stay denied, and the services report
 })
 
 t.test(
-  'with both channels, either is sufficient: the event stream of any replica contains all revocations',
+  'with Redis and an event stream, gateways receive revocations also while they cannot reach Redis',
   async (t) => {
     const cluster = await startOnRedis(t, { eventStream: true })
     const token = await knownToken(t, cluster)
