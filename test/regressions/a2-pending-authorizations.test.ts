@@ -16,7 +16,7 @@ const PUSHED = { pending: 'PushedAuthorizationRequest', path: ENDPOINTS.pushedAu
 const OPEN = { pending: 'Interaction', path: ENDPOINTS.authorization } as const
 const BROWSER = { accept: 'text/html,application/xhtml+xml;q=0.9' }
 
-/** Sends an authorization request. The gateway reports this client address. */
+/** Sends an authorization request with the header in which the gateway reports the client address. */
 const authorize = (
   client: Client,
   address: string,
@@ -48,7 +48,7 @@ const usePushed = (client: Client, pushed: Answer, address: string): Promise<Ans
   return send(url, { headers: { 'x-forwarded-for': address } })
 }
 
-/** A server with an integration that pushes requests with its client secret. */
+/** Starts a server with an integration. The integration sends its client secret with each pushed request. */
 async function startWithIntegration(
   t: Test,
   bound: { readonly perAddress: number; readonly pending: number },
@@ -178,7 +178,7 @@ t.test(
   },
 )
 
-t.test('a pushed request and its first use count once', async (t) => {
+t.test('the rate limit counts a pushed request and its first use once', async (t) => {
   const server = await startServer(t, {
     authorization: {
       rateLimit: { perAddress: 3, windowMs: 600_000 },
@@ -196,14 +196,14 @@ t.test('a pushed request and its first use count once', async (t) => {
   t.equal((await unknown).status, 429, 'an unknown request_uri counts')
 })
 
-t.test('stored authorization requests are bounded, with SQLite', async (t) => {
+t.test('the number of stored authorization requests is bounded on SQLite', async (t) => {
   await bounds(t, async (bound) => {
     const server = await startServer(t, bound)
     return { server, count: async () => countSqlite(server) }
   })
 })
 
-t.test('stored authorization requests are bounded, with Redis', async (t) => {
+t.test('the number of stored authorization requests is bounded on Redis', async (t) => {
   await bounds(t, async (bound) => {
     const redis = await startRedis({ folder: t.testdir() })
     t.teardown(() => redis.stop())

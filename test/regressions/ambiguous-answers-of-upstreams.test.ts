@@ -3,7 +3,8 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 const REQUEST = 'GET /pub/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 
-// RFC 9110 section 8.6: a client that trusts the length reads the next response as the body of this one.
+// RFC 9110 section 8.6: with a Content-Length, a client would read the next response as the content of the 204
+// response.
 t.test('a response without content has no Content-Length', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply('HTTP/1.1 204 No Content\r\ncontent-length: 5\r\nx-a: 1\r\n\r\n')
@@ -14,7 +15,7 @@ t.test('a response without content has no Content-Length', async (t) => {
 
 // `Transfer-Encoding` names the coding of the body. The gateway dropped the header and forwarded the coded body.
 for (const coding of ['gzip', 'gzip, chunked', 'identity', 'chunked, chunked'])
-  t.test(`a response in the transfer coding "${coding}" is not forwarded as plain content`, async (t) => {
+  t.test(`a response in the transfer coding "${coding}" causes 502`, async (t) => {
     const under = await startGatewayUnderTest(t)
     under.upstream.reply((socket) =>
       socket.end(`HTTP/1.1 200 OK\r\ntransfer-encoding: ${coding}\r\n\r\n4\r\nzzzz\r\n0\r\n\r\n`),

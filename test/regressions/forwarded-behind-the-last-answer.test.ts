@@ -15,9 +15,8 @@ const HOST = 'Host: api.test\r\n'
 const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n`
 
 // A client sends `Expect: 100-continue` and gets a final response. The gateway then closes the connection, because the
-// body may or may not follow. Node still parses the rest of the segment, and closes the connection between two chunks
-// of the second request. The third request then had a connection without a pending request. The gateway forwarded this
-// request, and its response was lost.
+// body may or may not follow. Node still parses the received bytes, and closes the connection during the second
+// request. The gateway then forwarded the third request, although the client could not receive its response.
 for (const [what, first, status] of [
   ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
   [

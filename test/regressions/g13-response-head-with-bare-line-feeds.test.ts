@@ -15,7 +15,7 @@ const HEADS: Readonly<Record<string, string>> = {
 
 for (const [what, head] of Object.entries(HEADS))
   for (const cut of [1, head.length])
-    t.test(`a response head with ${what} causes 502 immediately, in pieces of ${cut}`, async (t) => {
+    t.test(`a response head with ${what} causes 502 immediately, in pieces of ${cut} bytes`, async (t) => {
       const { raw, upstream, log } = await startGatewayUnderTest(t)
       upstream.reply(async (socket) => {
         for (let at = 0; at < head.length; at += cut) {

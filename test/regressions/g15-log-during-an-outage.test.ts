@@ -14,7 +14,7 @@ function failuresIn(lines: readonly Line[]): number {
 
 // An outage of one hour wrote 34 MB of log. Each request caused an `introspection_failed` line of 1.2 kB with a stack
 // trace.
-t.test('an outage of the issuer writes some lines, not a line for each request', async (t) => {
+t.test('an outage of the issuer writes one line for each error code, not for each request', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { url, managementUrl } = under.gateway
   const lines = (event: string): readonly Line[] => under.log().filter((line) => line['event'] === event)
@@ -74,7 +74,7 @@ t.test('an outage of the issuer writes some lines, not a line for each request',
   t.notMatch(under.logText(), /"stack"/)
 })
 
-t.test('an outage of an upstream writes some lines, not a line for each request', async (t) => {
+t.test('an outage of an upstream writes one failure line, not a line for each request', async (t) => {
   const under = await startGatewayUnderTest(t)
   const lines = (event: string): readonly Line[] => under.log().filter((line) => line['event'] === event)
   // A response between two failures keeps the circuit closed, so each request reaches the upstream.
@@ -118,7 +118,7 @@ t.test('a target writes one log line when it is ejected, and one when it returns
   t.equal(lines('target_back').length, 1)
 })
 
-t.test('repeated errors of an issuer on the revocation stream write one line', async (t) => {
+t.test('repeated ready events of an issuer on the revocation stream write one log line', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, issuers: config.issuers.map(pushing) }),
   })

@@ -7,7 +7,9 @@ const SIZED = `content-length: ${STRAY.length}`
 const CHUNKED = 'transfer-encoding: chunked'
 const CHUNKS = `${STRAY.length.toString(16)}\r\n${STRAY}\r\n0\r\n\r\n`
 
-/** Response heads that announce content although RFC 9110 permits none, and content with this framing. */
+/**
+ * Response heads that announce content although RFC 9110 does not permit content, and the content with this framing.
+ */
 const HEADS: readonly (readonly [method: string, statusLine: string, framing: string, content: string])[] = [
   ['GET', 'HTTP/1.1 204 No Content', SIZED, STRAY],
   ['GET', 'HTTP/1.1 204 No Content', CHUNKED, CHUNKS],
@@ -60,7 +62,7 @@ for (const framing of [SIZED, CHUNKED])
     t.match(await response.json(), { error: 'upstream_unavailable' })
   })
 
-t.test('a 204 without framing and an interim response of length 0 keep their connection', async (t) => {
+t.test('a 204 without framing and an interim response of length 0 keep the connection open', async (t) => {
   const { gateway, upstream } = await startGatewayUnderTest(t)
   upstream.reply('HTTP/1.1 103 Early Hints\r\ncontent-length: 0\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n')
   for (let round = 0; round < 3; round++) {

@@ -10,7 +10,7 @@ import { until } from '../fixtures/until.ts'
 
 const ROUNDS = 100
 const SLOW: Fault = { latencyMs: 100 }
-/** Redis timeout of a gateway. If a round takes longer, the machine is busy and the result shows nothing. */
+/** Redis timeout of a gateway. If a round takes longer, the machine is busy and the test ignores the round. */
 const PATIENCE_MS = 1_000
 
 const key = aProofKey()

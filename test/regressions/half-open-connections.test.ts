@@ -6,14 +6,14 @@ import { until } from '../fixtures/until.ts'
 // After invalid bytes, the gateway closed its side of the connection and waited forever for the client.
 for (const [what, bytes] of [
   ['bytes that are not HTTP', 'this is not HTTP\r\n\r\n'],
-  ['a tunnel', 'CONNECT api.test:80 HTTP/1.1\r\nHost: api.test:80\r\n\r\n'],
+  ['a CONNECT request', 'CONNECT api.test:80 HTTP/1.1\r\nHost: api.test:80\r\n\r\n'],
   [
     'broken chunks',
     'POST /pub/x HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nZZ\r\n',
   ],
 ] as const)
   t.test(
-    `the gateway closes the connection of a client that requests ${what} and never closes`,
+    `the gateway closes the connection of a client that sends ${what} and never closes its side`,
     async (t) => {
       const under = await startGatewayUnderTest(t)
       const { port } = new URL(under.gateway.url)

@@ -15,7 +15,7 @@ const PROGRAM = `
   process.stderr.write('ready')
 `
 
-t.test('onTermination() ends a process whose log has lost its reader', async (t) => {
+t.test('onTermination() ends a process after the reader of its log has closed the pipe', async (t) => {
   const child = spawnPlainly(process.execPath, ['--input-type=module', '--eval', PROGRAM], { cwd: ROOT })
   const ended = new Promise<number | null>((resolve) => child.on('exit', resolve))
   t.teardown(() => child.kill('SIGKILL'))

@@ -9,7 +9,7 @@ import { startRedis } from '../fixtures/start-redis.ts'
 
 const logger = createLogger({ level: 'info', service: 'test' }, { write: () => undefined })
 
-t.test('Redis keeps a used proof for a limited time, one minute longer than it is valid here', async (t) => {
+t.test('Redis keeps a used proof for one minute longer than the gateway accepts the proof', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   const shared = await openSharedRedis({ url: redis.url, logger, tickMs: () => performance.now() })
   const spy = new Redis(redis.url)

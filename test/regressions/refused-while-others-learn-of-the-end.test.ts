@@ -6,7 +6,7 @@ import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 
 // The gateway closed its listener immediately. Clients that had not yet read the failing readiness endpoint lost their
 // connections.
-t.test('a gateway that shuts down accepts requests until load balancers had time to notice', async (t) => {
+t.test('a gateway that shuts down accepts requests during the drain delay', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, drain: { delayMs: 3_000, graceMs: 20_000 } }),
   })

@@ -9,7 +9,8 @@ import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // Many requests had waited for a slow upstream. After that, V8 considered the objects of a request long-lived, and
-// allocated them in the old generation. Young-generation collections never freed the objects that they referenced.
+// allocated them in the old generation. Young-generation collections then never freed the objects that these objects
+// referenced.
 
 const MAIN = join(import.meta.dirname, '..', '..', 'gateway', 'main.ts')
 const COLLECT_NOW_AND_THEN = "data:text/javascript,setInterval(() => gc({ type: 'minor' }), 200).unref()"
@@ -17,7 +18,7 @@ const PATH = '/api/courses'
 const WAITING = 800
 const LATER = 5_000
 const CONNECTIONS = 32
-/** Bytes. The headers of one request alone need several times this limit. */
+/** Maximum memory of a request that V8 promotes to the old generation. The headers of one request alone are larger. */
 const PROMOTED_BYTES_PER_REQUEST = 1_024
 const LIMIT_MS = 60_000
 

@@ -3,7 +3,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
 // JSON escapes only the control characters below U+0020. Terminals also interpret the characters from U+0080 to U+009F.
-t.test('the log escapes control characters of a user agent that a terminal would obey', async (t) => {
+t.test('the log escapes control characters of a user agent that a terminal would interpret', async (t) => {
   const under = await startGatewayUnderTest(t)
   await under.raw(
     'GET /pub/x HTTP/1.1\r\nHost: a\r\nUser-Agent: a\x9b2Jb\x85"\\c\xfc\r\nConnection: close\r\n\r\n',

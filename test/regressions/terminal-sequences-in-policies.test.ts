@@ -8,7 +8,7 @@ import { aPolicyRoute } from '../fixtures/a-policy-route.ts'
 import { someResources } from '../fixtures/some-resources.ts'
 
 // Every contributor can propose owners and claims. Without escaping, a claim could move the cursor up and erase the
-// line of `scopegate diff` with WIDENED.
+// WIDENED line of `scopegate diff`.
 
 const WIPE = '\x1b[1A\x1b[2K\r\u202e'
 const NOTHING_LIVE = /[^\P{Cc}\n]|\p{Cf}/u

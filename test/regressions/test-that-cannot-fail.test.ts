@@ -18,7 +18,7 @@ tests:
     expect: { ${expect} }
 `
 
-t.test('a policy test that is denied because no route matches fails, unless it declares that', async (t) => {
+t.test('a policy test whose request matches no route fails, unless the test expects that', async (t) => {
   const run = async (request: string, expect: string) => {
     const dir = t.testdir({ 'p.policy.yaml': policy(request, expect) })
     const terminal = aTerminal()

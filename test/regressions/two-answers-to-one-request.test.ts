@@ -7,7 +7,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 // request.
 for (const [what, head] of [
   ['rejected', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
-  ['of no route', 'POST /nothing HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
+  ['sent to an unknown path', 'POST /nothing HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
 ] as const)
   t.test(`a request that was ${what} gets one response when its body ends early`, async (t) => {
     const { gateway, upstream } = await startGatewayUnderTest(t)

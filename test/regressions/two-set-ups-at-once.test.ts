@@ -27,7 +27,7 @@ const timer = setInterval(() => {
 }, 20)
 `
 
-t.test('two concurrent set-ups of a checkout install once', async (t) => {
+t.test('two concurrent set-ups of a checkout install the packages once', async (t) => {
   const folder = t.testdir({
     'package.json': '{ "type": "module" }',
     'package-lock.json': LOCK,

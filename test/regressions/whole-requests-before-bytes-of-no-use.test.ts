@@ -21,7 +21,7 @@ const CASES: readonly (readonly [
   forwarded: readonly string[],
 ])[] = [
   ['after the last request', FIRST + LAST + BEHIND, '200 200', ['/pub/1', '/pub/3']],
-  ['after the last request, an incomplete request,', FIRST + LAST + HALF, '200 200', ['/pub/1', '/pub/3']],
+  ['of an incomplete request after the last request', FIRST + LAST + HALF, '200 200', ['/pub/1', '/pub/3']],
   [
     'after the last of three requests',
     FIRST + SECOND + LAST + BEHIND,
@@ -44,7 +44,7 @@ const CASES: readonly (readonly [
 ]
 
 for (const [what, bytes, statuses, forwarded] of CASES)
-  t.test(`complete requests get responses before bytes ${what} end the connection`, async (t) => {
+  t.test(`responds to each complete request, and ignores bytes ${what}`, async (t) => {
     const under = await startGatewayUnderTest(t)
     let waiting: (() => void) | undefined
     under.upstream.reply((socket) => {
