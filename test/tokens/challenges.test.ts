@@ -5,7 +5,7 @@ import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtu
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
 import { parseObject } from '../fixtures/send.ts'
 
-// Class 54: a challenge contains only configured values. Neither requests nor tokens change a challenge.
+// Class 54: a challenge contains only configured values. It contains no value of a request or token.
 
 const EVIL = [
   'evil.test',
@@ -80,7 +80,7 @@ t.test(
 )
 
 t.test(
-  'RFC 9449 §7.1: challenges a request with the DPoP scheme in that scheme only, even when it is malformed',
+  'RFC 9449 §7.1: a request with the DPoP scheme, even if malformed, gets a challenge only with this scheme',
   async (t) => {
     const { raw, upstream } = await startGatewayUnderTest(t)
     for (const value of [
@@ -109,7 +109,7 @@ t.test(
   },
 )
 
-t.test('class 54: writes any input as one ASCII challenge with the intended parameters', async () => {
+t.test('class 54: formatChallenge() writes any input as one challenge in ASCII', async () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 40 }),
     fc.constantFrom('", error="x', '\\', '\\"', 'a, Basic realm="x"', '\r\nx-evil: 1', '\u0000', 'ünï', '"'),

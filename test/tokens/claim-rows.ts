@@ -51,7 +51,7 @@ const OTHER_TOKENS: readonly Row[] = [
       ['a refresh token of Keycloak', { typ: 'Refresh' }],
       ['an offline token of Keycloak', { typ: 'Offline' }],
       ['a logout token of Keycloak', { typ: 'Logout' }],
-      ['a token of no known kind', { typ: {} }],
+      ['a token whose typ claim is an object', { typ: {} }],
       ['an ID token of Cognito', { token_use: 'id' }],
     ] as const
   ).map(([what, change]) =>
@@ -103,7 +103,7 @@ const NOT_DATES: readonly (readonly [what: string, value: (now: number) => unkno
   ['an object', () => ({})],
   ['negative', () => -1],
   ['milliseconds', (now) => (now + 900) * 1_000],
-  ['beyond every calendar', () => Number.MAX_VALUE],
+  ['the largest number', () => Number.MAX_VALUE],
   ['a number that is too large', () => 2 ** 53],
 ]
 

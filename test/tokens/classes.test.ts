@@ -8,22 +8,22 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 const root = join(findPackageRoot(), 'test')
 const CLASSES: readonly (readonly [number: number, what: string])[] = [
   [39, 'alg none, a null signature, a blank key'],
-  [40, 'RS and ES confused with HS'],
+  [40, 'HS256 with a public RS or ES key as the secret'],
   [41, 'keys and URLs in the header, kid as a path or a query'],
-  [42, 'another typ: ID tokens, logout tokens'],
-  [43, 'missing, wrong, array aud; an audience shared by services'],
-  [44, 'mixed issuers and keys'],
-  [45, 'exp, nbf, iat at the edge, not numbers, huge'],
+  [42, 'tokens of another type: ID tokens, logout tokens'],
+  [43, 'a missing or wrong aud, aud as a list, an audience that services share'],
+  [44, 'the key of one issuer for a token of another issuer'],
+  [45, 'exp, nbf and iat at their limits, not numbers, or huge'],
   [46, 'one token in several spellings'],
-  [47, 'weak, odd, private, doubled keys'],
+  [47, 'weak, private and duplicate keys, and keys for another use'],
   [48, 'cached token status applied without a new authorization check'],
   [49, 'an introspection result shared by two issuers or two tokens'],
   [50, 'introspection errors treated as active'],
-  [51, 'a token in other places, or twice'],
+  [51, 'a token in another part of the request, or two tokens'],
   [52, 'scopes that are parsed or compared loosely'],
-  [53, 'encrypted, compressed, huge, deep tokens'],
-  [54, 'challenges that requests can write into'],
-  [55, 'an anonymous request with an identity, a bad token treated as anonymous'],
+  [53, 'encrypted, compressed, huge and deeply nested tokens'],
+  [54, 'challenges with values from a request'],
+  [55, 'an anonymous request with an identity, an invalid token treated as anonymous'],
 ]
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -50,7 +50,7 @@ function namesInRow(
 }
 
 for (const [number, what] of CLASSES)
-  t.test(`${number}, ${what}: at least one test names this class`, async (t) => {
+  t.test(`class ${number} (${what}) has at least one test`, async (t) => {
     const found = files.filter((file) => namesInTest(file.text, number) || namesInRow(file, number))
     t.ok(found.length > 0, found.map(({ name }) => name).join(', '))
   })

@@ -166,7 +166,7 @@ t.test('accepts a valid token and ignores keys and URLs in its header', async (t
 })
 
 t.test(
-  'denies a token with insufficient scopes (403), and accepts a token of a rotated key on first use (200)',
+  'denies a token with insufficient scopes, and accepts the first tokens of a new signing key',
   async (t) => {
     const issuer = await anIssuer(t)
     const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
@@ -228,7 +228,7 @@ t.test('accepts valid tokens with cached keys after their issuer becomes unreach
 })
 
 t.test(
-  'without keys: is not ready, responds 503 with Retry-After and recovers without a restart',
+  'without keys, the gateway is not ready, responds with 503 and recovers without a restart',
   async (t) => {
     const issuer = await anIssuer(t)
     await issuer.stop()
@@ -250,7 +250,7 @@ t.test(
   },
 )
 
-t.test('a restart without the issuer uses the key cache on disk', async (t) => {
+t.test('after a restart without the issuer, the gateway uses the key cache on disk', async (t) => {
   const dataDir = join(t.testdir({}), 'data')
   const issuer = await anIssuer(t)
   const first = await startWith(t, [aJwtIssuerConfig(issuer.issuer)], dataDir)
@@ -275,7 +275,7 @@ t.test('a restart without the issuer uses the key cache on disk', async (t) => {
   })
 })
 
-t.test('no log and no metric contains the claims or the issuer of a token', async (t) => {
+t.test('no log and no metric contains a token, its subject, its kid or an unknown issuer', async (t) => {
   const issuer = await anIssuer(t)
   const under = await startWith(t, [aJwtIssuerConfig(issuer.issuer)])
   const tokens = [

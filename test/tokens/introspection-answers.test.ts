@@ -84,8 +84,7 @@ t.test(
         t.equal(rejected.headers.has('retry-after'), status === 503)
         t.equal(rejected.headers.has('www-authenticate'), status === 401)
         t.equal(rejected.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
-        // The issuer sends a valid response now. The gateway caches a token status for seconds, and has cached no
-        // failure.
+        // Now the issuer sends a valid response. The gateway must have cached a negative token status, but no failure.
         issuer.answerWith(give(json(ACTIVE)))
         const after = await send(`${gateway.url}/api/courses`, { token })
         t.equal(after.status, status === 503 ? 200 : 401, `${what}, then a valid response`)
@@ -99,7 +98,7 @@ t.test(
   },
 )
 
-t.test('class 50: responds 503 within the deadline when an issuer never responds', async (t) => {
+t.test('class 50: responds with 503 within the deadline when an issuer never responds', async (t) => {
   const { gateway, issuer, upstream } = await startGatewayUnderTest(t, {
     change: (config) => ({
       ...config,

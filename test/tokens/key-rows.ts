@@ -76,7 +76,7 @@ const ADDRESSES: readonly Row[] = [
 ]
 
 const issuerSpelt = (what: string, spell: (issuer: string) => unknown) =>
-  row(44, `iss of the main issuer ${what}, signed by it`, 'wrong_issuer', ({ main }) =>
+  row(44, `iss of the main issuer ${what}, with a valid signature`, 'wrong_issuer', ({ main }) =>
     main.sign(good({ iss: spell(main.issuer) })),
   )
 
@@ -101,7 +101,7 @@ const CROSSED: readonly Row[] = [
   ),
   row(44, 'without iss', 'wrong_issuer', ({ main }) => main.sign(good({ iss: undefined }))),
   issuerSpelt('with a slash', (issuer) => `${issuer}/`),
-  issuerSpelt('in capitals', (issuer) => issuer.toUpperCase()),
+  issuerSpelt('in upper case', (issuer) => issuer.toUpperCase()),
   issuerSpelt('with a space', (issuer) => `${issuer} `),
   issuerSpelt('with a fragment', (issuer) => `${issuer}#`),
   issuerSpelt('with a query', (issuer) => `${issuer}?`),
@@ -112,7 +112,7 @@ const CROSSED: readonly Row[] = [
   issuerSpelt('with an unknown issuer after a space', (issuer) => `${issuer} https://stranger.test`),
   issuerSpelt('as null', () => null),
   issuerSpelt('as a number', () => 1),
-  issuerSpelt('as nothing', () => ''),
+  issuerSpelt('as an empty string', () => ''),
   issuerSpelt('with user information', (issuer) => issuer.replace('//', '//main@')),
 ]
 
@@ -120,7 +120,7 @@ const UNUSABLE: readonly Row[] = [
   ...(['weak', 'twice', 'encryption', 'leaked'] as const).map((name) =>
     row(
       47,
-      `signed with a published key that is not used: ${name}`,
+      `signed with a published key that the gateway must not use: ${name}`,
       'unknown_key',
       ({ main, unusable, now }) => {
         const { privateKey } = unusable[name]
@@ -143,7 +143,7 @@ const UNUSABLE: readonly Row[] = [
   ),
 ]
 
-/** Classes 41, 44 and 47: the key does not belong to the issuer of the token. */
+/** Classes 41, 44 and 47: the key belongs to another issuer or to no issuer, or the gateway must not use the key. */
 export const KEY_ROWS: readonly Row[] = [
   ...INJECTED,
   ...NAMES,

@@ -1,7 +1,7 @@
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import type { TestRoute } from './matrix-world.ts'
 
-/** One form of a claim, and its values. `means` is empty for an invalid form. */
+/** One form of a claim. `means`: the audiences or scopes in the claim. Empty: the claim has none, or is invalid. */
 export type Shape = {
   readonly what: string
   readonly value: unknown
@@ -11,7 +11,7 @@ export type Shape = {
 const shape = (what: string, value: unknown, means: readonly string[] = []): Shape => ({ what, value, means })
 const MCP = `${BASE_URL}/mcp`
 
-/** Class 43: `aud` must equal the resource identifier. */
+/** Class 43: `aud` must contain the resource identifier. The gateway ignores one trailing slash. */
 export const AUDIENCES: readonly Shape[] = [
   shape('missing', undefined),
   shape('null', null),

@@ -10,7 +10,7 @@ import { send } from '../fixtures/send.ts'
 /** Another issuer with introspection. */
 export const D = 'https://d.test'
 
-/** A route. The description does not depend on the configuration of the gateway. */
+/** A route, as the test describes it. The expected results come from this description, not from the policy. */
 export type TestRoute = {
   readonly path: string
   /** Required audience of a token. */
@@ -79,13 +79,13 @@ routes:
 /** A gateway with four issuers and five resources. */
 export type Matrix = {
   readonly under: GatewayUnderTest
-  /** Introspects tokens. */
+  /** Issuer A. Introspects opaque tokens. */
   readonly a: TestIssuer
-  /** Issues JWTs. The gateway verifies them. */
+  /** Issuer B. Issues JWTs, which the gateway verifies locally. */
   readonly b: JwtIssuer
-  /** Also issues JWTs. Its keys have the same `kid` values as the keys of B. */
+  /** Issuer C. Issues JWTs. Its keys have the same `kid` values as the keys of B. */
   readonly c: JwtIssuer
-  /** Introspects tokens, after A. */
+  /** Issuer D. Introspects opaque tokens. On the shared routes, the gateway contacts A first. */
   readonly d: TestIssuer
   /** Returns the result for a token on a route: `200`, or status, error, metadata and scope of the challenge. */
   answerAt(where: TestRoute, token: string): Promise<string>

@@ -12,7 +12,7 @@ const RESOURCE = { identifier: 'https://api.test', issuers: ['https://api.test']
 const token = fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: 'grapheme-ascii', maxLength: 8 }))
 const separator = fc.constantFrom(' ', ' ', ' ', '  ', '\t', ',', '\n', '+', ';', '\u00a0')
 
-/** The grammar of RFC 6749 section 3.3, implemented independently of the code. */
+/** Splits a scope string by the grammar of RFC 6749 section 3.3, without code of the gateway. */
 function split(text: string): readonly string[] | undefined {
   const found: string[] = []
   let current = ''

@@ -18,10 +18,10 @@ const NONE = ['none', 'None', 'NONE', 'nOnE', 'none ', ''].flatMap((alg) => [
   row(39, `alg "${alg}" without a signature`, 'malformed', (world) => {
     return `${part({ alg, typ: 'at+jwt' })}.${part(claimsOf(world))}.`
   }),
-  row(39, `alg "${alg}" with a signature over empty input`, 'wrong_algorithm', (world) => {
+  row(39, `alg "${alg}" with a signature of one byte`, 'wrong_algorithm', (world) => {
     return `${part({ alg, typ: 'at+jwt', kid: 'key-1' })}.${part(claimsOf(world))}.AA`
   }),
-  row(39, `alg "${alg}" over a good signature`, 'wrong_algorithm', (world) => {
+  row(39, `alg "${alg}" with the ES256 signature of another header`, 'wrong_algorithm', (world) => {
     const [, claims, signature] = world.main.sign(good()).split('.')
     return `${part({ alg, typ: 'at+jwt', kid: 'key-1' })}.${claims}.${signature}`
   }),
@@ -40,10 +40,10 @@ const BROKEN = ['ES256', 'ES384', 'ES512', 'RS256', 'PS256', 'EdDSA'].flatMap((a
   row(39, `${alg} with a signature of ones`, 'bad_signature', (world) =>
     resigned(world, alg, (signature) => Buffer.alloc(signature.length, 0xff)),
   ),
-  row(39, `${alg} with a signature one byte short`, 'bad_signature', (world) =>
+  row(39, `${alg} with a signature one byte too short`, 'bad_signature', (world) =>
     resigned(world, alg, (signature) => signature.subarray(0, -1)),
   ),
-  row(39, `${alg} with a signature one byte long`, 'bad_signature', (world) =>
+  row(39, `${alg} with a signature one byte too long`, 'bad_signature', (world) =>
     resigned(world, alg, (signature) => Buffer.concat([signature, Buffer.from([0])])),
   ),
   row(39, `${alg} with one bit of the signature inverted`, 'bad_signature', (world) =>
@@ -142,7 +142,7 @@ const UNKNOWN_NAMES = [
   '__proto__',
   'constructor',
 ].map((alg) =>
-  row(40, `alg "${alg}" over a good ES256 signature`, 'wrong_algorithm', (world) => {
+  row(40, `alg "${alg}" with a valid ES256 signature`, 'wrong_algorithm', (world) => {
     const { privateKey, jwk } = world.main.key('ES256')
     return signJws({ alg, typ: 'at+jwt', kid: jwk['kid'] }, claimsOf(world), privateKey, 'ES256')
   }),
