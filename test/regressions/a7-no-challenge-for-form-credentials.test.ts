@@ -10,7 +10,8 @@ const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const server = await startServer(t)
 const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
 
-// A challenge with an unregistered scheme hid `error`: oauth4webapi reported the challenge instead of the error.
+// Before the fix, a challenge with an unregistered scheme hid `error`: oauth4webapi reported the challenge instead of
+// the error.
 t.test('oauth4webapi reads invalid_client after a wrong client secret in the form', async (t) => {
   const issuer = new URL(server.baseUrl)
   const as = await oauth.processDiscoveryResponse(

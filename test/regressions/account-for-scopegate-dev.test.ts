@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../fixtures/run-command.ts'
 
-// In an npm installation, `scopegate account add` stored the account in the package folder. `scopegate dev` does not
-// read this folder.
+// Before the fix, `scopegate account add` in an npm installation stored the account in the package folder. `scopegate
+// dev` does not read this folder.
 t.test(
   'scopegate account add --data FOLDER adds the account that scopegate dev --data FOLDER reads',
   async (t) => {

@@ -13,7 +13,8 @@ t.test('a response without content has no Content-Length', async (t) => {
   t.notMatch(answer, /content-length/i)
 })
 
-// `Transfer-Encoding` names the coding of the body. The gateway dropped the header and forwarded the coded body.
+// `Transfer-Encoding` names the coding of the body. Before the fix, the gateway dropped the header and forwarded the
+// coded body.
 for (const coding of ['gzip', 'gzip, chunked', 'identity', 'chunked, chunked'])
   t.test(`a response in the transfer coding "${coding}" causes 502`, async (t) => {
     const under = await startGatewayUnderTest(t)

@@ -2,8 +2,8 @@ import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// In a wrong folder, `scopegate check` checked the policies of the package, which are valid. A pipeline with this
-// mistake passed.
+// Before the fix, `scopegate check` in a wrong folder checked the policies of the package, which are valid. A pipeline
+// with this mistake passed.
 
 t.test('check, test and fmt report a folder without a configuration', async (t) => {
   for (const verb of ['check', 'test', 'fmt']) {

@@ -11,8 +11,8 @@ const CLIENTS = 8
 const ROLLS = 1
 const LIMIT_MS = 120_000
 
-// The supervisor sent a connection to a worker that no longer accepted connections. The worker exited, and the
-// connection was lost.
+// Before the fix, the supervisor sent a connection to a worker that no longer accepted connections. The worker exited,
+// and the connection was lost.
 t.test(
   'no connection is lost while workers are replaced, with a new connection for each request',
   async (t) => {

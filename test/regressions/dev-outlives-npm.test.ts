@@ -7,7 +7,8 @@ import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 
-// npm sends SIGTERM only to the shell of its script. The shell exited, and the gateway kept its port open.
+// npm sends SIGTERM only to the shell of its script. Before the fix, the shell exited, and the gateway kept its port
+// open.
 t.test('scopegate dev in an npm script ends when the shell of npm ends', async (t) => {
   const port = await quietPort()
   const shell = spawnPlainly(

@@ -5,8 +5,8 @@ import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// Metadata with 20,000 authorization servers kept `scopegate doctor` busy for minutes, because it contacted all of
-// them.
+// Before the fix, metadata with 20,000 authorization servers kept `scopegate doctor` busy for minutes, because it
+// contacted all of them.
 
 t.test('doctor checks a limited number of authorization servers, and reports the limit', async (t) => {
   const visited = new Set<string>()

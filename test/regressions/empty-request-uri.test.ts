@@ -1,5 +1,5 @@
-// The server treated an authorization request with `request_uri=` as a pushed request, and did not check its
-// parameters. The request could omit scope and state, and the server dropped unknown scopes silently.
+// Before the fix, the server treated an authorization request with `request_uri=` as a pushed request, and did not
+// check its parameters. The request could omit scope and state, and the server dropped unknown scopes silently.
 import t from 'tap'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Parameters, send } from '../fixtures/send.ts'

@@ -16,7 +16,8 @@ const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r
 
 // A client sends `Expect: 100-continue` and gets a final response. The gateway then closes the connection, because the
 // body may or may not follow. Node still parses the received bytes, and closes the connection during the second
-// request. The gateway then forwarded the third request, although the client could not receive its response.
+// request. Before the fix, the gateway then forwarded the third request, although the client could not receive its
+// response.
 for (const [what, first, status] of [
   ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
   [

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// The gateway dropped only listed names. Upstreams that trust other names received a forged address, path or user.
+// Before the fix, the gateway dropped only listed names. Upstreams that trust other names received a forged address,
+// path or user.
 const NAMES = [
   'X-Forwarded',
   'X-Forwarded-Access-Token',

@@ -1,5 +1,5 @@
-// The authorization server rejected the introspection of every JWT with 400. The gateway treated this response as an
-// outage, and sent 503.
+// Before the fix, the authorization server rejected the introspection of every JWT with 400. The gateway treated this
+// response as an outage, and sent 503.
 import { generateKeyPairSync } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'

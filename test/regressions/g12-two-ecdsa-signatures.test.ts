@@ -1,5 +1,5 @@
-// If (r, s) is a valid ECDSA signature, then (r, n - s) is also valid, and RFC 7518 permits both. docs/tokens.md
-// claimed that each token has only one spelling.
+// If (r, s) is a valid ECDSA signature, then (r, n - s) is also valid, and RFC 7518 permits both. Earlier,
+// docs/tokens.md claimed that each token has only one spelling.
 import { hash, sign } from 'node:crypto'
 import t from 'tap'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'

@@ -21,7 +21,7 @@ async function expectReadiness(t: Test, under: GatewayUnderTest, expected: reado
   }).catch((error: Error) => t.fail(error.message, { found: lines }))
 }
 
-// All checks passed while the response to every token was 503.
+// Before the fix, all checks passed while the response to every token was 503.
 t.test('a check names an issuer that does not respond, and the gateway is ready', async (t) => {
   const under = await startGatewayUnderTest(t)
   const token = under.issuer.store('good', { scope: 'courses:read' })

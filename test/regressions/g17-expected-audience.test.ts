@@ -1,4 +1,5 @@
-// The rejection of a token for another audience, such as `account` of Keycloak, did not name the expected audience.
+// Before the fix, the rejection of a token for another audience, such as `account` of Keycloak, did not name the
+// expected audience.
 import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'

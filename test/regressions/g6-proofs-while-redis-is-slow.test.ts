@@ -1,5 +1,5 @@
-// After one Redis call of more than 75 ms, a gateway detected replays only locally. In the test, 4 of 100 proofs could
-// be used twice.
+// Before the fix, after one Redis call of more than 75 ms, a gateway detected replays only locally. In this test, 4 of
+// 100 proofs could be used twice.
 import t, { type Test } from 'tap'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// After invalid bytes, the gateway closed its side of the connection and waited forever for the client.
+// Before the fix, the gateway closed its side of the connection after invalid bytes, and waited forever for the client.
 for (const [what, bytes] of [
   ['bytes that are not HTTP', 'this is not HTTP\r\n\r\n'],
   ['a CONNECT request', 'CONNECT api.test:80 HTTP/1.1\r\nHost: api.test:80\r\n\r\n'],

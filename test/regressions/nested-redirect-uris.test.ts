@@ -1,5 +1,5 @@
-// The error message contained the redirect URI. A list with thousands of nested levels caused a stack overflow, and the
-// client got 500.
+// Before the fix, the error message contained the redirect URI. A list with thousands of nested levels caused a stack
+// overflow, and the client got 500.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { send } from '../fixtures/send.ts'

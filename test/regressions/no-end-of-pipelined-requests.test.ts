@@ -9,8 +9,8 @@ const PIECE = Buffer.from(REQUEST.repeat(64))
 /** More bytes than the buffers of both sockets. */
 const ALL_BYTES = 48 * 1024 * 1024
 
-// The gateway paused reading at request 101. Node resumed reading at the end of each request. One connection with one
-// slow response could use unlimited memory.
+// Before the fix, the gateway paused reading at request 101, but Node resumed reading at the end of each request. One
+// connection with one slow response could use unlimited memory.
 t.test('stops reading an endless series of pipelined requests while the first has no response', async (t) => {
   const under = await startGatewayUnderTest(t)
   let release: () => void = () => undefined

@@ -4,8 +4,8 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-// At exit, the logger wrote the remaining lines in an endless loop. After `scopegate dev` was killed, no process read
-// the log of the authorization server, and the authorization server did not exit.
+// Before the fix, the logger wrote the remaining lines at exit in an endless loop. After `scopegate dev` was killed, no
+// process read the log of the authorization server, and the authorization server did not exit.
 const PROGRAM = `
   import { onTermination } from './platform/process/drain.ts'
   import { createLogger } from './platform/logging/logger.ts'

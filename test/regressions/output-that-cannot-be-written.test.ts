@@ -2,7 +2,7 @@ import t from 'tap'
 import { COMMAND } from '../fixtures/run-command.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// `scopegate schema > file` with a full disk printed a stack trace.
+// Before the fix, `scopegate schema > file` with a full disk printed a stack trace.
 t.test('reports an output that cannot be written, and exits with 1', async (t) => {
   // Writes to a file that is open only for reading fail on every system, like writes to a full disk.
   const child = spawnPlainly('sh', ['-c', `"${process.execPath}" "${COMMAND}" schema 1< "${COMMAND}"`])

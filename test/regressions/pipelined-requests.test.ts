@@ -7,7 +7,8 @@ import { until } from '../fixtures/until.ts'
 const HOST = 'Host: api.test\r\n'
 const codes = (answer: string) => answer.match(/HTTP\/1\.1 \d+/g)
 
-// RFC 9112 section 9.3.2: only safe requests may run concurrently. The second write could reach the upstream first.
+// RFC 9112 section 9.3.2: only safe requests may run concurrently. Before the fix, the second write could reach the
+// upstream first.
 t.test('a pipelined request waits for the response to the request before it', async (t) => {
   const under = await startGatewayUnderTest(t)
   const waiting: Socket[] = []
@@ -67,7 +68,8 @@ t.test('a connection with too many pipelined requests closes after the accepted 
   t.equal(under.upstream.requests.length, count)
 })
 
-// The upstream had processed the request, and the client got an error for an invalid request.
+// Before the fix, the client got an error for an invalid request, although the upstream had processed the valid
+// request.
 t.test('invalid bytes after a valid request do not replace its response', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply((socket) => setImmediate(() => socket.write(OK_REPLY)))

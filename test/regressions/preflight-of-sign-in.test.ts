@@ -1,5 +1,5 @@
-// The gateway responded to preflights for the authorization endpoint and the sign-in pages, and permitted requests from
-// every origin.
+// Before the fix, the gateway responded to preflights for the authorization endpoint and the sign-in pages, and
+// permitted requests from every origin.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'

@@ -4,7 +4,7 @@ import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// With --json and an invalid policy, standard output was empty.
+// Before the fix, standard output was empty with --json and an invalid policy.
 t.test('commands with --json print policy errors as JSON', async (t) => {
   const policies = join(findPackageRoot(), 'test', 'policies', 'broken', 'one-name-in-two-files')
   for (const words of [['test'], ['routes'], ['explain', 'GET', '/'], ['export', 'openapi']]) {
@@ -15,7 +15,7 @@ t.test('commands with --json print policy errors as JSON', async (t) => {
   }
 })
 
-// fmt printed policy errors in another format than check, and printed no errors of the configuration.
+// Before the fix, fmt printed policy errors in another format than check, and printed no errors of the configuration.
 t.test('fmt --json prints errors in the format of check', async (t) => {
   const folder = t.testdir({
     policies: { 'a.policy.yaml': 'name: a\nroutes: [\n' },

@@ -4,8 +4,8 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 
-// The gateway closed its listener immediately. Clients that had not yet read the failing readiness endpoint lost their
-// connections.
+// Before the fix, the gateway closed its listener immediately. Clients that had not yet read the failing readiness
+// endpoint lost their connections.
 t.test('a gateway that shuts down accepts requests during the drain delay', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, drain: { delayMs: 3_000, graceMs: 20_000 } }),

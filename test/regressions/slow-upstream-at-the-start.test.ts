@@ -8,9 +8,9 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// Many requests had waited for a slow upstream. After that, V8 considered the objects of a request long-lived, and
-// allocated them in the old generation. Young-generation collections then never freed the objects that these objects
-// referenced.
+// Before the fix, V8 considered the objects of a request long-lived after many requests had waited for a slow upstream.
+// V8 then allocated such objects in the old generation. Young-generation collections never freed other objects to which
+// these objects had references.
 
 const MAIN = join(import.meta.dirname, '..', '..', 'gateway', 'main.ts')
 const COLLECT_NOW_AND_THEN = "data:text/javascript,setInterval(() => gc({ type: 'minor' }), 200).unref()"

@@ -2,8 +2,8 @@ import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// A test that expected a denial passed for a mistyped path. No route matches such a path, so the gateway denies each
-// request.
+// Before the fix, a test that expected a denial passed for a mistyped path. No route matches such a path, so the
+// gateway denies each request.
 
 const policy = (request: string, expect: string) => `apiVersion: scopegate/v1
 kind: Policy

@@ -2,9 +2,8 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 
-// The gateway rejected a request, and the rest of its body never arrived. The gateway then sent a second response for
-// this request. A proxy that shares a connection between clients interprets this response as the response to the next
-// request.
+// Before the fix, the gateway sent a second response for a rejected request when the rest of its body never arrived. A
+// proxy that shares a connection between clients interprets this response as the response to the next request.
 for (const [what, head] of [
   ['rejected', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],
   ['sent to an unknown path', 'POST /nothing HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],

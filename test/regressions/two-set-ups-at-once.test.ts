@@ -5,8 +5,8 @@ import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// `npm start` and `npm test` ran at the same time in a new checkout. Each `npm ci` removed the packages of the other,
-// and both failed. The remaining folder was marked as complete, so every later start failed too.
+// Before the fix, `npm start` and `npm test` could run at the same time in a new checkout. Each `npm ci` removed the
+// packages of the other, and both failed. The remaining folder was marked as complete, so every later start failed too.
 const LOCK = JSON.stringify({ packages: { 'node_modules/a': { version: '1.0.0' } } })
 /**
  * Simulates npm: removes the installed packages, and fails while another simulation runs. Installs when the file

@@ -1,4 +1,5 @@
-// A token of a removed client was inactive for the gateway. The userinfo endpoint still accepted this token.
+// A token of a removed client is inactive for the gateway. Before the fix, the userinfo endpoint still accepted this
+// token.
 import { join } from 'node:path'
 import t from 'tap'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'

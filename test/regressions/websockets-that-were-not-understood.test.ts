@@ -11,7 +11,7 @@ routes:
   - { name: live, match: { methods: [GET], path: /ws }, websocket: true }
 `
 
-// The client got 502 without a log line or a metric that named the reason.
+// Before the fix, the client got 502 without a log line or a metric that named the reason.
 t.test('a 101 that does not match the request is logged and counted as an upstream failure', async (t) => {
   const under = await startGatewayUnderTest(t, { policy: POLICY })
   under.upstream.reply(
