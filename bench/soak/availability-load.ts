@@ -11,7 +11,7 @@ import type { RevocationCluster } from './revocation-cluster.ts'
  */
 export type UseKind = 'known' | 'new' | 'denied' | 'revoked' | 'refresh' | 'revoke'
 
-/** A request and its outcome. Milliseconds of `performance.now()`. */
+/** A request and its outcome. The times are milliseconds of `performance.now()`. */
 export type Use = {
   readonly kind: UseKind
   readonly sentMs: number

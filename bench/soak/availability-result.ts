@@ -46,7 +46,7 @@ export type FaultResult = {
   readonly statuses: Readonly<Record<string, number>>
 }
 
-/** The times of a fault. Milliseconds of `performance.now()`. */
+/** The times of a fault, in milliseconds of `performance.now()`. */
 export type Phase = FaultEnd & {
   readonly fault: FaultName
   readonly startedMs: number

@@ -12,7 +12,7 @@ import { startRedis, type TestRedis } from '../../test/fixtures/start-redis.ts'
 import { until } from '../../test/fixtures/until.ts'
 import type { Cleanup } from '../cleanup.ts'
 
-/** The end of a fault. Milliseconds of `performance.now()`. */
+/** The end of a fault. The times are milliseconds of `performance.now()`. */
 export type FaultEnd = {
   readonly endedMs: number
   /** Time at which clients can find the new primary. Undefined: no failover. */

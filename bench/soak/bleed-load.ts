@@ -153,7 +153,8 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
 }
 
 /**
- * Returns the reason why a complete or partial response does not belong to a request. Undefined: the response belongs.
+ * Returns the reason why a complete or partial response does not belong to a request. Undefined: it belongs to the
+ * request.
  */
 function problemOf(request: NonceRequest, answer: ParsedResponse): string | undefined {
   const { nonce, method, responseBytes } = request

@@ -14,7 +14,7 @@ const PASSED = 200
 /** Time within which a pushed revocation reaches every gateway. Milliseconds. */
 const REVOKED_AFTER_MS = 1_000
 
-/** Returns the requests that were sent within a period. Milliseconds since the epoch. */
+/** Returns the requests that were sent between two times. The times are milliseconds since the epoch. */
 export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: number): readonly TokenUse[] {
   return uses.filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
 }

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http'
 import { type Measurement, measuredCount } from './measurement.ts'
 import type { CountingUpstream } from './start-counting-upstream.ts'
 
-/** Number of POSTs, and the upstream that counts their executions. */
+/** The POSTs to send, and the upstream that counts their executions. */
 export type PostsOnceOptions = {
   /** Address of the gateway. */
   readonly url: string
