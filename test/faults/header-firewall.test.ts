@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** A value that identifies bytes from the client at the upstream. */
+/** A value that marks bytes of the client. The test searches the forwarded bytes for this value. */
 const MARK = '6.6.6.6'
 
 /** Header lines with which an untrusted peer forges an identity, an address or a request target. */

@@ -4,7 +4,7 @@ import { PATH_SPELLINGS } from '../fixtures/path-spellings.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 import { type StrictUpstream, startStrictUpstream } from '../fixtures/strict-upstream.ts'
 
-/** A route that requires a token, and a path that matches it. */
+/** A route that requires a token, and a path that the route matches. */
 type ProtectedRoute = {
   readonly template: string
   readonly methods: readonly string[]

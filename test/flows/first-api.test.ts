@@ -71,7 +71,7 @@ t.test('the commands of docs/first-api.md print the shown output', async (t) => 
   }
 })
 
-/** Returns whether the output has each shown line, up to its ellipsis, at the start of a line. */
+/** Returns whether each shown line is the start of an output line. Ignores the text after an ellipsis. */
 function isShown(shown: readonly string[], output: string): boolean {
   const printed = output.split(/\r?\n/)
   return shown.every((line) => {

@@ -104,7 +104,7 @@ t.test('the account can sign in, call the API, refresh and revoke', async (t) =>
 t.test(
   'the management listener responds; its output and the logs contain no token, code, secret, password or cookie',
   async (t) => {
-    // Wait until the logs contain the last actions.
+    // Sends a last request, and waits until the logs contain this request and the last revocation.
     await send(`${baseUrl}/api/courses`, { headers: { 'user-agent': 'the-last-of-all' } })
     await until('the log contains the last request', async () => gateway.log().includes('the-last-of-all'))
     await until('the log contains the revocation', async () =>
