@@ -1,4 +1,5 @@
-// The same cases for opaque tokens and for JWTs: introspection, revocation, userinfo, refresh and proof of possession.
+// These tests run each case with opaque tokens and with JWTs: introspection, revocation, userinfo, refresh and proof of
+// possession.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,7 +38,7 @@ const LIFETIMES = {
   sessionSeconds: 1_200,
 }
 
-/** Starts a server whose resources are the whole API and `/mcp`. */
+/** Starts a server with two resources: the whole API and `/mcp`. */
 async function start(t: Test, format: Format, changes: Partial<AuthorizationServerConfig> = {}) {
   const port = await quietPort()
   const issuer = `http://127.0.0.1:${port}`
@@ -69,13 +70,13 @@ function withStore(
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1_000)
 
-/** Moves the clock of the server. */
+/** Moves the clock of the server forward. */
 function passTime(t: Test, seconds: number): void {
   const nowMs = Date.now() + seconds * 1_000
   t.intercept(Date, 'now', { value: () => nowMs })
 }
 
-/** Whether the access token is active after each change. */
+/** Changes, and whether the access token is active after each change. */
 const CASES: readonly (readonly [name: string, isActive: boolean, change: (s: Situation) => unknown])[] = [
   ['a new token', true, () => undefined],
   ['its revocation', false, ({ client, tokens }) => client.revoke(tokens.accessToken)],
@@ -119,7 +120,7 @@ const CASES: readonly (readonly [name: string, isActive: boolean, change: (s: Si
   ],
   ['its last second', true, ({ t }) => passTime(t, 895)],
   ['its expiry', false, ({ t }) => passTime(t, 901)],
-  // The last case: the other cases need the account.
+  // This case is the last case, because the other cases need the account.
   [
     'the removal of its account',
     false,
@@ -210,7 +211,7 @@ for (const [name, format] of Object.entries(FORMATS))
   })
 
 for (const [name, format] of Object.entries(FORMATS))
-  t.test(`${name}: a sender-constrained token needs a proof by its key`, async (t) => {
+  t.test(`${name}: a sender-constrained token needs a proof that is signed with its key`, async (t) => {
     const server = await start(t, format)
     const client = await registerClient(server)
     const { code, verifier } = await client.obtainCode({ browser: openBrowser(server.baseUrl), scope: SCOPE })
@@ -253,7 +254,7 @@ for (const [name, format] of Object.entries(FORMATS))
     t.ok(Number(answer.json['expires_in']) <= 60)
   })
 
-t.test('§2 of RFC 9068: a JWT access token has this header and these claims', async (t) => {
+t.test('§2 of RFC 9068: a JWT access token has exactly the expected header and claims', async (t) => {
   for (const algorithm of ['ES256', 'EdDSA'] as const) {
     const server = await start(t, { format: 'jwt', algorithm })
     const client = await registerClient(server)
@@ -319,7 +320,7 @@ t.test('accessTokens.resources selects the format of one resource', async (t) =>
   }
 })
 
-t.test('a JWT from before a change to opaque tokens stays valid and revocable', async (t) => {
+t.test('a JWT that was issued before a change to opaque tokens stays valid and revocable', async (t) => {
   const first = await start(t, { format: 'jwt', algorithm: 'ES256' })
   const client = await registerClient(first)
   const { accessToken } = await client.obtainTokens({ browser: openBrowser(first.baseUrl), scope: SCOPE })
@@ -336,7 +337,7 @@ t.test('a JWT from before a change to opaque tokens stays valid and revocable', 
   t.strictSame(await introspect(second, accessToken), { active: false })
 })
 
-t.test('§2.1 of RFC 7009: an expired JWT can be revoked for another five minutes', async (t) => {
+t.test('§2.1 of RFC 7009: an expired JWT can be revoked for five minutes after its expiry', async (t) => {
   for (const [seconds, status] of [
     [1_195, 400],
     [1_205, 200],

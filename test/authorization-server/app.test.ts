@@ -63,7 +63,7 @@ t.test('a second use of a code revokes its tokens', async (t) => {
   t.ok(audits('code_reused').length > 0)
 })
 
-t.test('100 concurrent exchanges of one code: one 200, and its tokens are revoked', async (t) => {
+t.test('of 100 concurrent exchanges of one code, one gets 200, and its tokens are revoked', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'openid' })
   const answers = await Promise.all(Array.from({ length: 100 }, () => client.exchange(grant)))
   const won = answers.filter(({ status }) => status === 200)
@@ -91,7 +91,7 @@ t.test('refresh can narrow the scope, and never widens it', async (t) => {
 })
 
 t.test(
-  'accepts resource with or without a trailing slash, at authorize, at token, or not at all',
+  'accepts the parameter resource with or without a trailing slash at both endpoints, and a request without it',
   async (t) => {
     const issuer = server.baseUrl
     const combinations: readonly [Parameters, Parameters][] = [
@@ -196,7 +196,7 @@ t.test('userinfo returns the claims that the scopes allow', async (t) => {
 })
 
 t.test(
-  'the page of a finished authorization explains this, and does not blame the user or the app',
+  'the page of a finished authorization explains the situation, and does not report an error of the user or app',
   async (t) => {
     const gone = `${server.baseUrl}${ENDPOINTS.authorization}/an-interaction-that-is-over`
     const response = await fetch(gone, { headers: { accept: 'text/html' } })
@@ -234,7 +234,7 @@ t.test(
   },
 )
 
-t.test('validates a pushed authorization request like any other, and accepts it once', async (t) => {
+t.test('validates a pushed authorization request like any other request, and accepts it once', async (t) => {
   const { verifier, challenge } = makePkce()
   const push = (overrides: Parameters = {}) =>
     send(`${server.baseUrl}${ENDPOINTS.pushedAuthorizationRequest}`, {
@@ -281,7 +281,7 @@ t.test('the log contains no token, code or secret, and the audit lines record ea
 t.test('an internal error of the engine gets 500 server_error without details', async (t) => {
   const { refreshToken } = await obtain('courses:read')
   const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME))
-  // The engine expects a string.
+  // Damages the scope of the stored refresh tokens, because the engine expects a string.
   database.exec(`update artifacts set payload = json_set(payload, '$.scope', 5) where model = 'RefreshToken'`)
   database.close()
   const answer = await client.refresh(refreshToken)
@@ -414,7 +414,7 @@ t.test('a failed start closes the store and the management port', async (t) => {
     try {
       return readlinkSync(`/proc/self/fd/${name}`).startsWith(dataDir)
     } catch {
-      return false // the file was closed after the folder was read
+      return false // the file was closed during the loop
     }
   })
   t.strictSame(open, [])

@@ -21,13 +21,13 @@ const SCOPE = 'openid courses:read'
 
 const audits = (on: AuthorizationServer = server): readonly Line[] =>
   on.log().filter(({ event }) => event === 'audit')
-/** Returns the audit lines of `work`. */
+/** Runs `work`, and returns the new audit lines. */
 const auditsOf = async (work: () => Promise<unknown>): Promise<readonly Line[]> => {
   const before = audits().length
   await work()
   return audits().slice(before)
 }
-/** All fields of an audit line for a request from this machine. */
+/** Returns all fields of an audit line for a request from this machine. Omits the time and the request ID. */
 const line = (action: string, fields: Line): Line => ({
   level: 'info',
   service: 'authorization-server',
@@ -37,7 +37,9 @@ const line = (action: string, fields: Line): Line => ({
   'client.address': '127.0.0.1',
   ...fields,
 })
-/** Checks the fields that differ each time, and returns the line without them. */
+/**
+ * Checks the time and the request ID of an audit line, which differ each time. Returns the line without these fields.
+ */
 const stable = ({ time, request_id: requestId, ...fields }: Line): Line => {
   seen.add(fields['action'])
   t.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
@@ -48,7 +50,7 @@ const idOf = (username: string): unknown =>
   audits().find((found) => found['action'] === 'account_added' && found['username'] === username)?.['subject']
 const alice = idOf('alice')
 const bob = idOf('bob')
-/** Actions with checked fields. */
+/** The actions for which a test has checked the audit fields. */
 const seen = new Set<unknown>(['account_added', 'account_removed'])
 const GRANT = /^[\w-]{43}$/
 

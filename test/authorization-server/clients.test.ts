@@ -41,7 +41,7 @@ t.test('oauth4webapi completes the flow', async (t) => {
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     state,
-    resource: issuer.href, // with a trailing slash, as clients of the Model Context Protocol send it
+    resource: issuer.href, // with a trailing slash, like clients of the Model Context Protocol
   }).toString()
   const location = await signIn(openBrowser(server.baseUrl), address)
   const parameters = oauth.validateAuthResponse(as, client, location, state)
@@ -187,7 +187,7 @@ t.test(
     const client = await registerClient(server)
     let tokens = await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid' })
     const ask = () => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: tokens.accessToken })
-    /** Current time of the server. */
+    /** Sets the clock of the server to `secondsLater` after the start of the test. */
     const itIs = (secondsLater: number) => {
       const nowMs = startedMs + secondsLater * 1_000
       t.intercept(Date, 'now', { value: () => nowMs })
@@ -260,7 +260,7 @@ t.test('an unused refresh token expires after its lifetime', async (t) => {
   t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
 })
 
-/** Opens the server's store, optionally at another time. */
+/** Opens the store of the server with the clock `nowSeconds`. */
 function openStoreOf(t: Test, dataDir: string, nowSeconds: () => number): Store {
   const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
   t.teardown(() => store.close())

@@ -18,7 +18,7 @@ const integration = {
   clientSecretFile: undefined,
 }
 
-/** Checks the severity, message and hint of each contradiction. */
+/** Checks the severity, message and hint of each contradiction of a configuration with `overrides`. */
 function says(
   t: Test,
   overrides: Partial<AuthorizationServerConfig>,
@@ -60,7 +60,7 @@ t.test('findContradictions() accepts values at their limits', async (t) => {
   says(t, { integrations: [integration, { ...integration, clientId: 'app2' }] })
 })
 
-t.test('findContradictions() names a format for an unknown resource', async (t) => {
+t.test('findContradictions() reports a token format for an unknown resource', async (t) => {
   const resources = new Map([[`${good.issuer}/mcp`, 'jwt'] as const])
   says(t, { accessTokens: { ...good.accessTokens, resources } }, [
     'error',
@@ -69,7 +69,7 @@ t.test('findContradictions() names a format for an unknown resource', async (t) 
   ])
 })
 
-t.test('findContradictions() names each lifetime below a second', async (t) => {
+t.test('findContradictions() reports each lifetime below one second', async (t) => {
   says(
     t,
     {
@@ -181,7 +181,7 @@ t.test('findContradictions() requires a PostgreSQL URL for the PostgreSQL store 
   ])
 })
 
-t.test('findContradictions() names each client ID that occurs twice, once', async (t) => {
+t.test('findContradictions() reports each repeated client ID once', async (t) => {
   says(
     t,
     { integrations: [{ ...integration, clientId: 'gateway' }, integration, integration, integration] },

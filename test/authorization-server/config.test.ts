@@ -178,15 +178,18 @@ t.test('readAuthorizationServerConfig() reads the connection to PostgreSQL', asy
   })
 })
 
-t.test('readAuthorizationServerConfig() only warns of an unused Redis in development', async (t) => {
-  const { config, warnings } = readAuthorizationServerConfig({
-    configDir: shipped,
-    env: { REDIS_URL: 'redis://127.0.0.1/', SCOPEGATE_DEVELOPMENT: 'true' },
-  })
-  t.equal(config.store.type, 'sqlite')
-  t.match(warnings, [{ code: 'C301', severity: 'warning', message: /no tokens or revocations to Redis/ }])
-  t.equal(warnings.length, 1)
-})
+t.test(
+  'readAuthorizationServerConfig() returns only a warning for an unused Redis in development',
+  async (t) => {
+    const { config, warnings } = readAuthorizationServerConfig({
+      configDir: shipped,
+      env: { REDIS_URL: 'redis://127.0.0.1/', SCOPEGATE_DEVELOPMENT: 'true' },
+    })
+    t.equal(config.store.type, 'sqlite')
+    t.match(warnings, [{ code: 'C301', severity: 'warning', message: /no tokens or revocations to Redis/ }])
+    t.equal(warnings.length, 1)
+  },
+)
 
 t.test('readAuthorizationServerConfig() returns exactly this configuration of a minimal file', async (t) => {
   const configDir = aFolder(t, '')
@@ -325,7 +328,7 @@ log: { level: silent }
   })
 })
 
-t.test('a contradiction names the configuration file', async (t) => {
+t.test('the error for contradictory settings names the configuration file', async (t) => {
   const configDir = aFolder(t, 'lifetimes: { code: 10ms }\n')
   t.throws(() => readAuthorizationServerConfig({ configDir, env: {} }), {
     message: `error[C301]: lifetimes.code is shorter than a second
@@ -334,16 +337,19 @@ t.test('a contradiction names the configuration file', async (t) => {
   })
 })
 
-t.test('warnings of the file and of its contradictions are returned together', async (t) => {
-  const env = {
-    REDIS_URL: 'redis://127.0.0.1/',
-    SCOPEGATE_DEVELOPMENT: 'true',
-    SCOPEGATE_LIFETIMES__CODES: '60s',
-  }
-  const { warnings } = readAuthorizationServerConfig({ configDir: shipped, env })
-  t.equal(warnings.at(-1)?.code, 'C301')
-  t.ok(warnings.length > 1, 'a warning of the file')
-})
+t.test(
+  'readAuthorizationServerConfig() returns the warnings of the file and of its contradictions together',
+  async (t) => {
+    const env = {
+      REDIS_URL: 'redis://127.0.0.1/',
+      SCOPEGATE_DEVELOPMENT: 'true',
+      SCOPEGATE_LIFETIMES__CODES: '60s',
+    }
+    const { warnings } = readAuthorizationServerConfig({ configDir: shipped, env })
+    t.equal(warnings.at(-1)?.code, 'C301')
+    t.ok(warnings.length > 1, 'a warning of the file')
+  },
+)
 
 function aFolder(t: Test, more: string): string {
   const folder = t.testdir()

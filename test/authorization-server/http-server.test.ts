@@ -11,7 +11,7 @@ import { send } from '../fixtures/send.ts'
 import { aConfig } from '../fixtures/start-authorization-server.ts'
 import { startEngine } from '../fixtures/start-engine.ts'
 
-/** Creates the server with a real engine and store. Requests can come from any address. */
+/** Creates the HTTP server with a real engine and a real store. Tests can inject requests with any client address. */
 async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {}) {
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
@@ -59,7 +59,7 @@ t.test('the server limits the time of a header and of a request', async (t) => {
   t.strictSame([app.server.headersTimeout, app.server.requestTimeout], [10_000, 30_000])
 })
 
-t.test('the client address comes from a proxy in a private network only', async (t) => {
+t.test('the server reads the client address only from a proxy in a private network', async (t) => {
   const { app, events } = await create(t)
   for (const [remoteAddress, isTrusted] of [
     ['127.0.0.1', true],
@@ -109,7 +109,7 @@ t.test('userinfo requests are counted by result, and the stream has no HEAD', as
   t.equal((await send(`${url}/internal/revocations`, { method: 'HEAD' })).status, 404)
 })
 
-t.test('each limit of the configuration applies', async (t) => {
+t.test('the server applies each limit of the configuration', async (t) => {
   const limited = { perAddress: 1, windowMs: 60_000 }
   const { app } = await create(t, {
     registration: {

@@ -5,11 +5,11 @@ import { makePkce } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
-// A proxy terminates TLS: the service listens with HTTP and has an https issuer.
+// A proxy terminates TLS: the server listens with HTTP, but its issuer is an https URL.
 const issuer = 'https://login.example.com'
 
 t.test(
-  'behind TLS every cookie is Secure, with the prefix __Host- for the session and __Secure- for other cookies',
+  'with an https issuer, every cookie is Secure and has the prefix __Host- (session) or __Secure- (others)',
   async (t) => {
     const server = await startServer(t, { issuer })
     const local = `http://127.0.0.1:${server.port}`

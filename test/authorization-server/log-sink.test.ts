@@ -35,7 +35,7 @@ async function start(
   return { process: started, url: String(url), managementUrl: String(managementUrl) }
 }
 
-/** Each registration logs one line. */
+/** Registers a client. The server logs one line for each registration. */
 async function register(t: Test, url: string): Promise<void> {
   const answer = await fetch(url + ENDPOINTS.registration, {
     method: 'POST',
@@ -48,25 +48,28 @@ async function register(t: Test, url: string): Promise<void> {
 const dropped = async (managementUrl: string): Promise<number> =>
   sumSamples(await (await fetch(`${managementUrl}/metrics`)).text(), 'scopegate_log_lines_dropped_total')
 
-t.test('a full log disk: counts every dropped line and still serves all requests', async (t) => {
-  const full = openSync('/dev/full', 'w')
-  const server = await start(t, full)
-  closeSync(full)
-  const atStart = await until(
-    'the metric counts the first dropped lines',
-    async () => (await dropped(server.managementUrl)) || undefined,
-  )
-  await register(t, server.url)
-  await until(
-    'the dropped line is counted',
-    async () => (await dropped(server.managementUrl)) === atStart + 1,
-  )
-  server.process.child.kill('SIGTERM')
-  await server.process.ended
-  t.equal(server.process.child.exitCode, 0)
-})
+t.test(
+  'with a full log disk, the server counts every dropped line and responds to all requests',
+  async (t) => {
+    const full = openSync('/dev/full', 'w')
+    const server = await start(t, full)
+    closeSync(full)
+    const atStart = await until(
+      'the metric counts the first dropped lines',
+      async () => (await dropped(server.managementUrl)) || undefined,
+    )
+    await register(t, server.url)
+    await until(
+      'the dropped line is counted',
+      async () => (await dropped(server.managementUrl)) === atStart + 1,
+    )
+    server.process.child.kill('SIGTERM')
+    await server.process.ended
+    t.equal(server.process.child.exitCode, 0)
+  },
+)
 
-t.test('a closed log reader: counts the dropped lines', async (t) => {
+t.test('without a log reader, the server counts the dropped lines', async (t) => {
   const pipe = aFifo(t)
   const server = await start(t, pipe.writer)
   pipe.handOver()

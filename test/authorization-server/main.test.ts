@@ -46,7 +46,8 @@ function run(t: Test, env: Record<string, string>, execArgv: readonly string[] =
   return {
     child,
     output: () => output,
-    // Not 'close': Node does not emit 'close' for a child after the parent has disconnected the IPC channel.
+    // Waits for `exit` and the ends of the streams. Node.js does not emit `close` for a child after the parent has
+    // disconnected the IPC channel.
     ended: Promise.all([once(child, 'exit'), ...streams.map((stream) => once(stream, 'end'))]).then(
       ([[code]]) => code as number | null,
     ),
@@ -98,7 +99,7 @@ t.test(
 )
 
 t.test(
-  'after SIGTERM accepts requests for drain.delay, is not ready, and an open request completes',
+  'after SIGTERM, the server is not ready, accepts requests for drain.delay, and completes an open request',
   async (t) => {
     const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '10s' })
     const { url, managementUrl } = await ran.ready
@@ -116,7 +117,7 @@ t.test(
     let failed = 0
     let answered = 0
     let isDraining = false
-    /** Simulates a load balancer, which sends no more requests to a server that is not ready. */
+    /** Sends requests like a load balancer, until the server is not ready. */
     const client = async (): Promise<void> => {
       while (!isDraining) {
         const { status } = await fetch(`${url}${ENDPOINTS.jwks}`).catch(() => ({ status: 0 }))
@@ -204,7 +205,7 @@ t.test(
 )
 
 t.test(
-  'logs an exception and a line of a library, goes on, and exits with 0 when its parent exits',
+  'the server logs an exception and a line of a library, continues, and exits with 0 when its parent exits',
   async (t) => {
     const program = `process.on('message', (word) => {
     if (word === 'throw') setImmediate(() => { throw new Error('made up') })
@@ -244,7 +245,7 @@ t.test('rejects a drain configuration without time for open requests', async (t)
   t.match(ran.output(), /error\[C301\]: drain\.delay is not below drain\.grace/)
 })
 
-t.test('registered clients and keys persist over a restart', async (t) => {
+t.test('registered clients and keys persist across a restart', async (t) => {
   const dir = t.testdir()
   const issuer = `http://127.0.0.1:${await quietPort()}`
   const env = { SCOPEGATE_DATA_DIR: dir, SCOPEGATE_ISSUER: issuer }

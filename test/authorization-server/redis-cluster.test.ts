@@ -42,35 +42,39 @@ t.test(
   },
 )
 
-t.test('while a shard is unavailable, requests that need the store get 503, and others work', async (t) => {
-  const server = await startServer(t, {
-    store: { type: 'redis' },
-    redis: { cluster: { addresses: cluster.addresses } },
-  })
-  // A refresh uses keys of several shards, so few of them work without one shard. An introspection uses fewer keys.
-  const grants: (() => Promise<readonly Answer[]>)[] = []
-  for (let index = 0; index < 32; index++) {
-    const client = await registerClient(server)
-    const { accessToken, refreshToken } = await client.obtainTokens({
-      browser: openBrowser(server.baseUrl),
-      scope: 'openid courses:read',
+t.test(
+  'while a shard is unavailable, requests that need this shard get 503, and other requests succeed',
+  async (t) => {
+    const server = await startServer(t, {
+      store: { type: 'redis' },
+      redis: { cluster: { addresses: cluster.addresses } },
     })
-    const form = { token: accessToken, client_id: 'gateway', client_secret: server.gatewaySecret }
-    grants.push(async () => [
-      await send(`${server.baseUrl}${ENDPOINTS.introspection}`, { form }),
-      await client.refresh(refreshToken),
-    ])
-  }
-  await cluster.nodes[2]?.kill()
-  const statuses = new Set<number>()
-  await until('a grant of the lost shard and one of another shard', async () => {
-    for (const use of grants)
-      for (const answer of await use()) {
-        statuses.add(answer.status)
-        if (answer.status === 503 && answer.headers.get('retry-after') === null)
-          throw new Error('no Retry-After')
-      }
-    return statuses.has(503) && statuses.has(200)
-  })
-  t.strictSame(statuses.difference(new Set([200, 503])), new Set())
-})
+    // A refresh uses keys of several shards, so few refreshes succeed without one shard. An introspection uses keys of
+    // fewer shards.
+    const grants: (() => Promise<readonly Answer[]>)[] = []
+    for (let index = 0; index < 32; index++) {
+      const client = await registerClient(server)
+      const { accessToken, refreshToken } = await client.obtainTokens({
+        browser: openBrowser(server.baseUrl),
+        scope: 'openid courses:read',
+      })
+      const form = { token: accessToken, client_id: 'gateway', client_secret: server.gatewaySecret }
+      grants.push(async () => [
+        await send(`${server.baseUrl}${ENDPOINTS.introspection}`, { form }),
+        await client.refresh(refreshToken),
+      ])
+    }
+    await cluster.nodes[2]?.kill()
+    const statuses = new Set<number>()
+    await until('a grant of the lost shard and one of another shard', async () => {
+      for (const use of grants)
+        for (const answer of await use()) {
+          statuses.add(answer.status)
+          if (answer.status === 503 && answer.headers.get('retry-after') === null)
+            throw new Error('no Retry-After')
+        }
+      return statuses.has(503) && statuses.has(200)
+    })
+    t.strictSame(statuses.difference(new Set([200, 503])), new Set())
+  },
+)

@@ -13,7 +13,8 @@ import { startRedis } from '../fixtures/start-redis.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// Two authorization servers with the same issuer share Redis, keys and cookies, like two replicas.
+// Two authorization servers with the same issuer share one Redis, the signing keys and the cookie keys, like two
+// replicas.
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-redis-'))
 const redis = await startRedis({ folder })
 let isRunning = true
@@ -56,7 +57,7 @@ const isActive = async (token: string): Promise<boolean> => {
   return (await send(`${atOther.baseUrl}${ENDPOINTS.introspection}`, { form })).json['active'] === true
 }
 
-t.test('100 exchanges of one code at two servers: one 200, and its tokens are revoked', async (t) => {
+t.test('of 100 exchanges of one code at two servers, one gets 200, and its tokens are revoked', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'openid' })
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? client : sameClient).exchange(grant)),
@@ -71,7 +72,7 @@ t.test('200 uses of one refresh token at two servers get one response', async (t
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
-      // On a busy machine, Redis can respond too late. The client then gets 503 and repeats the request.
+      // Repeats a refresh with status 503, because Redis can respond too late on a busy machine.
       until('the response is not 503', async () => {
         const answer = await (index % 2 === 0 ? client : sameClient).refresh(refreshToken)
         return answer.status === 503 ? undefined : answer
@@ -112,7 +113,7 @@ t.test(
   },
 )
 
-t.test('without a window every second use ends the grant, on Redis too', async (t) => {
+t.test('without a repeat window every second use ends the grant, also on Redis', async (t) => {
   const strictPort = await quietPort()
   await startServer(t, {
     ...store,
@@ -130,7 +131,7 @@ t.test('without a window every second use ends the grant, on Redis too', async (
 })
 
 t.test(
-  'a refresh that loses the store response gets 503, and its repeat gets the stored response',
+  'a refresh without a response of the store gets 503, and its repetition gets the stored response',
   async (t) => {
     const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
     way.toClient({ blackHole: true })
@@ -158,38 +159,41 @@ t.test('a token of one server is revoked at the other', async (t) => {
   t.notOk(await isActive(accessToken))
 })
 
-t.test('without its store the server responds 503, stays ready, and serves metadata and keys', async (t) => {
-  const { accessToken, refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
-  isRunning = false
-  await redis.stop()
-  for (const answer of [
-    await client.revoke(refreshToken),
-    await client.refresh(refreshToken),
-    await send(`${one.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken }),
-    await send(`${one.baseUrl}${ENDPOINTS.registration}`, {
-      json: { redirect_uris: [client.redirectUri] },
-    }),
-  ]) {
-    t.match(answer, { status: 503, json: { error: 'temporarily_unavailable' } })
-    t.ok(answer.headers.has('retry-after'))
-    t.notMatch(answer.text, /ECONNREFUSED|redis/i)
-  }
-  const page = await browser.visit(client.authorizeUrl('openid', 'x'.repeat(43)))
-  t.match(page, { left: false, status: 503, html: /does not work right now/ })
-  t.ok(page.left === false && page.headers.has('retry-after'))
-  for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks])
-    t.equal((await send(`${one.baseUrl}${path}`)).status, 200, path)
-  const ready = await until('readiness shows the outage', async () => {
-    const answer = await send(`${one.managementUrl}/readyz?verbose`)
-    return answer.text.includes('[!] store: away') && answer
-  })
-  t.equal(ready.status, 200)
-  t.match(ready.text, /^\[\+\] accepting\n\[!\] store: away: .*\nok \(degraded\)\n$/)
-  t.equal((await send(`${one.managementUrl}/livez`)).status, 200)
-  const { text } = await send(`${one.managementUrl}/metrics`)
-  t.match(text, /^scopegate_oauth_store_writable 0$/m)
-  t.match(text, /^scopegate_oauth_store_errors_total\{reason="away"\} [1-9]/m)
-  const degraded = one.log().filter(({ event }) => event === 'store_degraded')
-  t.match(degraded, [{ reason: 'away', level: 'warn' }])
-  t.equal(degraded.length, 1)
-})
+t.test(
+  'without its store the server responds with 503, stays ready, and returns metadata and keys',
+  async (t) => {
+    const { accessToken, refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
+    isRunning = false
+    await redis.stop()
+    for (const answer of [
+      await client.revoke(refreshToken),
+      await client.refresh(refreshToken),
+      await send(`${one.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken }),
+      await send(`${one.baseUrl}${ENDPOINTS.registration}`, {
+        json: { redirect_uris: [client.redirectUri] },
+      }),
+    ]) {
+      t.match(answer, { status: 503, json: { error: 'temporarily_unavailable' } })
+      t.ok(answer.headers.has('retry-after'))
+      t.notMatch(answer.text, /ECONNREFUSED|redis/i)
+    }
+    const page = await browser.visit(client.authorizeUrl('openid', 'x'.repeat(43)))
+    t.match(page, { left: false, status: 503, html: /does not work right now/ })
+    t.ok(page.left === false && page.headers.has('retry-after'))
+    for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration, ENDPOINTS.jwks])
+      t.equal((await send(`${one.baseUrl}${path}`)).status, 200, path)
+    const ready = await until('readiness shows the outage', async () => {
+      const answer = await send(`${one.managementUrl}/readyz?verbose`)
+      return answer.text.includes('[!] store: away') && answer
+    })
+    t.equal(ready.status, 200)
+    t.match(ready.text, /^\[\+\] accepting\n\[!\] store: away: .*\nok \(degraded\)\n$/)
+    t.equal((await send(`${one.managementUrl}/livez`)).status, 200)
+    const { text } = await send(`${one.managementUrl}/metrics`)
+    t.match(text, /^scopegate_oauth_store_writable 0$/m)
+    t.match(text, /^scopegate_oauth_store_errors_total\{reason="away"\} [1-9]/m)
+    const degraded = one.log().filter(({ event }) => event === 'store_degraded')
+    t.match(degraded, [{ reason: 'away', level: 'warn' }])
+    t.equal(degraded.length, 1)
+  },
+)

@@ -24,13 +24,13 @@ const metric = async (name: string): Promise<number> => {
 }
 const REJECTED = { status: 400, json: { error: 'invalid_grant' } }
 
-/** Moves the clock of the server. */
+/** Moves the clock of the server forward. */
 function passTime(t: Test, seconds: number): void {
   const nowMs = Date.now() + seconds * 1_000
   t.intercept(Date, 'now', { value: () => nowMs })
 }
 
-/** Returns the stored artifacts of a model, as in the database. */
+/** Returns the rows of a model in the database. */
 function stored(model: string): readonly Record<string, unknown>[] {
   const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME), { readOnly: true })
   try {
@@ -40,7 +40,7 @@ function stored(model: string): readonly Record<string, unknown>[] {
   }
 }
 
-t.test('a repeated refresh token gets the same response, and no second successor', async (t) => {
+t.test('a repeated refresh gets the same response, and creates no second successor', async (t) => {
   const first = await obtain()
   const [repeats, audited] = [
     await metric('scopegate_oauth_refresh_repeats_total'),
@@ -84,7 +84,7 @@ t.test('200 parallel uses of a refresh token get one response', async (t) => {
   client.readTokens(next)
 })
 
-t.test('a repeat within the window succeeds 28 s later', async (t) => {
+t.test('a repetition within the repeat window succeeds 28 s later', async (t) => {
   const first = await obtain()
   const answer = await client.refresh(first.refreshToken)
   client.readTokens(answer)
@@ -105,7 +105,7 @@ t.test('§4.14.2 of RFC 9700: a second use outside the repeat window (A1) ends t
   t.equal(await metric('scopegate_oauth_refresh_reuse_total'), reuses + 1)
 })
 
-t.test('a repeat by another client within the window ends the grant', async (t) => {
+t.test('a repetition by another client within the repeat window ends the grant', async (t) => {
   const other = await registerClient(server)
   const before = audits('refresh_token_reused').length
   const first = await obtain()
@@ -120,7 +120,7 @@ t.test('a repeat by another client within the window ends the grant', async (t) 
   t.match(audits('refresh_token_reused').at(-1), { client_id: other.clientId, subject: /./, grant: /./ })
 })
 
-t.test('a repeat with another scope or resource is denied and leaves the grant', async (t) => {
+t.test('a repetition with another scope or resource is rejected, and the grant stays', async (t) => {
   const first = await obtain()
   const asked = { scope: 'courses:read openid' }
   const answer = await client.refresh(first.refreshToken, asked)
@@ -142,7 +142,7 @@ t.test('a repeat with another scope or resource is denied and leaves the grant',
   client.readTokens(next)
 })
 
-t.test('a repeat after the successor was used is denied and leaves the grant', async (t) => {
+t.test('a repetition after the successor was used is rejected, and the grant stays', async (t) => {
   const first = await obtain()
   const second = client.readTokens(await client.refresh(first.refreshToken))
   const third = client.readTokens(await client.refresh(second.refreshToken))
@@ -182,7 +182,7 @@ t.test('the stored response contains no plaintext token and expires with the win
   }
 })
 
-t.test('a confidential client authenticates for a repeat as for the first use', async (t) => {
+t.test('a confidential client must authenticate for a repetition as for the first use', async (t) => {
   const confidential = await registerClient(server, { token_endpoint_auth_method: 'client_secret_post' })
   const first = await obtain(confidential)
   const answer = await confidential.refresh(first.refreshToken)
@@ -196,7 +196,7 @@ t.test('a confidential client authenticates for a repeat as for the first use', 
   t.ok(await isActive(successor.accessToken))
 })
 
-t.test('a repeat of a sender-constrained token needs a new proof by the same key', async (t) => {
+t.test('a repetition with a sender-constrained token needs a new proof with the same key', async (t) => {
   const key = aProofKey()
   const url = server.baseUrl + ENDPOINTS.token
   const prove = (by: ProofKey = key): string => aProof({ key: by, url, method: 'POST', token: '' })
@@ -234,7 +234,7 @@ t.test('a repeat of a sender-constrained token needs a new proof by the same key
   }
 })
 
-t.test('without a window every second use ends the grant', async (t) => {
+t.test('without a repeat window every second use ends the grant', async (t) => {
   const strict = await startServer(t, { refreshTokens: { repeatWindowSeconds: 0 } })
   const own = await registerClient(strict)
   const asking = { browser: openBrowser(strict.baseUrl), scope }

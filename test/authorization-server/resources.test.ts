@@ -17,7 +17,7 @@ const client = await registerClient(server)
 const scope = 'openid courses:read'
 
 t.test(
-  '§2.2 of RFC 8707: a resource without tokens of this server is invalid_target, and the code stays valid',
+  '§2.2 of RFC 8707: an unknown or additional resource gets invalid_target, and the code stays valid',
   async (t) => {
     const browser = openBrowser(server.baseUrl)
     const grant = await client.obtainCode({ browser, scope, overrides: { resource: mcp } })
@@ -97,7 +97,7 @@ t.test(
   },
 )
 
-t.test('without resource a token is for the API itself', async (t) => {
+t.test('without the parameter resource, a token is for the API itself', async (t) => {
   const browser = openBrowser(server.baseUrl)
   const tokens = await client.obtainTokens({ browser, scope })
   t.match(await introspect(server, tokens.accessToken), { active: true, aud: issuer })

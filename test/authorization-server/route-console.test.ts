@@ -1,7 +1,7 @@
 import t from 'tap'
 import { routeConsole } from '../../authorization-server/route-console.ts'
 
-t.test('routeConsole() turns each line on the console into a log line', async (t) => {
+t.test('routeConsole() writes each console line as a log line', async (t) => {
   const { log, info, debug, warn, error } = console
   t.teardown(() => Object.assign(console, { log, info, debug, warn, error }))
   const lines: unknown[] = []

@@ -18,7 +18,7 @@ import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 import { WHOSE } from '../fixtures/whose-tokens.ts'
 
-t.jobs = 4 // each test starts its own server and its own store, and mostly waits
+t.jobs = 4 // each test starts its own server and store, and needs little CPU time
 
 const register = async (server: AuthorizationServer): Promise<number> => {
   const { status } = await send(`${server.baseUrl}${ENDPOINTS.registration}`, {
@@ -35,7 +35,9 @@ const metric = async (server: AuthorizationServer, series: string): Promise<numb
 const events = (server: AuthorizationServer, event: string) =>
   server.log().filter((line) => line['event'] === event)
 
-/** Waits until the server reports the expected store state. The server stays ready in each state. */
+/**
+ * Waits until the readiness check contains the expected text about the store. The server must stay ready in each state.
+ */
 async function shownAs(t: Test, server: AuthorizationServer, expected: string): Promise<void> {
   const answer = await until(expected, async () => {
     const shown = await readiness(server)
@@ -44,45 +46,50 @@ async function shownAs(t: Test, server: AuthorizationServer, expected: string): 
   t.equal(answer.status, 200)
 }
 
-t.test('after FAILOVER the server connects to the new primary and writes again', async (t) => {
-  const folder = t.testdir({ one: {}, other: {} })
-  const primary = await startRedis({ folder: join(folder, 'one') })
-  const replica = await startRedis({ folder: join(folder, 'other') })
-  const way = await startFaultProxy(primary.port)
-  const admin = new Redis(primary.url)
-  const adminOfReplica = new Redis(replica.url)
-  t.teardown(async () => {
-    admin.disconnect()
-    adminOfReplica.disconnect()
-    await way.close()
-    await primary.stop()
-    await replica.stop()
-  })
-  await adminOfReplica.replicaof('127.0.0.1', primary.port)
-  await until('the replica is online', async () => /state=online/.test(await admin.info('replication')))
-  const redis = { url: `redis://127.0.0.1:${way.port}` }
-  const server = await startServer(t, { store: { type: 'redis' }, redis })
-  t.equal(await register(server), 201)
+t.test(
+  'after the Redis command FAILOVER, the server connects to the new primary and writes again',
+  async (t) => {
+    const folder = t.testdir({ one: {}, other: {} })
+    const primary = await startRedis({ folder: join(folder, 'one') })
+    const replica = await startRedis({ folder: join(folder, 'other') })
+    const way = await startFaultProxy(primary.port)
+    const admin = new Redis(primary.url)
+    const adminOfReplica = new Redis(replica.url)
+    t.teardown(async () => {
+      admin.disconnect()
+      adminOfReplica.disconnect()
+      await way.close()
+      await primary.stop()
+      await replica.stop()
+    })
+    await adminOfReplica.replicaof('127.0.0.1', primary.port)
+    await until('the replica is online', async () => /state=online/.test(await admin.info('replication')))
+    const redis = { url: `redis://127.0.0.1:${way.port}` }
+    const server = await startServer(t, { store: { type: 'redis' }, redis })
+    t.equal(await register(server), 201)
 
-  await admin.call('FAILOVER', 'TO', '127.0.0.1', String(replica.port))
-  await until('the replica is primary', async () =>
-    /role:master/.test(await adminOfReplica.info('replication')),
-  )
-  await until('the old primary is a replica', async () => /role:slave/.test(await admin.info('replication')))
-  t.equal(await register(server), 503, 'the address still points to the old primary')
-  await shownAs(t, server, '[!] store: read_only: the store is read-only')
-  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
-  t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="read_only"}')) > 0)
+    await admin.call('FAILOVER', 'TO', '127.0.0.1', String(replica.port))
+    await until('the replica is primary', async () =>
+      /role:master/.test(await adminOfReplica.info('replication')),
+    )
+    await until('the old primary is a replica', async () =>
+      /role:slave/.test(await admin.info('replication')),
+    )
+    t.equal(await register(server), 503, 'the address still points to the old primary')
+    await shownAs(t, server, '[!] store: read_only: the store is read-only')
+    t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+    t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="read_only"}')) > 0)
 
-  way.retarget(replica.port) // new connections use the new primary; the open connection still uses the old one
-  await until('the server writes again', async () => (await register(server)) === 201)
-  await shownAs(t, server, '[+] store')
-  t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
-  t.equal(events(server, 'store_recovered').length, 1)
-  const degraded = events(server, 'store_degraded').map(({ reason }) => reason)
-  t.equal(degraded[0], 'read_only')
-  t.ok(degraded.length <= 2, 'one line for each change')
-})
+    way.retarget(replica.port) // new connections use the new primary; the open connection still uses the old one
+    await until('the server writes again', async () => (await register(server)) === 201)
+    await shownAs(t, server, '[+] store')
+    t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
+    t.equal(events(server, 'store_recovered').length, 1)
+    const degraded = events(server, 'store_degraded').map(({ reason }) => reason)
+    t.equal(degraded[0], 'read_only')
+    t.ok(degraded.length <= 2, 'one line for each change')
+  },
+)
 
 t.test('a full Redis is reported as degraded, counted, and logged in one line', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
@@ -155,7 +162,7 @@ t.test('without any request, the write probe detects that SQLite rejects writes'
   t.equal(events(server, 'store_recovered').length, 1)
 })
 
-t.test('attemptSqlite() identifies a full disk, a read-only file and a lock', async (t) => {
+t.test('attemptSqlite() distinguishes a full disk, a read-only file and a lock', async (t) => {
   const file = join(t.testdir(), 'x.sqlite')
   const database = new DatabaseSync(file, { timeout: 1 })
   database.exec('create table x (y text); pragma max_page_count = 2')
@@ -175,8 +182,8 @@ t.test('a probe does not wait for the lock of another process', async (t) => {
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   await store.probe()
-  // The worker releases the lock before the timeout of other statements. A probe that waited for the lock would
-  // succeed.
+  // The worker releases the lock after 2 s, before other statements time out. If the probe waited for the lock, it
+  // would succeed.
   const holder = new Worker(
     `const { DatabaseSync } = require('node:sqlite')
     const { parentPort, workerData } = require('node:worker_threads')

@@ -13,7 +13,7 @@ import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const nowSeconds = () => 1_000
 const PASSWORD = 'correct horse battery'
-const ARGON2_JOB = 'ARGON2REQUEST' // name of a running crypto.argon2 in node:async_hooks
+const ARGON2_JOB = 'ARGON2REQUEST' // name in node:async_hooks of a running call of crypto.argon2
 const CHEAP = { memoryKib: 64, passes: 1, lanes: 1 }
 
 t.test('verifyPassword() rejects malformed, unsupported and hostile PHC strings', async (t) => {
@@ -65,7 +65,7 @@ t.test('verifyPassword() matches a password in another Unicode normalization for
 })
 
 t.test('hashPassword() agrees with the reference implementation', async (t) => {
-  // Output of the reference implementation: echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -l 32
+  // Expected hash from the reference implementation: echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -l 32
   t.equal(
     await hashPassword('password', Buffer.from('somesalt'), { memoryKib: 65_536, passes: 2, lanes: 1 }),
     '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
@@ -242,29 +242,26 @@ t.test(
   },
 )
 
-t.test(
-  'production mode removes alice and bob, and their artifacts, from a development data folder',
-  async (t) => {
-    const { store } = await open(t)
-    await syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
-    const development = createAccounts({ store: store.accounts, development: true, nowSeconds })
-    const carol = await development.add({ username: 'carol', password: PASSWORD })
-    const alice = await development.verify('alice', 'alice')
-    await store.artifacts('Session').upsert('s', { jti: 's', uid: 's', accountId: alice?.id }, 60)
-    await store.artifacts('RefreshToken').upsert('r', { jti: 'r', accountId: alice?.id }, 60)
-    const settled = await syncDevelopmentAccounts({
-      store: store.accounts,
-      development: false,
-      nowSeconds: 2,
-    })
-    t.match(settled, { added: [], removed: [{ id: alice?.id, username: 'alice' }, { username: 'bob' }] })
-    t.equal(settled.removed.length, 2)
-    t.equal(await store.accounts.findByUsername('alice'), undefined)
-    t.equal(await store.artifacts('Session').find('s'), undefined)
-    t.equal(await store.artifacts('RefreshToken').find('r'), undefined)
-    t.ok('added' in carol && (await store.accounts.findById(carol.added.id)), 'other accounts stay')
-  },
-)
+t.test('production mode removes alice, bob and their artifacts from a development data folder', async (t) => {
+  const { store } = await open(t)
+  await syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
+  const development = createAccounts({ store: store.accounts, development: true, nowSeconds })
+  const carol = await development.add({ username: 'carol', password: PASSWORD })
+  const alice = await development.verify('alice', 'alice')
+  await store.artifacts('Session').upsert('s', { jti: 's', uid: 's', accountId: alice?.id }, 60)
+  await store.artifacts('RefreshToken').upsert('r', { jti: 'r', accountId: alice?.id }, 60)
+  const settled = await syncDevelopmentAccounts({
+    store: store.accounts,
+    development: false,
+    nowSeconds: 2,
+  })
+  t.match(settled, { added: [], removed: [{ id: alice?.id, username: 'alice' }, { username: 'bob' }] })
+  t.equal(settled.removed.length, 2)
+  t.equal(await store.accounts.findByUsername('alice'), undefined)
+  t.equal(await store.artifacts('Session').find('s'), undefined)
+  t.equal(await store.artifacts('RefreshToken').find('r'), undefined)
+  t.ok('added' in carol && (await store.accounts.findById(carol.added.id)), 'other accounts stay')
+})
 
 t.test(
   'syncDevelopmentAccounts() keeps its accounts and the operator’s account between starts',
@@ -313,7 +310,7 @@ t.test('addAccount() closes the store, also after a rejection or an error', asyn
       try {
         return readlinkSync(`/proc/self/fd/${name}`).startsWith(config.dataDir)
       } catch {
-        return false // the file was closed after the folder was read
+        return false // the file was closed during the loop
       }
     })
   await addAccount({ config, account: { username: 'dora', password: PASSWORD }, nowSeconds })

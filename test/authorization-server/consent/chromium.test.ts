@@ -36,7 +36,7 @@ t.test('up to three write scopes are ticked', async (t) => {
   t.same(await allow(), scopes)
 })
 
-t.test('the checkboxes for a group and for all work without a script', async (t) => {
+t.test('the checkboxes for a group and for all scopes work without JavaScript', async (t) => {
   const { page, allow } = await openConsent(t, { scopes: all })
   const courses = page.getByRole('checkbox', { name: 'All of Courses' })
   const everything = page.getByRole('checkbox', { name: 'Everything' })
@@ -57,18 +57,21 @@ t.test('the checkboxes for a group and for all work without a script', async (t)
   t.same(await allow(), ['courses:read', 'courses:write', 'orders:read'])
 })
 
-t.test('a toggle shows the ticks below it, also before the server knows them', async (t) => {
-  const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
-  const mark = (value: string) =>
-    page.evaluate<string>(
-      `getComputedStyle(document.querySelector('[value="${value}"]'), '::before').content`,
-    )
-  t.same([await mark('all'), await mark('group.Courses')], ['"✓"', '"✓"'])
-  await box(page, 'courses:read').uncheck()
-  t.same([await mark('all'), await mark('group.Courses')], ['"–"', '"–"'])
-  await box(page, 'courses:write').uncheck()
-  t.same([await mark('all'), await mark('group.Courses')], ['"–"', '""'])
-})
+t.test(
+  'a toggle shows the state of its checkboxes, also before the browser sends them to the server',
+  async (t) => {
+    const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
+    const mark = (value: string) =>
+      page.evaluate<string>(
+        `getComputedStyle(document.querySelector('[value="${value}"]'), '::before').content`,
+      )
+    t.same([await mark('all'), await mark('group.Courses')], ['"✓"', '"✓"'])
+    await box(page, 'courses:read').uncheck()
+    t.same([await mark('all'), await mark('group.Courses')], ['"–"', '"–"'])
+    await box(page, 'courses:write').uncheck()
+    t.same([await mark('all'), await mark('group.Courses')], ['"–"', '""'])
+  },
+)
 
 t.test('the keyboard reaches everything, and Enter in a checkbox changes no tick', async (t) => {
   const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
@@ -168,7 +171,7 @@ async function focused(page: Page): Promise<string> {
   return page.evaluate<string>('(document.activeElement.labels?.[0] ?? document.activeElement).textContent')
 }
 
-/** Returns the line next to the button as a screen reader reads it. CSS counters supply the numbers. */
+/** Returns the line `Selected: …` next to the button as a screen reader reads it. CSS counters create its numbers. */
 async function chosen(page: Page): Promise<string> {
   const nodes = new Map((await accessibilityTree(page)).map((node) => [node.id, node]))
   const textOf = (id: string): string => {
@@ -179,7 +182,7 @@ async function chosen(page: Page): Promise<string> {
   return lines.find((line) => line.startsWith('Selected: ')) ?? ''
 }
 
-/** A toggle is a button: the server renders the page again. */
+/** Clicks a toggle and waits for the new page. A toggle is a submit button, so the server renders the page again. */
 async function press(page: Page, toggle: Locator): Promise<void> {
   await Promise.all([page.waitForEvent('domcontentloaded'), toggle.click()])
 }

@@ -13,7 +13,7 @@ const choice = (name: string, fields: Partial<ScopeChoice> = {}): ScopeChoice =>
 const writes = (count: number): readonly ScopeChoice[] =>
   Array.from({ length: count }, (_, index) => choice(`write:${index}`, { sensitivity: 'write' }))
 
-/** The page of an unverified client on this device. */
+/** Renders the consent page of an unverified client on this device. */
 const render = (options: Partial<ConsentPageOptions>) => {
   const page = consentPage({
     clientName: 'App',
@@ -133,7 +133,7 @@ ${BUTTONS}`,
   )
 })
 
-t.test('consentPage() says how many write scopes it does not tick', async (t) => {
+t.test('consentPage() states the number of write scopes that it does not tick', async (t) => {
   const four = render({ groups: [{ name: 'Writes', scopes: writes(4) }], toggled: 'all' }).body
   t.match(
     four,

@@ -21,7 +21,7 @@ CATALOGUE.set('courses:write', { ...write, implies: ['courses:read'] })
 CATALOGUE.set('courses:own', { ...own, implies: ['courses:write'] })
 
 t.test(
-  'groupScopes() names the implied scopes of a scope, requested or not, over any number of steps',
+  'groupScopes() returns all directly and indirectly implied scopes, also scopes that were not requested',
   async (t) => {
     const [group] = groupScopes(['openid', 'courses:read', 'courses:own'], CATALOGUE)
     t.match(group?.scopes, [

@@ -11,31 +11,34 @@ const redirectUri = 'http://127.0.0.1:49152/callback'
 const register = (overrides: object = {}): Promise<Answer> =>
   send(url(ENDPOINTS.registration), { json: { redirect_uris: [redirectUri], ...overrides } })
 
-t.test('paths in another case, with a trailing slash, or unknown, get 404 in JSON', async (t) => {
-  for (const path of [
-    '/api/oauth',
-    '/api/oauth/',
-    '/api/oauth/x',
-    '/api/oauth/TOKEN',
-    '/API/oauth/token',
-    '/api/oauth/token/',
-    '/api/oauth//token',
-    '/oauth/AUTHORIZE',
-    '/oauth/authorize/a/b',
-    '/.well-known/OAuth-Authorization-Server',
-    '/.well-known/oauth-authorization-server/mcp',
-    '/auth', // default paths of the engine
-    '/token',
-    '/reg',
-    '/jwks',
-    '/session/end',
-  ])
-    for (const method of ['GET', 'POST']) {
-      const answer = await send(url(path), { method })
-      t.equal(answer.status, 404, `${method} ${path}`)
-      t.match(answer.json, { error: 'not_found', error_description: /\S/ }, path)
-    }
-})
+t.test(
+  'an unknown path, and a path in another case or with a trailing slash, gets 404 in JSON',
+  async (t) => {
+    for (const path of [
+      '/api/oauth',
+      '/api/oauth/',
+      '/api/oauth/x',
+      '/api/oauth/TOKEN',
+      '/API/oauth/token',
+      '/api/oauth/token/',
+      '/api/oauth//token',
+      '/oauth/AUTHORIZE',
+      '/oauth/authorize/a/b',
+      '/.well-known/OAuth-Authorization-Server',
+      '/.well-known/oauth-authorization-server/mcp',
+      '/auth', // this path and the next paths are defaults of the engine
+      '/token',
+      '/reg',
+      '/jwks',
+      '/session/end',
+    ])
+      for (const method of ['GET', 'POST']) {
+        const answer = await send(url(path), { method })
+        t.equal(answer.status, 404, `${method} ${path}`)
+        t.match(answer.json, { error: 'not_found', error_description: /\S/ }, path)
+      }
+  },
+)
 
 t.test('an unsupported method gets 405 in JSON with Allow', async (t) => {
   const cases: readonly [string, string, string][] = [
@@ -170,50 +173,56 @@ t.test('keeps the request ID of the gateway and replaces any other value', async
   t.match(replaced.headers.get('x-request-id'), /^[\w-]{36}$/)
 })
 
-t.test('registration: an oversized body gets 413, other bad bodies 4xx, without a stack trace', async (t) => {
-  const large = await register({ client_name: 'x'.repeat(17_000) })
-  t.equal(large.status, 413)
-  t.match(large.json, { error: 'invalid_request' })
-  const chunked = await fetch(url(ENDPOINTS.registration), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    duplex: 'half',
-    body: new Blob(['{"client_name":"', 'x'.repeat(17_000), '"}']).stream(),
-  } as RequestInit)
-  t.equal(chunked.status, 413)
-  await chunked.body?.cancel()
-  for (const message of [{ body: '{', headers: json() }, { form: { a: 'b' } }, { json: [] }] as Message[])
-    t.match(await send(url(ENDPOINTS.registration), { method: 'POST', ...message }), {
-      status: 400,
-      json: { error: 'invalid_request' },
+t.test(
+  'registration: an oversized body gets 413, and another invalid body gets 4xx without a stack trace',
+  async (t) => {
+    const large = await register({ client_name: 'x'.repeat(17_000) })
+    t.equal(large.status, 413)
+    t.match(large.json, { error: 'invalid_request' })
+    const chunked = await fetch(url(ENDPOINTS.registration), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      duplex: 'half',
+      body: new Blob(['{"client_name":"', 'x'.repeat(17_000), '"}']).stream(),
+    } as RequestInit)
+    t.equal(chunked.status, 413)
+    await chunked.body?.cancel()
+    for (const message of [{ body: '{', headers: json() }, { form: { a: 'b' } }, { json: [] }] as Message[])
+      t.match(await send(url(ENDPOINTS.registration), { method: 'POST', ...message }), {
+        status: 400,
+        json: { error: 'invalid_request' },
+      })
+  },
+)
+
+t.test(
+  'registration: a public client gets no secret, and a confidential client gets its secret once',
+  async (t) => {
+    const open = await register({ client_name: 'An app' })
+    t.equal(open.status, 201)
+    t.equal(open.headers.get('cache-control'), 'no-store')
+    t.match(open.json, {
+      client_id: /^[\w-]{20,}$/,
+      client_name: 'An app',
+      application_type: 'native',
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
     })
-})
+    t.notOk('client_secret' in open.json)
+    t.notOk('registration_access_token' in open.json)
 
-t.test('registration: a public client gets no secret, a confidential one gets it once', async (t) => {
-  const open = await register({ client_name: 'An app' })
-  t.equal(open.status, 201)
-  t.equal(open.headers.get('cache-control'), 'no-store')
-  t.match(open.json, {
-    client_id: /^[\w-]{20,}$/,
-    client_name: 'An app',
-    application_type: 'native',
-    redirect_uris: [redirectUri],
-    token_endpoint_auth_method: 'none',
-    grant_types: ['authorization_code', 'refresh_token'],
-  })
-  t.notOk('client_secret' in open.json)
-  t.notOk('registration_access_token' in open.json)
-
-  const confidential = await register({ token_endpoint_auth_method: 'client_secret_post' })
-  const secret = String(confidential.json['client_secret'])
-  server.secret(secret) // the end of the test checks that neither the log nor the data folder contains the secret
-  t.match(confidential.json, { client_secret: /^[\w-]{43,}$/, client_secret_expires_at: 0 })
-  const known = { client_id: String(confidential.json['client_id']), grant_type: 'refresh_token' }
-  const ask = (client_secret: string) =>
-    send(url(ENDPOINTS.token), { form: { ...known, client_secret, refresh_token: 'x' } })
-  t.match(await ask(secret), { status: 400, json: { error: 'invalid_grant' } })
-  t.match(await ask(`${secret}x`), { status: 401, json: { error: 'invalid_client' } })
-})
+    const confidential = await register({ token_endpoint_auth_method: 'client_secret_post' })
+    const secret = String(confidential.json['client_secret'])
+    server.secret(secret) // registers the secret: at its end, the test searches log and data folder for it
+    t.match(confidential.json, { client_secret: /^[\w-]{43,}$/, client_secret_expires_at: 0 })
+    const known = { client_id: String(confidential.json['client_id']), grant_type: 'refresh_token' }
+    const ask = (client_secret: string) =>
+      send(url(ENDPOINTS.token), { form: { ...known, client_secret, refresh_token: 'x' } })
+    t.match(await ask(secret), { status: 400, json: { error: 'invalid_grant' } })
+    t.match(await ask(`${secret}x`), { status: 401, json: { error: 'invalid_client' } })
+  },
+)
 
 t.test('token: rejects HTTP Basic with a Basic challenge, also with the correct secret', async (t) => {
   const answer = await send(url(ENDPOINTS.token), {
@@ -273,7 +282,7 @@ t.test(
   },
 )
 
-t.test('§7.3 authorize: the port of the loopback redirect may differ, the rest may not', async (t) => {
+t.test('§7.3 authorize: only the port of the loopback redirect may differ', async (t) => {
   const { challenge } = makePkce()
   const client = await register()
   const ask = (redirect_uri: string) => {

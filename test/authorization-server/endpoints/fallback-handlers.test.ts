@@ -43,7 +43,7 @@ const CORS = {
   'access-control-expose-headers': 'WWW-Authenticate, X-Request-Id, Retry-After, ETag, DPoP-Nonce',
 }
 
-t.test('an unknown path gets 404 with every header', async (t) => {
+t.test('an unknown path gets 404 with all expected headers', async (t) => {
   const answer = await send(`${url}/unknown?x`)
   t.equal(answer.status, 404)
   t.equal(
@@ -53,7 +53,7 @@ t.test('an unknown path gets 404 with every header', async (t) => {
   t.strictSame(headerSet(answer.headers), JSON_ERROR)
 })
 
-t.test('another method gets 405 with every header', async (t) => {
+t.test('an unsupported method gets 405 with all expected headers', async (t) => {
   for (const [path, allow, cors] of [
     ['/oauth/authorize?a=b', 'GET', {}],
     ['/api/oauth/token?a=b', 'POST, OPTIONS', CORS],
@@ -70,7 +70,7 @@ t.test('another method gets 405 with every header', async (t) => {
   }
 })
 
-t.test('a preflight gets 204 with every header', async (t) => {
+t.test('a preflight gets 204 with all expected headers', async (t) => {
   for (const [path, methods] of [
     ['/api/oauth/token', 'POST, OPTIONS'],
     ['/api/oauth/userinfo', 'GET, HEAD, POST, OPTIONS'],

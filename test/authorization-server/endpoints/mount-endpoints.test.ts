@@ -16,7 +16,7 @@ const ISSUER = 'https://login.example'
 const ADDRESS = '203.0.113.9'
 const ORIGIN = { requestId: 'request-1', clientAddress: ADDRESS }
 
-/** Mounts the endpoints on an engine that records its calls. */
+/** Starts a server with all endpoints. A fake engine records the calls to it. */
 async function startEndpoints(
   t: Test,
   overrides: Partial<Omit<MountEndpointsOptions, 'engine'>> = {},
@@ -75,8 +75,8 @@ async function startEndpoints(
     pushed,
     logged,
     /**
-     * Sends a request. Returns the response, the calls to the engine, the counted results and the uses of the rate
-     * limits.
+     * Sends a request. Returns the response and everything that the request caused: the calls to the engine, the
+     * counted results and the uses of the rate limits.
      */
     ask: async (path: string, message: Message = {}) => {
       const headersSent = { 'x-forwarded-for': ADDRESS, ...message.headers }
@@ -146,7 +146,7 @@ t.test('passes each request to the engine, with the headers of the server', asyn
   ])
 })
 
-t.test('HEAD reaches documents, and no authorization endpoint', async (t) => {
+t.test('a HEAD request reaches documents, but not the authorization endpoint', async (t) => {
   const { ask } = await startEndpoints(t)
   t.equal((await ask('/api/oauth/jwks', { method: 'HEAD' })).handled.length, 1)
   for (const path of ['/oauth/authorize', '/oauth/authorize/uid-1']) {
@@ -167,7 +167,7 @@ t.test('limits the body of a form to 32 KiB, and of a registration to its settin
   t.equal(await statusOf('/api/oauth/register', 'application/json', metadata.padEnd(201)), 413)
 })
 
-t.test('an engine that throws is logged, counted, and closes the connection', async (t) => {
+t.test('the server logs and counts an exception of the engine, and closes the connection', async (t) => {
   const failure = new Error('unexpected')
   const handle = async () => Promise.reject(failure)
   const counted: (readonly string[])[] = []
@@ -255,7 +255,7 @@ t.test('canonicalizes the resource of a form', async (t) => {
   }
 })
 
-t.test('an authorization request keeps its URL unless it is changed', async (t) => {
+t.test('the engine gets the original URL of an authorization request that needs no change', async (t) => {
   const { ask } = await startEndpoints(t)
   const path = '/oauth/authorize'
   const counted = [['authorization', '-', 'result-1']]
@@ -286,13 +286,13 @@ t.test('adds the default scope to a request without scope and request_uri', asyn
   t.match(token.handled, [{ body: 'a=b' }])
 })
 
-t.test('a pushed request counts for its integration, or for its address', async (t) => {
+t.test('a pushed request counts against the limit of its integration, or of its address', async (t) => {
   const authenticateIntegration = (form: URLSearchParams) =>
     form.get('client_secret') === 'x' ? 'mailer' : undefined
   const { ask, pushed } = await startEndpoints(t, { authenticateIntegration })
   const path = '/api/oauth/par'
   const known = await ask(path, { form: { client_secret: 'x', request_uri: 'urn:a' } })
-  // The Base64url of the SHA-256 of `mailer`.
+  // The key contains the SHA-256 hash of the client ID `mailer` in base64url.
   t.strictSame(known.taken, [['client LkMwuAZBIlvT4b5znt-VMq7jNw5soYjUWjLlVNaMLjQ', undefined]])
   t.strictSame(known.handled, [
     {

@@ -18,7 +18,7 @@ t.test('take() rejects only the address over its limit, until its window ends', 
   t.equal(limit.take('192.0.2.1'), undefined)
 })
 
-t.test('take() counts an IPv6 /64 as one address', async (t) => {
+t.test('take() counts an IPv6 /64 prefix as one address', async (t) => {
   const limit = createAddressLimit({ perAddress: 1, windowMs: 60_000 }, () => 0)
   t.equal(limit.take('2001:db8:1:2::1'), undefined)
   t.ok(limit.take('2001:db8:1:2:ffff::9'))

@@ -40,7 +40,7 @@ t.test('readMediaType() reads type and charset in any case', async (t) => {
     t.strictSame(readMediaType(value), expected, value)
 })
 
-t.test('readForm() says why it rejects a body', async (t) => {
+t.test('readForm() returns the reason when it rejects a body', async (t) => {
   const read = (contentType: string | undefined, body: Buffer | undefined) =>
     readForm(contentType === undefined ? {} : { 'content-type': contentType }, body)
   const rejected = (description: string) => ({
@@ -75,7 +75,7 @@ t.test('readForm() says why it rejects a body', async (t) => {
   ])
 })
 
-t.test('readJsonObject() says why it rejects a body', async (t) => {
+t.test('readJsonObject() returns the reason when it rejects a body', async (t) => {
   const read = (type: string, body: string) => readJsonObject({ 'content-type': type }, Buffer.from(body))
   const rejected = (description: string) => ({
     rejected: { status: 400, error: 'invalid_request', description },

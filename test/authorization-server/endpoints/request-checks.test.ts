@@ -84,7 +84,7 @@ t.test('checkIntrospectionCaller() requires a secret', async (t) => {
     })
 })
 
-t.test('the rejections have status, code and description', async (t) => {
+t.test('each rejection has a status, an error code and a description', async (t) => {
   t.strictSame(invalidRequest('why'), { status: 400, error: 'invalid_request', description: 'why' })
   t.strictSame(invalidTarget('why'), { status: 400, error: 'invalid_target', description: 'why' })
   t.strictSame(tooManyRequests('Why.', 7), {
@@ -130,7 +130,7 @@ t.test('canonicalizeResource() ignores the case of scheme and host only', async 
     t.strictSame(canonical(given), [expected], given)
 })
 
-t.test('canonicalizeResource() returns true only for a change', async (t) => {
+t.test('canonicalizeResource() returns true only if it changed the resource', async (t) => {
   const resources = ['https://api.example.com', 'https://api.example.com/mcp']
   const changes = (query: string) => canonicalizeResource(new URLSearchParams(query), resources)
   t.equal(changes(`resource=${resources[0]}&resource=${resources[1]}`), false)
@@ -209,7 +209,7 @@ t.test('isGatewayClient() reads HTTP Basic strictly, with the scheme in any case
   t.equal(empty(undefined), false, 'an absent header does not match empty credentials')
 })
 
-t.test('createAuthorizationLimit() counts a pushed request and its first use once', async (t) => {
+t.test('createAuthorizationLimit() counts a pushed request and its first use as one request', async (t) => {
   let nowMs = 0
   const { take, pushed } = createAuthorizationLimit({ perAddress: 2, windowMs: 60_000 }, () => nowMs)
   t.equal(take('192.0.2.1'), undefined)

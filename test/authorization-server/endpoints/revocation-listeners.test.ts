@@ -32,7 +32,7 @@ const GOOD = `Basic ${btoa(`gateway:${SECRET}`)}`
 const KNOWN = 'known.0'
 const ADDRESS = '203.0.113.9'
 
-/** Opens the stream on its own socket. The test writes the revocation log. */
+/** Starts a server with only the revocation stream. The test writes the entries of the revocation log. */
 async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   let listener: RevocationListener | undefined
   let isFollowing = false
@@ -99,7 +99,7 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   }
 }
 
-/** Reads a response until it has this number of characters, or until it ends. */
+/** Reads a response until it has at least `length` characters, or until it ends. */
 async function read(response: IncomingMessage, length = Number.POSITIVE_INFINITY): Promise<string> {
   let text = ''
   for await (const chunk of response.iterator({ destroyOnReturn: false })) {
@@ -117,13 +117,13 @@ const HEARTBEAT = ': heartbeat\n\n'
 const revoked = (count: number): string =>
   `event: revoked\nid: known.${count}\ndata: {"grant":"${'g'.repeat(43)}"}\n\n`
 
-/** Returns status, body and the headers of the application. */
+/** Returns the status, the body, and the headers that the application sets. */
 async function rejectionOf(response: IncomingMessage) {
   const { connection: _c, date: _d, 'keep-alive': _k, 'content-length': _l, ...headers } = response.headers
   return { status: response.statusCode, json: JSON.parse(await read(response)), headers }
 }
 
-t.test('a stream has these headers and events', async (t) => {
+t.test('a stream has exactly the expected headers and events', async (t) => {
   const { events, ask, tell, log } = await openStream(t)
   const response = await ask(GOOD)
   t.equal(response.statusCode, 200)
@@ -144,7 +144,7 @@ t.test('a stream has these headers and events', async (t) => {
   t.strictSame(events, [{ result: 'ok', reason: 'revocation stream opened', address: ADDRESS }])
 })
 
-t.test('a reconnect resumes after the last ID, or resets', async (t) => {
+t.test('a reconnected gateway gets the entries after its last ID, or the event reset', async (t) => {
   const limits: unknown[] = []
   const { ask, log } = await openStream(t, {
     readAfter: async (id, limit) => {
@@ -171,7 +171,7 @@ t.test('a reconnect resumes after the last ID, or resets', async (t) => {
   ])
 })
 
-t.test('a new gateway gets the whole log, then complete', async (t) => {
+t.test('a new gateway gets the whole log and then the event complete', async (t) => {
   const { ask } = await openStream(t, {
     readAfter: async (id) =>
       id === undefined
@@ -309,41 +309,38 @@ t.test('a stream gets 503 while revocations of other processes do not arrive', a
   t.equal((await ask(GOOD)).statusCode, 200)
 })
 
-t.test(
-  'closes the stream of a gateway that does not read before its buffer grows, and keeps other streams open',
-  async (t) => {
-    const { stream, events, port, ask, tell } = await openStream(t)
-    const reader = await ask(GOOD)
-    let read = ''
-    reader.setEncoding('utf8').on('data', (text: string) => {
-      read = read.slice(-1_000) + text
-    })
-    const deaf = connect(port, '127.0.0.1')
-    t.teardown(() => deaf.destroy())
-    deaf.on('error', () => undefined).pause()
-    deaf.write(`GET ${REVOCATION_STREAM_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: ${GOOD}\r\n\r\n`)
-    await until('both gateways listen', async () => stream.listeners() === 2)
+t.test('closes the stream of a gateway that does not read, and keeps other streams open', async (t) => {
+  const { stream, events, port, ask, tell } = await openStream(t)
+  const reader = await ask(GOOD)
+  let read = ''
+  reader.setEncoding('utf8').on('data', (text: string) => {
+    read = read.slice(-1_000) + text
+  })
+  const deaf = connect(port, '127.0.0.1')
+  t.teardown(() => deaf.destroy())
+  deaf.on('error', () => undefined).pause()
+  deaf.write(`GET ${REVOCATION_STREAM_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: ${GOOD}\r\n\r\n`)
+  await until('both gateways listen', async () => stream.listeners() === 2)
 
-    let told = 0
-    while (stream.listeners() === 2 && told < 500_000) {
-      const last = tell(1_000).at(-1)
-      told += 1_000
-      await until('read', async () => read.includes(`id: ${last?.id}\n`))
-      await nextTurn()
-    }
-    t.equal(stream.listeners(), 1)
-    t.comment(`cut after ${told} revocations`)
-    t.match(events.slice(2), [{ result: 'cut', reason: 'the gateway reads too slowly' }])
-    t.equal(events.length, 3, 'the event occurs once')
-    const [next] = tell(1)
-    await until('read', async () => read.includes(`id: ${next?.id}\n`))
-  },
-)
+  let told = 0
+  while (stream.listeners() === 2 && told < 500_000) {
+    const last = tell(1_000).at(-1)
+    told += 1_000
+    await until('read', async () => read.includes(`id: ${last?.id}\n`))
+    await nextTurn()
+  }
+  t.equal(stream.listeners(), 1)
+  t.comment(`cut after ${told} revocations`)
+  t.match(events.slice(2), [{ result: 'cut', reason: 'the gateway reads too slowly' }])
+  t.equal(events.length, 3, 'the event occurs once')
+  const [next] = tell(1)
+  await until('read', async () => read.includes(`id: ${next?.id}\n`))
+})
 
 t.test('a gateway that reads slowly gets a complete replay', async (t) => {
   const all = Array.from({ length: 10_000 }, (_, count) => ({
     id: `known.${count}`,
-    // A long name, so that the replay is longer than the buffers of the sockets.
+    // A long issuer makes the replay longer than the buffers of the sockets.
     revocation: aRevocation({ issuer: `https://${'i'.repeat(1_000)}.test`, grant: 'g'.repeat(43) }),
   }))
   const { events, ask, tell } = await openStream(t, {
@@ -428,7 +425,8 @@ t.test('a process that cannot receive revocations of other processes closes its 
   await until('the store is available again', async () =>
     (await send(`${deaf.managementUrl}/readyz?verbose`)).text.includes('[+] store'),
   )
-  // A connected server blocks in XREAD at Redis. A server that is not yet connected closes its streams again.
+  // Waits until both servers wait for entries with XREAD. A server without this connection would close its streams
+  // again.
   const admin = new Redis(redis.url)
   t.teardown(() => admin.disconnect())
   await until('both servers read the revocation log', async () => {

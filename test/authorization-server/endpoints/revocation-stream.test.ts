@@ -44,7 +44,7 @@ t.test('a HEAD request gets an immediate response without a stream', async (t) =
 })
 
 t.test(
-  'events for a revoked token, reused refresh token and reused code contain the grant of introspection',
+  'events for revoked tokens and reused refresh tokens and codes contain the grant that introspection returns',
   async (t) => {
     const events = await listenForRevocations(t, gateway)
     t.match(await events.next(), {
@@ -160,7 +160,7 @@ t.test('a reconnect with an unknown ID receives the instruction to clear the cac
   }
 })
 
-t.test('the revocation log persists over a restart of the server', async (t) => {
+t.test('the revocation log persists across a restart of the server', async (t) => {
   const first = await startServer(t)
   const itsClient = await registerClient(first)
   const { accessToken } = await itsClient.obtainTokens({

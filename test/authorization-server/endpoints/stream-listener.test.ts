@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { createStreamListener } from '../../../authorization-server/endpoints/stream-listener.ts'
 
-/** Creates a listener with a response that has no connection. The test sets the number of unsent bytes. */
+/** Creates a listener with a response that has no connection. The test sets its number of unsent bytes. */
 const startListener = () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const state = { unsentBytes: 0, cuts: 0, written: [] as unknown[], ended: 0, startIsSent: () => {} }
@@ -55,7 +55,7 @@ t.test('buffers until begin(), and sends nothing after end()', async (t) => {
   t.strictSame([state.written, state.ended], [['start', 'early', 'late'], 1])
 })
 
-t.test('end() before begin() ends the response after the start', async (t) => {
+t.test('after end() before begin(), begin() sends the start and ends the response', async (t) => {
   const { state, listener } = startListener()
   listener.end()
   t.equal(state.ended, 0)
@@ -63,7 +63,7 @@ t.test('end() before begin() ends the response after the start', async (t) => {
   t.strictSame([state.written, state.ended], [['start'], 1])
 })
 
-t.test('for a minute, the events of the start do not count as unsent bytes', async (t) => {
+t.test('for one minute, the bytes of the start do not count as unsent bytes', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const { response, state, listener } = startListener()

@@ -69,7 +69,7 @@ const rejection = (status: number, error: string, description: string, challenge
   },
   counted: [error],
 })
-/** Returns a rejection whose challenge repeats the error and the description. */
+/** Returns a rejection with a challenge that repeats the error and the description. */
 const challenged = (
   status: number,
   error: string,
@@ -169,7 +169,7 @@ t.test('a token without openid, or of a removed account, is denied', async (t) =
   t.strictSame(removed, challenged(401, 'invalid_token', INVALID))
 })
 
-t.test('a bound token requires the DPoP scheme and a proof of its key', async (t) => {
+t.test('a bound token requires the DPoP scheme and a proof that is signed with its key', async (t) => {
   const bound = { owner: owner('openid', 'key-1') }
   const dpop = ['authorization', 'DPoP a', 'dpop', 'proof-1']
   const request = { path: '/api/oauth/userinfo', accessToken: 'a', keyThumbprint: 'key-1' }

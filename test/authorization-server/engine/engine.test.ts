@@ -8,7 +8,9 @@ import { startEngine, type TestEngine } from '../../fixtures/start-engine.ts'
 
 const HTML = { accept: 'text/html' }
 
-/** Signs in and consents to all scopes, with the interactions of the engine. Returns the code and its verifier. */
+/**
+ * Signs in and consents to all scopes through the interactions of the engine. Returns the code and its PKCE verifier.
+ */
 async function obtainCode(
   client: Client,
   browser: Browser,
@@ -35,7 +37,7 @@ async function obtainTokens(on: TestEngine, client: Client, overrides: Parameter
 const decode = (jwt = ''): Record<string, unknown> =>
   parseObject(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
 
-t.test('each document has exactly these headers, and a request with its tag gets 304', async (t) => {
+t.test('each document has exactly the expected headers, and a request with its ETag gets 304', async (t) => {
   const { baseUrl } = await startEngine(t)
   for (const [path, type] of [
     [ENDPOINTS.authorizationServerMetadata, 'application/json; charset=utf-8'],
@@ -64,7 +66,7 @@ t.test('each document has exactly these headers, and a request with its tag gets
   }
 })
 
-t.test('the metadata is exactly this document', async (t) => {
+t.test('the metadata is exactly the expected document', async (t) => {
   const { baseUrl } = await startEngine(t)
   const { json } = await send(baseUrl + ENDPOINTS.authorizationServerMetadata)
   t.strictSame(JSON.parse(JSON.stringify(json).replaceAll(baseUrl, 'https://as.test')), {
@@ -98,27 +100,30 @@ t.test('the metadata is exactly this document', async (t) => {
   })
 })
 
-t.test('an error at the authorization endpoint is a page for browsers only', async (t) => {
-  const { baseUrl, results } = await startEngine(t)
-  const url = `${baseUrl}${ENDPOINTS.authorization}?client_id=unknown`
-  const page = await send(url, { headers: HTML })
-  t.strictSame(
-    [page.status, page.headers.get('content-type'), page.text],
-    [400, 'text/html; charset=utf-8', '<page>invalid_client: client is invalid</page>'],
-  )
-  const plain = await send(url)
-  t.strictSame(
-    [plain.status, plain.headers.get('content-type'), plain.json],
-    [
-      400,
-      'application/json; charset=utf-8',
-      { error: 'invalid_client', error_description: 'client is invalid' },
-    ],
-  )
-  const token = await send(baseUrl + ENDPOINTS.token, { headers: HTML, form: { grant_type: 'x' } })
-  t.match(token, { status: 400, json: { error: 'invalid_request' } }, 'JSON at another endpoint')
-  t.strictSame(results, ['invalid_client', 'invalid_client', 'invalid_request'])
-})
+t.test(
+  'an error at the authorization endpoint is a page for browsers, and JSON for other clients',
+  async (t) => {
+    const { baseUrl, results } = await startEngine(t)
+    const url = `${baseUrl}${ENDPOINTS.authorization}?client_id=unknown`
+    const page = await send(url, { headers: HTML })
+    t.strictSame(
+      [page.status, page.headers.get('content-type'), page.text],
+      [400, 'text/html; charset=utf-8', '<page>invalid_client: client is invalid</page>'],
+    )
+    const plain = await send(url)
+    t.strictSame(
+      [plain.status, plain.headers.get('content-type'), plain.json],
+      [
+        400,
+        'application/json; charset=utf-8',
+        { error: 'invalid_client', error_description: 'client is invalid' },
+      ],
+    )
+    const token = await send(baseUrl + ENDPOINTS.token, { headers: HTML, form: { grant_type: 'x' } })
+    t.match(token, { status: 400, json: { error: 'invalid_request' } }, 'JSON at another endpoint')
+    t.strictSame(results, ['invalid_client', 'invalid_client', 'invalid_request'])
+  },
+)
 
 t.test('the page of an expired interaction has its own error code', async (t) => {
   const { baseUrl } = await startEngine(t)
@@ -178,7 +183,7 @@ t.test('§2.2 of RFC 7009: a revocation has an empty response', async (t) => {
   t.match(rejected, { status: 401, json: { error: 'invalid_client' } })
 })
 
-t.test('an outage of the store is 503 with Retry-After, and a defect is 500', async (t) => {
+t.test('an outage of the store causes 503 with Retry-After, and a defect causes 500', async (t) => {
   const on = await startEngine(t, {
     findAccount: async () => {
       throw new TypeError('a defect')
@@ -316,27 +321,30 @@ t.test('verifyProof() accepts a proof for its path once', async (t) => {
   t.equal(await verify(other, '/other'), 'valid', 'an ID is used once for each path')
 })
 
-t.test('§11.1 of RFC 9449: the ID of a proof for tokens is stored until no replica accepts it', async (t) => {
-  const on = await startEngine(t)
-  const client = await registerClient(on)
-  const { code, verifier } = await obtainCode(client, openBrowser(on.baseUrl))
-  const nowMs = Date.now()
-  t.intercept(Date, 'now', { value: () => nowMs })
-  const url = on.baseUrl + ENDPOINTS.token
-  const form = {
-    grant_type: 'authorization_code',
-    client_id: client.clientId,
-    redirect_uri: client.redirectUri,
-    code,
-    code_verifier: verifier,
-  }
-  const dpop = aProof({ key: aProofKey(), url, method: 'POST', token: '' })
-  t.match(await send(url, { form, headers: { dpop } }), { status: 200, json: { token_type: 'DPoP' } })
-  t.strictSame(
-    on.rows('ReplayDetection').map((row) => row['expires_at']),
-    [Math.floor(nowMs / 1_000) + 660],
-  )
-})
+t.test(
+  '§11.1 of RFC 9449: the ID of a proof at the token endpoint is stored until no replica accepts the proof',
+  async (t) => {
+    const on = await startEngine(t)
+    const client = await registerClient(on)
+    const { code, verifier } = await obtainCode(client, openBrowser(on.baseUrl))
+    const nowMs = Date.now()
+    t.intercept(Date, 'now', { value: () => nowMs })
+    const url = on.baseUrl + ENDPOINTS.token
+    const form = {
+      grant_type: 'authorization_code',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
+      code,
+      code_verifier: verifier,
+    }
+    const dpop = aProof({ key: aProofKey(), url, method: 'POST', token: '' })
+    t.match(await send(url, { form, headers: { dpop } }), { status: 200, json: { token_type: 'DPoP' } })
+    t.strictSame(
+      on.rows('ReplayDetection').map((row) => row['expires_at']),
+      [Math.floor(nowMs / 1_000) + 660],
+    )
+  },
+)
 
 t.test('an event has the origin of its request, and a repeated refresh is a separate event', async (t) => {
   const on = await startEngine(t)
@@ -367,7 +375,7 @@ t.test('a reused code is reported with its account, unless another client used i
   ])
 })
 
-t.test('unfinished requests are bounded for each address, and unused clients expire', async (t) => {
+t.test('the number of unfinished requests per address is limited, and unused clients expire', async (t) => {
   const on = await startEngine(t, { pending: { perAddress: 2, total: 2 }, unusedClientSeconds: 70 })
   const client = await registerClient(on)
   const nowSeconds = Math.floor(Date.now() / 1_000)

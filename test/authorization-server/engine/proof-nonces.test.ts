@@ -15,7 +15,7 @@ async function startWithCookieKeys(t: Test, cookieKeysFile: string) {
   const server = await startServer(t, { cookieKeysFile })
   const { clientId } = await registerClient(server)
   const url = server.baseUrl + ENDPOINTS.token
-  /** Sends a proof that is too old without a nonce, and an unknown code. */
+  /** Sends an unknown code with an outdated proof. Only a valid nonce makes the server accept the time of the proof. */
   const ask = async (nonce: string | undefined) => {
     const proof = aProof({ key, url, method: 'POST', token: '', claims: { iat: 1, nonce } })
     const form = {
@@ -32,7 +32,7 @@ async function startWithCookieKeys(t: Test, cookieKeysFile: string) {
 }
 
 t.test(
-  'a server accepts DPoP nonces of each cookie key, so replicas accept the nonces of each other',
+  'a server accepts DPoP nonces of each cookie key, so that replicas accept the nonces of other replicas',
   async (t) => {
     const [old, next, other] = ['o'.repeat(32), 'n'.repeat(32), 'x'.repeat(32)] as const
     const folder = t.testdir({

@@ -12,7 +12,7 @@ import { startRedis } from '../../fixtures/start-redis.ts'
 const AT_ONCE = 50
 const key = aProofKey()
 
-// SQLite calls are synchronous in one process, so five codes test the same as fifty.
+// Uses only five codes. SQLite calls are synchronous in one process, so fifty codes would test nothing more.
 t.test('§11.1 of RFC 9449: with SQLite, accepts one of several concurrent equal proofs', (t) =>
   onlyOneGetsThrough(t, 5, {}),
 )
@@ -53,7 +53,7 @@ async function onlyOneGetsThrough(
     t.match(answer, { status: 401, json: { error: 'invalid_dpop_proof' } })
 }
 
-t.test('a used proof from a client whose clock is ahead stays used while it is valid', async (t) => {
+t.test('a used proof with a future time stays used as long as the proof is valid', async (t) => {
   const server = await startServer(t)
   const client = await registerClient(server)
   const url = server.baseUrl + ENDPOINTS.token

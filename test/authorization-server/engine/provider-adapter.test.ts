@@ -73,7 +73,7 @@ t.test('during a refresh the adapter collects writes without executing them', as
   t.strictSame(await store.artifacts('RefreshToken').find('used'), { jti: 'used' }, 'not consumed yet')
 })
 
-/** Opens a store, and adapters for it with these options. */
+/** Opens a store, and creates an engine adapter for it with these options. */
 function open(t: Test, options: Partial<ProviderAdapterOptions> = {}) {
   const clock = { now: 1_000 }
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => clock.now })
@@ -107,7 +107,7 @@ t.test('a client is stored with the hash of its secret, and expires without a gr
   t.strictSame(await adapter('Client').find('public'), { client_name: 'B' })
 })
 
-t.test('only unfinished authorization requests of a known source are bounded', async (t) => {
+t.test('the adapter limits only unfinished authorization requests from a known source', async (t) => {
   for (const [model, isBounded] of [
     ['Interaction', true],
     ['PushedAuthorizationRequest', true],
@@ -123,7 +123,7 @@ t.test('only unfinished authorization requests of a known source are bounded', a
   t.ok(await adapter('Interaction').find('one'), 'without a source')
 })
 
-t.test('an artifact without expiry is not bounded', async (t) => {
+t.test('the adapter does not limit artifacts without an expiry', async (t) => {
   const { adapter } = open(t)
   const forEver = undefined as unknown as number
   for (const id of ['one', 'two']) await adapter('Interaction').upsert(id, { jti: id }, forEver)
@@ -145,7 +145,7 @@ t.test('§2.1 of RFC 7009: during a revocation find() returns an expired token a
   t.strictSame(await adapter('AccessToken').find('expires'), { jti: 'expires', exp: 1_060 })
 })
 
-t.test('the adapter finds by session UID and by user code', async (t) => {
+t.test('the adapter finds artifacts by session UID and by user code', async (t) => {
   const { adapter } = open(t)
   await adapter('Session').upsert('s', { jti: 's', uid: 'uid', accountId: 'a' }, 60)
   await adapter('DeviceCode').upsert('d', { jti: 'd', userCode: 'CODE' }, 60)
@@ -153,7 +153,7 @@ t.test('the adapter finds by session UID and by user code', async (t) => {
   t.strictSame(await adapter('DeviceCode').findByUserCode('CODE'), { userCode: 'CODE' })
 })
 
-t.test('the second consumer of each model gets its error', async (t) => {
+t.test('the second consumer of an artifact gets the error of the artifact model', async (t) => {
   const reported: string[] = []
   const { store, adapter } = open(t, { onCodeReused: (grantId) => reported.push(grantId) })
   const used = async (model: string): Promise<unknown> => {

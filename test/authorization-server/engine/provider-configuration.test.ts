@@ -47,7 +47,7 @@ const options: ProviderConfigurationOptions = {
 }
 const configuration = providerConfiguration(options)
 
-/** Replaces each function by a text, except the values that the configuration receives as options. */
+/** Replaces each function with the text `function`. Keeps the values that the configuration receives as options. */
 function plain(value: unknown): unknown {
   const given: readonly unknown[] = [options.cookieKeys, ...options.nonceSecrets, options.signingKeys]
   if (typeof value === 'function')
@@ -57,7 +57,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
 }
 
-t.test('providerConfiguration() returns exactly these settings of the engine', async (t) => {
+t.test('providerConfiguration() returns exactly the expected settings of the engine', async (t) => {
   t.strictSame(plain(configuration), {
     adapter,
     jwks: options.signingKeys,

@@ -8,7 +8,7 @@ import { reportProviderEvents } from '../../../authorization-server/engine/provi
 const origin = { requestId: 'request-1', clientAddress: '192.0.2.7' }
 const HASH = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols' // hash of the grant ID `secret`
 
-/** Converts the events of a real emitter, as the engine does. */
+/** Returns an event emitter in place of the engine, and the events that the code under test reports. */
 function observe(isRepeat = false) {
   const provider = new EventEmitter()
   const events: EngineEvent[] = []
@@ -24,7 +24,7 @@ const aContext = (oidc: object = {}) => ({
   oidc: { route: 'token', client: { clientId: 'client-1' }, params: {}, entities: {}, ...oidc },
 })
 
-t.test('each error event of the engine is a rejection at its endpoint', async (t) => {
+t.test('each error event of the engine is reported as a rejection at its endpoint', async (t) => {
   for (const [name, endpoint] of [
     ['authorization.error', 'authorization'],
     ['pushed_authorization_request.error', 'pushed_authorization_request'],
@@ -47,7 +47,7 @@ t.test('each error event of the engine is a rejection at its endpoint', async (t
   }
 })
 
-t.test('a defect or an outage is a failure with its cause', async (t) => {
+t.test('a defect or an outage is reported as a failure with its cause', async (t) => {
   const { provider, events, failures } = observe()
   const cause = new Error('a defect')
   const ctx = aContext({ route: 'registration' })
@@ -70,7 +70,7 @@ t.test('a registration is reported with its redirect URIs', async (t) => {
   ])
 })
 
-t.test('a token response is an issue, a refresh or a repeat', async (t) => {
+t.test('a token response is reported as an issue, a refresh or a repeat', async (t) => {
   const { provider, events } = observe()
   const AccessToken = { accountId: 'account-1', scope: 'openid', grantId: 'secret' }
   const params = { grant_type: 'refresh_token' }

@@ -7,7 +7,9 @@ import { startEngine, type TestEngine } from '../../fixtures/start-engine.ts'
 
 type Result = Readonly<Record<string, unknown>>
 
-/** Starts an authorization in a browser. Returns the address of its interaction, and its operations. */
+/**
+ * Starts an authorization in a browser. Returns the ID of its interaction, and a function that calls its operations.
+ */
 async function authorize(
   client: Client,
   browser: Browser,
@@ -99,7 +101,7 @@ t.test('read() marks an integration as verified, and defaults to the issuer as r
   t.equal(loginHint, undefined)
 })
 
-t.test('an interaction belongs to its browser and its address', async (t) => {
+t.test('an interaction is available only in its browser and at its address', async (t) => {
   const { client, browser, on } = await setUp(t)
   const one = await authorize(client, browser)
   const stranger = await openBrowser(on.baseUrl).visit(
@@ -125,7 +127,7 @@ t.test('an interaction belongs to its browser and its address', async (t) => {
   })
 })
 
-t.test('an interaction whose client was deleted has expired', async (t) => {
+t.test('an interaction has expired when its client was deleted', async (t) => {
   const { client, browser, on } = await setUp(t)
   const { operate } = await authorize(client, browser)
   await on.store.artifacts('Client').destroy(client.clientId)
@@ -204,7 +206,7 @@ t.test('consent without scopes grants no scope, and consent to all scopes withho
   })
 })
 
-t.test('a client never expires after its first grant', async (t) => {
+t.test('a client does not expire after it got a grant', async (t) => {
   const { client, browser, on } = await setUp(t)
   const expiry = () => on.rows('Client').map((row) => row['expires_at'])
   t.match(expiry(), [Number])
@@ -229,7 +231,7 @@ t.test('a cancelled request returns access_denied with a description', async (t)
   t.match(await operate('cancel'), { code: 'ERR_INTERACTION_EXPIRED' }, 'the interaction is finished')
 })
 
-t.test('a sign-in ends the session of another account only', async (t) => {
+t.test('a sign-in ends an existing session only if the session belongs to another account', async (t) => {
   const { client, browser, on } = await setUp(t)
   const first = await signIn(client, browser)
   await first('consent', { scopes: 'openid' })

@@ -8,7 +8,7 @@ import { sendExactly } from '../../fixtures/send-exactly.ts'
 
 const issuer = new URL('https://login.example.com:8443')
 
-/** Receives a real request, and returns it. */
+/** Sends a real HTTP request to a server. Returns the request as the server received it. */
 async function receive(
   t: Test,
   options: { readonly method?: string; readonly body?: string } = {},
@@ -58,7 +58,7 @@ t.test('providerRequest() has the URL and body of the endpoint', async (t) => {
   t.equal(await text(copy), 'scope=é')
 })
 
-t.test('providerRequest() turns HEAD into GET, and needs no method or URL', async (t) => {
+t.test('providerRequest() converts HEAD to GET, and accepts a request without method and URL', async (t) => {
   const request = await receive(t, { method: 'HEAD' })
   t.equal(providerRequest(request, { issuer }).method, 'GET')
   Object.assign(request, { method: undefined, url: undefined })

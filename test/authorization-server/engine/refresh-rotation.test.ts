@@ -16,7 +16,7 @@ const SUCCESSOR = {
   payload: { jti: 'successor' },
   expiresInSeconds: 60,
 }
-/** The ID depends only on the token and the issuer, so all replicas use the same ID. */
+/** The ID of the stored response. It depends only on the token and the issuer, so all replicas use the same ID. */
 const RESPONSE_ID = 'AdjRu9V_nxKom4Ptmn4NcQEni1gHSodheKCovTqHa2I'
 const BODY = '{"access_token":"access","refresh_token":"successor"}'
 
@@ -65,7 +65,7 @@ async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
       emitted,
     }
   }
-  /** Handles a refresh like the engine: reads, checks and consumes the token, then writes its successor. */
+  /** Handles a refresh like the engine: reads, checks and consumes the token, and then writes its successor. */
   const handler = async (ctx: TokenEndpointGrantContext): Promise<void> => {
     current = ctx
     const running = rotation.current() as Rotation
@@ -93,26 +93,29 @@ async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
   return { clock, store, rotation, exchanges, context, refresh, handle }
 }
 
-t.test('the first use writes the successor and the sealed response in one step', async (t) => {
-  const { exchanges, refresh, store } = await open(t)
-  const first = await refresh()
-  t.equal(first.error, undefined)
-  t.equal(first.isRepeat, false)
-  t.equal(first.ctx.body, BODY)
-  t.equal(first.ctx.type, 'application/json; charset=utf-8')
-  const [[successor, response, ...more] = []] = exchanges
-  t.strictSame(successor, SUCCESSOR)
-  t.strictSame(more, [])
-  const { sealed, ...owner } = (response?.payload ?? {}) as Record<string, unknown>
-  t.strictSame(owner, { grantId: 'grant-1', accountId: 'account-1' })
-  t.match(sealed, /^[\w-]{100,}$/)
-  t.strictSame(
-    { ...response, payload: {} },
-    { model: 'RefreshResponse', id: RESPONSE_ID, payload: {}, expiresInSeconds: 30 },
-  )
-  t.match(await store.artifacts('RefreshToken').find('token'), { consumed: 1_000 })
-})
-t.test('a repeat gets the same bytes and writes nothing', async (t) => {
+t.test(
+  'the first use of a refresh token writes the successor and the sealed response in one step',
+  async (t) => {
+    const { exchanges, refresh, store } = await open(t)
+    const first = await refresh()
+    t.equal(first.error, undefined)
+    t.equal(first.isRepeat, false)
+    t.equal(first.ctx.body, BODY)
+    t.equal(first.ctx.type, 'application/json; charset=utf-8')
+    const [[successor, response, ...more] = []] = exchanges
+    t.strictSame(successor, SUCCESSOR)
+    t.strictSame(more, [])
+    const { sealed, ...owner } = (response?.payload ?? {}) as Record<string, unknown>
+    t.strictSame(owner, { grantId: 'grant-1', accountId: 'account-1' })
+    t.match(sealed, /^[\w-]{100,}$/)
+    t.strictSame(
+      { ...response, payload: {} },
+      { model: 'RefreshResponse', id: RESPONSE_ID, payload: {}, expiresInSeconds: 30 },
+    )
+    t.match(await store.artifacts('RefreshToken').find('token'), { consumed: 1_000 })
+  },
+)
+t.test('a repeated use gets the same response bytes and writes nothing', async (t) => {
   const { exchanges, refresh } = await open(t)
   await refresh({ scope: 'b a', resource: 'https://r.test' })
   const repeat = await refresh({ scope: 'a b', resource: 'https://r.test' })
@@ -124,7 +127,7 @@ t.test('a repeat gets the same bytes and writes nothing', async (t) => {
   t.strictSame([repeat.entities, repeat.emitted], [[], []])
 })
 
-t.test('a repeat for another scope, resource or key is denied and leaves the grant', async (t) => {
+t.test('a repeated use for another scope, resource or key is rejected, and the grant stays', async (t) => {
   const { refresh, store } = await open(t)
   const asked = { scope: 'a b', resource: 'https://r.test' }
   const key = aProofKey()
@@ -147,21 +150,24 @@ t.test('a repeat for another scope, resource or key is denied and leaves the gra
   t.ok(await store.artifacts('Grant').find('grant-1'))
 })
 
-t.test('a repeat after a use or the end of the successor is denied and leaves the grant', async (t) => {
-  for (const end of ['consume', 'destroy'] as const) {
-    const { refresh, store } = await open(t)
-    await refresh()
-    await store.artifacts('RefreshToken')[end]('successor')
-    t.match((await refresh()).error, {
-      error: 'invalid_grant',
-      error_description:
-        'The refresh token and its successor were already used. Use the newest refresh token.',
-    })
-    t.ok(await store.artifacts('Grant').find('grant-1'))
-  }
-})
+t.test(
+  'a repeated use after a use or the end of the successor is rejected, and the grant stays',
+  async (t) => {
+    for (const end of ['consume', 'destroy'] as const) {
+      const { refresh, store } = await open(t)
+      await refresh()
+      await store.artifacts('RefreshToken')[end]('successor')
+      t.match((await refresh()).error, {
+        error: 'invalid_grant',
+        error_description:
+          'The refresh token and its successor were already used. Use the newest refresh token.',
+      })
+      t.ok(await store.artifacts('Grant').find('grant-1'))
+    }
+  },
+)
 
-t.test('§4.14.2 of RFC 9700: a use after the window ends the grant', async (t) => {
+t.test('§4.14.2 of RFC 9700: a use after the repeat window ends the grant', async (t) => {
   const { clock, refresh, store } = await open(t)
   await refresh()
   clock.now = 1_029
@@ -188,27 +194,30 @@ t.test('a use by another client ends the grant only after the first use', async 
   t.equal(await store.artifacts('Grant').find('grant-1'), undefined)
 })
 
-t.test('without a window no response is stored, and a second use ends the grant', async (t) => {
+t.test('without a repeat window no response is stored, and a second use ends the grant', async (t) => {
   const { exchanges, refresh } = await open(t, { repeatWindowSeconds: 0 })
   await refresh()
   t.strictSame(exchanges, [[SUCCESSOR]])
   t.strictSame((await refresh()).emitted, [['grant.revoked', 'grant-1']])
 })
 
-t.test('the rotation covers only a request with a refresh token, and only while it is handled', async (t) => {
-  const { context, rotation, exchanges, handle } = await open(t)
-  t.equal(rotation.current(), undefined, 'outside a request')
-  const { ctx } = context({ refresh_token: undefined })
-  let seen: unknown = 'not called'
-  await rotation.wrap(() => {
-    seen = handle(ctx)
-  })(ctx)
-  t.equal(seen, undefined)
-  t.strictSame(exchanges, [])
-  t.strictSame([ctx.body, rotation.isRepeat(ctx)], [undefined, false])
-})
+t.test(
+  'the rotation applies only to a request with a refresh token, and only during this request',
+  async (t) => {
+    const { context, rotation, exchanges, handle } = await open(t)
+    t.equal(rotation.current(), undefined, 'outside a request')
+    const { ctx } = context({ refresh_token: undefined })
+    let seen: unknown = 'not called'
+    await rotation.wrap(() => {
+      seen = handle(ctx)
+    })(ctx)
+    t.equal(seen, undefined)
+    t.strictSame(exchanges, [])
+    t.strictSame([ctx.body, rotation.isRepeat(ctx)], [undefined, false])
+  },
+)
 
-t.test('an error of the handler is the result, and its request is not remembered', async (t) => {
+t.test('an error of the handler is the result, and the rotation does not store its request', async (t) => {
   const { context, rotation, exchanges, handle } = await open(t)
   const { ctx } = context()
   await t.rejects(
@@ -221,7 +230,7 @@ t.test('an error of the handler is the result, and its request is not remembered
   t.strictSame(exchanges, [])
 })
 
-t.test('a token that disappears during its refresh counts as used, and its grant stays', async (t) => {
+t.test('a token that is removed during its refresh counts as used, and its grant stays', async (t) => {
   const { context, handle, rotation, store } = await open(t)
   const { ctx, emitted } = context()
   const refreshed = rotation.wrap(async () => {

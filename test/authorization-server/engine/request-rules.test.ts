@@ -6,7 +6,7 @@ import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 const rules = requestRules(aCatalogue(), { optionalState: false })
 const lenient = requestRules(aCatalogue(), { optionalState: true })
 
-/** Returns the error of a rule for a request with this query, as code, description and detail. */
+/** Applies a rule to a request with this query. Returns the code, the description and the scope of its error. */
 function check(rule: string, query: object, { from = rules, oidc = {} } = {}): unknown {
   const ctx = { query, oidc: { route: 'authorization', body: undefined, ...oidc } }
   try {
@@ -30,7 +30,7 @@ const NO_STATE = [
   undefined,
 ]
 
-t.test('requestRules() has one rule for each of three parameters', async (t) => {
+t.test('requestRules() returns a rule for scope, state and response_mode', async (t) => {
   t.same(Object.keys(rules), ['scope', 'state', 'response_mode'])
 })
 
@@ -61,14 +61,17 @@ t.test('§3.3 of RFC 6749: an unknown or malformed scope is invalid_scope', asyn
     t.equal(check('scope', { scope }), undefined, scope)
 })
 
-t.test('a request with request_uri is not checked again, except an empty or a pushed one', async (t) => {
-  const request_uri = 'urn:ietf:params:oauth:request_uri:1'
-  t.equal(check('scope', { request_uri }), undefined)
-  t.equal(check('state', { request_uri }), undefined)
-  t.strictSame(check('scope', { request_uri: '' }), NO_SCOPE)
-  t.strictSame(check('scope', { scope: 'openid' }, pushed({ request_uri })), NO_SCOPE)
-  t.equal(check('scope', {}, pushed({ request_uri, scope: 'openid' })), undefined)
-})
+t.test(
+  'the rules skip a request with request_uri, unless the request is pushed or request_uri is empty',
+  async (t) => {
+    const request_uri = 'urn:ietf:params:oauth:request_uri:1'
+    t.equal(check('scope', { request_uri }), undefined)
+    t.equal(check('state', { request_uri }), undefined)
+    t.strictSame(check('scope', { request_uri: '' }), NO_SCOPE)
+    t.strictSame(check('scope', { scope: 'openid' }, pushed({ request_uri })), NO_SCOPE)
+    t.equal(check('scope', {}, pushed({ request_uri, scope: 'openid' })), undefined)
+  },
+)
 
 t.test('state is required unless the configuration makes it optional', async (t) => {
   for (const state of [undefined, '']) {

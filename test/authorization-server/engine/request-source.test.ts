@@ -1,7 +1,7 @@
 import t from 'tap'
 import { requestSource } from '../../../authorization-server/engine/request-source.ts'
 
-t.test('requestSource() counts a request for its address, or for its integration', async (t) => {
+t.test('requestSource() returns the address or the integration of a request', async (t) => {
   t.strictSame(requestSource({ clientAddress: '192.0.2.7' }), {
     address: '192.0.2.7',
     network: '192.0.2.7',

@@ -61,7 +61,7 @@ t.test('§4.3 of RFC 9449: a rejected proof does not consume the code', async (t
   const grant = await obtain()
   for (const [what, proofs] of Object.entries(BAD))
     t.match(await exchange(grant, ...proofs), { status: 400, json: { error: 'invalid_dpop_proof' } }, what)
-  // RFC 9449 section 8: a client with a wrong clock receives a nonce.
+  // A client with a wrong clock receives a nonce. RFC 9449 section 8.
   for (const [what, claims] of Object.entries({
     old: { iat: now - 4_000 },
     'of the future': { iat: now + 4_000 },

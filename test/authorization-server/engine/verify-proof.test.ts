@@ -44,12 +44,15 @@ t.test('RFC 9449 §4.3 verifyProof() accepts a proof once', async (t) => {
   t.equal(await verify(good({ key: rsa }), used, rsa.thumbprint), 'valid')
 })
 
-t.test('RFC 9449 §7.1 verifyProof() detects a proof by another key, and does not consume it', async (t) => {
-  const used = new Set<string>()
-  const rsa = aProofKey('RS256')
-  t.equal(await verify(good({ key: rsa }), used), 'wrong_key')
-  t.equal(used.size, 0)
-})
+t.test(
+  'RFC 9449 §7.1 verifyProof() detects a proof with another key, and does not consume the proof',
+  async (t) => {
+    const used = new Set<string>()
+    const rsa = aProofKey('RS256')
+    t.equal(await verify(good({ key: rsa }), used), 'wrong_key')
+    t.equal(used.size, 0)
+  },
+)
 
 const BAD: Readonly<Record<string, string>> = {
   nothing: '',
@@ -91,7 +94,7 @@ for (const [what, proof] of Object.entries(BAD))
     t.equal(await verify(proof), 'invalid')
   })
 
-t.test('verifyProof() rejects a proof whose claims contain a member twice', async (t) => {
+t.test('verifyProof() rejects a proof with a repeated member in its claims', async (t) => {
   const [head, claims = ''] = good().split('.')
   const text = Buffer.from(claims, 'base64url').toString().replace(/^\{/, '{"jti":"first",')
   const input = `${head}.${Buffer.from(text).toString('base64url')}`
@@ -110,9 +113,9 @@ t.test('verifyProof() accepts values at their limits', async (t) => {
   }
 })
 
-t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer one', async (t) => {
+t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer proof', async (t) => {
   const withPadding = (length: number) => good({ claims: { jti: 'a', padding: 'x'.repeat(length) } })
-  // Base64url encodes three bytes of JSON as four characters.
+  // Calculates the missing length: base64url encodes three bytes of JSON as four characters.
   const lengths = Array.from({ length: 3 }, (_, i) => 5_600 + i).map((length) => {
     const missing = Math.floor(((8_192 - withPadding(length).length) * 3) / 4)
     return withPadding(length + missing)
@@ -125,7 +128,7 @@ t.test('verifyProof() accepts a proof of 8192 characters, and rejects a longer o
   t.equal(await verify(longer), 'invalid')
 })
 
-t.test('verifyProof() marks the ID of a proof until its iat is a minute old', async (t) => {
+t.test('verifyProof() stores the ID of a proof until its iat is one minute old', async (t) => {
   const marked: unknown[] = []
   const status = await verifyProof(good({ claims: { jti: 'an id', iat: now - 7 } }), {
     method: 'GET',

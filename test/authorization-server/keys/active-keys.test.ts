@@ -62,7 +62,7 @@ t.test('parseSigningKeys() rejects a notBefore that is not a whole number of sec
   })
 })
 
-t.test('parseSigningKeys() requires a key of each required type that signs now', async (t) => {
+t.test('parseSigningKeys() requires a currently signing key of each required type', async (t) => {
   const { keys } = await makeSigningKeys()
   const later = (alg: string) => ({
     keys: keys.map((key) => ({ ...key, ...(key.alg === alg && { notBefore: 101 }) })),

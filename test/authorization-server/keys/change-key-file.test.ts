@@ -22,7 +22,7 @@ import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 
 const append = (line: string) => (text: string) => `${text}${line}\n`
 
-t.test('changeKeyFile() replaces the file, follows a link, and keeps the mode', async (t) => {
+t.test('changeKeyFile() replaces the file, follows a symbolic link, and keeps the mode', async (t) => {
   const dir = t.testdir({ real: { keys: 'a\n' } })
   symlinkSync(join('real', 'keys'), join(dir, 'link'))
   chmodSync(join(dir, 'real', 'keys'), 0o640)
@@ -53,32 +53,35 @@ t.test('changeKeyFile() makes one of several concurrent changes, or each of them
   t.same(readdirSync(t.testdirName), ['keys'])
 })
 
-t.test('a killed command leaves the file and its lock, and the next command names the lock', async (t) => {
-  const file = join(t.testdir({ keys: 'a\n' }), 'keys')
-  const script = fileURLToPath(new URL('../../fixtures/hold-key-file.ts', import.meta.url))
-  const child = spawnPlainly(process.execPath, [script, file], {})
-  await once(child.stdout, 'data')
-  const running = `process ${child.pid} on host ${hostname()} since `
-  await t.rejects(changeKeyFile(file, append('b')), {
-    code: 'ERR_KEY_FILE',
-    message: new RegExp(
-      `lock ${file}\\.lock, ${running}[\\dTZ.:-]+\\)\\. If the command has ended, remove the lock\\.$`,
-    ),
-  })
-  child.kill('SIGKILL')
-  await once(child, 'close')
-  await t.rejects(changeKeyFile(file, append('b')), { message: /, which no longer runs\)/ })
-  t.equal(readFileSync(file, 'utf8'), 'a\n')
-  rmSync(`${file}.lock`)
-  await changeKeyFile(file, append('b'))
-  t.equal(readFileSync(file, 'utf8'), 'a\nb\n')
-  writeFileSync(`${file}.lock`, '{"pid":1,"host":"\\u001b[31m","startedAt":"')
-  await t.rejects(changeKeyFile(file, append('c')), { message: /unknown process/ })
-  writeFileSync(`${file}.lock`, '{"pid":1,"host":"\\u001b[31m","startedAt":"now"}')
-  await t.rejects(changeKeyFile(file, append('c')), { message: /on host \\u\{1b\}\[31m since now/ })
-})
+t.test(
+  'a killed command leaves its lock and an unchanged key file, and the next command names the lock',
+  async (t) => {
+    const file = join(t.testdir({ keys: 'a\n' }), 'keys')
+    const script = fileURLToPath(new URL('../../fixtures/hold-key-file.ts', import.meta.url))
+    const child = spawnPlainly(process.execPath, [script, file], {})
+    await once(child.stdout, 'data')
+    const running = `process ${child.pid} on host ${hostname()} since `
+    await t.rejects(changeKeyFile(file, append('b')), {
+      code: 'ERR_KEY_FILE',
+      message: new RegExp(
+        `lock ${file}\\.lock, ${running}[\\dTZ.:-]+\\)\\. If the command has ended, remove the lock\\.$`,
+      ),
+    })
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    await t.rejects(changeKeyFile(file, append('b')), { message: /, which no longer runs\)/ })
+    t.equal(readFileSync(file, 'utf8'), 'a\n')
+    rmSync(`${file}.lock`)
+    await changeKeyFile(file, append('b'))
+    t.equal(readFileSync(file, 'utf8'), 'a\nb\n')
+    writeFileSync(`${file}.lock`, '{"pid":1,"host":"\\u001b[31m","startedAt":"')
+    await t.rejects(changeKeyFile(file, append('c')), { message: /unknown process/ })
+    writeFileSync(`${file}.lock`, '{"pid":1,"host":"\\u001b[31m","startedAt":"now"}')
+    await t.rejects(changeKeyFile(file, append('c')), { message: /on host \\u\{1b\}\[31m since now/ })
+  },
+)
 
-t.test('findDrafts() finds the draft of a command that was killed before the rename', async (t) => {
+t.test('findDrafts() finds the temporary file of a command that was killed before the rename', async (t) => {
   const dir = t.testdir({
     keys: 'a',
     'keys.12-0123456789ab': 'b',

@@ -39,7 +39,7 @@ t.test('keyStates() changes exactly at notBefore and at the time of retirement',
   ])
 })
 
-t.test('keyStates() handles two rotations in a row, and each algorithm on its own', async (t) => {
+t.test('keyStates() handles two successive rotations, and handles each algorithm separately', async (t) => {
   const second = T + 5_000
   const keys = [key('a'), rsa('r'), key('b', { notBefore: T }), key('c', { notBefore: second })]
   t.same(show(T, ...keys), ['a old', 'b signs', 'c next', 'r signs'])
@@ -50,7 +50,7 @@ t.test('keyStates() handles two rotations in a row, and each algorithm on its ow
   )
 })
 
-t.test('keyStates() keeps the longer lifetime of the time of the rotation', async (t) => {
+t.test('keyStates() uses the longer token lifetime from the time of the rotation', async (t) => {
   const keys = [key('a', { retireAfter: T + 9_000 }), key('b', { notBefore: T })]
   t.same(show(T + 8_999, ...keys), ['a old', 'b signs'])
   t.same(show(T + 9_000, ...keys), ['a done', 'b signs'])
@@ -58,7 +58,7 @@ t.test('keyStates() keeps the longer lifetime of the time of the rotation', asyn
   t.same(show(T + 1_259, ...shorter), ['a old', 'b signs'], 'the lifetime is longer now')
 })
 
-t.test('keyStates() does not know when a key stopped to sign whose successor has no notBefore', async (t) => {
+t.test('keyStates() returns no retirement time for a key if its successor has no notBefore', async (t) => {
   const states = statesAt(T, key('new'), key('old', { retireAfter: 1 }))
   t.same(
     states.map(({ kid, state, retireFrom }) => [kid, state, retireFrom]),

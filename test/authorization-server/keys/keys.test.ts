@@ -46,7 +46,7 @@ t.test('parseSigningKeys() rejects an invalid set of private keys, and names the
 const FORM =
   'The file must be a JSON Web Key Set with private keys: {"keys":[…]}. To generate keys, remove signingKeysFile.'
 
-/** Returns the parsed keys, or the message of the error. Fails when the message contains a part of a key. */
+/** Returns the parsed keys, or the error message. The test fails if the message contains a part of a key. */
 function readKeys(t: Test, document: unknown, algorithm?: 'EdDSA'): unknown {
   try {
     return parseSigningKeys(JSON.stringify(document), '/run/keys.json', { algorithm, nowSeconds: NOW })
@@ -61,7 +61,7 @@ function readKeys(t: Test, document: unknown, algorithm?: 'EdDSA'): unknown {
 }
 const NOW = 1_800_000_000
 
-t.test('parseSigningKeys() names the fault of a set, and returns a complete set', async (t) => {
+t.test('parseSigningKeys() reports the fault of a key set, and returns a complete key set', async (t) => {
   const [ec, ed, rsa] = (await makeSigningKeys()).keys
   for (const [document, reason] of [
     [null, 'the keys are missing'],
@@ -87,7 +87,7 @@ t.test('parseSigningKeys() names the fault of a set, and returns a complete set'
   t.match(readKeys(t, { keys: [ec, rsa, ed] }, 'EdDSA'), { keys: [{}, {}, {}] })
 })
 
-t.test('parseSigningKeys() rejects a key that signs tokens that verifiers reject', async (t) => {
+t.test('parseSigningKeys() rejects a key if verifiers would reject its signatures', async (t) => {
   const [[ec, ed, rsa], [otherEc, otherEd, otherRsa]] = await Promise.all([namedKeys(), namedKeys()])
   const { x: otherX, y: otherY, d: otherD } = otherEc
   const small = generateKeyPairSync('rsa', { modulusLength: 1_024 }).privateKey.export({ format: 'jwk' })
@@ -177,7 +177,7 @@ t.test('each generated file has one line', async (t) => {
   t.match(readFileSync(join(dataDir, 'cookie-keys'), 'utf8'), /^[\w-]{43}\n$/)
 })
 
-t.test('loadSigningKeys() names the operator’s key file that it cannot read', async (t) => {
+t.test('loadSigningKeys() names an unreadable key file of the operator', async (t) => {
   const missing = join(t.testdir(), 'missing.json')
   await t.rejects(loadSigningKeys({ signingKeysFile: missing, dataDir: t.testdirName }), {
     code: 'ERR_SECRET_FILE',
@@ -186,7 +186,7 @@ t.test('loadSigningKeys() names the operator’s key file that it cannot read', 
   })
 })
 
-t.test('loadSigningKeys() says what to do when it cannot create the data folder', async (t) => {
+t.test('loadSigningKeys() explains the solution when it cannot create the data folder', async (t) => {
   const dir = t.testdir({ file: 'not a folder' })
   await t.rejects(loadSigningKeys({ signingKeysFile: undefined, dataDir: join(dir, 'file', 'data') }), {
     code: 'ERR_DATA_DIR',
@@ -319,7 +319,7 @@ t.test('the error names a folder without write permission', (t) =>
   }),
 )
 
-t.test('createFileOnce() reports a file that exists and cannot be read', async (t) => {
+t.test('createFileOnce() reports an existing file that it cannot read', async (t) => {
   const dir = t.testdir({ folder: {} })
   await t.rejects(
     createFileOnce(join(dir, 'folder'), async () => 'new'),
@@ -332,7 +332,7 @@ t.test('createFileOnce() reports a file that exists and cannot be read', async (
   t.same(readdirSync(dir), ['folder'])
 })
 
-t.test('createFileOnce() creates folders, ignores the umask, and leaves no draft', async (t) => {
+t.test('createFileOnce() creates folders, ignores the umask, and leaves no temporary file', async (t) => {
   const folder = join(t.testdir(), 'a', 'b')
   const umask = process.umask(0o277)
   t.teardown(() => process.umask(umask))
@@ -356,7 +356,7 @@ t.test('createFileOnce() creates folders, ignores the umask, and leaves no draft
   t.same(readdirSync(folder), ['file'])
 })
 
-t.test('createFileOnce() keeps the file of a process that was faster', async (t) => {
+t.test('createFileOnce() keeps the file that another process created first', async (t) => {
   const file = join(t.testdir(), 'file')
   const content = await createFileOnce(file, async () => {
     writeFileSync(file, 'of another process')

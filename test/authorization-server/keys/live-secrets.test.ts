@@ -11,7 +11,7 @@ import { aConfig } from '../../fixtures/start-authorization-server.ts'
 const OLD = 'the old secret of the gateway'
 const NEW = 'the new secret of the gateway'
 
-t.test('the secrets of configured clients and the cookie keys follow their files', async (t) => {
+t.test('the server uses changed files of client secrets and cookie keys without a restart', async (t) => {
   const dataDir = t.testdir({ gateway: `${OLD}\n`, app: 'of the app', cookies: 'o'.repeat(32) })
   const config = await aConfig(dataDir, {
     development: false,

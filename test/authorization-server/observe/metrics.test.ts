@@ -8,36 +8,38 @@ const ownMetrics = (text: string): string =>
     .filter((line) => /scopegate_(oauth|build)/.test(line))
     .join('\n')
 
-t.test('createMetrics() registers these series, with help, type and labels', async (t) => {
-  let listeners = 1
-  const logger = createLogger({ level: 'info', service: 'test' }, { write: () => undefined })
-  const metrics = createMetrics({ version: '1.2.3', listeners: () => listeners, logger })
-  const before = await metrics.registry.metrics()
-  t.match(before, /^process_cpu_seconds_total /m)
-  t.match(before, /^scopegate_log_lines_dropped_total 0$/m)
-  t.match(before, /^scopegate_oauth_revocation_listeners 1$/m)
-  t.notMatch(before, 'clock_difference')
+t.test(
+  'createMetrics() registers exactly the expected metrics, with help text, type and labels',
+  async (t) => {
+    let listeners = 1
+    const logger = createLogger({ level: 'info', service: 'test' }, { write: () => undefined })
+    const metrics = createMetrics({ version: '1.2.3', listeners: () => listeners, logger })
+    const before = await metrics.registry.metrics()
+    t.match(before, /^process_cpu_seconds_total /m)
+    t.match(before, /^scopegate_log_lines_dropped_total 0$/m)
+    t.match(before, /^scopegate_oauth_revocation_listeners 1$/m)
+    t.notMatch(before, 'clock_difference')
 
-  listeners = 3
-  metrics.countRequest('token', 'authorization_code', 'ok')
-  metrics.countRequest('token', 'refresh_token', 'ok')
-  metrics.countRequest('token', 'refresh_token', 'ok')
-  metrics.countRequest('token', 'password', 'unsupported_grant_type')
-  metrics.countRequest('jwks', '-', 'ok')
-  for (let i = 0; i < 2; i++) metrics.countClientRegistered()
-  for (let i = 0; i < 3; i++) metrics.countThrottledSignIn()
-  metrics.countConsent('given')
-  metrics.countConsent('denied')
-  for (let i = 0; i < 4; i++) metrics.countRefreshReuse()
-  for (let i = 0; i < 5; i++) metrics.countRefreshRepeat()
-  metrics.countStoreError('away')
-  metrics.countStoreError('full')
-  metrics.setStoreWritable(true)
-  metrics.setClockDifference(9)
-  metrics.setClockDifference(-1.5)
-  t.equal(
-    ownMetrics(await metrics.registry.metrics()),
-    `# HELP scopegate_build_info Version of Scopegate; always 1.
+    listeners = 3
+    metrics.countRequest('token', 'authorization_code', 'ok')
+    metrics.countRequest('token', 'refresh_token', 'ok')
+    metrics.countRequest('token', 'refresh_token', 'ok')
+    metrics.countRequest('token', 'password', 'unsupported_grant_type')
+    metrics.countRequest('jwks', '-', 'ok')
+    for (let i = 0; i < 2; i++) metrics.countClientRegistered()
+    for (let i = 0; i < 3; i++) metrics.countThrottledSignIn()
+    metrics.countConsent('given')
+    metrics.countConsent('denied')
+    for (let i = 0; i < 4; i++) metrics.countRefreshReuse()
+    for (let i = 0; i < 5; i++) metrics.countRefreshRepeat()
+    metrics.countStoreError('away')
+    metrics.countStoreError('full')
+    metrics.setStoreWritable(true)
+    metrics.setClockDifference(9)
+    metrics.setClockDifference(-1.5)
+    t.equal(
+      ownMetrics(await metrics.registry.metrics()),
+      `# HELP scopegate_build_info Version of Scopegate; always 1.
 # TYPE scopegate_build_info gauge
 scopegate_build_info{version="1.2.3",service="authorization-server"} 1
 # HELP scopegate_oauth_revocation_listeners Open revocation streams.
@@ -75,7 +77,8 @@ scopegate_oauth_store_writable 1
 # HELP scopegate_oauth_store_clock_difference_seconds Seconds by which the clock of this server is ahead of the clock of the store; negative: behind.
 # TYPE scopegate_oauth_store_clock_difference_seconds gauge
 scopegate_oauth_store_clock_difference_seconds -1.5`,
-  )
-  metrics.setStoreWritable(false)
-  t.match(await metrics.registry.metrics(), /^scopegate_oauth_store_writable 0$/m)
-})
+    )
+    metrics.setStoreWritable(false)
+    t.match(await metrics.registry.metrics(), /^scopegate_oauth_store_writable 0$/m)
+  },
+)

@@ -11,7 +11,7 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A logger and metrics. `take()` returns the log lines since the last call, without their time. */
+/** Creates a logger and metrics. `take()` returns the log lines since the last call, without their time. */
 const observer = () => {
   let lines: Fields[] = []
   const write = (line: string) => {
@@ -25,7 +25,7 @@ const observer = () => {
     lines = []
     return taken
   }
-  /** Returns the series of the OAuth counters that are not zero. */
+  /** Returns the series of the OAuth counters that have a value above zero. */
   const counted = async () =>
     (await metrics.registry.metrics())
       .split('\n')
@@ -44,7 +44,7 @@ const AUDIT = {
 }
 const WHO = { client_id: 'client-1', subject: 'account-1' }
 
-t.test('observeEngine() writes one line and counts for each event', async (t) => {
+t.test('observeEngine() writes one log line for each event, and counts the event', async (t) => {
   const token = { ...who, scope: 'openid', grant: 'grant-1', origin }
   const TOKEN = { ...AUDIT, ...WHO, scope: 'openid', grant: 'grant-1' }
   const revoked = { kind: 'grant_revoked', ...who, grant: 'grant-1', origin } as const
@@ -184,7 +184,7 @@ t.test('observeEngine() logs a failure by its cause', async (t) => {
   }
 })
 
-t.test('observeStreams() writes one line and counts one request for each event', async (t) => {
+t.test('observeStreams() writes one log line and counts one request for each event', async (t) => {
   const fields = {
     service: 'authorization-server',
     endpoint: 'revocation_stream',

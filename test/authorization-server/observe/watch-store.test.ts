@@ -10,7 +10,7 @@ import { WHOSE } from '../../fixtures/whose-tokens.ts'
 const failing = (reason: StoreErrorReason, cause?: unknown) =>
   new StoreError('ERR_STORE_UNAVAILABLE', 'not the cause', { reason, cause })
 
-/** Monitors a SQLite store. The test sets the results of the probes, and advances the time. */
+/** Starts the monitoring of a SQLite store. The test sets the results of the probes and controls the time. */
 async function startWatching(t: Test, first?: () => Promise<number | undefined>) {
   mock.timers.enable({ apis: ['setInterval'] })
   const sqlite = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
@@ -52,13 +52,13 @@ async function startWatching(t: Test, first?: () => Promise<number | undefined>)
   return {
     watched,
     state,
-    /** Returns the lines and metrics since the last call. */
+    /** Returns the log lines and metric updates since the last call. */
     take: () => ({ lines: lines.splice(0), metered: metered.splice(0) }),
     tick: async (ms: number) => {
       mock.timers.tick(ms)
       await nextTurn()
     },
-    /** Sends a request that fails in the store. */
+    /** Calls a store operation that fails with this error. */
     request: async (error: Error) => {
       state.failure = error
       await t.rejects(watched.store.artifacts('Client').find('id'), error)
@@ -85,49 +85,52 @@ t.test('probes at the start and every 5 seconds, until close()', async (t) => {
   t.equal(state.probes, 3)
 })
 
-t.test('each change of the state is one line, and the readiness check shows the state', async (t) => {
-  const { watched, state, take, tick } = await startWatching(t)
-  take()
-  for (const [reason, detail] of [
-    ['away', 'the store is unavailable'],
-    ['read_only', 'the store is read-only'],
-    ['full', 'the store is full'],
-    ['locked', 'another process holds the lock of the store'],
-    ['damaged', 'the store is damaged'],
-    ['failed', 'the store rejects writes'],
-  ] as const) {
-    state.probe = async () => Promise.reject(failing(reason, new Error('the cause')))
-    await tick(10_000)
-    t.strictSame(
-      take(),
-      {
-        lines: [
-          [
-            'warn',
-            { event: 'store_degraded', reason, cause: 'the cause' },
-            `${detail}: requests that need the store get 503`,
+t.test(
+  'the log has one line for each change of the state, and the readiness check shows the state',
+  async (t) => {
+    const { watched, state, take, tick } = await startWatching(t)
+    take()
+    for (const [reason, detail] of [
+      ['away', 'the store is unavailable'],
+      ['read_only', 'the store is read-only'],
+      ['full', 'the store is full'],
+      ['locked', 'another process holds the lock of the store'],
+      ['damaged', 'the store is damaged'],
+      ['failed', 'the store rejects writes'],
+    ] as const) {
+      state.probe = async () => Promise.reject(failing(reason, new Error('the cause')))
+      await tick(10_000)
+      t.strictSame(
+        take(),
+        {
+          lines: [
+            [
+              'warn',
+              { event: 'store_degraded', reason, cause: 'the cause' },
+              `${detail}: requests that need the store get 503`,
+            ],
           ],
-        ],
-        metered: [['writable', false]],
-      },
-      reason,
-    )
-    t.strictSame(watched.checks(), [
-      { name: 'store', ok: true, degraded: true, detail: `${reason}: ${detail}` },
-    ])
+          metered: [['writable', false]],
+        },
+        reason,
+      )
+      t.strictSame(watched.checks(), [
+        { name: 'store', ok: true, degraded: true, detail: `${reason}: ${detail}` },
+      ])
+      await tick(5_000)
+      t.strictSame(take(), { lines: [], metered: [['writable', false]] }, `${reason} again`)
+    }
+    state.probe = async () => undefined
     await tick(5_000)
-    t.strictSame(take(), { lines: [], metered: [['writable', false]] }, `${reason} again`)
-  }
-  state.probe = async () => undefined
-  await tick(5_000)
-  t.strictSame(take(), {
-    lines: [['info', { event: 'store_recovered' }, 'the store accepts writes again']],
-    metered: [['writable', true]],
-  })
-  t.strictSame(watched.checks(), [{ name: 'store', ok: true }])
-})
+    t.strictSame(take(), {
+      lines: [['info', { event: 'store_recovered' }, 'the store accepts writes again']],
+      metered: [['writable', true]],
+    })
+    t.strictSame(watched.checks(), [{ name: 'store', ok: true }])
+  },
+)
 
-t.test('the line of a failure has the message of its cause', async (t) => {
+t.test('the log line of a failure contains the message of its cause', async (t) => {
   for (const [error, reason, cause] of [
     [failing('away'), 'away', undefined],
     [failing('away', 'text'), 'away', undefined],
@@ -141,7 +144,7 @@ t.test('the line of a failure has the message of its cause', async (t) => {
   }
 })
 
-t.test('a failed request starts a probe, which decides', async (t) => {
+t.test('a failed request starts a probe, and the result of the probe sets the state', async (t) => {
   const { state, take, request } = await startWatching(t)
   take()
   await request(failing('away'))
@@ -186,7 +189,7 @@ t.test('a request that cannot write changes the state without a probe', async (t
   }
 })
 
-t.test('a clock difference above 5 seconds is a warning and a degraded check', async (t) => {
+t.test('a clock difference above 5 seconds causes a warning and a degraded check', async (t) => {
   const { watched, state, take, tick } = await startWatching(t, async () => 5)
   t.strictSame(take(), {
     lines: [],
@@ -220,7 +223,7 @@ t.test('a clock difference above 5 seconds is a warning and a degraded check', a
   t.strictSame(await advance(-6), [['warn', { event: 'clock_differs', ahead_seconds: -6 }, differs]])
 })
 
-t.test('close() ignores the result of an open probe', async (t) => {
+t.test('close() ignores the result of a probe in progress', async (t) => {
   for (const settle of ['resolve', 'reject'] as const) {
     const { watched, state, take, tick } = await startWatching(t)
     take()

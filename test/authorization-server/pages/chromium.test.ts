@@ -19,7 +19,7 @@ t.test('rejects a form without its cookie', async (t) => {
   await heading(page, 'We could not verify your request')
 })
 
-t.test('rejects a consent form from another site, although the browser sends the cookies', async (t) => {
+t.test('rejects a consent form from another site, even if the browser sends the cookies', async (t) => {
   const { page, context } = await begin(t)
   await fillAndSignIn(page, 'alice', 'alice')
   await page.getByRole('button', { name: 'Allow' }).waitFor()
@@ -127,16 +127,19 @@ t.test('Switch account: another user signs in and gives consent', async (t) => {
   t.not(await sessionCookie(context), before)
 })
 
-t.test('sign-in creates a new session, so a session planted before stays unauthenticated', async (t) => {
-  const { page, context, client } = await begin(t)
-  await fillAndSignIn(page, 'alice', 'alice')
-  await page.getByRole('button', { name: 'Allow' }).waitFor()
-  const planted = await sessionCookie(context)
-  await page.goto(client.authorizeUrl(SCOPES, makePkce().challenge, { prompt: 'login' }).href)
-  await fillAndSignIn(page, 'alice', 'alice')
-  await page.getByRole('button', { name: 'Allow' }).waitFor()
-  t.not(await sessionCookie(context), planted)
-})
+t.test(
+  'sign-in creates a new session, so a session cookie that an attacker set before stays unauthenticated',
+  async (t) => {
+    const { page, context, client } = await begin(t)
+    await fillAndSignIn(page, 'alice', 'alice')
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    const planted = await sessionCookie(context)
+    await page.goto(client.authorizeUrl(SCOPES, makePkce().challenge, { prompt: 'login' }).href)
+    await fillAndSignIn(page, 'alice', 'alice')
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    t.not(await sessionCookie(context), planted)
+  },
+)
 
 t.test('a finished interaction and a wrong client show an error page with a request ID', async (t) => {
   const { page, app, client } = await begin(t)
@@ -155,7 +158,7 @@ t.test('a finished interaction and a wrong client show an error page with a requ
   await page.getByText('invalid_client').waitFor()
 })
 
-t.test('every page fits 320 CSS pixels, has one h1, labels, and no message in the console', async (t) => {
+t.test('every page fits 320 CSS pixels, has one h1 and labels, and causes no console message', async (t) => {
   const context = await chrome.newContext({ viewport: { width: 320, height: 640 } })
   t.teardown(() => context.close())
   const page = await context.newPage()

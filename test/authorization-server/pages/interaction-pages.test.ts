@@ -119,7 +119,7 @@ t.test('shows the same page for a wrong password, an unknown user and an invalid
 })
 
 t.test(
-  'after too many failures rejects the account from that address, also with the correct password',
+  'after too many failures, rejects the account from this address, also with the correct password',
   async (t) => {
     const pages = await startPages(t)
     const { cookie, token } = await openForm(pages)
@@ -222,29 +222,32 @@ t.test('labels a client without a visible name as unnamed, and truncates a long 
   t.match(markup, `<bdi>${'x'.repeat(99)}…</bdi>`)
 })
 
-t.test('an expired interaction, or one of another browser, shows a page that says what to do', async (t) => {
-  const pages = await startPages(t)
-  const { cookie, token } = await openForm(pages)
-  const cases = [
-    ['ERR_INTERACTION_EXPIRED', 400, /This page is no longer valid/],
-    ['ERR_INTERACTION_OTHER_BROWSER', 403, /This page belongs to another browser/],
-    ['ERR_INTERACTION_STEP', 400, /This step is already complete/],
-  ] as const
-  for (const [code, status, text] of cases) {
-    pages.failure = new InteractionError(code, 'internal words')
-    const shown = await fetch(`${pages.url}/oauth/interaction/uid-1`)
-    const posted = await postForm(pages, 'cancel', { cookie, body: { form_token: token } })
-    for (const response of [shown, posted]) {
-      t.equal(response.status, status)
-      assertPageHeaders(t, response, code)
-      const markup = await response.text()
-      t.match(markup, text)
-      t.match(markup, /Request request-1/)
-      t.notMatch(markup, /internal words/)
+t.test(
+  'an expired interaction, or an interaction of another browser, shows a page with the next step',
+  async (t) => {
+    const pages = await startPages(t)
+    const { cookie, token } = await openForm(pages)
+    const cases = [
+      ['ERR_INTERACTION_EXPIRED', 400, /This page is no longer valid/],
+      ['ERR_INTERACTION_OTHER_BROWSER', 403, /This page belongs to another browser/],
+      ['ERR_INTERACTION_STEP', 400, /This step is already complete/],
+    ] as const
+    for (const [code, status, text] of cases) {
+      pages.failure = new InteractionError(code, 'internal words')
+      const shown = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+      const posted = await postForm(pages, 'cancel', { cookie, body: { form_token: token } })
+      for (const response of [shown, posted]) {
+        t.equal(response.status, status)
+        assertPageHeaders(t, response, code)
+        const markup = await response.text()
+        t.match(markup, text)
+        t.match(markup, /Request request-1/)
+        t.notMatch(markup, /internal words/)
+      }
     }
-  }
-  t.strictSame(pages.logged, [])
-})
+    t.strictSame(pages.logged, [])
+  },
+)
 
 t.test('an internal failure shows a page without details and is logged', async (t) => {
   const pages = await startPages(t)
@@ -388,7 +391,7 @@ t.test('two interactions in one browser share the cookie and keep their own toke
   t.match(await again.text(), first.token)
 })
 
-t.test('over https the cookie is __Host- and Secure', async (t) => {
+t.test('over https, the form cookie is Secure and has the prefix __Host-', async (t) => {
   const pages = await startPages(t, { secureCookies: true })
   const response = await fetch(`${pages.url}/oauth/interaction/uid-1`)
   t.match(
@@ -604,7 +607,7 @@ t.test('a POST without a body gets 400', async (t) => {
   }
 })
 
-t.test('passes user name and password to the account, also when they are absent', async (t) => {
+t.test('passes user name and password to the account verification, also when they are absent', async (t) => {
   const verified: (readonly string[])[] = []
   const pages = await startPages(t, {
     verify: async (...credentials) => {
@@ -633,7 +636,7 @@ t.test('reads a form of 16 KiB, with a charset', async (t) => {
   t.equal(await status(16_385), 413)
 })
 
-t.test('keeps the cookies of the engine beside the cookie of the form', async (t) => {
+t.test('keeps the cookies of the engine when it sets the cookie of the form', async (t) => {
   const pages = await startPages(t)
   const own = /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/
   for (const [cookies, expected] of [

@@ -45,7 +45,7 @@ t.test('displayText() removes each kind of invisible character', async (t) => {
   t.equal(displayText('a\u2028b\u2029c'), 'a b c', 'separators count as white space')
 })
 
-t.test('displayText() keeps two marks on a letter and 100 characters', async (t) => {
+t.test('displayText() keeps two combining marks per letter and 100 characters', async (t) => {
   t.equal(
     displayText('e\u0301\u0302 o\u0301\u0302\u0303\u0304u\u0301\u0302\u0303'),
     'e\u0301\u0302 o\u0301\u0302u\u0301\u0302',
@@ -124,7 +124,7 @@ t.test('form tokens: the first key signs interaction and cookie', async (t) => {
   t.equal(tokens.issue('uid', 'c'.repeat(43)), '9jqd1r1q4eEeaEyoeiHxF5AyrKxznJZyOXd_uvT9H8w')
 })
 
-t.test('form tokens: readCookie() keeps a valid cookie and replaces any other', async (t) => {
+t.test('form tokens: readCookie() keeps a valid cookie and replaces any other cookie', async (t) => {
   const value = 'aZ09_-'.padEnd(43, 'c')
   for (const [secureCookies, name, attributes] of [
     [false, 'scopegate-form', 'Path=/oauth/interaction; HttpOnly; SameSite=Lax'],
@@ -150,20 +150,23 @@ t.test('form tokens: readCookie() keeps a valid cookie and replaces any other', 
   }
 })
 
-t.test('form tokens: verify() rejects an absent cookie, token, and another length', async (t) => {
-  const tokens = createFormTokens({ cookieKeys: () => ['key'], secureCookies: false })
-  const cookie = 'c'.repeat(43)
-  const valid = { uid: 'uid', cookieHeader: `scopegate-form=${cookie}`, token: tokens.issue('uid', cookie) }
-  t.equal(tokens.verify(valid), true)
-  for (const change of [
-    { cookieHeader: undefined },
-    { cookieHeader: `scopegate-form=${'d'.repeat(43)}` },
-    { token: undefined },
-    { token: '' },
-    { token: valid.token.slice(0, 40) },
-  ])
-    t.equal(tokens.verify({ ...valid, ...change }), false, JSON.stringify(change))
-})
+t.test(
+  'form tokens: verify() rejects an absent cookie, an absent token and a token of another length',
+  async (t) => {
+    const tokens = createFormTokens({ cookieKeys: () => ['key'], secureCookies: false })
+    const cookie = 'c'.repeat(43)
+    const valid = { uid: 'uid', cookieHeader: `scopegate-form=${cookie}`, token: tokens.issue('uid', cookie) }
+    t.equal(tokens.verify(valid), true)
+    for (const change of [
+      { cookieHeader: undefined },
+      { cookieHeader: `scopegate-form=${'d'.repeat(43)}` },
+      { token: undefined },
+      { token: '' },
+      { token: valid.token.slice(0, 40) },
+    ])
+      t.equal(tokens.verify({ ...valid, ...change }), false, JSON.stringify(change))
+  },
+)
 
 t.test('isSameOrigin() uses the headers of the browser, and accepts a request without them', async (t) => {
   const own = 'https://login.example'

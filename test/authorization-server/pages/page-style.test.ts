@@ -5,7 +5,7 @@ import { pageHeaders } from '../../../authorization-server/pages/page-reply.ts'
 import { PAGE_STYLE, PAGE_STYLE_SOURCE } from '../../../authorization-server/pages/page-style.ts'
 import { renderPage } from '../../../authorization-server/pages/render-page.ts'
 
-/** Text color and its background colors. */
+/** Text colors, and the background colors of each. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {
   text: ['card', 'ground'],
   quiet: ['card', 'ground'],
@@ -16,7 +16,7 @@ const PAIRS: Readonly<Record<string, readonly string[]>> = {
   'on-accent': ['accent', 'accent-over'],
 }
 
-t.test('text keeps a contrast of 4.5:1 in both schemes (WCAG 2.2 section 1.4.3)', async (t) => {
+t.test('text has a contrast of at least 4.5:1 in both color schemes (WCAG 2.2 section 1.4.3)', async (t) => {
   const [light = '', dark = ''] = PAGE_STYLE.split('@media (prefers-color-scheme: dark)')
   for (const [scheme, style] of Object.entries({ light, dark })) {
     const colour = (name: string) => new RegExp(`--${name}: (#[0-9a-f]{6})`).exec(style)?.[1] ?? ''
@@ -35,8 +35,8 @@ t.test('the Content Security Policy contains the hash of the embedded stylesheet
   t.match(pageHeaders([])['content-security-policy'], `style-src ${PAGE_STYLE_SOURCE};`)
 })
 
-// Look at every page in both color schemes before you change this hash.
-t.test('the stylesheet is the reviewed one', async (t) => {
+// Before you change this hash, look at every page in both color schemes.
+t.test('the stylesheet has the hash of the reviewed stylesheet', async (t) => {
   t.equal(PAGE_STYLE_SOURCE, "'sha256-IvPrm9OObdAooeNUv8irm5/eOMUvsYMXO++SttmmSfs='")
 })
 
@@ -65,7 +65,7 @@ function contrast(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** WCAG 2.2: relative luminance. */
+/** Returns the relative luminance of a color (WCAG 2.2). */
 function luminance(colour: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
     const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255

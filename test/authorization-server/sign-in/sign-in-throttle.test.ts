@@ -41,7 +41,7 @@ t.test('check() does not count an attempt', async (t) => {
   t.equal(attempt('alice', '10.0.0.1'), undefined)
 })
 
-t.test('check() of any number of names and addresses evicts no window', async (t) => {
+t.test('check() evicts no window, with any number of names and addresses', async (t) => {
   const { attempt, check } = createSignInThrottle(LIMITS, () => 0)
   for (let i = 0; i < 3; i++) attempt('alice', '10.0.0.1')
   for (let i = 0; i < 2; i++) attempt('bob', '10.0.0.1')
@@ -50,7 +50,7 @@ t.test('check() of any number of names and addresses evicts no window', async (t
   t.match(check('carol', '10.0.0.1'), { isFirst: true }, 'the window of the address')
 })
 
-t.test('attempt() counts an IPv6 /64 as one address', async (t) => {
+t.test('attempt() counts an IPv6 /64 prefix as one address', async (t) => {
   const { attempt } = createSignInThrottle(LIMITS, () => 0)
   for (const address of ['2001:db8:1:2::1', '2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::ffff'])
     t.equal(attempt('alice', address), undefined)
@@ -83,7 +83,7 @@ t.test('succeeded() removes attempts of the address, but not below zero', async 
   t.strictSame(attempt('user-5', '10.0.0.1'), { retryAfterSeconds: 60, isFirst: true })
 })
 
-t.test('check() returns the wait of the account before the wait of the address', async (t) => {
+t.test('check() returns the wait time of the account rather than the wait time of the address', async (t) => {
   let now = 0
   const { attempt, check } = createSignInThrottle(
     { failuresPerAccount: 1, failuresPerAddress: 2, windowMs: 60_000 },

@@ -89,7 +89,7 @@ t.test('an operation that can run twice is repeated after its connection is clos
   const server = await start(t)
   const store = await open(t, server, { max: 1 })
   await store.artifacts('Session').upsert('s', { uid: 'u' }, 60)
-  // Every second update closes its connection.
+  // The trigger closes the connection of every second update.
   await server.query(`create sequence public.calls; grant usage on public.calls to public;
     create function public.close_once() returns trigger language plpgsql as $$ begin
       if nextval('public.calls') % 2 = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
@@ -236,13 +236,14 @@ t.test('after a failover the store connects to the new primary', async (t) => {
   await Promise.all(Array.from({ length: 50 }, () => store.probe()))
   t.ok((await clients()) > 5, 'the pool has several connections')
 
-  // The old primary still runs and keeps its connections open. First, the address still leads to it.
+  // The old primary is read-only, but keeps its connections open. At first, the proxy still connects to the old
+  // primary.
   await primary.query('alter system set default_transaction_read_only = on')
   await primary.query('select pg_reload_conf()')
   await until('the old primary is read-only', async () => !(await writes(store)))
   await fails(t, store.probe(), 'read_only')
   await until('the server reports that it misses revocations', async () => !isFollowing, 20_000)
-  // Then the address leads to a standby, and finally to the new primary.
+  // The proxy then connects to a standby, which later becomes the new primary.
   way.retarget(standby.port)
   await until(
     'no connection to the old primary is left',

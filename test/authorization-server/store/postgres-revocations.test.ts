@@ -13,7 +13,10 @@ t.teardown(() => server.remove())
 
 type Follower = {
   readonly store: Store
-  /** Received events: hashes of grants, `gap` and `lost`. A call of `next()` removes its events. */
+  /**
+   * Received events: the hash of a revoked grant, `gap` or `lost`. The function next() removes the events that it
+   * returns.
+   */
   readonly received: string[]
   readonly lines: unknown[]
 }
@@ -46,7 +49,7 @@ async function revoke(store: Store, grantId: string): Promise<void> {
 }
 
 const entryOf = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant: hashId(grant), at: 1 })
-t.test('an entry becomes visible after all earlier entries', async (t) => {
+t.test('an entry becomes visible only after all earlier entries', async (t) => {
   const follower = await follow(t)
   const slow = await server.connect()
   t.teardown(() => slow.end())
@@ -151,7 +154,7 @@ t.test(
   },
 )
 
-t.test('a reader gets no entries after an unreadable, deleted or unknown entry', async (t) => {
+t.test('a reader cannot resume after an unreadable, deleted or unknown entry', async (t) => {
   const follower = await follow(t)
   const { store } = follower
   await revoke(store, 'first')
@@ -169,7 +172,7 @@ t.test('a reader gets no entries after an unreadable, deleted or unknown entry',
     t.equal(await store.revocations.readAfter(id, 10), undefined, id)
 })
 
-t.test('more than 1000 entries in one batch are a gap', async (t) => {
+t.test('more than 1000 entries in one batch count as a revocation gap', async (t) => {
   const follower = await follow(t)
   await server.query(
     `do $$ begin for i in 1..1001 loop perform scopegate.log_revocation('${entryOf('many')}'); end loop; end $$`,
@@ -181,7 +184,7 @@ t.test('more than 1000 entries in one batch are a gap', async (t) => {
 })
 
 t.test(
-  'sweep() deletes expired artifacts, and revocations by age and number, but not the last',
+  'sweep() deletes expired artifacts, and deletes revocations by age and number except the last revocation',
   async (t) => {
     const { store } = await follow(t)
     const count = async (table: string) =>
@@ -250,7 +253,7 @@ t.test('a restored backup: readers notice it, and the server revokes again', asy
   t.equal(await store.revocations.readAfter(seen, 10), undefined, 'the time of the renewed entry differs')
 })
 
-/** Returns the commands for a store from the page about backups: the backup commands and the restore commands. */
+/** Returns the backup command and the restore command of a store in docs/back-up-and-restore.md. */
 function commandsOf(store: string): readonly string[] {
   const guide = readFileSync(join(import.meta.dirname, '../../../docs/back-up-and-restore.md'), 'utf8')
   const [, section = ''] = guide.split(`## ${store}\n`)

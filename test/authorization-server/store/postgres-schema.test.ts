@@ -27,7 +27,7 @@ const structure = () =>
     .filter((line) => !/^(--|$|\\(un)?restrict )/.test(line))
     .join('\n')
 
-/** Migrates to a schema version that is one higher than the newest version of this program. */
+/** Adds a schema version that is newer than all versions of this program. */
 async function migrateToNewer(t: Test): Promise<void> {
   const client = await server.connect('scopegate')
   t.teardown(() => client.end())
@@ -54,7 +54,7 @@ t.test('20 concurrent starts on an empty database migrate once', async (t) => {
   )
 })
 
-t.test('a failed migration leaves the database at the version before', async (t) => {
+t.test('a failed migration leaves the database at the previous version', async (t) => {
   await reset()
   const client = await server.connect()
   t.teardown(() => client.end())
@@ -66,31 +66,34 @@ t.test('a failed migration leaves the database at the version before', async (t)
   t.equal(await migratePostgres(client, [first]), 1, 'the connection is usable, without an open transaction')
 })
 
-t.test('a newer schema stops the start, and the documented command undoes it', async (t) => {
-  await reset()
-  const store = await openPostgresStore(server.connection, options)
-  await store.artifacts('Client').upsert('kept', { client_id: 'kept' }, undefined)
-  await store.close()
-  const before = structure()
-  await migrateToNewer(t)
-  t.not(structure(), before)
-  const newest = POSTGRES_SCHEMA_VERSION + 1
-  await t.rejects(openPostgresStore(server.connection, options), {
-    code: 'ERR_STORE_TOO_NEW',
-    exitCode: 1,
-    message: `PostgreSQL at postgres://127.0.0.1:${server.port}/scopegate has schema version ${newest}; this program supports versions up to ${POSTGRES_SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or undo the newer versions (docs/upgrade.md#downgrade).`,
-  })
+t.test(
+  'a newer schema prevents the start, and the documented command restores the older schema',
+  async (t) => {
+    await reset()
+    const store = await openPostgresStore(server.connection, options)
+    await store.artifacts('Client').upsert('kept', { client_id: 'kept' }, undefined)
+    await store.close()
+    const before = structure()
+    await migrateToNewer(t)
+    t.not(structure(), before)
+    const newest = POSTGRES_SCHEMA_VERSION + 1
+    await t.rejects(openPostgresStore(server.connection, options), {
+      code: 'ERR_STORE_TOO_NEW',
+      exitCode: 1,
+      message: `PostgreSQL at postgres://127.0.0.1:${server.port}/scopegate has schema version ${newest}; this program supports versions up to ${POSTGRES_SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or undo the newer versions (docs/upgrade.md#downgrade).`,
+    })
 
-  const guide = readFileSync(join(findPackageRoot(), 'docs', 'upgrade.md'), 'utf8')
-  const [, script = ''] = /psql .*<<'SQL'\n([\s\S]*?)\n *SQL/.exec(guide) ?? []
-  t.match(script, 'version > 1')
-  const psql = ['--no-psqlrc', '--set=ON_ERROR_STOP=1', server.url]
-  runPostgresTool('psql', psql, script.replace('version > 1', `version > ${POSTGRES_SCHEMA_VERSION}`))
-  t.equal(structure(), before)
-  const again = await openPostgresStore(server.connection, options)
-  t.teardown(() => again.close())
-  t.ok(await again.artifacts('Client').find('kept'))
-})
+    const guide = readFileSync(join(findPackageRoot(), 'docs', 'upgrade.md'), 'utf8')
+    const [, script = ''] = /psql .*<<'SQL'\n([\s\S]*?)\n *SQL/.exec(guide) ?? []
+    t.match(script, 'version > 1')
+    const psql = ['--no-psqlrc', '--set=ON_ERROR_STOP=1', server.url]
+    runPostgresTool('psql', psql, script.replace('version > 1', `version > ${POSTGRES_SCHEMA_VERSION}`))
+    t.equal(structure(), before)
+    const again = await openPostgresStore(server.connection, options)
+    t.teardown(() => again.close())
+    t.ok(await again.artifacts('Client').find('kept'))
+  },
+)
 
 t.test('each migration can be undone and repeated', async (t) => {
   await reset()

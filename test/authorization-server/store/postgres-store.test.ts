@@ -37,7 +37,7 @@ async function open(t: Test, connection: PostgresConnection): Promise<Store> {
   return store
 }
 
-/** Asserts a failed start. The message must not contain the password. */
+/** Asserts that the start fails with this code and message. The message must not contain the password. */
 async function fails(t: Test, connection: PostgresConnection, code: string, message: RegExp): Promise<void> {
   const error = await openPostgresStore(connection, options).then(
     async (store) => void (await store.close()),
@@ -86,7 +86,7 @@ t.test('openStore() rejects postgres without a URL', async (t) => {
   await t.rejects(openStore(config, options), { code: 'ERR_POSTGRES_URL', exitCode: 3 })
 })
 
-t.test('a wrong address, password or database is a start failure that names the setting', async (t) => {
+t.test('a wrong address, password or database causes a start failure that names the setting', async (t) => {
   const unused = await quietPort()
   await fails(
     t,
@@ -111,7 +111,7 @@ t.test('a wrong address, password or database is a start failure that names the 
   )
 })
 
-t.test('an address that accepts connections and never responds is a start failure', async (t) => {
+t.test('a server that accepts connections and never responds causes a start failure', async (t) => {
   const way = await startFaultProxy(server.port)
   t.teardown(() => way.close())
   way.toClient({ blackHole: true })
@@ -152,12 +152,13 @@ t.test('a connection that cannot authenticate is closed', async (t) => {
 })
 
 t.test(
-  'a session starts without parameters that a pooler rejects, and limits statements and locks',
+  'a session starts without parameters that a pooler rejects, and has time limits for statements and locks',
   async (t) => {
     const names = new Set<string>()
     const pooler = createServer((socket) => {
       socket.once('data', (message) => {
-        // Length and version, then pairs of name and value that end with a zero byte.
+        // The message begins with length and version. Pairs of name and value follow, each of them ends with a zero
+        // byte.
         const texts = message.subarray(8).toString().split('\0')
         for (let at = 0; at < texts.length - 2; at += 2) names.add(String(texts[at]))
         socket.destroy()
@@ -243,14 +244,14 @@ t.test('a changed CA file applies to new connections', async (t) => {
   await store.probe()
 })
 
-t.test('a server that requires TLS is a start failure without TLS', async (t) => {
+t.test('a server that requires TLS causes a start failure when TLS is not configured', async (t) => {
   const other = await startPostgres({ tls: aCertificate({ by: authority }), tlsOnly: true })
   t.teardown(() => other.remove())
   await fails(t, other.connection, 'ERR_POSTGRES_TLS', /with TLS only.*postgres\.caFile.*sslmode=verify-full/)
 })
 
 t.test(
-  'an expired certificate or CA, another name and a server without TLS are start failures',
+  'an expired certificate or CA, a wrong name or a server without TLS causes a start failure',
   async (t) => {
     const expired = { untilMs: Date.now() - 1_000 }
     const expiredAuthority = aCertificate({ authority: true, ...expired })
@@ -268,7 +269,7 @@ t.test(
   },
 )
 
-t.test('a read-only database and a full server are start failures', async (t) => {
+t.test('a read-only database or a server without free connections causes a start failure', async (t) => {
   const other = await startPostgres({
     settings: { max_connections: '5', superuser_reserved_connections: '2' },
   })
@@ -277,7 +278,7 @@ t.test('a read-only database and a full server are start failures', async (t) =>
   await store.probe()
   const others = [await other.connect('scopegate'), await other.connect('scopegate')]
   await fails(t, other.connection, 'ERR_POSTGRES_UNREACHABLE', /remaining connection slots|too many/)
-  await store.probe() // the open connection works
+  await store.probe() // the existing connection of the store still works
   for (const client of others) await client.end()
   await other.query('alter database scopegate set default_transaction_read_only = on')
   await until('the connections are free', async () =>

@@ -41,7 +41,7 @@ async function openAgain(t: Test, lines: unknown[] = []): Promise<Store> {
   return store
 }
 
-/** Lets each shard work without the others, until the end of the test. */
+/** Configures the cluster until the end of the test: each shard responds although other shards are unavailable. */
 async function setCoverage(t: Test): Promise<void> {
   const set = (value: string) =>
     Promise.all(cluster.nodes.map((node) => node.redis.config('SET', 'cluster-require-full-coverage', value)))
@@ -55,13 +55,13 @@ async function setCoverage(t: Test): Promise<void> {
   })
 }
 
-/** Returns the node that has a key. */
+/** Returns the node that contains a key. */
 async function nodeOf(key: string) {
   for (const node of cluster.nodes) if (await node.redis.exists(key).then(Boolean, () => false)) return node
   return undefined
 }
 
-t.test('2,000 grants use three shards evenly', async (t) => {
+t.test('2,000 grants are distributed evenly over three shards', async (t) => {
   const store = await open(t)
   const writeGrant = async (index: number): Promise<void> => {
     const grantId = `grant-${index}`
@@ -77,50 +77,56 @@ t.test('2,000 grants use three shards evenly', async (t) => {
   for (const count of counts) t.ok(count / total > 0.3 && count / total < 0.37, `${count} of ${total}`)
 })
 
-t.test('the artifacts of a grant are in its partition, and their ids point to it', async (t) => {
-  const store = await open(t)
-  const grant = hashId('g')
-  const tag = PARTITIONED.tagOf(grant)
-  const id = Array.from({ length: 9 }, (_, index) => `token-${index}`).find(
-    (one) => PARTITIONED.tagOf(hashId(one)) !== tag,
-  ) as string
-  const tokens = store.artifacts('AccessToken')
-  await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
-  const idHash = hashId(id)
-  const key = redisKeys(tag).artifact('AccessToken', idHash)
-  const pointer = redisKeys(PARTITIONED.tagOf(idHash)).artifact('AccessToken', idHash)
-  t.equal(await redis.hget(key, 'p'), '{"grantId":"g","jti":null}')
-  t.strictSame(await redis.hgetall(pointer), { g: tag })
-  for (const one of [key, pointer, redisKeys(tag).grant(grant)]) {
-    const left = await redis.ttl(one)
-    t.ok(left > 50 && left <= 60, `${one}: ${left} s`)
-  }
-  t.strictSame(await tokens.find(id), { jti: id, grantId: 'g' })
-  await redis.del(key)
-  t.equal(await tokens.find(id), undefined, 'a pointer without an artifact')
-  t.equal(await tokens.consume(id), false)
-  await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
-  await tokens.destroy(id)
-  t.equal(await redis.exists(key), 0)
-  t.equal(await redis.exists(pointer), 0)
-})
+t.test(
+  'the artifacts of a grant are in the partition of the grant, and their IDs lead to this partition',
+  async (t) => {
+    const store = await open(t)
+    const grant = hashId('g')
+    const tag = PARTITIONED.tagOf(grant)
+    const id = Array.from({ length: 9 }, (_, index) => `token-${index}`).find(
+      (one) => PARTITIONED.tagOf(hashId(one)) !== tag,
+    ) as string
+    const tokens = store.artifacts('AccessToken')
+    await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
+    const idHash = hashId(id)
+    const key = redisKeys(tag).artifact('AccessToken', idHash)
+    const pointer = redisKeys(PARTITIONED.tagOf(idHash)).artifact('AccessToken', idHash)
+    t.equal(await redis.hget(key, 'p'), '{"grantId":"g","jti":null}')
+    t.strictSame(await redis.hgetall(pointer), { g: tag })
+    for (const one of [key, pointer, redisKeys(tag).grant(grant)]) {
+      const left = await redis.ttl(one)
+      t.ok(left > 50 && left <= 60, `${one}: ${left} s`)
+    }
+    t.strictSame(await tokens.find(id), { jti: id, grantId: 'g' })
+    await redis.del(key)
+    t.equal(await tokens.find(id), undefined, 'a pointer without an artifact')
+    t.equal(await tokens.consume(id), false)
+    await tokens.upsert(id, { jti: id, grantId: 'g' }, 60)
+    await tokens.destroy(id)
+    t.equal(await redis.exists(key), 0)
+    t.equal(await redis.exists(pointer), 0)
+  },
+)
 
-t.test('an artifact that gets a grant later stays consumed, and one that loses it is found', async (t) => {
-  const store = await open(t)
-  const codes = store.artifacts('DeviceCode')
-  for (let index = 0; index < 4; index++) {
-    const id = `code-${index}`
-    await codes.upsert(id, { jti: id }, 60)
-    t.equal(await codes.consume(id), true)
-    await codes.upsert(id, { jti: id, grantId: 'g' }, 60)
-    t.match(await codes.find(id), { grantId: 'g', consumed: Number })
-    t.equal(await codes.consume(id), false)
-    await codes.upsert(id, { jti: id, accountId: 'a' }, 60)
-    t.match(await codes.find(id), { accountId: 'a' })
-  }
-})
+t.test(
+  'an artifact stays consumed when it gets a grant later, and is still found without its grant',
+  async (t) => {
+    const store = await open(t)
+    const codes = store.artifacts('DeviceCode')
+    for (let index = 0; index < 4; index++) {
+      const id = `code-${index}`
+      await codes.upsert(id, { jti: id }, 60)
+      t.equal(await codes.consume(id), true)
+      await codes.upsert(id, { jti: id, grantId: 'g' }, 60)
+      t.match(await codes.find(id), { grantId: 'g', consumed: Number })
+      t.equal(await codes.consume(id), false)
+      await codes.upsert(id, { jti: id, accountId: 'a' }, 60)
+      t.match(await codes.find(id), { accountId: 'a' })
+    }
+  },
+)
 
-t.test('a refresh among 100 has one winner, in one step', async (t) => {
+t.test('one of 100 concurrent refreshes succeeds, and writes in one step', async (t) => {
   const store = await open(t)
   for (let round = 0; round < 10; round++) {
     const grantId = `g${round}`
@@ -140,7 +146,7 @@ t.test('a refresh among 100 has one winner, in one step', async (t) => {
   }
 })
 
-t.test('a revocation removes the grant, marks it, and reaches a follower', async (t) => {
+t.test('a revocation removes the grant, writes its key, and reaches a follower', async (t) => {
   const store = await open(t)
   const told: (string | undefined)[] = []
   let gaps = 0
@@ -173,100 +179,111 @@ t.test('a revocation removes the grant, marks it, and reaches a follower', async
   t.equal(await isMarkedRevoked(redis, aCaller({ grant: hashId('other') })), false)
 })
 
-t.test('without a message, a follower finds an entry, and a trimmed stream is a gap', async (t) => {
-  await cluster.empty()
-  const told: (string | undefined)[] = []
-  let gaps = 0
-  let alive = 0
-  const follower = await followRedisRevocations({
-    ...connection,
-    fromStart: true,
-    onEntries: (entries) => void told.push(...entries.map(({ revocation }) => revocation?.grant)),
-    onGap: () => {
-      gaps += 1
-    },
-    onAlive: async () => {
-      alive += 1
-    },
-  })
-  t.teardown(() => follower.close())
-  await until('the follower is connected', async () => alive > 0)
-  const stream = `${PARTITIONED.tagOf('x')}:revocations`
-  await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x1"}')
-  await until('the entry is received', async () => told.length === 1)
-  await redis.del(stream)
-  await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x2"}')
-  await until('the other entry is received', async () => told.includes('x2'))
-  t.equal(gaps, 2)
-})
+t.test(
+  'a follower finds an entry without a notification, and reports a gap for a deleted stream',
+  async (t) => {
+    await cluster.empty()
+    const told: (string | undefined)[] = []
+    let gaps = 0
+    let alive = 0
+    const follower = await followRedisRevocations({
+      ...connection,
+      fromStart: true,
+      onEntries: (entries) => void told.push(...entries.map(({ revocation }) => revocation?.grant)),
+      onGap: () => {
+        gaps += 1
+      },
+      onAlive: async () => {
+        alive += 1
+      },
+    })
+    t.teardown(() => follower.close())
+    await until('the follower is connected', async () => alive > 0)
+    const stream = `${PARTITIONED.tagOf('x')}:revocations`
+    await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x1"}')
+    await until('the entry is received', async () => told.length === 1)
+    await redis.del(stream)
+    await redis.xadd(stream, '*', 'r', '{"iss":"https://a.test","grant":"x2"}')
+    await until('the other entry is received', async () => told.includes('x2'))
+    t.equal(gaps, 2)
+  },
+)
 
-t.test('lost revocations are repeated on the other shards while one shard is away', async (t) => {
-  await setCoverage(t)
-  const store = await open(t)
-  const ignore = () => undefined
-  let received = 0
-  await store.revocations.follow({
-    revoked: ({ length }) => {
-      received += length
-    },
-    ...{ gap: ignore, lost: ignore },
-  })
-  const grants = Array.from({ length: 30 }, (_, index) => `lost-${index}`)
-  const tokens = store.artifacts('AccessToken')
-  for (const grantId of grants) {
-    await tokens.upsert(grantId, { jti: grantId, grantId }, 600)
-    await store.artifacts('Grant').revokeByGrantId(grantId)
-    await tokens.upsert(grantId, { jti: grantId, grantId }, 600) // as if Redis had lost the revocation
-  }
-  const [sick, ...healthy] = cluster.nodes
-  /** Returns the number of grants that have tokens on the nodes. */
-  const count = async (nodes: typeof cluster.nodes) => {
-    const keys = await Promise.all(nodes.map((node) => node.redis.keys('*:of-grant:*')))
-    return keys.flat().length
-  }
-  t.ok((await count(healthy)) > 0)
-  t.ok((await count(cluster.nodes)) > (await count(healthy)))
-  const saved: {
-    readonly node: (typeof cluster.nodes)[number]
-    readonly key: string
-    readonly value: Buffer
-  }[] = []
-  for (const node of healthy)
-    for (const key of await node.redis.keys('*:of-grant:*'))
-      saved.push({ node, key, value: await node.redis.dumpBuffer(key) })
-  const grantsEnd = () =>
-    until('the grants of the other shards have ended', async () => (await count(healthy)) === 0, 20_000)
-  /** The loss of a stream is a gap if the server has read an entry of the stream. */
-  const loseStreams = async () => {
+t.test(
+  'the server writes lost revocations again on the other shards while one shard is unavailable',
+  async (t) => {
+    await setCoverage(t)
+    const store = await open(t)
+    const ignore = () => undefined
+    let received = 0
+    await store.revocations.follow({
+      revoked: ({ length }) => {
+        received += length
+      },
+      ...{ gap: ignore, lost: ignore },
+    })
+    const grants = Array.from({ length: 30 }, (_, index) => `lost-${index}`)
+    const tokens = store.artifacts('AccessToken')
+    for (const grantId of grants) {
+      await tokens.upsert(grantId, { jti: grantId, grantId }, 600)
+      await store.artifacts('Grant').revokeByGrantId(grantId)
+      await tokens.upsert(grantId, { jti: grantId, grantId }, 600) // simulates that Redis has lost the revocation
+    }
+    const [sick, ...healthy] = cluster.nodes
+    /** Returns the number of grants that have tokens on the nodes. */
+    const count = async (nodes: typeof cluster.nodes) => {
+      const keys = await Promise.all(nodes.map((node) => node.redis.keys('*:of-grant:*')))
+      return keys.flat().length
+    }
+    t.ok((await count(healthy)) > 0)
+    t.ok((await count(cluster.nodes)) > (await count(healthy)))
+    const saved: {
+      readonly node: (typeof cluster.nodes)[number]
+      readonly key: string
+      readonly value: Buffer
+    }[] = []
     for (const node of healthy)
-      for (const stream of await node.redis.keys('*:revocations')) await node.redis.del(stream)
-  }
-  await until('the server has read the streams', async () => received >= grants.length)
-  received = 0
-  sick?.freeze()
-  t.teardown(() => sick?.thaw())
-  await loseStreams()
-  await grantsEnd()
-  await until('the server has read the new entries', async () => received >= saved.length)
-  for (const { node, key, value } of saved) await node.redis.restore(key, 0, value)
-  await loseStreams()
-  await grantsEnd()
-  sick?.thaw()
-  await until('all grants have ended', async () => (await count(cluster.nodes)) === 0)
-  for (const grantId of grants) t.equal(await tokens.find(grantId), undefined)
-})
+      for (const key of await node.redis.keys('*:of-grant:*'))
+        saved.push({ node, key, value: await node.redis.dumpBuffer(key) })
+    const grantsEnd = () =>
+      until('the grants of the other shards have ended', async () => (await count(healthy)) === 0, 20_000)
+    /**
+     * Deletes the streams of the healthy nodes. The server reports a gap only for a stream of which it has read an entry.
+     */
+    const loseStreams = async () => {
+      for (const node of healthy)
+        for (const stream of await node.redis.keys('*:revocations')) await node.redis.del(stream)
+    }
+    await until('the server has read the streams', async () => received >= grants.length)
+    received = 0
+    sick?.freeze()
+    t.teardown(() => sick?.thaw())
+    await loseStreams()
+    await grantsEnd()
+    await until('the server has read the new entries', async () => received >= saved.length)
+    for (const { node, key, value } of saved) await node.redis.restore(key, 0, value)
+    await loseStreams()
+    await grantsEnd()
+    sick?.thaw()
+    await until('all grants have ended', async () => (await count(cluster.nodes)) === 0)
+    for (const grantId of grants) t.equal(await tokens.find(grantId), undefined)
+  },
+)
 
-t.test('a start without the shard of the accounts names the setting of the cluster', async (t) => {
-  await setCoverage(t)
-  const sick = await nodeOf('{scopegate}:schema')
-  sick?.freeze()
-  t.teardown(() => sick?.thaw())
-  await t.rejects(openAgain(t), {
-    name: 'BootError',
-    code: /^ERR_REDIS_(UNREACHABLE|CLUSTER_DOWN)$/,
-    message: /redis\.cluster/,
-  })
-})
+t.test(
+  'the error of a start without the shard of the accounts names the setting of the cluster',
+  async (t) => {
+    await setCoverage(t)
+    const sick = await nodeOf('{scopegate}:schema')
+    sick?.freeze()
+    t.teardown(() => sick?.thaw())
+    await t.rejects(openAgain(t), {
+      name: 'BootError',
+      code: /^ERR_REDIS_(UNREACHABLE|CLUSTER_DOWN)$/,
+      message: /redis\.cluster/,
+    })
+  },
+)
 
 t.test('the position of a reader is valid at another server, and not after another process', async (t) => {
   const store = await open(t)
@@ -292,7 +309,7 @@ t.test('the position of a reader is valid at another server, and not after anoth
 })
 
 t.test(
-  'a replay contains the own revocations that still apply, and none after an unreadable one',
+  'a replay contains the revocations of this issuer that still apply, and fails after an unreadable entry',
   async (t) => {
     const store = await open(t)
     const nowMs = Date.now()
@@ -302,7 +319,7 @@ t.test(
     for (let index = 0; index < 5; index++) await add(index, 7_200, own(`expired-${index}`))
     const exp = Math.round(nowMs / 1_000) + 600
     for (let index = 0; index < 9; index++) await add(4, 7_200, own(`expired-${index}`))
-    // The lifetime of tokens was longer.
+    // This entry still applies, because tokens had a longer lifetime when it was written.
     await add(4, 7_200, JSON.stringify({ iss: WHOSE.issuer, grant: 'longer', at: 1, exp }))
     for (let index = 0; index < 3; index++)
       await add(index, 600, '{"iss":"https://other.test","grant":"x","at":1}')
@@ -317,7 +334,7 @@ t.test(
   },
 )
 
-t.test('a removal of an account that stopped is completed by the next sweep', async (t) => {
+t.test('the next sweep completes an interrupted removal of an account', async (t) => {
   const store = await open(t)
   const account = {
     id: 'gone',
@@ -334,7 +351,7 @@ t.test('a removal of an account that stopped is completed by the next sweep', as
       await store.artifacts('RefreshToken').upsert(`of ${grantId}`, { grantId, accountId: 'gone' }, 60)
     await store.artifacts('Session').upsert('s', { accountId: 'gone' }, 60)
     if (isInterrupted) {
-      // Simulates a server that stopped after the first step.
+      // Simulates a server that stopped after the first step of the removal.
       const keys = redisKeys('{scopegate}')
       await redis.del(keys.account('gone'), keys.username('gone'))
       await redis.sadd(keys.removals, 'gone')
@@ -350,48 +367,51 @@ t.test('a removal of an account that stopped is completed by the next sweep', as
   }
 })
 
-t.test('data of one server survive a copy with redis-cli and the move into the partitions', async (t) => {
-  await cluster.empty()
-  const source = await startRedis({ folder: t.testdir() })
-  t.teardown(() => source.stop())
-  const old = await openRedisStore({ url: source.url }, { ...WHOSE, nowSeconds: () => 1_000 })
-  const account = {
-    id: 'a',
-    username: 'carol',
-    name: 'Carol',
-    email: undefined,
-    passwordHash: 'phc',
-    origin: 'operator',
-    createdAtSeconds: 1,
-  } as const
-  await old.accounts.insert(account)
-  const grants = Array.from({ length: 20 }, (_, index) => `g${index}`)
-  for (const grantId of grants) {
-    await old.artifacts('Grant').upsert(grantId, { jti: grantId, accountId: 'a' }, 600)
-    await old.artifacts('RefreshToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 600)
-  }
-  await old.close()
-  const client = new Redis(source.url)
-  t.teardown(() => client.disconnect())
-  const before = await client.dbsize()
-  await promisify(execFile)('redis-cli', [
-    ...['--cluster', 'import', String(cluster.addresses[0])],
-    ...['--cluster-from', `127.0.0.1:${source.port}`, '--cluster-copy'],
-  ])
-  t.equal(await client.dbsize(), before, 'the old server keeps its data')
+t.test(
+  'data of one server are complete after a copy with redis-cli and the move into the partitions',
+  async (t) => {
+    await cluster.empty()
+    const source = await startRedis({ folder: t.testdir() })
+    t.teardown(() => source.stop())
+    const old = await openRedisStore({ url: source.url }, { ...WHOSE, nowSeconds: () => 1_000 })
+    const account = {
+      id: 'a',
+      username: 'carol',
+      name: 'Carol',
+      email: undefined,
+      passwordHash: 'phc',
+      origin: 'operator',
+      createdAtSeconds: 1,
+    } as const
+    await old.accounts.insert(account)
+    const grants = Array.from({ length: 20 }, (_, index) => `g${index}`)
+    for (const grantId of grants) {
+      await old.artifacts('Grant').upsert(grantId, { jti: grantId, accountId: 'a' }, 600)
+      await old.artifacts('RefreshToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 600)
+    }
+    await old.close()
+    const client = new Redis(source.url)
+    t.teardown(() => client.disconnect())
+    const before = await client.dbsize()
+    await promisify(execFile)('redis-cli', [
+      ...['--cluster', 'import', String(cluster.addresses[0])],
+      ...['--cluster-from', `127.0.0.1:${source.port}`, '--cluster-copy'],
+    ])
+    t.equal(await client.dbsize(), before, 'the old server keeps its data')
 
-  const store = await openAgain(t)
-  t.strictSame(await store.accounts.findByUsername('carol'), account)
-  for (const grantId of grants) {
-    t.match(await store.artifacts('Grant').find(grantId), { accountId: 'a' })
-    t.equal(await store.artifacts('RefreshToken').consume(`of ${grantId}`), true)
-  }
-  for (const count of await cluster.countKeys()) t.ok(count > 0, `${count} keys`)
-})
+    const store = await openAgain(t)
+    t.strictSame(await store.accounts.findByUsername('carol'), account)
+    for (const grantId of grants) {
+      t.match(await store.artifacts('Grant').find(grantId), { accountId: 'a' })
+      t.equal(await store.artifacts('RefreshToken').consume(`of ${grantId}`), true)
+    }
+    for (const count of await cluster.countKeys()) t.ok(count > 0, `${count} keys`)
+  },
+)
 
 t.test('data of schema version 1 moves into the partitions at the first start', async (t) => {
   await cluster.empty()
-  // Schema version 1 stores all data in the slot of {scopegate}. This node has the slot.
+  // Schema version 1 stores all data in the slot of {scopegate}, which is on this node.
   const url = `redis://127.0.0.1:${cluster.nodes[1]?.port}`
   const options = { ...WHOSE, nowSeconds: () => 1_000 }
   const old = await openRedisStore({ url }, options)

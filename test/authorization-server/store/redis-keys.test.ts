@@ -1,7 +1,7 @@
 import t from 'tap'
 import { REDIS_KEYS } from '../../../authorization-server/store/redis.ts'
 
-t.test('the keys in Redis are exactly these, because servers of several versions share them', async (t) => {
+t.test('the keys in Redis have fixed names, because servers of several versions share them', async (t) => {
   const keys = Object.entries(REDIS_KEYS).map(([name, key]) => [
     name,
     typeof key === 'string' ? key : (key as (...parts: string[]) => string)('A', 'B'),

@@ -46,7 +46,7 @@ t.test('a new database gets its schema version, and the probe writes a key that 
   t.equal(await store.sweep(1_000), 0)
 })
 
-t.test('a newer schema and a read-only Redis are explained', async (t) => {
+t.test('the start fails with an explanation for a newer schema and for a read-only Redis', async (t) => {
   await open(t)
   await redis.set('{scopegate}:schema', '3')
   const options = { ...WHOSE, nowSeconds: () => 1_000 }
@@ -67,7 +67,7 @@ t.test('a newer schema and a read-only Redis are explained', async (t) => {
   await redis.replicaof('NO', 'ONE')
 })
 
-t.test('an artifact has exactly these keys and values', async (t) => {
+t.test('an artifact has exactly the expected keys and values in Redis', async (t) => {
   const store = await open(t)
   const payload = { jti: 'a', grantId: 'g', uid: 'u', userCode: 'c', accountId: 'account', consumed: 7 }
   await store.artifacts('AccessToken').upsert('a', payload, 60)
@@ -92,7 +92,7 @@ t.test('an artifact has exactly these keys and values', async (t) => {
   t.strictSame(await store.artifacts('AccessToken').find('a'), payload)
 })
 
-t.test('an artifact without expiry stays, with its sets and pointers', async (t) => {
+t.test('an artifact without expiry does not expire, and neither do its sets and pointers', async (t) => {
   const store = await open(t)
   const sessions = store.artifacts('Session')
   await sessions.upsert('s', { uid: 'u', grantId: 'g' }, 60)
@@ -111,7 +111,7 @@ t.test('a write removes expired members from the set of its grant', async (t) =>
   t.strictSame(await redis.zrange(set, '0', '-1'), [artifact('AccessToken', 'a'), 'valid'])
 })
 
-t.test('an artifact that expires immediately stays for a second', async (t) => {
+t.test('an artifact with an expiry of zero seconds stays for one second', async (t) => {
   const store = await open(t)
   for (const seconds of [0, -5]) {
     await store.artifacts('AccessToken').upsert(`${seconds}`, {}, seconds)
@@ -125,7 +125,7 @@ t.test('an artifact that expires immediately stays for a second', async (t) => {
   t.ok((await redis.pttl('{scopegate}:bounded:Interaction')) <= 1_000)
 })
 
-t.test('a use has the time of Redis', async (t) => {
+t.test('the time of a use comes from the clock of Redis', async (t) => {
   const store = await open(t)
   await store.artifacts('AuthorizationCode').upsert('c', { jti: 'c' }, 60)
   const before = await readRedisClock(redis)
@@ -151,7 +151,7 @@ t.test('readClockDifference() returns the seconds by which this process is ahead
   t.ok(Math.abs(500 - Number(redisSeconds) - middle) < 30, 'the middle of the round trip counts')
 })
 
-t.test('bounded artifacts have exactly these records, and no records after their end', async (t) => {
+t.test('limited artifacts have exactly the expected records, and no records after their end', async (t) => {
   const store = await open(t)
   const pending = store.artifacts('Interaction')
   const admit = (id: string, address: string, network: string) =>
@@ -204,7 +204,7 @@ t.test('bounded artifacts have exactly these records, and no records after their
   t.strictSame(remaining, [])
 })
 
-t.test('an expired artifact leaves its records at the next write', async (t) => {
+t.test('the next write removes an expired artifact from the records', async (t) => {
   const store = await open(t)
   const admit = (id: string) =>
     store.artifacts('Interaction').upsertBounded(id, { jti: id }, 60, {
@@ -220,7 +220,7 @@ t.test('an expired artifact leaves its records at the next write', async (t) => 
   t.equal(await redis.exists(`{scopegate}:of-source:Interaction:${hashId('gone')}`), 0)
 })
 
-t.test('the end of a grant removes its set, writes one entry and a mark', async (t) => {
+t.test('the end of a grant removes its set, and writes one stream entry and one key', async (t) => {
   const store = await open(t)
   await store.artifacts('AccessToken').upsert('a', { grantId: 'g' }, 60)
   const before = await readRedisClock(redis)
@@ -237,7 +237,7 @@ t.test('the end of a grant removes its set, writes one entry and a mark', async 
   t.ok(left > 1_190 && left <= 1_200, `${left} s`)
 })
 
-t.test('an account has exactly these keys, and no keys after its removal', async (t) => {
+t.test('an account has exactly the expected keys, and no keys after its removal', async (t) => {
   const store = await open(t)
   const rest = { name: 'Carol', passwordHash: 'phc', createdAtSeconds: 7 }
   const carol = { id: 'id-1', username: 'carol', email: 'c@c.test', origin: 'operator', ...rest } as const
@@ -271,7 +271,7 @@ t.test('an account has exactly these keys, and no keys after its removal', async
   t.ok(left > 1_190 && left <= 1_200, `${left} s`)
 })
 
-t.test('a damaged account is read with defaults', async (t) => {
+t.test('reading a damaged account returns default values for the damaged fields', async (t) => {
   const store = await open(t)
   await redis.hset('{scopegate}:account:id-1', { username: 'carol' })
   t.match(await store.accounts.findById('id-1'), {
@@ -287,7 +287,7 @@ t.test('a damaged account is read with defaults', async (t) => {
   t.equal(await store.accounts.findById('id-1'), undefined)
 })
 
-t.test('a script runs by its hash, and by its text after Redis dropped it', async (t) => {
+t.test('a script runs by its hash, and by its text after Redis has removed the script', async (t) => {
   const store = await open(t)
   const consume = () => store.artifacts('AuthorizationCode').consume('unknown')
   await consume()
@@ -354,7 +354,7 @@ t.test(
 )
 
 t.test(
-  'a replay contains the own revocations that still apply, and none after an unreadable one',
+  'a replay contains the revocations of this issuer that still apply, and fails after an unreadable entry',
   async (t) => {
     const store = await open(t)
     const nowMs = (await readRedisClock(redis)) * 1_000
@@ -364,7 +364,7 @@ t.test(
     for (let index = 0; index < 5; index++) await add(7_200, own(`expired-${index}`))
     const ownUntil = (grant: string, aheadSeconds: number) =>
       JSON.stringify({ iss: WHOSE.issuer, grant, at: 1, exp: Math.round(nowMs / 1_000 + aheadSeconds) })
-    await add(7_200, ownUntil('longer', 600)) // the lifetime of tokens was longer
+    await add(7_200, ownUntil('longer', 600)) // still applies, because tokens had a longer lifetime when the entry was written
     for (let index = 0; index < 9; index++)
       await add(600, `{"iss":"https://other.test","grant":"${index}","at":1}`)
     await add(600, ownUntil('shorter', -400))

@@ -41,7 +41,7 @@ t.test('openStore() rejects redis without a URL', async (t) => {
   await t.rejects(openStore(config, clock), { code: 'ERR_REDIS_URL', exitCode: 3 })
 })
 
-t.test('an unreachable Redis is a start-up error that does not contain the password', async (t) => {
+t.test('an unreachable Redis causes a start error that does not contain the password', async (t) => {
   const port = await quietPort()
   await t.rejects(openRedisStore({ url: `redis://:s3cret@127.0.0.1:${port}` }, clock), {
     code: 'ERR_REDIS_UNREACHABLE',
@@ -51,7 +51,7 @@ t.test('an unreachable Redis is a start-up error that does not contain the passw
   })
 })
 
-t.test('a wrong password is a start-up error that does not contain the password', async (t) => {
+t.test('a wrong password causes a start error that does not contain the password', async (t) => {
   const server = await startRedis({ folder: t.testdir(), password: 'right' })
   t.teardown(() => server.stop())
   for (const url of [`redis://:s3cret@127.0.0.1:${server.port}`, `redis://127.0.0.1:${server.port}`])
@@ -63,7 +63,7 @@ t.test('a wrong password is a start-up error that does not contain the password'
   await (await openRedisStore({ url: server.url }, clock)).close()
 })
 
-t.test('a newer schema and a read-only replica are start-up errors', async (t) => {
+t.test('a newer schema or a read-only replica causes a start error', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const redis = new Redis(server.url)
@@ -77,7 +77,7 @@ t.test('a newer schema and a read-only replica are start-up errors', async (t) =
   await t.rejects(openRedisStore({ url: server.url }, clock), { code: 'ERR_REDIS_READ_ONLY' })
 })
 
-t.test('the claim of an ID expires in Redis, so that used IDs do not fill the memory', async (t) => {
+t.test('a claimed ID expires in Redis, so that used IDs do not fill the memory', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const store = await openRedisStore({ url: server.url }, clock)
   const redis = new Redis(server.url)
@@ -95,24 +95,27 @@ t.test('the claim of an ID expires in Redis, so that used IDs do not fill the me
   }
 })
 
-t.test('an artifact with a short lifetime does not shorten the lifetime of the bound records', async (t) => {
-  const server = await startRedis({ folder: t.testdir() })
-  const store = await openRedisStore({ url: server.url }, clock)
-  const redis = new Redis(server.url)
-  t.teardown(async () => {
-    await store.close()
-    redis.disconnect()
-    await server.stop()
-  })
-  const source = { address: 'one', network: 'one' }
-  for (const seconds of [3_600, 60])
-    await store
-      .artifacts('Interaction')
-      .upsertBounded(`for ${seconds}`, {}, seconds, { source, bound: { perAddress: 5, total: 5 } })
-  const records = (await redis.keys('*')).filter((key) => !/:(?:artifact:|schema$|publishes:)/.test(key))
-  t.equal(records.length, 7)
-  for (const key of records) t.ok((await redis.pttl(key)) > 3_000_000, key)
-})
+t.test(
+  'an artifact with a short lifetime does not shorten the lifetime of the records of the limit',
+  async (t) => {
+    const server = await startRedis({ folder: t.testdir() })
+    const store = await openRedisStore({ url: server.url }, clock)
+    const redis = new Redis(server.url)
+    t.teardown(async () => {
+      await store.close()
+      redis.disconnect()
+      await server.stop()
+    })
+    const source = { address: 'one', network: 'one' }
+    for (const seconds of [3_600, 60])
+      await store
+        .artifacts('Interaction')
+        .upsertBounded(`for ${seconds}`, {}, seconds, { source, bound: { perAddress: 5, total: 5 } })
+    const records = (await redis.keys('*')).filter((key) => !/:(?:artifact:|schema$|publishes:)/.test(key))
+    t.equal(records.length, 7)
+    for (const key of records) t.ok((await redis.pttl(key)) > 3_000_000, key)
+  },
+)
 
 t.test('upsertBounded() evicts when an earlier server left a count without artifacts', async (t) => {
   const server = await startRedis({ folder: t.testdir() })

@@ -15,10 +15,10 @@ for (const engine of STORE_ENGINES)
   t.test(`two servers on ${engine.name}`, async (t) => {
     const { config, stop } = await engine.start(t)
     const one = await startServer(t, config)
-    // A replica has the same keys, issuer and store, and a different port.
+    // A replica: the same keys, issuer and store, and a different port.
     const two = await startServer(t, { ...config, dataDir: one.dataDir, issuer: one.baseUrl })
 
-    t.test('100 parallel exchanges of one code give one 200', async (t) => {
+    t.test('one of 100 parallel exchanges of a code gets 200', async (t) => {
       const client = await registerClient(one)
       const grant = await client.obtainCode({ browser: openBrowser(one.baseUrl), scope })
       const answers = await Promise.all(
@@ -48,7 +48,7 @@ for (const engine of STORE_ENGINES)
       )
     })
 
-    t.test('each refreshes and revokes tokens of the other', async (t) => {
+    t.test('each replica refreshes and revokes tokens of the other replica', async (t) => {
       const client = await registerClient(two)
       const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
       const at = async (path: string, form: Record<string, string>) =>
@@ -65,32 +65,35 @@ for (const engine of STORE_ENGINES)
       t.match(userinfo.headers.get('www-authenticate'), 'error="invalid_token"')
     })
 
-    t.test('each replica publishes the revocations of the other replica, and accepts its ids', async (t) => {
-      const at = (replica: typeof one) => ({ url: urlOf(replica), secret: one.gatewaySecret })
-      const client = await registerClient(one)
-      const revokeOne = async () => {
-        const { accessToken } = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
-        const { grant } = await introspect(one, accessToken)
-        t.equal((await client.revoke(accessToken)).status, 200)
-        return String(grant)
-      }
-      const events = await listenForRevocations(t, at(two))
-      t.match(await events.next(), { event: 'ready', data: { resumed: false } })
-      let earlier = await events.next()
-      while (earlier?.event === 'revoked') earlier = await events.next()
-      t.match(earlier, { event: 'complete' })
-      const grant = await revokeOne()
-      const told = await events.next()
-      t.match(told, { event: 'revoked', data: { iss: one.baseUrl, grant } })
-      events.stop()
-      const grantInGap = await revokeOne()
-      const resumed = await listenForRevocations(t, { ...at(one), lastEventId: told?.id ?? '' })
-      t.match(await resumed.next(), { event: 'ready', data: { resumed: true } })
-      t.match(await resumed.next(), { event: 'revoked', data: { grant: grantInGap } })
-    })
+    t.test(
+      'each replica publishes the revocations of the other replica, and accepts its event IDs',
+      async (t) => {
+        const at = (replica: typeof one) => ({ url: urlOf(replica), secret: one.gatewaySecret })
+        const client = await registerClient(one)
+        const revokeOne = async () => {
+          const { accessToken } = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
+          const { grant } = await introspect(one, accessToken)
+          t.equal((await client.revoke(accessToken)).status, 200)
+          return String(grant)
+        }
+        const events = await listenForRevocations(t, at(two))
+        t.match(await events.next(), { event: 'ready', data: { resumed: false } })
+        let earlier = await events.next()
+        while (earlier?.event === 'revoked') earlier = await events.next()
+        t.match(earlier, { event: 'complete' })
+        const grant = await revokeOne()
+        const told = await events.next()
+        t.match(told, { event: 'revoked', data: { iss: one.baseUrl, grant } })
+        events.stop()
+        const grantInGap = await revokeOne()
+        const resumed = await listenForRevocations(t, { ...at(one), lastEventId: told?.id ?? '' })
+        t.match(await resumed.next(), { event: 'ready', data: { resumed: true } })
+        t.match(await resumed.next(), { event: 'revoked', data: { grant: grantInGap } })
+      },
+    )
 
     if (stop !== undefined)
-      t.test('without the store, grants nothing and reports an outage', async (t) => {
+      t.test('without the store, refresh and revocation get 503, and pages report an outage', async (t) => {
         const client = await registerClient(one)
         const tokens = await client.obtainTokens({ browser: openBrowser(one.baseUrl), scope })
         await stop()

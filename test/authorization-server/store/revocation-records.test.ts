@@ -9,11 +9,11 @@ import {
 const context = { issuer: 'https://login.example.com', accessTokenSeconds: 900 }
 const NAME = '2_DHKJRYHNqXxReU_RMQ2qLEH3B9FFpQUlOUhcgy3Uk'
 
-t.test('a revocation is kept for the lifetime of a token and five minutes', async (t) => {
+t.test('a revocation is stored for the lifetime of a token plus five minutes', async (t) => {
   t.equal(keepSeconds(context), 1_200)
 })
 
-t.test('the entry of a grant and the entry of an account are exactly these texts', async (t) => {
+t.test('the entry of a grant and the entry of an account have fixed formats', async (t) => {
   t.equal(
     grantRevocation('hash', context, 1_000),
     '{"iss":"https://login.example.com","grant":"hash","at":1000,"exp":1900}',
@@ -38,7 +38,7 @@ t.test('createRevokedGrantCache() returns each grant until its tokens have expir
   t.same(grants.all(), [])
 })
 
-t.test('createRevokedGrantCache() keeps the last 100 000 grants', async (t) => {
+t.test('createRevokedGrantCache() stores the last 100,000 grants', async (t) => {
   const grants = createRevokedGrantCache({ keepSeconds: 60, nowSeconds: () => 1_000 })
   for (let i = 0; i <= 100_000; i++) grants.add(`grant ${i}`)
   const all = grants.all()

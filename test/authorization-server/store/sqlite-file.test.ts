@@ -111,13 +111,16 @@ t.test('openSqliteFile() counts the artifacts of each address in a file of versi
   t.ok(await store.artifacts('Interaction').find('neighbour'))
 })
 
-t.test('openSqliteFile() rejects a file as folder, and a folder as file', async (t) => {
-  const folder = t.testdir({ plain: 'a file' })
-  rejected(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)
-  mkdirSync(join(folder, 'x.sqlite'))
-  rejected(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /cannot be written \(EISDIR/)
-  rejected(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
-})
+t.test(
+  'openSqliteFile() rejects a file in place of the folder, and a folder in place of the file',
+  async (t) => {
+    const folder = t.testdir({ plain: 'a file' })
+    rejected(t, join(folder, 'plain', 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /SCOPEGATE_DATA_DIR/)
+    mkdirSync(join(folder, 'x.sqlite'))
+    rejected(t, join(folder, 'x.sqlite'), 'ERR_DATA_DIR_UNUSABLE', /cannot be written \(EISDIR/)
+    rejected(t, '/proc/scopegate/x.sqlite', 'ERR_DATA_DIR_UNUSABLE', /\/proc\/scopegate cannot be written/)
+  },
+)
 
 t.test('openSqliteFile() rejects a folder without write access', (t) =>
   inUnwritableFolder(t, (folder) => {
@@ -141,12 +144,15 @@ t.test(
   },
 )
 
-t.test('openSqliteFile() keeps acknowledged writes through a power cut: WAL, synchronous=FULL', async (t) => {
-  const database = openSqliteFile(join(t.testdir(), 'x.sqlite'))
-  t.teardown(() => database.close())
-  t.equal(database.prepare('pragma journal_mode').get()?.['journal_mode'], 'wal')
-  t.equal(database.prepare('pragma synchronous').get()?.['synchronous'], 2)
-})
+t.test(
+  'openSqliteFile() sets WAL and synchronous=FULL, so that acknowledged writes survive a power failure',
+  async (t) => {
+    const database = openSqliteFile(join(t.testdir(), 'x.sqlite'))
+    t.teardown(() => database.close())
+    t.equal(database.prepare('pragma journal_mode').get()?.['journal_mode'], 'wal')
+    t.equal(database.prepare('pragma synchronous').get()?.['synchronous'], 2)
+  },
+)
 
 t.test('a closed store throws ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
   const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
@@ -176,7 +182,7 @@ function openFiles(): readonly string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${name}`)]
     } catch {
-      return [] // the file was closed after the folder was read
+      return [] // the file was closed during the loop
     }
   })
 }

@@ -34,24 +34,27 @@ const OBJECTS = [
   'trigger uncount_bounded_artifact',
 ]
 
-t.test('a new file has exactly this schema, because existing files depend on each migration', async (t) => {
-  const database = new DatabaseSync(':memory:')
-  t.teardown(() => database.close())
-  t.equal(migrate(database), 0)
-  t.equal(SCHEMA_VERSION, 5)
-  t.equal(database.prepare('pragma user_version').get()?.['user_version'], 5)
-  t.equal(migrate(database), 5, 'the second migration changes nothing')
-  const objects = database.prepare('select type, name, sql from sqlite_schema order by name').all()
-  t.same(
-    objects.map(({ type, name }) => `${type} ${name}`),
-    OBJECTS,
-  )
-  const text = objects.map(({ sql }) => String(sql).replace(/\s+/g, ' ')).join('\n')
-  t.equal(hash('sha256', text, 'base64url'), 'Xd3EbT3x7cJSkhfboYgk7ckgL0CBWlGYWTidNi-A35Q', text)
-  const epoch = database.prepare('select epoch from revocation_epoch').all()
-  t.match(epoch, [{ epoch: /^[0-9a-f]{16}$/ }])
-  t.equal(epoch.length, 1)
-})
+t.test(
+  'a new file has exactly the expected schema, because existing files depend on each migration',
+  async (t) => {
+    const database = new DatabaseSync(':memory:')
+    t.teardown(() => database.close())
+    t.equal(migrate(database), 0)
+    t.equal(SCHEMA_VERSION, 5)
+    t.equal(database.prepare('pragma user_version').get()?.['user_version'], 5)
+    t.equal(migrate(database), 5, 'the second migration changes nothing')
+    const objects = database.prepare('select type, name, sql from sqlite_schema order by name').all()
+    t.same(
+      objects.map(({ type, name }) => `${type} ${name}`),
+      OBJECTS,
+    )
+    const text = objects.map(({ sql }) => String(sql).replace(/\s+/g, ' ')).join('\n')
+    t.equal(hash('sha256', text, 'base64url'), 'Xd3EbT3x7cJSkhfboYgk7ckgL0CBWlGYWTidNi-A35Q', text)
+    const epoch = database.prepare('select epoch from revocation_epoch').all()
+    t.match(epoch, [{ epoch: /^[0-9a-f]{16}$/ }])
+    t.equal(epoch.length, 1)
+  },
+)
 
 t.test('a failed migration leaves the file unchanged', async (t) => {
   const file = join(t.testdir(), 'x.sqlite')

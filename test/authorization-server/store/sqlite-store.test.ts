@@ -39,7 +39,7 @@ t.test('openStore() names the file of the data folder', async (t) => {
   t.equal(database.prepare('pragma user_version').get()?.['user_version'], 5)
 })
 
-t.test('an artifact has exactly these columns', async (t) => {
+t.test('an artifact has exactly the expected columns', async (t) => {
   const { store, rows } = open(t)
   const payload = { jti: 'a', grantId: 'g', uid: 'u', userCode: 'c', accountId: 'account', consumed: 7 }
   await store.artifacts('AccessToken').upsert('a', payload, 60)
@@ -65,7 +65,7 @@ t.test('an artifact has exactly these columns', async (t) => {
   ])
 })
 
-t.test('a probe writes one artifact that expires, and later writes wait for a lock again', async (t) => {
+t.test('a probe writes one artifact with an expiry, and later writes wait for a lock again', async (t) => {
   const { file, store, rows } = open(t)
   t.equal(await store.probe(), undefined)
   await store.probe()
@@ -89,7 +89,7 @@ t.test('a probe writes one artifact that expires, and later writes wait for a lo
   await once(holder, 'exit')
 })
 
-t.test('the newest artifact of a UID or user code is found', async (t) => {
+t.test('findByUid() and findByUserCode() return the newest artifact', async (t) => {
   const { clock, store } = open(t)
   for (const id of ['one', 'two']) {
     await store.artifacts('Session').upsert(id, { uid: 'u', id }, 60)
@@ -120,34 +120,37 @@ t.test('a consumed artifact has the time of its use, also after an exchange', as
   t.equal(await store.artifacts('AccessToken').find('new'), undefined)
 })
 
-t.test('an ended grant and a removed account are logged with exactly these entries', async (t) => {
-  const { store, rows } = open(t)
-  await store.artifacts('AccessToken').upsert('a', { jti: 'a', grantId: 'g' }, 60)
-  await store.artifacts('Grant').revokeByGrantId('g')
-  await store.accounts.insert({
-    id: 'account-1',
-    username: 'carol',
-    name: 'Carol',
-    email: undefined,
-    passwordHash: 'phc',
-    origin: 'development',
-    createdAtSeconds: 7,
-  })
-  t.strictSame(rows('select * from accounts'), [
-    ['account-1', 'carol', 'Carol', null, 'phc', 'development', 7],
-  ])
-  await store.accounts.remove('account-1')
-  t.strictSame(rows('select id, revoked_at, payload from revocations'), [
-    [1, 1_000, `{"iss":"https://api.test","grant":"${hashId('g')}","at":1000,"exp":1900}`],
-    [
-      2,
-      1_000,
-      `{"iss":"https://api.test","subject":"${hashId('https://api.test\naccount-1')}","at":253402300799,"exp":1900}`,
-    ],
-  ])
-  const [[epoch] = []] = rows('select epoch from revocation_epoch')
-  t.match(await store.revocations.lastId(), new RegExp(`^${epoch}\\.2\\.[0-9a-f]{16}$`))
-})
+t.test(
+  'the revocation log has exactly the expected entries for an ended grant and a removed account',
+  async (t) => {
+    const { store, rows } = open(t)
+    await store.artifacts('AccessToken').upsert('a', { jti: 'a', grantId: 'g' }, 60)
+    await store.artifacts('Grant').revokeByGrantId('g')
+    await store.accounts.insert({
+      id: 'account-1',
+      username: 'carol',
+      name: 'Carol',
+      email: undefined,
+      passwordHash: 'phc',
+      origin: 'development',
+      createdAtSeconds: 7,
+    })
+    t.strictSame(rows('select * from accounts'), [
+      ['account-1', 'carol', 'Carol', null, 'phc', 'development', 7],
+    ])
+    await store.accounts.remove('account-1')
+    t.strictSame(rows('select id, revoked_at, payload from revocations'), [
+      [1, 1_000, `{"iss":"https://api.test","grant":"${hashId('g')}","at":1000,"exp":1900}`],
+      [
+        2,
+        1_000,
+        `{"iss":"https://api.test","subject":"${hashId('https://api.test\naccount-1')}","at":253402300799,"exp":1900}`,
+      ],
+    ])
+    const [[epoch] = []] = rows('select epoch from revocation_epoch')
+    t.match(await store.revocations.lastId(), new RegExp(`^${epoch}\\.2\\.[0-9a-f]{16}$`))
+  },
+)
 
 t.test('a reader at the end of an empty log can resume, and an altered ID cannot', async (t) => {
   const { store } = open(t)
@@ -187,7 +190,7 @@ t.test('sweep() keeps an entry for tokens with an earlier, longer lifetime', asy
   t.strictSame(rows('select id from revocations'), [[4]])
 })
 
-t.test('sweep() keeps the newest 100 000 entries', async (t) => {
+t.test('sweep() keeps the newest 100,000 entries', async (t) => {
   const { store, database, rows } = open(t)
   database.exec(`with recursive n (i) as (select 1 union all select i + 1 from n where i < 100003)
     insert into revocations (revoked_at, payload) select 1000, '{}' from n`)
@@ -195,7 +198,7 @@ t.test('sweep() keeps the newest 100 000 entries', async (t) => {
   t.strictSame(rows('select min(id), count(*) from revocations'), [[4, 100_000]])
 })
 
-t.test('a follower gets at most 1000 entries in one batch, else the log reports a gap', async (t) => {
+t.test('a follower gets at most 1000 entries in one batch, and a gap for more entries', async (t) => {
   const { store, database } = open(t)
   const told: unknown[] = []
   const stop = await store.revocations.follow({

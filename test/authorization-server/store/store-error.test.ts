@@ -3,7 +3,7 @@ import { attemptRedis } from '../../../authorization-server/store/redis.ts'
 import { attemptSqlite } from '../../../authorization-server/store/sqlite.ts'
 import { StoreError } from '../../../authorization-server/store/store.ts'
 
-/** An error reply of Redis, as the client throws it. */
+/** Creates an error reply of Redis like the Redis client. */
 const aReplyError = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })
 
 t.test('StoreError has a name, a code, a reason and a cause', async (t) => {
@@ -43,7 +43,7 @@ t.test('attemptRedis() classifies each failure', async (t) => {
   }
 })
 
-t.test('attemptSqlite() classifies each result code, also an extended one', async (t) => {
+t.test('attemptSqlite() classifies each result code, also extended result codes', async (t) => {
   t.equal(
     attemptSqlite(() => 'result'),
     'result',

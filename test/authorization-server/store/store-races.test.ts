@@ -7,7 +7,7 @@ import { send } from '../../fixtures/send.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
 import { type RunningEngine, STORE_ENGINES } from '../../fixtures/store-engines.ts'
 
-// `npm run soak:stores` runs 200 rounds.
+// Number of repetitions of each race. `npm run soak:stores` sets 200.
 const ROUNDS = Number(process.env['STORE_RACE_ROUNDS'] ?? 10)
 const CALLERS = 100
 
@@ -22,8 +22,8 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
   })
 
   /**
-   * Runs the operation for all callers concurrently, on two stores alternately.
-   * @returns the results in order.
+   * Runs the operation for all callers concurrently. The callers use two stores alternately.
+   * @returns the results in the order of the callers.
    */
   const atOnce = <T>(work: (store: Store, caller: number) => Promise<T>): Promise<readonly T[]> =>
     Promise.all(Array.from({ length: CALLERS }, (_, i) => work(stores[i % 2 === 0 ? 0 : 1], i)))
@@ -68,7 +68,7 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
     }),
   )
 
-  t.test('an exchange and a revocation at the same time leave no token', async (t) =>
+  t.test('no token remains after a concurrent exchange and revocation', async (t) =>
     rounds(t, async (id) => {
       const [one, two] = stores
       const families = Array.from({ length: 10 }, (_, i) => `${id}, family ${i}`)
@@ -103,7 +103,7 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
             refresh_token: refreshToken,
             client_id: client.clientId,
           }
-          // A busy store can respond too late. The client then gets 503 and repeats the request.
+          // Repeats a request with status 503, because a busy store can respond too late.
           for (;;) {
             const response = await send(url, { form })
             if (response.status !== 503) return response

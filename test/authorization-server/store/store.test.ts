@@ -37,7 +37,7 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     t.equal(await store.artifacts('AccessToken').find(''), undefined)
   })
 
-  t.test('consume() is false for an unknown, expired or consumed artifact', async (t) => {
+  t.test('consume() returns false for an unknown, expired or consumed artifact', async (t) => {
     const clock = { now: 1_000 }
     const store = await open(t, clock)
     const codes = store.artifacts('AuthorizationCode')
@@ -130,21 +130,24 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     },
   )
 
-  t.test('upsertBounded() evicts from a network of many addresses with one artifact each', async (t) => {
-    const pending = (await open(t)).artifacts('BoundedOfOneNetwork')
-    const admit = (id: string, network: string) =>
-      pending.upsertBounded(id, { jti: id }, 60, {
-        source: { address: `address of ${id}`, network },
-        bound: { perAddress: 2, total: 4 },
-      })
-    for (const id of ['alice', 'bob']) await admit(id, `network of ${id}`)
-    for (let i = 0; i < 10; i++) await admit(`${i}`, 'one network')
-    for (const id of ['alice', 'bob', '8', '9']) t.match(await pending.find(id), { jti: id })
-    t.equal(await pending.find('7'), undefined)
-    await pending.destroy('8')
-    for (const id of ['10', '11']) await admit(id, 'one network')
-    for (const id of ['alice', 'bob', '10', '11']) t.match(await pending.find(id), { jti: id })
-  })
+  t.test(
+    'upsertBounded() evicts from a network with many addresses that have one artifact each',
+    async (t) => {
+      const pending = (await open(t)).artifacts('BoundedOfOneNetwork')
+      const admit = (id: string, network: string) =>
+        pending.upsertBounded(id, { jti: id }, 60, {
+          source: { address: `address of ${id}`, network },
+          bound: { perAddress: 2, total: 4 },
+        })
+      for (const id of ['alice', 'bob']) await admit(id, `network of ${id}`)
+      for (let i = 0; i < 10; i++) await admit(`${i}`, 'one network')
+      for (const id of ['alice', 'bob', '8', '9']) t.match(await pending.find(id), { jti: id })
+      t.equal(await pending.find('7'), undefined)
+      await pending.destroy('8')
+      for (const id of ['10', '11']) await admit(id, 'one network')
+      for (const id of ['alice', 'bob', '10', '11']) t.match(await pending.find(id), { jti: id })
+    },
+  )
 
   t.test('upsertBounded() evicts from the largest address of the largest network', async (t) => {
     const pending = (await open(t)).artifacts('BoundedOfNeighbours')
@@ -446,7 +449,7 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     t.equal(await accounts.findById('id-2'), undefined)
   })
 
-  t.test('accounts: one of 20 simultaneous inserts of a username wins', async (t) => {
+  t.test('accounts: one of 20 concurrent inserts of a username succeeds', async (t) => {
     const [one, two] = [await open(t), await open(t)]
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
@@ -479,22 +482,25 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     t.equal(await store.accounts.insert(anAccount({ id: 'gone-2', username: 'gone' })), true)
   })
 
-  t.test('accounts: listByOrigin() and setPasswordHash()', async (t) => {
-    const { accounts } = await open(t)
-    await accounts.insert(anAccount({ id: 'dev-2', username: 'zoe', origin: 'development' }))
-    await accounts.insert(anAccount({ id: 'dev-1', username: 'amy', origin: 'development' }))
-    await accounts.setPasswordHash('dev-1', 'new hash')
-    await accounts.setPasswordHash('nobody', 'new hash')
-    const listed = await accounts.listByOrigin('development')
-    t.strictSame(
-      listed.map(({ username, passwordHash }) => [username, passwordHash]),
-      [
-        ['amy', 'new hash'],
-        ['zoe', 'phc'],
-      ],
-    )
-    t.equal(await accounts.findById('nobody'), undefined)
-  })
+  t.test(
+    'accounts: listByOrigin() returns the accounts of an origin, and setPasswordHash() replaces a hash',
+    async (t) => {
+      const { accounts } = await open(t)
+      await accounts.insert(anAccount({ id: 'dev-2', username: 'zoe', origin: 'development' }))
+      await accounts.insert(anAccount({ id: 'dev-1', username: 'amy', origin: 'development' }))
+      await accounts.setPasswordHash('dev-1', 'new hash')
+      await accounts.setPasswordHash('nobody', 'new hash')
+      const listed = await accounts.listByOrigin('development')
+      t.strictSame(
+        listed.map(({ username, passwordHash }) => [username, passwordHash]),
+        [
+          ['amy', 'new hash'],
+          ['zoe', 'phc'],
+        ],
+      )
+      t.equal(await accounts.findById('nobody'), undefined)
+    },
+  )
 }
 
 t.test('SQLite: find(), consume() and claim() expire to the second', async (t) => {
@@ -543,28 +549,31 @@ t.test('Redis: expiry and revocation follow its clock, not the clock of a server
   t.ok(difference < 3_600, `logged ${difference} s from the right time`)
 })
 
-t.test('Redis: the mark of a removed account covers a token of a server whose clock is ahead', async (t) => {
-  const server = await startRedis({ folder: t.testdir() })
-  t.teardown(() => server.stop())
-  const store = await openStore(
-    { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
-    { nowSeconds: () => Math.floor(Date.now() / 1_000) },
-  )
-  const redis = new Redis(server.url)
-  t.teardown(async () => {
-    redis.disconnect()
-    await store.close()
-  })
-  await store.accounts.insert(anAccount({ id: 'gone', username: 'gone' }))
-  await store.accounts.remove('gone')
-  const caller = aCaller({
-    issuer: WHOSE.issuer,
-    subject: 'gone',
-    issuedAtSeconds: Math.floor(Date.now() / 1_000) + 7_200,
-  })
-  t.equal(await isMarkedRevoked(redis, caller), true)
-  t.equal(await isMarkedRevoked(redis, { ...caller, subject: 'stays' }), false)
-})
+t.test(
+  'Redis: the revocation of a removed account also applies to a token of a server with a clock ahead',
+  async (t) => {
+    const server = await startRedis({ folder: t.testdir() })
+    t.teardown(() => server.stop())
+    const store = await openStore(
+      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+      { nowSeconds: () => Math.floor(Date.now() / 1_000) },
+    )
+    const redis = new Redis(server.url)
+    t.teardown(async () => {
+      redis.disconnect()
+      await store.close()
+    })
+    await store.accounts.insert(anAccount({ id: 'gone', username: 'gone' }))
+    await store.accounts.remove('gone')
+    const caller = aCaller({
+      issuer: WHOSE.issuer,
+      subject: 'gone',
+      issuedAtSeconds: Math.floor(Date.now() / 1_000) + 7_200,
+    })
+    t.equal(await isMarkedRevoked(redis, caller), true)
+    t.equal(await isMarkedRevoked(redis, { ...caller, subject: 'stays' }), false)
+  },
+)
 
 t.test('SQLite: 4 processes on one file consume each of 50 codes once in total', async (t) => {
   const file = join(t.testdir(), 'shared.sqlite')
@@ -636,7 +645,7 @@ t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log'
   await store.close()
 })
 
-t.test('SQLite: a reader that is ahead of a restored backup cannot resume', async (t) => {
+t.test('SQLite: a reader cannot resume if its position is newer than a restored backup', async (t) => {
   const [file, backup] = ['lived.sqlite', 'backup.sqlite'].map((name) => join(t.testdir(), name)) as [
     string,
     string,
@@ -661,7 +670,7 @@ t.test('SQLite: a reader that is ahead of a restored backup cannot resume', asyn
   t.equal((await restored.revocations.readAfter(common, 10))?.length, 2)
 })
 
-t.test('Redis: expiring artifacts have an expiry, and the set of a grant outlives its members', async (t) => {
+t.test('Redis: keys of artifacts expire, and the set of a grant expires after its members', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const store = await openStore(
@@ -693,7 +702,7 @@ t.test('Redis: expiring artifacts have an expiry, and the set of a grant outlive
   t.equal(await redis.ttl(set ?? ''), -1)
 })
 
-/** Reads the events of a store one at a time. */
+/** Follows the revocations of a store. `next()` returns one revocation at a time. */
 async function heard(t: Test, store: Store) {
   const told: LoggedRevocation[] = []
   const stop = await store.revocations.follow({
@@ -705,7 +714,7 @@ async function heard(t: Test, store: Store) {
   return { next: () => until('told', async () => told.shift()) }
 }
 
-/** @returns the ID of the revocation. */
+/** Revokes a new grant. @returns the ID of the revocation. */
 async function revokeOne(store: Store, grantId: string): Promise<string> {
   await store.artifacts('AccessToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 60)
   await store.artifacts('Grant').revokeByGrantId(grantId)
