@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* 40 characters leave room for the longest suffix, "-authorization-server", within the 63 of a label. */}}
+{{/* A label has at most 63 characters. A name of at most 40 characters leaves room for the longest suffix, "-authorization-server". */}}
 {{- define "scopegate.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
@@ -29,7 +29,7 @@
 {{- end }}
 {{- end }}
 
-{{/* The names of a Service within the cluster, as a JSON list. Takes (dict "root" $ "name" name). */}}
+{{/* The DNS names of a Service within the cluster, as a JSON list. Takes (dict "root" $ "name" name). */}}
 {{- define "scopegate.serviceNames" -}}
 {{- $namespace := include "scopegate.namespace" .root -}}
 {{- list .name (printf "%s.%s" .name $namespace) (printf "%s.%s.svc" .name $namespace) (printf "%s.%s.svc.cluster.local" .name $namespace) | toJson }}
@@ -54,7 +54,7 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* The head of every object. Takes (dict "root" $ "component" name "name" name "annotations" map). */}}
+{{/* The metadata of every object. Takes (dict "root" $ "component" name "name" name "annotations" map). */}}
 {{- define "scopegate.metadata" -}}
 name: {{ .name }}
 namespace: {{ include "scopegate.namespace" .root }}
@@ -106,12 +106,12 @@ annotations:
 {{- toJson $issuers -}}
 {{- end }}
 
-{{/* File with the client secret of an entry of `gateway.issuers`. Takes its index. */}}
+{{/* Name of the file with the client secret of an entry of `gateway.issuers`. Takes the index of the entry. */}}
 {{- define "scopegate.issuerSecretFile" -}}
 issuer-{{ . }}-client-secret
 {{- end }}
 
-{{/* The Secrets that the gateway reads, as a list of projected sources; empty when it needs none. */}}
+{{/* The Secrets that the gateway reads, as a list of projected sources; empty if the gateway needs no Secret. */}}
 {{- define "scopegate.gatewaySecrets" -}}
 {{- if .Values.authorizationServer.enabled }}
 - secret:
@@ -148,7 +148,7 @@ issuer-{{ . }}-client-secret
 {{- end }}
 
 {{/*
-The parts of the API that send their clients to the bundled authorization server: paths of `gateway.config.resources`, as JSON.
+The paths of `gateway.config.resources` whose metadata names the bundled authorization server, as JSON.
 With gateway.existingConfigMap, set authorizationServer.config.protectedResources instead.
 */}}
 {{- define "scopegate.protectedResources" -}}
@@ -168,14 +168,14 @@ With gateway.existingConfigMap, set authorizationServer.config.protectedResource
 {{- if or .Values.redis.url .Values.redis.existingSecret .Values.redis.sentinel .Values.redis.cluster }}true{{ end }}
 {{- end }}
 
-{{/* Whether the gateways have a Redis of their own for volatile data. */}}
+{{/* Whether the gateways use a separate Redis for volatile data. */}}
 {{- define "scopegate.usesGatewayRedis" -}}
 {{- if or .Values.gatewayRedis.url .Values.gatewayRedis.sentinel .Values.gatewayRedis.cluster }}true{{ end }}
 {{- end }}
 
 {{/*
-Settings of a connection to Redis without a secret address, as JSON.
-Takes (dict "redis" values "name" prefix of its files).
+Settings of a connection to Redis, without an address from a Secret, as JSON.
+Takes (dict "redis" values "name" name), where name is the prefix of the files.
 */}}
 {{- define "scopegate.redisSettings" -}}
 {{- $folder := printf "/etc/scopegate/secrets/%s" .name -}}
@@ -194,7 +194,7 @@ Takes (dict "redis" values "name" prefix of its files).
 {{- toJson $settings -}}
 {{- end }}
 
-{{/* The Secrets of a connection to Redis, as a list of projected sources. Takes the same as scopegate.redisSettings. */}}
+{{/* The Secrets of a connection to Redis, as a list of projected sources. Takes the parameters of scopegate.redisSettings. */}}
 {{- define "scopegate.redisSources" -}}
 {{- $sources := list -}}
 {{- with .redis.passwordSecret -}}
@@ -212,12 +212,12 @@ Takes (dict "redis" values "name" prefix of its files).
 {{- toYaml $sources -}}
 {{- end }}
 
-{{/* The store of the authorization server. With PostgreSQL, the gateways alone use Redis. */}}
+{{/* The type of the store of the authorization server. With PostgreSQL, only the gateways use Redis. */}}
 {{- define "scopegate.storeType" -}}
 {{- if .Values.postgres.url }}postgres{{ else if include "scopegate.usesRedis" . }}redis{{ else }}sqlite{{ end }}
 {{- end }}
 
-{{/* The ConfigMaps with policies, as JSON: the ConfigMap of the chart first. Empty when a claim or policy sources hold the policies. */}}
+{{/* The ConfigMaps with policies, as JSON: the ConfigMap of the chart first. Empty when the policies are in a claim or in policy sources. */}}
 {{- define "scopegate.policyConfigMaps" -}}
 {{- $names := list -}}
 {{- if not (or .Values.policies.existingClaim .Values.policies.sources) -}}
@@ -234,7 +234,7 @@ Takes (dict "redis" values "name" prefix of its files).
 {{- if kindIs "invalid" .Values.authorizationServer.replicaCount }}{{ .Values.replicaCount }}{{ else }}{{ .Values.authorizationServer.replicaCount }}{{ end }}
 {{- end }}
 
-{{/* Names and keys of the Secrets that pods read: an existing Secret, or the generated one. */}}
+{{/* Names and keys of the Secrets that pods read: of the existing Secret, or otherwise of the generated Secret. */}}
 {{- define "scopegate.clientSecretName" -}}
 {{- default (printf "%s-gateway-client" (include "scopegate.fullname" .)) .Values.authorizationServer.gatewayClient.existingSecret }}
 {{- end }}
@@ -273,7 +273,7 @@ The address of Redis as a list of environment variables; empty without an addres
 {{- end }}
 
 {{/*
-A secret value in base64 that survives upgrades: a Secret in the cluster takes precedence. A generated value is stored for
+A secret value in base64 that an upgrade keeps: if the Secret exists in the cluster, its value is used. A generated value is stored for
 the rest of the rendering, so that the Secret and the checksums of the pods use the same value.
 Takes (dict "root" $ "name" Secret "key" key).
 */}}
@@ -290,7 +290,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- get $root.Values.keptSecrets $id -}}
 {{- end }}
 
-{{/* 75 % of the memory limit, in MiB, for V8's old space; empty without a limit. Takes a resources map. */}}
+{{/* Maximum size of the old generation of V8: 75 % of the memory limit, in MiB; empty without a limit. Takes a resources map. */}}
 {{- define "scopegate.heapMegabytes" -}}
 {{- $limit := dig "limits" "memory" "" . | toString -}}
 {{- if $limit -}}
@@ -302,7 +302,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- end -}}
 {{- end }}
 
-{{/* The fields that both pods share, except their container. Takes (dict "root" $ "component" name). */}}
+{{/* The common fields of both pods, without the container. Takes (dict "root" $ "component" name). */}}
 {{- define "scopegate.podSpec" -}}
 serviceAccountName: {{ include "scopegate.serviceAccountName" .root }}
 automountServiceAccountToken: false
@@ -345,7 +345,7 @@ topologySpreadConstraints:
   {{- end }}
 {{- end }}
 
-{{/* The fields that both containers share. Takes (dict "root" $ "resources" map "env" list "extraEnv" list). */}}
+{{/* The common fields of both containers. Takes (dict "root" $ "resources" map "env" list "extraEnv" list). */}}
 {{- define "scopegate.container" -}}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
