@@ -1,9 +1,11 @@
-# One build, three images: --target gateway, authorization-server or learning-platform (the demo API).
-# The images hold no configuration and no policies. Mount both, and name the configuration in SCOPEGATE_CONFIG_DIR.
+# Builds three images. Select one with --target gateway, authorization-server or learning-platform (the demo API).
+# The images contain no configuration and no policies. Mount both, and set SCOPEGATE_CONFIG_DIR to the folder of the
+# configuration.
 # BASE is any Debian-like image with npm and Node.js 24.7 or later.
 ARG BASE=docker.io/library/node:24-bookworm-slim
 
-# Production packages only. The base image provides Node.js, so the Node.js that the repository pins is removed.
+# Installs only production packages. The base image provides Node.js, so this step removes the pinned Node.js of the
+# repository.
 FROM ${BASE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -29,7 +31,7 @@ COPY authorization-server ./authorization-server
 COPY examples ./examples
 RUN npm run build
 
-# The layers that all images share. Package managers are removed: nothing is installed at run time.
+# The common layers of all images. They contain no package manager, because the services install nothing at run time.
 FROM ${BASE} AS base
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
   /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-* /root/.npm \
