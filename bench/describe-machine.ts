@@ -1,6 +1,9 @@
 import { cpus, release, type } from 'node:os'
 
-/** The conditions of a measurement, without data that identifies the machine. */
+/**
+ * The machine of a measurement: processor, cores, operating system and Node.js version. Excludes data that identifies
+ * the machine.
+ */
 export type Machine = {
   readonly cpu: string
   readonly cores: number

@@ -17,7 +17,7 @@ export function measureCpuMicros(pid: number): number {
   }
 }
 
-/** utime, stime, cutime and cstime of a /proc/PID/stat line: fields 14 to 17 of proc_pid_stat(5). */
+/** Returns the sum of utime, stime, cutime and cstime of a /proc/PID/stat line: fields 14 to 17 of proc_pid_stat(5). */
 export function parseCpuTicks(stat: string): number {
   // Field 2 is the name of the program in brackets.
   // The name may contain spaces and brackets, so the last bracket ends the field.

@@ -41,7 +41,7 @@ function readClocks({ core, process, helpers = [] }: Subject): {
   }
 }
 
-/** Ends the benchmark after one wrong response, because errors make the figures useless. */
+/** Throws if a response is wrong or missing, because the figures are then useless. */
 function rejectWrongResponses({ name, target }: Subject, result: LoadResult): void {
   const { right, wrongStatus, wrongBody, broken } = result
   if (right > 0 && wrongStatus + wrongBody + broken === 0) return

@@ -3,7 +3,7 @@ import { BenchError } from './bench-error.ts'
 
 /** The rows to measure, and the number and duration of the rounds. */
 export type Options = {
-  /** Names of rows. Empty: all rows. */
+  /** Names of the rows to measure. An empty list selects all rows. */
   readonly rows: readonly string[]
   readonly rounds: number
   readonly roundSeconds: number

@@ -3,7 +3,7 @@ import type { Cleanup } from './cleanup.ts'
 import type { Figure } from './figure.ts'
 import type { Measured } from './measure-rounds.ts'
 
-/** The resources of a row for its measurement. */
+/** The resources that a row gets for its measurement. */
 export type Bench = {
   /** Undefined when the server under test cannot have its own processor. */
   readonly cores: Cores | undefined

@@ -11,7 +11,10 @@ import { installPromtool } from './install-promtool.js'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const FOLDER = join('test', 'helm')
 const PINNED = join(ROOT, 'node_modules', '.bin', 'node')
-/** Runtime for the checks. The checks are TypeScript, which an older Node.js cannot run. */
+/**
+ * The Node.js executable for the checks. The checks are TypeScript, so an older Node.js than the pinned version may not
+ * run them.
+ */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
 const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL: installPromtool() }

@@ -142,7 +142,10 @@ function unionsOf(file: string, name: string): readonly string[] {
   })
 }
 
-/** Returns the error codes that the server sends itself. The engine adds codes of RFC 6749, 7009, 9126 and 9449. */
+/**
+ * Returns the error codes that the authorization server sends itself. The engine adds codes of RFC 6749, 7009, 9126 and
+ * 9449.
+ */
 function authorizationServerErrors(): readonly string[] {
   return sourcesBelow('authorization-server').flatMap(({ text }) => [
     ...matches(text, /\berror: '([a-z_]+)'/g),
@@ -297,7 +300,7 @@ const JSON_OUTPUT = [
   ['resource metadata', 'oauth/metadata.ts', 'ProtectedResourceMetadata'],
 ] as const
 
-/** The commands whose files pass an object to `JSON.stringify()`. */
+/** The files that pass an object to `JSON.stringify()`, by the name of the command. */
 const JSON_FILES = {
   doctor: 'cli/commands/doctor/doctor.ts',
   routes: 'cli/commands/routes/routes.ts',

@@ -13,7 +13,7 @@ export type LoadResult = {
   readonly right: number
   readonly wrongStatus: number
   readonly wrongBody: number
-  /** Connections that failed, or closed during a request. */
+  /** Number of connections that failed, or closed during a request. */
   readonly broken: number
   readonly elapsedMs: number
 }
@@ -26,5 +26,8 @@ export type Load = {
   run(target: Target, seconds: number): Promise<LoadResult>
 }
 
-/** A fixed number, so that figures of different machines and dates are comparable. */
+/**
+ * Number of concurrent connections. The number is fixed, so that figures of different machines and dates are
+ * comparable.
+ */
 export const CONNECTIONS = 32

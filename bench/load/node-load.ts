@@ -9,7 +9,7 @@ const GRACE_MS = 10_000
 
 /**
  * Starts the load generator for a machine without wrk. One process runs for the whole benchmark, so that its code is
- * warm.
+ * already compiled in every round.
  */
 export async function startNodeLoad(options: {
   readonly cores: string | undefined

@@ -13,7 +13,7 @@ type Options = {
   readonly cleanup: Cleanup
 }
 
-/** wrk with one thread, and a script that checks every response. */
+/** Creates a load generator that runs wrk with one thread. A script checks every response. */
 export function createWrkLoad(options: Options): Load {
   return {
     name: wrkVersion(options.program),

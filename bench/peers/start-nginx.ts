@@ -10,8 +10,9 @@ import { waitForPort } from '../wait-for-port.ts'
 
 /**
  * Starts nginx as one process, without an access log.
- * @param options.http content of the `http` block. `options.location`: content of the `location` block for all paths.
- * `options.locations`: additional `location` blocks.
+ * @param options.http content of the `http` block.
+ * @param options.location content of the `location` block for all paths.
+ * @param options.locations additional `location` blocks.
  * @returns undefined when nginx is not installed.
  * @throws {BenchError} ERR_BENCH_START when nginx does not start.
  */

@@ -8,7 +8,7 @@ import { NEW_TOKENS } from './start-jwt-subjects.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
 import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
-/** One gateway with tokens of the bundled authorization server, in both formats. */
+/** Subjects of one gateway. Their tokens come from the bundled authorization server, in both formats. */
 export type BundledTokenSubjects = {
   readonly cachedOpaque: Subject
   readonly cachedJwt: Subject

@@ -6,7 +6,7 @@ import type { Subject } from '../subject.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
 import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
-/** One gateway under three kinds of load. */
+/** Subjects of one gateway, with three kinds of load. */
 export type JwtSubjects = {
   /** One JWT, signed with ES256, for every request. */
   readonly cached: Subject

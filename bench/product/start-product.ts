@@ -22,7 +22,7 @@ export type Product = {
   startIssuer(settings: Readonly<Record<string, string>>): Promise<string>
 }
 
-/** Processors and upstream of Scopegate in a benchmark. Without `cores`, the system selects the processors. */
+/** Options to start Scopegate for a benchmark. Without `cores`, the operating system selects the processors. */
 export type ProductOptions = {
   readonly cores: Cores | undefined
   readonly folder: string
@@ -92,7 +92,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   }
 }
 
-/** @returns the address on which the authorization server listens. */
+/** Starts an authorization server. @returns the address on which it listens. */
 async function startIssuer(
   { cores, cleanup }: ProductOptions,
   own: {

@@ -40,7 +40,7 @@ export const check: Row = {
   },
 }
 
-/** @returns milliseconds. */
+/** Runs the command once. @returns its duration in milliseconds. */
 async function runOnce({ cores, cleanup, folder }: Bench, args: readonly string[]): Promise<number> {
   const startedMs = performance.now()
   const { child, ended } = startProcess({

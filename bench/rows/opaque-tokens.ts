@@ -7,7 +7,7 @@ const TOKENS = 100_000
 const GOAL_CALLS = 1
 const GOAL_BYTES = 1_024
 
-/** The cost of cached opaque tokens: introspection requests and memory. */
+/** The cost of opaque tokens: introspection requests at the first use, and memory in the token cache. */
 export const opaqueTokens: Row = {
   name: 'opaque-tokens',
   run: async ({ folder, cleanup, rounds, printProgress }) => {

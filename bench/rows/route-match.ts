@@ -58,7 +58,7 @@ export const routeMatch: Row = {
 type Measure = () => number
 
 /**
- * @returns a function that measures a match in a table with `routes` routes. The load requests `asked` of these routes.
+ * Returns a function that measures a match in a table with `routes` routes. The load requests `asked` of these routes.
  */
 function tableOf(routes: number, asked: number): Measure {
   const names = namesOf(routes)
@@ -70,7 +70,7 @@ function tableOf(routes: number, asked: number): Measure {
   )
 }
 
-/** @returns a function that measures a lookup in a Map by a string key. */
+/** Returns a function that measures a lookup in a Map by a string key. */
 function mapOf(keys: number): Measure {
   const names = namesOf(keys)
   const map = new Map(names.map((name) => [name, { kind: 'route' }]))
@@ -85,7 +85,7 @@ function inNoOrder(names: readonly string[], rest: string): readonly string[] {
   return names.map((_, index) => `${names[(index * STRIDE) % names.length]}${rest}`)
 }
 
-/** @returns a function that measures processor time per match. Nanoseconds. */
+/** Returns a function that measures the CPU time per match, in nanoseconds. */
 function measureOf(asked: number, paths: readonly string[], isFound: (path: string) => boolean): Measure {
   return () => {
     const before = process.cpuUsage()

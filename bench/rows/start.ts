@@ -12,7 +12,7 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 const COMMAND = fileURLToPath(new URL('../../bin/scopegate.js', import.meta.url))
 const PATH = '/api/courses'
 const GIVE_UP_MS = 30_000
-/** Interval between two attempts, which is the maximum error of the figure. */
+/** Interval between two requests to a starting gateway. The interval is also the maximum error of the figure. */
 const ASK_EVERY_MS = 2
 
 /** Time from the start of the gateway process to its first response from an upstream. */
@@ -49,7 +49,7 @@ export const start: Row = {
   },
 }
 
-/** @returns milliseconds. */
+/** Starts a gateway once. @returns the time to its first response with status 200, in milliseconds. */
 async function startOnce(
   { cores, cleanup }: Bench,
   own: { readonly secretFile: string; readonly upstream: string; readonly cache: string },

@@ -49,8 +49,8 @@ function readLiveHeap(): number {
 }
 
 /**
- * Returns an issuer whose introspection results have the format of the bundled authorization server. Each token has its
- * own claims in its own strings.
+ * Returns an issuer that creates introspection results in the format of the bundled authorization server. Each token
+ * has different claim values.
  */
 function anIssuer(): Issuer {
   const scopes = createScopeSets()

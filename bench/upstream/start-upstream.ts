@@ -10,8 +10,8 @@ export type Upstream = { readonly name: string; readonly url: string }
 type Options = { readonly cores: string | undefined; readonly folder: string; readonly cleanup: Cleanup }
 
 /**
- * Starts an upstream that answers every request with UPSTREAM_RESPONSE: nginx if it is installed, otherwise a Node.js
- * process.
+ * Starts an upstream that responds to every request with UPSTREAM_RESPONSE: nginx if it is installed, otherwise a
+ * Node.js process.
  * @throws {BenchError} ERR_BENCH_START when the upstream does not start.
  */
 export async function startUpstream(options: Options): Promise<Upstream> {

@@ -71,7 +71,7 @@ function wordsOf(command: string): readonly string[] {
 for (const name of PAGES)
   t.test(`the commands of ${name} work and print the shown output`, async (t) => {
     const folder = aProject(t)
-    // The output shows paths relative to the working directory.
+    // Changes the working directory, because the output shows paths relative to it.
     const before = process.cwd()
     process.chdir(folder)
     t.teardown(() => process.chdir(before))

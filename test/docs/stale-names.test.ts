@@ -12,17 +12,17 @@ const CONFIGURATION = [...FILES].filter((path) =>
 )
 const PAGES = [...FILES].filter((path) => /^(?:README|CONTRIBUTING|SECURITY|docs\/.*)\.md$/.test(path))
 
-/** Lines of block comments, line comments, and comments after code. */
+/** Matches lines of block comments, line comments, and comments after code. */
 const COMMENT = /^\s*(?:\/\/|\/\*|\*(?:[\s/]|$)).*$|(?<=\s)\/\/ .*$/gm
 const FOLDERS = new Set([...FILES].flatMap((path) => /^([\w-]+)\//.exec(path)?.[1] ?? []))
-/** A path that begins with a folder of the repository, with or without backticks. */
+/** Matches a path that begins with a folder of the repository, with or without backticks. */
 const ROOTED = new RegExp(
   `(?<![\\w./-])((?:${[...FOLDERS].join('|')})/[\\w./-]+\\.(?:ts|js|yaml|md|json))\\b`,
   'g',
 )
-/** A file name or a relative path in backticks. */
+/** Matches a file name or a relative path in backticks. */
 const QUOTED = /`([\w.-]+(?:\/[\w.-]+)*\.(?:ts|js|yaml|md|json))`/g
-/** A function or method in backticks. The expression captures only the name after the last dot. */
+/** Matches a function or method in backticks. Captures only the name after the last dot. */
 const FUNCTION = /`(?:[\w$]+\.)*([a-z][\w$]*)\(\)`/g
 
 /** A file that does not exist in the repository, because readers of the README create it. */

@@ -203,7 +203,7 @@ t.test('a preflight follows the cors of the routes that the page can reach', asy
     ['/mcp', PAGE, 'POST', allowed(PAGE, 'POST, OPTIONS')],
     ['/mcp', ADMIN, 'POST', allowed(ADMIN, 'POST, OPTIONS')],
     ['/mcp', FOREIGN, 'POST', {}],
-    // No route of this path has the method.
+    // No route of this path has the method DELETE.
     ['/app', PAGE, 'DELETE', allowed('*', 'GET, HEAD, PUT, OPTIONS')],
   ] as const) {
     const { status, headers } = await preflight(under, path, { origin, method })

@@ -8,7 +8,7 @@ import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
 type Reloadable = GatewayUnderTest & {
-  /** Writes the only policy file. */
+  /** Writes a policy file. The default name is the name of the only policy file. */
   write(text: string, name?: string): void
   remove(name?: string): void
   readonly folder: string

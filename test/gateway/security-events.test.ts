@@ -493,8 +493,8 @@ t.test('with Redis an event reaches every gateway, also a gateway that starts la
     async () => (await three.statusOf(token)) === 401,
   )
   for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'a token issued later is valid')
-  // The second event occurred after the first event, and before the first event was sent. The gateway must not treat
-  // the second event as a repetition.
+  // The first event has the time now - 40 s, and the second event the time now - 10 s. Both times are before the
+  // arrival of the first event. The gateways must still apply the second event.
   await until(
     'the event is accepted',
     async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202,

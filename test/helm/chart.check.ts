@@ -521,7 +521,7 @@ t.test('every key of values.yaml has a comment that explains it', async (t) => {
     if (!isMap(map)) return [path]
     return map.items.flatMap(({ key, value }, at) => {
       if (!isScalar(key)) return []
-      // The parser assigns the comment above the first key to the map.
+      // The YAML parser attaches the comment above the first key to the map, not to the key.
       if (isExplained(key.commentBefore) || (at === 0 && isExplained(map.commentBefore))) return []
       return findUnexplained(value, `${path}.${key.value}`)
     })

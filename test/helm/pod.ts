@@ -27,14 +27,14 @@ export type Cluster = {
   readonly hosts: readonly string[]
 }
 
-/** A container of a pod that runs as a process of this machine. */
+/** A pod. Its container runs as a process of this machine. */
 export type Pod = {
   /**
    * Sends probes like the kubelet, but at shorter intervals, until the status is 200.
    * @throws {Error} when the number of failures reaches the failure threshold, or the container exits.
    */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<void>
-  /** Address of a named container port. */
+  /** Returns the address of a named container port. */
   address(port: string): string
   /** Returns all output of the container until now. */
   output(): string
@@ -45,7 +45,7 @@ export type Pod = {
    * @returns the exit code, or the signal that ended the process.
    */
   stop(): Promise<number | string>
-  /** Sends SIGKILL, for a failed test. */
+  /** Ends the container with SIGKILL after a failed test. */
   kill(): void
 }
 
@@ -54,7 +54,7 @@ const LIBRARIES = ['/lib', '/lib64', '/usr/lib', '/usr/lib64']
 const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom']
 
-/** A container to run as a process of this machine. */
+/** Options of a container that runs as a process of this machine. */
 export type ContainerOptions = {
   readonly name: string
   readonly image: Image

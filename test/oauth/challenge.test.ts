@@ -6,7 +6,7 @@ t.test('formatChallenge() replaces quotes, backslashes and line breaks in values
   t.equal(value, `Bearer error="invalid_token", error_description="a' b' c??Set-Cookie: x ?"`)
 })
 
-t.test('formatChallenge() returns only the scheme when there are no parameters', async (t) => {
+t.test('formatChallenge() returns only the scheme for an empty list of parameters', async (t) => {
   t.equal(formatChallenge({}), 'Bearer')
 })
 

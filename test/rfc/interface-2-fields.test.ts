@@ -8,7 +8,7 @@ import { type Answer, send } from '../fixtures/send.ts'
 import { answerPage } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// docs/interface.md section 2: the fields of the registration and of the token request.
+// These tests check docs/interface.md section 2: the fields of the registration and of the token request.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)

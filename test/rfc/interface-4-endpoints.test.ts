@@ -7,7 +7,7 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// docs/interface.md section 4: the endpoints, and the parameters of the authorization request.
+// These tests check docs/interface.md section 4: the endpoints, and the parameters of the authorization request.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)

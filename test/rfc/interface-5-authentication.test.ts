@@ -7,7 +7,7 @@ import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// docs/interface.md sections 5.1 to 5.9.
+// These tests check docs/interface.md sections 5.1 to 5.9.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)

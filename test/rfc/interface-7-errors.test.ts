@@ -6,7 +6,7 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// docs/interface.md section 7: conditions, statuses, codes, and the form of error bodies.
+// These tests check docs/interface.md section 7: conditions, statuses, codes, and the form of error bodies.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)

@@ -38,7 +38,7 @@ async function startForwarder(
     readonly hosts?: readonly string[]
     readonly ejection?: CircuitRules
     readonly tickMs?: () => number
-    /** The timeout of the upstream. */
+    /** Response timeout in the settings of the upstream. */
     readonly timeoutMs?: number
   } = {},
 ) {

@@ -10,7 +10,7 @@ import { until } from '../../fixtures/until.ts'
 
 const sentinels = await startSentinels(t.testdir())
 t.teardown(() => sentinels.stop())
-/** The permissions that docs/connect-redis.md gives to the ACL user of the Sentinels. */
+/** Permissions of the ACL user of the Sentinels, as in docs/connect-redis.md. */
 const SENTINEL_RULES =
   '&+switch-master +subscribe +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels'.split(
     ' ',

@@ -42,7 +42,7 @@ function write(t: Test, set: SigningKeys): string {
 const read = (file: string): SigningKeys => JSON.parse(readFileSync(file, 'utf8'))
 const kids = (set: SigningKeys) => set.keys.map(({ kid }) => kid)
 
-/** Starts an HTTP server that responds to each request. */
+/** Starts an HTTP server that calls `respond` for each request. Returns its URL. */
 async function serve(t: Test, respond: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_, response) => respond(response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

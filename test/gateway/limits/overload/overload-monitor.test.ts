@@ -92,7 +92,8 @@ t.test(
   async (t) => {
     const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
     t.teardown(() => reader.close())
-    // The observer of the reader started earlier, so it reports each collection before the observer of this test.
+    // The reader under test has its own performance observer, which started earlier. It therefore receives each
+    // collection before the observer of this test.
     const turns = monitorEventLoopDelay({ resolution: 20 })
     turns.enable()
     t.teardown(() => turns.disable())

@@ -181,7 +181,7 @@ function useRule(rules: readonly Rule[], given: GeneratedResponse, theirs: Respo
   return rule !== undefined
 }
 
-/** Returns a difference between the client and llhttp. Returns undefined if there is none, or if a rule explains it. */
+/** Returns a difference between the client and llhttp. Returns undefined if a rule explains every difference. */
 function findDifference(
   given: GeneratedResponse,
   ours: ResponseReading,
