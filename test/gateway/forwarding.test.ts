@@ -44,7 +44,7 @@ for (const [what, reply, status] of [
   ['closes within its headers', 'HTTP/1.1 200 OK\r\ncontent-le', 502],
   ['sends endless headers', `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(40_000)}\r\n\r\n`, 502],
 ] as const)
-  t.test(`an upstream that ${what} gets ${status}`, async (t) => {
+  t.test(`the client gets ${status} from the gateway for an upstream that ${what}`, async (t) => {
     const under = await startGatewayUnderTest(t)
     under.upstream.reply((socket) => socket.end(reply))
     const answer = await get(under, '/pub/x')

@@ -34,7 +34,7 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
     t.same(winners, Array(ROUNDS).fill(1))
   }
 
-  t.test(`${CALLERS} callers consume a code`, async (t) =>
+  t.test(`one of ${CALLERS} concurrent callers consumes a code`, async (t) =>
     rounds(t, async (id) => {
       await stores[0].artifacts('AuthorizationCode').upsert(id, { jti: id }, 600)
       const results = await atOnce((store) => store.artifacts('AuthorizationCode').consume(id))
@@ -42,14 +42,14 @@ async function races(t: Test, engine: RunningEngine): Promise<void> {
     }),
   )
 
-  t.test(`${CALLERS} callers claim an ID`, async (t) =>
+  t.test(`one of ${CALLERS} concurrent callers claims an ID`, async (t) =>
     rounds(t, async (id) => {
       const results = await atOnce((store) => store.artifacts('ReplayDetection').claim(id, 600))
       return results.filter(Boolean).length
     }),
   )
 
-  t.test(`${CALLERS} callers exchange a token, and only the winner writes`, async (t) =>
+  t.test(`one of ${CALLERS} concurrent callers exchanges a token, and only this caller writes`, async (t) =>
     rounds(t, async (id) => {
       await stores[0].artifacts('RefreshToken').upsert(id, { jti: id, grantId: id }, 600)
       const next = (caller: number) => `${id}, caller ${caller}`

@@ -5,7 +5,7 @@ import { canonicalTarget } from '../../../policy-engine/match/canonical-target.t
 const RULES = { method: 'GET', origin: 'https://api.test', limitBytes: 200 }
 
 const REJECTED = [
-  ['', 'nothing'],
+  ['', 'an empty target'],
   ['/..', 'a dot segment'],
   ['/.', 'a dot segment'],
   ['/./admin', 'a dot segment'],
@@ -13,7 +13,7 @@ const REJECTED = [
   ['/pub/..', 'a dot segment at the end'],
   ['/%2e/admin', 'an encoded dot segment'],
   ['/pub/%2e%2e/admin', 'an encoded dot segment'],
-  ['/pub/.%2E/admin', 'a half encoded dot segment'],
+  ['/pub/.%2E/admin', 'a dot segment with one encoded dot'],
   ['/pub/..;/admin', 'a dot segment with path parameters'],
   ['/pub/..;a=b/admin', 'a dot segment with path parameters'],
   ['/pub/%2e%2e;/admin', 'an encoded dot segment with path parameters'],
@@ -30,14 +30,14 @@ const REJECTED = [
   ['/pub/%0a', 'a line feed'],
   ['/pub/%1f', 'a control byte'],
   ['/pub/%7f', 'DEL'],
-  ['/pub/%zz', 'percent without hex'],
-  ['/pub/%', 'percent at the end'],
-  ['/pub/%4', 'percent with half of its hex'],
-  ['/pub/%u0041', 'percent u'],
+  ['/pub/%zz', 'a percent sign without hexadecimal digits'],
+  ['/pub/%', 'a percent sign at the end'],
+  ['/pub/%4', 'a percent sign with one hexadecimal digit'],
+  ['/pub/%u0041', 'a %u escape'],
   ['/pub/%c0%ae', 'overlong UTF-8'],
   ['/pub/%c3', 'truncated UTF-8'],
   ['/pub/%ed%a0%80', 'a surrogate'],
-  ['/pub/%ff', 'a byte that is never UTF-8'],
+  ['/pub/%ff', 'a byte that UTF-8 does not contain'],
   ['/pub/ü', 'a byte outside ASCII'],
   ['/pub/a b', 'a space'],
   ['/pub#fragment', 'a fragment'],
@@ -45,7 +45,7 @@ const REJECTED = [
   ['/pub?x=\u0000', 'NUL in the query'],
   ['/pub?x=\u00ff', 'a byte outside ASCII in the query'],
   ['/pub?x y', 'a space in the query'],
-  ['*', 'the asterisk form, but for OPTIONS'],
+  ['*', 'the asterisk form with a method other than OPTIONS'],
   ['api.test:443', 'the authority form'],
   ['http://api.test/pub', 'the absolute form with another scheme'],
   ['https://evil.test/pub', 'the absolute form with another host'],
@@ -53,7 +53,7 @@ const REJECTED = [
   ['https://api.test@evil/pub', 'the absolute form with user info'],
   ['https://api.test', 'the absolute form without a path'],
   ['https://api.test/../x', 'the absolute form with a dot segment'],
-  ['https://api.testhttps://api.test/x', 'an absolute form inside another'],
+  ['https://api.testhttps://api.test/x', 'two absolute forms'],
 ] as const
 
 for (const [target, what] of REJECTED)

@@ -172,7 +172,7 @@ const MALFORMED: readonly (readonly [
   ['a Host with a name in brackets', ['Host', '[host]'], ONE_HOST],
   ['an empty Host in HTTP/1.0', ['Host', ''], ONE_HOST, '1.0'],
   [
-    'both lengths',
+    'Content-Length together with Transfer-Encoding',
     [...HOST, 'Content-Length', '5', 'Transfer-Encoding', 'chunked'],
     'Send either Content-Length or Transfer-Encoding, not both.',
   ],
@@ -191,7 +191,7 @@ const MALFORMED: readonly (readonly [
     [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'],
     'Send exactly one Transfer-Encoding header.',
   ],
-  ['another Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'gzip, chunked'], CODING],
+  ['an unsupported Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'gzip, chunked'], CODING],
   ['identity as Transfer-Encoding', [...HOST, 'Transfer-Encoding', 'identity'], CODING],
   [
     'Transfer-Encoding in HTTP/1.0',

@@ -33,7 +33,7 @@ async function examine(...args: string[]) {
   return { code, healthy, findings, faults: findings.filter(({ level }) => level === 'fault') }
 }
 
-t.test('finds no fault in a gateway, directly and behind a transparent proxy', async (t) => {
+t.test('doctor finds no fault in a gateway, directly and behind a transparent proxy', async (t) => {
   for (const url of [baseUrl, `${baseUrl}/`, bent.url]) {
     const { code, healthy, findings } = await examine(url)
     t.same(
@@ -47,27 +47,30 @@ t.test('finds no fault in a gateway, directly and behind a transparent proxy', a
   }
 })
 
-t.test('text output has a line for each finding, a remedy for each fault, and a summary', async (t) => {
-  bent.bend(() => undefined)
-  const well = aTerminal()
-  t.equal(await main(['doctor', bent.url], well), 0)
-  t.match(well.said.out, /^✓ reachable +responds with 200$/m)
-  t.match(well.said.out, /\nhealthy: \d+ checks\n$/)
-  bent.bend((answer) => {
-    delete answer.headers['www-authenticate']
-  })
-  const ill = aTerminal()
-  t.equal(await main(['doctor', bent.url, '--quiet'], ill), 1)
-  t.match(ill.said.out, /^✗ challenge +401 without WWW-Authenticate\n {2}http\S+\n {2}configure the proxy/m)
-  t.notMatch(ill.said.out, '✓')
-  t.match(ill.said.out, /\d+ faults? in \d+ checks\n$/)
-})
+t.test(
+  'the text output of doctor has a line for each finding, a remedy for each fault, and a summary',
+  async (t) => {
+    bent.bend(() => undefined)
+    const well = aTerminal()
+    t.equal(await main(['doctor', bent.url], well), 0)
+    t.match(well.said.out, /^✓ reachable +responds with 200$/m)
+    t.match(well.said.out, /\nhealthy: \d+ checks\n$/)
+    bent.bend((answer) => {
+      delete answer.headers['www-authenticate']
+    })
+    const ill = aTerminal()
+    t.equal(await main(['doctor', bent.url, '--quiet'], ill), 1)
+    t.match(ill.said.out, /^✗ challenge +401 without WWW-Authenticate\n {2}http\S+\n {2}configure the proxy/m)
+    t.notMatch(ill.said.out, '✓')
+    t.match(ill.said.out, /\d+ faults? in \d+ checks\n$/)
+  },
+)
 
 /** A fault of a server, a function that causes the fault, the check that reports it, and text of the report. */
 const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, says: RegExp])[] = [
-  ['the metadata is kept back', on(RESOURCE_METADATA, { status: 403 }), 'resource-metadata', /^403$/],
+  ['the metadata gets 403', on(RESOURCE_METADATA, { status: 403 }), 'resource-metadata', /^403$/],
   [
-    'the metadata is a page',
+    'the metadata is an HTML page',
     on(RESOURCE_METADATA, (a) => {
       a.headers['content-type'] = 'text/html'
       a.body = '<!doctype html>'
@@ -91,25 +94,25 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /Content-Type is text\/plain/,
   ],
   [
-    'the resource is another address',
+    'the resource in the metadata is another URL',
     json(RESOURCE_METADATA, (d) => ({ ...d, resource: 'http://gateway.internal:8080' })),
     'resource',
     /"http:\/\/gateway\.internal:8080", but clients use/,
   ],
   [
-    'the resource has a slash at its end',
+    'the resource in the metadata has a trailing slash',
     json(RESOURCE_METADATA, (d) => ({ ...d, resource: `${d['resource']}/` })),
     'resource',
     /\/", but clients/,
   ],
   [
-    'no server issues tokens',
+    'the metadata lists no authorization server',
     json(RESOURCE_METADATA, (d) => ({ ...d, authorization_servers: [] })),
     'resource-metadata',
     /contains no http or https URL/,
   ],
   [
-    'every path is a resource',
+    'an unknown resource has metadata',
     (a, path) => {
       if (path.startsWith(`${RESOURCE_METADATA}/`)) a.status = 200
     },
@@ -117,14 +120,19 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /200 for an unknown resource, not 404/,
   ],
   [
-    'the issuer is a different issuer',
+    'the authorization server metadata names another issuer',
     json(OAUTH_METADATA, (d) => ({ ...d, issuer: 'https://login.example.com' })),
     'issuer',
     /"https:\/\/login\.example\.com"/,
   ],
-  ['one of the two documents is missing', on(OPENID_METADATA, { status: 404 }), 'server-metadata', /404/],
   [
-    'the two documents disagree',
+    'one of the two metadata documents of the issuer is missing',
+    on(OPENID_METADATA, { status: 404 }),
+    'server-metadata',
+    /404/,
+  ],
+  [
+    'the two metadata documents of the issuer are different',
     json(OPENID_METADATA, (d) => ({ ...d, token_endpoint: `${d['token_endpoint']}2` })),
     'server-metadata',
     /^token_endpoint: different from/,
@@ -155,7 +163,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /PRIVATE/,
   ],
   [
-    'the authorization endpoint lets pages in',
+    'the authorization endpoint allows pages of other origins',
     on('/oauth/authorize', { headers: { 'access-control-allow-origin': '*' } }),
     'endpoints',
     /pages of other origins/,
@@ -175,7 +183,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /Allow-Origin is missing$/,
   ],
   [
-    'the challenge is not exposed',
+    'CORS does not expose the challenge',
     (a) => {
       delete a.headers['access-control-expose-headers']
     },
@@ -191,7 +199,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /missing on an error/,
   ],
   [
-    'preflights want a token',
+    'preflights require a token',
     (a, _path, method) => {
       if (method === 'OPTIONS') a.status = 401
     },
@@ -199,7 +207,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /the response to a preflight is 401/,
   ],
   [
-    'the challenge leads elsewhere',
+    'the challenge names another metadata URL',
     (a) => {
       const header = a.headers['www-authenticate']
       if (header !== undefined)
@@ -212,7 +220,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /resource_metadata is "http:\/\/x"/,
   ],
   [
-    'the challenge cannot be read',
+    'the challenge is malformed',
     (a) => {
       if (a.status === 401) a.headers['www-authenticate'] = 'Bearer realm="api'
     },
@@ -220,7 +228,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /no valid Bearer challenge/,
   ],
   [
-    'a bad token gets 403',
+    'an invalid token gets 403',
     (a) => {
       if (a.status === 401) a.status = 403
     },
@@ -228,7 +236,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /is 403, not 401/,
   ],
   [
-    'a bad token gets 200',
+    'an invalid token gets 200',
     (a, path) => {
       if (path.startsWith('/api/') && a.status === 401) a.status = 200
     },
@@ -236,7 +244,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /is 200, not 401/,
   ],
   [
-    'a token in the address is served',
+    'a token in the URL gets 200',
     (a, path, method) => {
       if (path.startsWith('/api/') && a.status === 400 && method === 'GET') a.status = 200
     },
@@ -244,7 +252,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     /the response to a token in the URL is 200/,
   ],
   [
-    'the clock is wrong',
+    'the clock of the server is wrong',
     on(RESOURCE_METADATA, { headers: { date: 'Sat, 01 Jan 2000 00:00:00 GMT' } }),
     'clock',
     /^it differs by \d{9} s/,
@@ -253,7 +261,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
 ]
 
 for (const [what, bend, check, says] of FAULTS)
-  t.test(`${what}: names the fault and a remedy`, async (t) => {
+  t.test(`doctor reports the fault and a remedy: ${what}`, async (t) => {
     bent.bend(bend)
     const { code, faults } = await examine(bent.url)
     t.equal(code, 1)
@@ -262,7 +270,7 @@ for (const [what, bend, check, says] of FAULTS)
     t.ok((fault?.cure ?? '').length > 10, 'the fault has a remedy')
   })
 
-t.test('escapes control characters in responses of other servers', async (t) => {
+t.test('doctor escapes control characters in responses of other servers', async (t) => {
   bent.bend(json(RESOURCE_METADATA, (d) => ({ ...d, resource: '\u001b[2J\u202ewipes the screen' })))
   const terminal = aTerminal()
   t.equal(await main(['doctor', bent.url], terminal), 1)
@@ -270,7 +278,7 @@ t.test('escapes control characters in responses of other servers', async (t) => 
   t.match(terminal.said.out, 'wipes the screen')
 })
 
-t.test('ends its check of endless documents and of servers that do not respond', async (t) => {
+t.test('doctor ends its checks of endless documents and of servers that do not respond', async (t) => {
   bent.bend(on(RESOURCE_METADATA, { body: `{"a":"${'x'.repeat(2_000_000)}"}` }))
   const { code, faults } = await examine(bent.url)
   t.equal(code, 1)
@@ -281,7 +289,7 @@ t.test('ends its check of endless documents and of servers that do not respond',
 })
 
 t.test(
-  'https: reports an unknown CA and a certificate that expires soon, and accepts a configured CA',
+  'doctor reports an unknown CA and a certificate that expires soon, and accepts a configured CA',
   async (t) => {
     const authority = aCertificate({ authority: true })
     const { cert, key } = aCertificate({ by: authority })
@@ -302,7 +310,7 @@ t.test(
   },
 )
 
-t.test('plain http is a fault except on loopback addresses', async (t) => {
+t.test('doctor reports http as a fault, except on loopback addresses', async (t) => {
   const url = await listen(
     t,
     createPlainServer((_, response) => response.end('{}')),
@@ -312,7 +320,7 @@ t.test('plain http is a fault except on loopback addresses', async (t) => {
   t.match(faults, [{ check: 'transport', says: /plain http/ }, { check: 'resource-metadata' }])
 })
 
-t.test('rejects invalid URLs and paths as wrong usage', async (t) => {
+t.test('doctor rejects invalid URLs and paths as wrong usage', async (t) => {
   for (const args of [
     ['127.0.0.1:8080'],
     ['ftp://127.0.0.1'],
@@ -343,7 +351,7 @@ t.test('parses every valid form of a challenge', (t) => {
   t.end()
 })
 
-t.test('docs/doctor.md explains every check, and no other', (t) => {
+t.test('docs/doctor.md explains exactly the checks of doctor', (t) => {
   const text = readFileSync(join(findPackageRoot(), 'docs/doctor.md'), 'utf8')
   const explained = [...text.matchAll(/^\| `([a-z-]+)` +\| (.*?) +\|/gm)].map(([, name, what]) => [
     name,

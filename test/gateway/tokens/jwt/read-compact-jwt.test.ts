@@ -43,7 +43,7 @@ for (const token of [
   'eAAA.b.c',
   'ez.b.c',
 ])
-  t.test(`${token} is opaque`, async (t) => {
+  t.test(`readCompactJwt() returns opaque for ${token}`, async (t) => {
     t.equal(readCompactJwt(token), 'opaque')
   })
 
@@ -58,22 +58,22 @@ const otherTrailingBits = (text: string) => {
 const MALFORMED: readonly (readonly [what: string, token: string])[] = [
   ['a leading dot', `.${whole}`],
   ['a trailing dot', `${whole}.`],
-  ['one part missing', `${h}.${c}`],
-  ['one part missing, with padding', `${h}==.${c}`],
-  ['two parts missing', `${h}.`],
-  ['a header with white space and one part missing', `${part('{ "alg": "ES256" }')}.${c}`],
+  ['a missing part', `${h}.${c}`],
+  ['a missing part and padding', `${h}==.${c}`],
+  ['two missing parts', `${h}.`],
+  ['white space in the header and a missing part', `${part('{ "alg": "ES256" }')}.${c}`],
   ['an empty header', `${part('{}')}.${c}.${s}`],
   ['a truncated header', `${h.slice(0, -4)}.${c}.${s}`],
   ['a fourth part', `${whole}.${s}`],
-  ['five parts, which is a JWE', `${whole}.${s}.${s}`],
+  ['five parts, like a JWE', `${whole}.${s}.${s}`],
   ['no signature', `${h}.${c}.`],
   ['no claims', `${h}..${s}`],
   ['padding on the header', `${h}=.${c}.${s}`],
   ['padding on the signature', `${h}.${c}.${s}==`],
-  ['a space inside', `${h}.${c} .${s}`],
+  ['a space between two parts', `${h}.${c} .${s}`],
   ['a trailing line break', `${whole}\n`],
-  ['a tab inside', `${h}.\t${c}.${s}`],
-  ['a NUL inside', `${h}.${c}\0.${s}`],
+  ['a tab between two parts', `${h}.\t${c}.${s}`],
+  ['a NUL between two parts', `${h}.${c}\0.${s}`],
   [
     'the alphabet of base64',
     `${h}.${part('{"a":"???>>>~~~"}').replaceAll('_', '/').replaceAll('-', '+')}.${s}`,
@@ -91,39 +91,39 @@ const MALFORMED: readonly (readonly [what: string, token: string])[] = [
   ['claims with a byte order mark', compact(HEADER, '\ufeff{}')],
   ['claims that are not UTF-8', compact(HEADER, Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))],
   [
-    'claims that are overlong UTF-8',
+    'claims in overlong UTF-8',
     compact(HEADER, Buffer.from([0x7b, 0x22, 0xc0, 0xae, 0x22, 0x3a, 0x31, 0x7d])),
   ],
-  ['a claim twice', compact(HEADER, '{"iss":"a","iss":"b"}')],
-  ['a claim twice, once escaped', compact(HEADER, '{"iss":"a","\\u0069ss":"b"}')],
-  ['a claim twice, deeply nested', compact(HEADER, '{"a":[{"b":{"c":1,"c":1}}]}')],
-  ['a claim twice, with space before the colon', compact(HEADER, '{"a":1,"a" \n:2}')],
+  ['a repeated claim', compact(HEADER, '{"iss":"a","iss":"b"}')],
+  ['a repeated claim, once with an escape sequence', compact(HEADER, '{"iss":"a","\\u0069ss":"b"}')],
+  ['a repeated claim at a deep level', compact(HEADER, '{"a":[{"b":{"c":1,"c":1}}]}')],
+  ['a repeated claim with white space before the colon', compact(HEADER, '{"a":1,"a" \n:2}')],
   ['__proto__ among the claims', compact(HEADER, '{"__proto__":{"iss":"a"}}')],
-  ['__proto__ escaped', compact(HEADER, '{"\\u005f_proto__":{"iss":"a"}}')],
-  ['__proto__ deeply nested', compact(HEADER, '{"a":{"b":[{"__proto__":1}]}}')],
-  ['17 levels', compact(HEADER, nested(16))],
-  ['2,900 levels', compact(HEADER, nested(2_900))],
-  ['alg missing', compact({ typ: 'at+jwt' }, CLAIMS)],
+  ['__proto__ with an escape sequence', compact(HEADER, '{"\\u005f_proto__":{"iss":"a"}}')],
+  ['__proto__ at a deep level', compact(HEADER, '{"a":{"b":[{"__proto__":1}]}}')],
+  ['17 levels of objects', compact(HEADER, nested(16))],
+  ['2,900 levels of objects', compact(HEADER, nested(2_900))],
+  ['no alg', compact({ typ: 'at+jwt' }, CLAIMS)],
   ['alg that is a number', compact({ alg: 256 }, CLAIMS)],
   ['alg that is an array', compact({ alg: ['ES256'] }, CLAIMS)],
-  ['alg twice', compact('{"alg":"none","alg":"ES256"}', CLAIMS)],
+  ['a repeated alg', compact('{"alg":"none","alg":"ES256"}', CLAIMS)],
   ['kid that is an object', compact({ ...HEADER, kid: {} }, CLAIMS)],
   ['kid that is null', compact({ ...HEADER, kid: null }, CLAIMS)],
   ['typ that is an array', compact({ ...HEADER, typ: ['at+jwt'] }, CLAIMS)],
   ['crit', compact({ ...HEADER, crit: ['exp'] }, CLAIMS)],
-  ['crit that is empty', compact({ ...HEADER, crit: [] }, CLAIMS)],
+  ['an empty crit', compact({ ...HEADER, crit: [] }, CLAIMS)],
   ['b64: false', compact({ ...HEADER, b64: false }, CLAIMS)],
   ['zip', compact({ ...HEADER, zip: 'DEF' }, CLAIMS)],
   ['enc', compact({ ...HEADER, enc: 'A256GCM' }, CLAIMS)],
-  ['more than 8 KiB', compact(HEADER, { a: 'x'.repeat(8_192) })],
+  ['a length above 8 KiB', compact(HEADER, { a: 'x'.repeat(8_192) })],
 ]
 
 for (const [what, token] of MALFORMED)
-  t.test(`${what} is malformed`, async (t) => {
+  t.test(`readCompactJwt() returns malformed for a token with ${what}`, async (t) => {
     t.equal(readCompactJwt(token), 'malformed')
   })
 
-t.test('16 levels, and the same name in two objects, are valid', async (t) => {
+t.test('readCompactJwt() accepts 16 levels, and the same name in two objects', async (t) => {
   t.type(readCompactJwt(compact(HEADER, nested(15))), 'object')
   t.type(
     readCompactJwt(compact(HEADER, '{"a":{"c":1},"b":{"c":1},"d":[{"c":"c"},{"c":"\\"c\\":"}]}')),
@@ -131,7 +131,7 @@ t.test('16 levels, and the same name in two objects, are valid', async (t) => {
   )
 })
 
-t.test('names of Object.prototype are ordinary names', async (t) => {
+t.test('readCompactJwt() treats names of Object.prototype as ordinary names', async (t) => {
   const jwt = readCompactJwt(compact(HEADER, { constructor: 1, toString: 2, hasOwnProperty: 3 }))
   t.type(jwt, 'object')
   if (typeof jwt !== 'string') t.equal(jwt.claims.get('valueOf'), undefined)
@@ -163,16 +163,19 @@ t.test(
   },
 )
 
-t.test('a token of 8 KiB of nested objects is read in time proportional to its length', async (t) => {
-  const tokens = [nested(2_900), `{"a":"${'\\"'.repeat(2_900)}"}`, `{${'"a" '.repeat(1_400)}`].map((claims) =>
-    compact(HEADER, claims),
-  )
-  for (const token of tokens) {
-    t.ok(token.length <= 8_192)
-    const micros = leastMicros(token)
-    t.ok(micros < 1_000, `${micros} µs`)
-  }
-})
+t.test(
+  'readCompactJwt() reads a token of 8 KiB of nested objects in time proportional to its length',
+  async (t) => {
+    const tokens = [nested(2_900), `{"a":"${'\\"'.repeat(2_900)}"}`, `{${'"a" '.repeat(1_400)}`].map(
+      (claims) => compact(HEADER, claims),
+    )
+    for (const token of tokens) {
+      t.ok(token.length <= 8_192)
+      const micros = leastMicros(token)
+      t.ok(micros < 1_000, `${micros} µs`)
+    }
+  },
+)
 
 t.test(
   'readCompactJwt() decodes every JWT to its original parts, and decodes no other spelling to the same JWT',

@@ -49,10 +49,14 @@ const DROPPED: readonly (readonly [what: string, key: unknown, reason: string])[
   ['the RSA exponent 3', withMembers(rsa.jwk, { e: 'Aw' }), 'rsa_exponent'],
   ['an even RSA exponent', withMembers(rsa.jwk, { e: base64url(65_538n) }), 'rsa_exponent'],
   ['an RSA exponent of 5 bytes', withMembers(rsa.jwk, { e: base64url(2n ** 32n + 1n) }), 'rsa_exponent'],
-  ['an RSA modulus of the weak generator', withMembers(rsa.jwk, { n: base64url(rocaModulus()) }), 'rsa_weak'],
+  [
+    'an RSA modulus with the ROCA weakness',
+    withMembers(rsa.jwk, { n: base64url(rocaModulus()) }),
+    'rsa_weak',
+  ],
   ['an even RSA modulus', withMembers(rsa.jwk, { n: base64url(2n ** 2_047n) }), 'rsa_weak'],
   ['an RSA key without n', withMembers(rsa.jwk, { n: undefined }), 'invalid'],
-  ['an RSA key whose n is a number', withMembers(rsa.jwk, { n: 5 }), 'invalid'],
+  ['an RSA key with a number as n', withMembers(rsa.jwk, { n: 5 }), 'invalid'],
   ['a point that is not on its curve', withMembers(ec.jwk, { x: ec.jwk['y'], y: ec.jwk['x'] }), 'invalid'],
   ['a point at infinity', withMembers(ec.jwk, { x: 'AA', y: 'AA' }), 'invalid'],
   ['an EC key without y', withMembers(ec.jwk, { y: undefined }), 'invalid'],
@@ -69,7 +73,7 @@ const DROPPED: readonly (readonly [what: string, key: unknown, reason: string])[
     'unsupported',
   ],
   ['an unknown kty', { kty: 'XYZ', kid: 'x' }, 'unsupported'],
-  ['no kty', { kid: 'x' }, 'unsupported'],
+  ['a key without kty', { kid: 'x' }, 'unsupported'],
   ['use: enc', withMembers(ec.jwk, { use: 'enc' }), 'not_for_signatures'],
   ['use: null', withMembers(ec.jwk, { use: null }), 'not_for_signatures'],
   ['key_ops without verify', withMembers(ec.jwk, { key_ops: ['sign'] }), 'not_for_signatures'],
@@ -80,9 +84,9 @@ const DROPPED: readonly (readonly [what: string, key: unknown, reason: string])[
   ['alg none', withMembers(rsa.jwk, { alg: 'none' }), 'unsupported'],
   ['alg RSA-OAEP', withMembers(rsa.jwk, { alg: 'RSA-OAEP' }), 'unsupported'],
   ['alg that is an array', withMembers(rsa.jwk, { alg: ['RS256'] }), 'unsupported'],
-  ['text in place of a key', 'key', 'not_a_key'],
-  ['null in place of a key', null, 'not_a_key'],
-  ['an array in place of a key', [ec.jwk], 'not_a_key'],
+  ['a text instead of a key', 'key', 'not_a_key'],
+  ['null instead of a key', null, 'not_a_key'],
+  ['an array instead of a key', [ec.jwk], 'not_a_key'],
 ]
 
 for (const [what, key, reason] of DROPPED)
@@ -95,7 +99,7 @@ for (const [what, key, reason] of DROPPED)
     )
   })
 
-t.test('two different keys with one key ID are both dropped, and a repeated key counts once', async (t) => {
+t.test('readJwks() drops different keys with the same key ID, and keeps a repeated key once', async (t) => {
   const other = aKey('ES256', 'e')
   const set = readJwks({ keys: [ec.jwk, other.jwk, rsa.jwk, { ...rsa.jwk }] }, ALL)
   t.same(set?.dropped, [
@@ -115,12 +119,12 @@ t.test('RFC 7517 §4.5: keys of different types may share a key ID', async (t) =
   t.match(findKey(set?.keys ?? [], { keyId: 'e', algorithm: 'RS256' }), { kind: { kty: 'RSA' } })
 })
 
-t.test('a key with an algorithm that is not allowed for the issuer is dropped', async (t) => {
+t.test('readJwks() drops a key with an algorithm that is not allowed for the issuer', async (t) => {
   const set = readJwks({ keys: [ec.jwk, { ...rsa.jwk, alg: undefined }] }, new Set(['EdDSA']))
   t.match(set?.dropped, [{ reason: 'algorithm_not_allowed' }, { reason: 'algorithm_not_allowed' }])
 })
 
-t.test('keys after the first 100 are ignored', async (t) => {
+t.test('readJwks() ignores all keys after the first 100 keys', async (t) => {
   const keys = Array.from({ length: 150 }, (_, index) => ({ ...ec.jwk, kid: String(index) }))
   const set = readJwks({ keys }, ALL)
   t.equal(set?.keys.length, 100)
@@ -128,7 +132,7 @@ t.test('keys after the first 100 are ignored', async (t) => {
 })
 
 for (const document of [null, [], 'x', {}, { keys: null }, { keys: {} }, { keys: 'x' }, { Keys: [] }])
-  t.test(`${JSON.stringify(document)} is not a key set`, async (t) => {
+  t.test(`readJwks() rejects ${JSON.stringify(document)}`, async (t) => {
     t.equal(readJwks(document, ALL), undefined)
   })
 
