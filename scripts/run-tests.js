@@ -24,7 +24,10 @@ const ALL_TESTS = ['test/flows', 'test/faults', 'test']
  * keeps the output of a finished test file open.
  */
 const KILL_AFTER_MS = 5_000
-/** Time after the exit of a test file for the other processes of its group. The runner then kills these processes. */
+/**
+ * Time in which the other processes of a group must end after the exit of the test file. The runner then kills these
+ * processes.
+ */
 const LEAVE_MS = 1_000
 
 const args = process.argv.slice(2)

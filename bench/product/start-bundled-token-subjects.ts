@@ -18,9 +18,9 @@ export type BundledTokenSubjects = {
 }
 
 /**
- * Maximum number of tokens in the token cache. Every round of one subject sends the same new tokens. The gateway must
- * evict these tokens before they are sent again. The cache is small, because a round sends few new opaque tokens: the
- * first use of an opaque token is slow.
+ * Maximum number of tokens in the token cache. All rounds of a subject send the same tokens, so the gateway must evict
+ * these tokens between two rounds. The cache is small, because a round sends few new opaque tokens. The first use of an
+ * opaque token is slow.
  */
 export const CACHED_BUNDLED_TOKENS = 100
 

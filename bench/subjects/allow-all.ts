@@ -1,5 +1,5 @@
 // The smallest server that nginx can call with auth_request. The server allows every request without a check, except
-// for requests with the header DENY.
+// for requests with the header x-bench-deny.
 import { createServer } from 'node:http'
 import { announceListening } from '../announce-listening.ts'
 

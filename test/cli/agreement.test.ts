@@ -289,7 +289,8 @@ async function send({ hostname, port }: URL, one: Trial, headers: readonly strin
 function predict({ decision, response, caller }: Simulation, method: string): Outcome {
   const { rejection, auditOnlyDenial, as, route, upstreamPath, preflight } = decision
   const isAllowed = as === 'token' || as === 'anonymous'
-  // The limit of the body. The gateway checks it after it has allowed the caller, so the log line contains `allow`.
+  // Whether the body is above its limit. The gateway checks this limit after it has allowed the caller, so the log line
+  // contains `allow`.
   const isAboveLimit = rejection !== undefined && route !== undefined && decisionOf(rejection) === undefined
   const allowed = `allow ${caller === undefined ? 'anonymous' : 'ok'}`
   return {

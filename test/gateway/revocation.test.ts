@@ -102,7 +102,8 @@ t.test('a gateway that starts without Redis limits the cache as without a revoca
   under.issuer.revoke('one', { push: false })
   await until('rejected', async () => (await statusOf(under, 'one')) === 401)
 
-  // Redis contains no publisher key of an issuer, so the gateway cannot miss a revocation there.
+  // Redis contains no publisher key of the issuer. The gateway therefore expects no revocations in Redis, and the
+  // metric of the channel has no value.
   await network.up()
   await until('Redis has responded', async () => (await channelUp()) === undefined)
 })

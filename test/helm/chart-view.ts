@@ -8,7 +8,7 @@ export type Component = 'gateway' | 'authorization-server'
 export type ChartView = {
   readonly objects: readonly KubeObject[]
   /**
-   * Returns the object of a kind that belongs to a component, and that has a name with the ending `suffix`.
+   * Returns the object of this kind and component. The name of the object must end with `suffix`.
    * @throws {Error} when no such object exists.
    */
   object(kind: string, component: Component, suffix?: string): KubeObject

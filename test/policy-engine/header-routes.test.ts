@@ -238,7 +238,10 @@ function toClaim(route: Line & { readonly at: number }): RouteKey {
   return { ...route, template, headers: route.matchHeaders, location }
 }
 
-/** Selects a route without an index: the most specific path that accepts the method, then the most required headers. */
+/**
+ * A reference implementation without an index. It first selects the most specific path among the routes that accept the
+ * method. Of the routes with this path and matching headers, it returns the route with the most headers.
+ */
 function slowly(
   routes: readonly Line[],
   method: string,

@@ -248,7 +248,8 @@ t.test(
     const grantsEnd = () =>
       until('the grants of the other shards have ended', async () => (await count(healthy)) === 0, 20_000)
     /**
-     * Deletes the streams of the healthy nodes. The server reports a gap only for a stream of which it has read an entry.
+     * Deletes the streams of the healthy nodes. The server reports a gap for a deleted stream only if it has read an
+     * entry of this stream.
      */
     const loseStreams = async () => {
       for (const node of healthy)

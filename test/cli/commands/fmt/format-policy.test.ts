@@ -19,8 +19,8 @@ const hashOf = (text: string): string =>
   contentHash(parseYaml(text, { shownAs: 'a.policy.yaml', letter: 'P' }).value)
 
 /**
- * Returns text as a JSON string, which is also valid YAML. YAML also requires an escape for the control character
- * U+0085.
+ * Returns text as a JSON string, which is also valid YAML. JSON.stringify() does not escape the control character
+ * U+0085, but YAML requires an escape.
  */
 const asJson = (text: string): string => JSON.stringify(text).replace('\u0085', '\\u0085')
 

@@ -40,9 +40,7 @@ t.test(
       await once(response, 'end')
       return response.statusCode
     }
-    /**
-     * Returns the certificates of several handshakes. Their number is so high that both workers handle some of them.
-     */
+    /** Performs enough TLS handshakes to reach both workers. Returns the fingerprints of their certificates. */
     const fingerprints = async (): Promise<ReadonlySet<string>> => {
       const seen = new Set<string>()
       for (let time = 0; time < 6; time++) {

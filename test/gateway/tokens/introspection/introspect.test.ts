@@ -274,7 +274,10 @@ t.test('introspect() reports a token as inactive when the issuer rejects only th
   }
 })
 
-/** For each format: a token of the issuer, and the check with which the issuer rejects all tokens in other formats. */
+/**
+ * For each format: a token of the issuer, and a function that returns whether a token has this format. The issuer
+ * rejects tokens in other formats.
+ */
 const FORMS: Readonly<Record<string, readonly [token: string, isForm: (token: string) => boolean]>> = {
   hexadecimal: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b', (token) => /^[\da-f]{40}$/.test(token)],
   'a UUID': [
