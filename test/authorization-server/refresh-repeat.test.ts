@@ -92,18 +92,21 @@ t.test('a repetition within the repeat window succeeds 28 s later', async (t) =>
   t.equal((await client.refresh(first.refreshToken)).text, answer.text)
 })
 
-t.test('§4.14.2 of RFC 9700: a second use outside the repeat window (A1) ends the grant', async (t) => {
-  const before = audits('refresh_token_reused').length
-  const reuses = await metric('scopegate_oauth_refresh_reuse_total')
-  const first = await obtain()
-  const successor = client.readTokens(await client.refresh(first.refreshToken))
-  passTime(t, 31)
-  t.match(await client.refresh(first.refreshToken), REJECTED)
-  t.match(await client.refresh(successor.refreshToken), REJECTED)
-  t.notOk(await isActive(successor.accessToken))
-  t.equal(audits('refresh_token_reused').length, before + 1)
-  t.equal(await metric('scopegate_oauth_refresh_reuse_total'), reuses + 1)
-})
+t.test(
+  '§4.14.2 of RFC 9700: a second use of a refresh token after the repeat window ends the grant',
+  async (t) => {
+    const before = audits('refresh_token_reused').length
+    const reuses = await metric('scopegate_oauth_refresh_reuse_total')
+    const first = await obtain()
+    const successor = client.readTokens(await client.refresh(first.refreshToken))
+    passTime(t, 31)
+    t.match(await client.refresh(first.refreshToken), REJECTED)
+    t.match(await client.refresh(successor.refreshToken), REJECTED)
+    t.notOk(await isActive(successor.accessToken))
+    t.equal(audits('refresh_token_reused').length, before + 1)
+    t.equal(await metric('scopegate_oauth_refresh_reuse_total'), reuses + 1)
+  },
+)
 
 t.test('a repetition by another client within the repeat window ends the grant', async (t) => {
   const other = await registerClient(server)

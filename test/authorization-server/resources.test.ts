@@ -70,7 +70,7 @@ t.test(
 )
 
 t.test(
-  '§2.1 of RFC 8707: an authorization request names one existing resource, by redirect or pushed',
+  '§2.1 of RFC 8707: a direct or pushed authorization request may name only one existing resource',
   async (t) => {
     const browser = openBrowser(server.baseUrl)
     const { challenge } = makePkce()

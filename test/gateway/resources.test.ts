@@ -165,7 +165,7 @@ t.test('compat.resourcePathAliases is off by default', async (t) => {
   t.equal(authorizationServer.requests.length, 0)
 })
 
-t.test('§5.1 of RFC 9728: a challenge names the document of the requested resource', async (t) => {
+t.test('§5.1 of RFC 9728: a challenge contains the metadata URL of the requested resource', async (t) => {
   const { get, aud } = await start(t)
   for (const [path, metadata, scope] of [
     ['/mcp', '/mcp', 'posts:read'],

@@ -26,7 +26,7 @@ function register(overrides: object): Promise<Answer> {
   return send(`${baseUrl}${ENDPOINTS.registration}`, { json: { ...REGISTRATION, ...overrides } })
 }
 
-t.test('§2 client_name is the name that the sign-in and consent pages show', async (t) => {
+t.test('§2 the sign-in and consent pages show client_name', async (t) => {
   const named = await registerClient(scopegate, { client_name: 'The <i>Kiln</i> Companion' })
   let page = await browser.visit(named.authorizeUrl(scope, makePkce().challenge))
   if (!page.left && page.html.includes('type="password"')) page = await answerPage(browser, page)
@@ -35,7 +35,7 @@ t.test('§2 client_name is the name that the sign-in and consent pages show', as
   t.notOk(page.html.includes('<i>Kiln'), 'the name is not markup')
 })
 
-t.test('§2 application_type native is used for loopback clients', async (t) => {
+t.test('§2 application_type is native for clients with loopback redirect URIs', async (t) => {
   t.match(await register({ application_type: 'native' }), {
     status: 201,
     json: { application_type: 'native' },
@@ -46,18 +46,21 @@ t.test('§2 application_type native is used for loopback clients', async (t) => 
   })
 })
 
-t.test('§2 redirect_uris are loopback addresses of the form http://127.0.0.1:<port>/<path>', async (t) => {
-  const uris = ['http://127.0.0.1:1024/', 'http://127.0.0.1:65535/a/b?c=d']
-  t.match(await register({ redirect_uris: uris }), { status: 201, json: { redirect_uris: uris } })
-  for (const uri of ['http://192.0.2.1:4000/callback', 'http://localhost:4000/callback', '/callback'])
-    t.match(await register({ redirect_uris: [uri] }), {
-      status: 400,
-      json: { error: 'invalid_redirect_uri', error_description: /127\.0\.0\.1/ },
-    })
-})
+t.test(
+  '§2 redirect_uris must be loopback addresses of the form http://127.0.0.1:<port>/<path>',
+  async (t) => {
+    const uris = ['http://127.0.0.1:1024/', 'http://127.0.0.1:65535/a/b?c=d']
+    t.match(await register({ redirect_uris: uris }), { status: 201, json: { redirect_uris: uris } })
+    for (const uri of ['http://192.0.2.1:4000/callback', 'http://localhost:4000/callback', '/callback'])
+      t.match(await register({ redirect_uris: [uri] }), {
+        status: 400,
+        json: { error: 'invalid_redirect_uri', error_description: /127\.0\.0\.1/ },
+      })
+  },
+)
 
 t.test(
-  '§2 token_endpoint_auth_method none makes a public client, client_secret_post a confidential one',
+  '§2 token_endpoint_auth_method creates a public client for none, and a confidential client for client_secret_post',
   async (t) => {
     const open = await register({ token_endpoint_auth_method: 'none' })
     t.equal(open.status, 201)
@@ -83,7 +86,7 @@ t.test('§2 the registration response contains client_id', async (t) => {
   t.match(answer.json['client_id'], /^[\w-]{16,}$/)
 })
 
-t.test('§2 grant_type is authorization_code or refresh_token', async (t) => {
+t.test('§2 grant_type must be authorization_code or refresh_token', async (t) => {
   const grant = await client.obtainCode({ browser, scope })
   const exchanged = await client.exchange(grant)
   t.equal(exchanged.status, 200)
@@ -100,20 +103,17 @@ t.test('§2 grant_type is authorization_code or refresh_token', async (t) => {
     })
 })
 
-t.test(
-  '§2 code is the code returned from the authorization redirect, and valid for one exchange',
-  async (t) => {
-    const grant = await client.obtainCode({ browser, scope })
-    t.match(await client.exchange({ ...grant, code: 'another' }), {
-      status: 400,
-      json: { error: 'invalid_grant' },
-    })
-    client.readTokens(await client.exchange(grant))
-    t.match(await client.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })
-  },
-)
+t.test('§2 code is the code from the authorization redirect, and is valid for one exchange', async (t) => {
+  const grant = await client.obtainCode({ browser, scope })
+  t.match(await client.exchange({ ...grant, code: 'another' }), {
+    status: 400,
+    json: { error: 'invalid_grant' },
+  })
+  client.readTokens(await client.exchange(grant))
+  t.match(await client.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })
+})
 
-t.test('§2 redirect_uri must be the redirect URI used at authorization', async (t) => {
+t.test('§2 redirect_uri must be the redirect URI of the authorization request', async (t) => {
   const two = await registerClient(scopegate, {
     redirect_uris: ['http://127.0.0.1:49152/one', 'http://127.0.0.1:49152/two'],
   })
@@ -129,7 +129,7 @@ t.test('§2 redirect_uri must be the redirect URI used at authorization', async 
   two.readTokens(good)
 })
 
-t.test('§2 client_id is the registered client that received the code', async (t) => {
+t.test('§2 client_id must be the client that received the code', async (t) => {
   const other = await registerClient(scopegate)
   const grant = await client.obtainCode({ browser, scope })
   t.match(await other.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })
@@ -177,7 +177,7 @@ t.test('§2 resource binds the token to an API, and introspection returns the bi
   })
 })
 
-t.test('§2 client_secret of a confidential client is sent in the form body', async (t) => {
+t.test('§2 a confidential client sends client_secret in the form body', async (t) => {
   const confidential = await registerClient(scopegate, { token_endpoint_auth_method: 'client_secret_post' })
   const attempt = async (use: Client, secret: string | undefined): Promise<Answer> =>
     use.exchange(await use.obtainCode({ browser, scope }), { client_secret: secret })

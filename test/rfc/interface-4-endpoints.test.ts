@@ -69,7 +69,7 @@ t.test(
   },
 )
 
-t.test('§4 POST /api/oauth/register takes JSON and returns JSON containing client_id', async (t) => {
+t.test('§4 POST /api/oauth/register accepts JSON and returns JSON with client_id', async (t) => {
   const answer = await send(`${baseUrl}/api/oauth/register`, {
     json: {
       client_name: 'Section four',
@@ -82,13 +82,13 @@ t.test('§4 POST /api/oauth/register takes JSON and returns JSON containing clie
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
 
-t.test('§4 GET /oauth/authorize redirects to the redirect_uri after the person consented', async (t) => {
+t.test('§4 GET /oauth/authorize redirects to redirect_uri after the consent', async (t) => {
   const redirect = await signIn(browser, client.authorizeUrl('courses:read', makePkce().challenge))
   t.equal(`${redirect.origin}${redirect.pathname}`, client.redirectUri)
   scopegate.secret(redirect.searchParams.get('code') ?? undefined)
 })
 
-t.test('§4 POST /api/oauth/token takes a form and returns a JSON token response', async (t) => {
+t.test('§4 POST /api/oauth/token accepts a form and returns a JSON token response', async (t) => {
   const answer = await client.exchange(await client.obtainCode({ browser, scope: 'courses:read' }))
   t.match(answer, { status: 200, json: { access_token: String, refresh_token: String } })
   t.match(answer.headers.get('content-type'), /^application\/json/)
@@ -103,23 +103,30 @@ t.test('§4 GET /api/oauth/userinfo returns JSON user information for a bearer t
   t.match(answer.headers.get('content-type'), /^application\/json/)
 })
 
-t.test('§4 POST /api/oauth/revoke takes an access or refresh token with only the client_id', async (t) => {
-  for (const kind of ['accessToken', 'refreshToken'] as const) {
-    const granted = await client.obtainTokens({ browser, scope: 'courses:read' })
-    const form = { token: granted[kind], client_id: client.clientId }
-    t.equal((await send(`${baseUrl}/api/oauth/revoke`, { form })).status, 200)
-    await until(`the access token is inactive after its ${kind} was revoked`, async () => {
-      const { status } = await send(`${baseUrl}/api/courses`, { token: granted.accessToken })
-      return status === 401
-    })
-  }
-  const unknown = { token: 'no-such-token', client_id: client.clientId }
-  t.equal((await send(`${baseUrl}/api/oauth/revoke`, { form: unknown })).status, 200, 'RFC 7009 section 2.2')
-  const other = await registerClient(scopegate)
-  t.ok((await other.revoke(tokens.accessToken)).status < 500)
-  const kept = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken })
-  t.equal(kept.status, 200, "a client cannot revoke another client's token")
-})
+t.test(
+  '§4 POST /api/oauth/revoke accepts an access or refresh token and the client_id, without a secret',
+  async (t) => {
+    for (const kind of ['accessToken', 'refreshToken'] as const) {
+      const granted = await client.obtainTokens({ browser, scope: 'courses:read' })
+      const form = { token: granted[kind], client_id: client.clientId }
+      t.equal((await send(`${baseUrl}/api/oauth/revoke`, { form })).status, 200)
+      await until(`the access token is inactive after its ${kind} was revoked`, async () => {
+        const { status } = await send(`${baseUrl}/api/courses`, { token: granted.accessToken })
+        return status === 401
+      })
+    }
+    const unknown = { token: 'no-such-token', client_id: client.clientId }
+    t.equal(
+      (await send(`${baseUrl}/api/oauth/revoke`, { form: unknown })).status,
+      200,
+      'RFC 7009 section 2.2',
+    )
+    const other = await registerClient(scopegate)
+    t.ok((await other.revoke(tokens.accessToken)).status < 500)
+    const kept = await send(`${baseUrl}/api/oauth/userinfo`, { token: tokens.accessToken })
+    t.equal(kept.status, 200, "a client cannot revoke another client's token")
+  },
+)
 
 t.test('§4 GET /openapi.json returns an OpenAPI description of the API', async (t) => {
   const { json } = await expectDocument(t, '/openapi.json')
@@ -135,21 +142,21 @@ t.test('§4 GET /auth.md returns the authorization walkthrough in Markdown', asy
   t.match(answer.text, `${baseUrl}/api/oauth/register`)
 })
 
-t.test('§4 response_type is required and is code', async (t) => {
+t.test('§4 response_type is required and must be code', async (t) => {
   await expectRejection(t, { response_type: undefined }, 'invalid_request')
   await expectRejection(t, { response_type: 'token' }, 'unsupported_response_type')
 })
 
-t.test('§4 client_id is required and registered', async (t) => {
+t.test('§4 client_id is required and must be registered', async (t) => {
   for (const clientId of [undefined, 'nobody']) await expectPage(t, { client_id: clientId })
 })
 
-t.test('§4 redirect_uri is required and registered', async (t) => {
+t.test('§4 redirect_uri is required and must be registered', async (t) => {
   for (const redirectUri of [undefined, 'http://127.0.0.1:49152/other', 'https://app.example/callback'])
     await expectPage(t, { redirect_uri: redirectUri })
 })
 
-t.test('§4 scope is required, space-separated', async (t) => {
+t.test('§4 scope is required, and spaces separate its scopes', async (t) => {
   await expectRejection(t, { scope: undefined }, 'invalid_request')
   await expectRejection(t, { scope: 'courses:juggle' }, 'invalid_scope')
   const two = await client.obtainTokens({ browser, scope: 'courses:read orders:read' })
@@ -161,7 +168,7 @@ t.test('§4 code_challenge is required', async (t) => {
   await expectRejection(t, { code_challenge: undefined }, 'invalid_request')
 })
 
-t.test('§4 code_challenge_method is required and is S256', async (t) => {
+t.test('§4 code_challenge_method is required and must be S256', async (t) => {
   await expectRejection(t, { code_challenge_method: undefined }, 'invalid_request')
   await expectRejection(t, { code_challenge_method: 'plain' }, 'invalid_request')
 })
@@ -173,7 +180,7 @@ t.test('§4 state is required and is returned unchanged', async (t) => {
   t.equal(redirect.searchParams.get('state'), state)
 })
 
-t.test('§4 on approval the redirect contains code and iss', async (t) => {
+t.test('§4 after the consent, the redirect contains code and iss', async (t) => {
   const { redirect } = await client.obtainCode({ browser, scope: 'courses:read' })
   t.match(redirect.searchParams.get('code'), /^[\w-]{22,}$/)
   t.equal(redirect.searchParams.get('iss'), baseUrl)

@@ -37,52 +37,62 @@ t.test('§5.1 the only flow is Authorization Code with PKCE S256', async (t) => 
   }
 })
 
-t.test('§5.2 public clients use none and confidential clients use client_secret_post', async (t) => {
-  t.same((metadata['token_endpoint_auth_methods_supported'] as string[]).toSorted(), [
-    'client_secret_post',
-    'none',
-  ])
-  for (const method of ['none', 'client_secret_post']) {
-    const registered = await registerClient(scopegate, { token_endpoint_auth_method: method })
-    const { accessToken } = await registered.obtainTokens({ browser, scope: 'courses:read' })
-    t.equal((await send(`${baseUrl}/api/courses`, { token: accessToken })).status, 200, method)
-    if (method === 'none') continue
-    const grant = await registered.obtainCode({ browser, scope: 'courses:read' })
-    const basic = await send(`${baseUrl}${ENDPOINTS.token}`, {
-      headers: { authorization: `Basic ${btoa(`${registered.clientId}:${registered.clientSecret}`)}` },
-      form: {
-        grant_type: 'authorization_code',
-        code: grant.code,
-        code_verifier: grant.verifier,
-        redirect_uri: registered.redirectUri,
-      },
+t.test(
+  '§5.2 the authentication method is none for public clients and client_secret_post for confidential clients',
+  async (t) => {
+    t.same((metadata['token_endpoint_auth_methods_supported'] as string[]).toSorted(), [
+      'client_secret_post',
+      'none',
+    ])
+    for (const method of ['none', 'client_secret_post']) {
+      const registered = await registerClient(scopegate, { token_endpoint_auth_method: method })
+      const { accessToken } = await registered.obtainTokens({ browser, scope: 'courses:read' })
+      t.equal((await send(`${baseUrl}/api/courses`, { token: accessToken })).status, 200, method)
+      if (method === 'none') continue
+      const grant = await registered.obtainCode({ browser, scope: 'courses:read' })
+      const basic = await send(`${baseUrl}${ENDPOINTS.token}`, {
+        headers: { authorization: `Basic ${btoa(`${registered.clientId}:${registered.clientSecret}`)}` },
+        form: {
+          grant_type: 'authorization_code',
+          code: grant.code,
+          code_verifier: grant.verifier,
+          redirect_uri: registered.redirectUri,
+        },
+      })
+      t.match(
+        basic,
+        { status: 401, json: { error: 'invalid_client' } },
+        'HTTP Basic is not a supported method',
+      )
+    }
+  },
+)
+
+t.test(
+  '§5.3 a client can discover, register, authorize, exchange, call, refresh and revoke in this order',
+  async (t) => {
+    const resource = (await send(metadataUrl)).json
+    const [issuer] = resource['authorization_servers'] as readonly string[]
+    const server = (await send(`${issuer}/.well-known/oauth-authorization-server`)).json
+    t.equal(server['issuer'], issuer)
+    const registered = await send(String(server['registration_endpoint']), {
+      json: { client_name: 'In order', redirect_uris: ['http://127.0.0.1:49152/callback'] },
     })
-    t.match(basic, { status: 401, json: { error: 'invalid_client' } }, 'HTTP Basic is not a supported method')
-  }
-})
+    t.match(registered, { status: 201, json: { token_endpoint_auth_method: 'none' } })
 
-t.test('§5.3 the flow is discover, register, authorize, exchange, call, refresh, revoke', async (t) => {
-  const resource = (await send(metadataUrl)).json
-  const [issuer] = resource['authorization_servers'] as readonly string[]
-  const server = (await send(`${issuer}/.well-known/oauth-authorization-server`)).json
-  t.equal(server['issuer'], issuer)
-  const registered = await send(String(server['registration_endpoint']), {
-    json: { client_name: 'In order', redirect_uris: ['http://127.0.0.1:49152/callback'] },
-  })
-  t.match(registered, { status: 201, json: { token_endpoint_auth_method: 'none' } })
-
-  const inOrder = await registerClient(scopegate, { client_name: 'In order' })
-  const tokens = await inOrder.obtainTokens({ browser, scope: 'courses:read' })
-  const call = (token: string): Promise<Answer> => send(`${baseUrl}/api/courses`, { token })
-  t.equal((await call(tokens.accessToken)).status, 200)
-  const renewed = inOrder.readTokens(await inOrder.refresh(tokens.refreshToken))
-  t.equal((await call(renewed.accessToken)).status, 200)
-  t.equal((await inOrder.revoke(renewed.refreshToken)).status, 200)
-  await until(
-    'the gateway rejects tokens of the revoked grant',
-    async () => (await call(renewed.accessToken)).status === 401,
-  )
-})
+    const inOrder = await registerClient(scopegate, { client_name: 'In order' })
+    const tokens = await inOrder.obtainTokens({ browser, scope: 'courses:read' })
+    const call = (token: string): Promise<Answer> => send(`${baseUrl}/api/courses`, { token })
+    t.equal((await call(tokens.accessToken)).status, 200)
+    const renewed = inOrder.readTokens(await inOrder.refresh(tokens.refreshToken))
+    t.equal((await call(renewed.accessToken)).status, 200)
+    t.equal((await inOrder.revoke(renewed.refreshToken)).status, 200)
+    await until(
+      'the gateway rejects tokens of the revoked grant',
+      async () => (await call(renewed.accessToken)).status === 401,
+    )
+  },
+)
 
 t.test(
   '§5.4 a redirect URI that is not a loopback address is rejected with invalid_redirect_uri',
@@ -112,7 +122,7 @@ t.test(
   },
 )
 
-t.test('§5.5 a request without a token is served as anonymous and is not challenged', async (t) => {
+t.test('§5.5 a request without a token is forwarded as anonymous, without a challenge', async (t) => {
   const { accessToken } = await client.obtainTokens({ browser, scope: 'courses:read' })
   const anonymous = await send(`${baseUrl}/api/courses`)
   const identified = await send(`${baseUrl}/api/courses`, { token: accessToken })
@@ -146,7 +156,7 @@ t.test('§5.7 a token without the scope gets 403 insufficient_scope and a challe
   t.same(parseChallenge(answer.headers.get('www-authenticate')).parameters['scope'], 'orders:read')
 })
 
-t.test('§5.8 agent authentication is not supported: no assertion, no claim step', async (t) => {
+t.test('§5.8 the server supports neither assertions nor claim steps of agent authentication', async (t) => {
   for (const name of Object.keys(metadata)) t.notMatch(name, /agent|claim_endpoint|assertion_endpoint/)
   for (const grant of [
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
@@ -164,7 +174,7 @@ t.test('§5.8 agent authentication is not supported: no assertion, no claim step
   t.match((await send(`${baseUrl}/auth.md`)).text, /claim steps\s+do not exist/, 'auth.md states it')
 })
 
-t.test('§5.9 the server sets lifetimes and returns them to clients', async (t) => {
+t.test('§5.9 the server sets the token lifetimes and returns them to clients', async (t) => {
   const grant = await client.obtainCode({ browser, scope: 'courses:read' })
   const answer = await client.exchange(grant)
   client.readTokens(answer)

@@ -16,7 +16,7 @@ const tokens = await client.obtainTokens({ browser, scope: 'courses:read' })
 const token = (form: Record<string, string>): Promise<Answer> =>
   send(`${baseUrl}${ENDPOINTS.token}`, { form: { client_id: client.clientId, ...form } })
 
-t.test('§7 OAuth endpoint failures follow RFC 6749 section 5.2', async (t) => {
+t.test('§7 errors of the OAuth endpoints have the format of RFC 6749 section 5.2', async (t) => {
   const renew = { grant_type: 'refresh_token', refresh_token: tokens.refreshToken }
   expectBody(t, await token({ grant_type: 'refresh_token' }), 400, 'invalid_request')
   expectBody(t, await token({ ...renew, refresh_token: 'unknown' }), 400, 'invalid_grant')
@@ -91,7 +91,7 @@ t.test('§7.2 the 401 and 403 responses contain a WWW-Authenticate header', asyn
   }
 })
 
-t.test('§7.3 errors of business endpoints are forwarded unchanged, in the same format', async (t) => {
+t.test('§7.3 errors of upstreams are forwarded unchanged, and have the same format', async (t) => {
   const answer = await send(`${baseUrl}/api/courses/crs_99999999`, { token: tokens.accessToken })
   expectBody(t, answer, 404, 'not_found')
   t.notOk(answer.headers.has('x-scopegate-error'), 'the response comes from the API')

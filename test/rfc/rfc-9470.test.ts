@@ -21,7 +21,7 @@ routes:
     authentication: { maxAge: 5s }
 `
 
-t.test('§4 of RFC 9470: a client gets a token of a recent sign-in', async (t) => {
+t.test('§4 of RFC 9470: a client can get a token from a recent sign-in', async (t) => {
   for (const format of ['opaque', 'jwt'] as const)
     await t.test(`${format} tokens`, async (t) => {
       const [port, serverPort] = [await quietPort(), await quietPort()]

@@ -13,11 +13,11 @@ const AT_ONCE = 50
 const key = aProofKey()
 
 // Uses only five codes. SQLite calls are synchronous in one process, so fifty codes would test nothing more.
-t.test('§11.1 of RFC 9449: with SQLite, accepts one of several concurrent equal proofs', (t) =>
+t.test('§11.1 of RFC 9449: a server with SQLite accepts one of several equal concurrent proofs', (t) =>
   onlyOneGetsThrough(t, 5, {}),
 )
 
-t.test('§11.1 of RFC 9449: with Redis, accepts one of several concurrent equal proofs', async (t) => {
+t.test('§11.1 of RFC 9449: a server with Redis accepts one of several equal concurrent proofs', async (t) => {
   const redis = await startRedis({ folder: t.testdir() })
   t.teardown(() => redis.stop())
   await onlyOneGetsThrough(t, AT_ONCE, { store: { type: 'redis' }, redis: { url: redis.url } })

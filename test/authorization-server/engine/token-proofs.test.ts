@@ -78,7 +78,7 @@ t.test('§4.3 of RFC 9449: a rejected proof does not consume the code', async (t
   t.match(await introspect(server, accessToken), { active: true, cnf: { jkt: key.thumbprint } })
 })
 
-t.test('§5 of RFC 9449: the refresh token of a public client is bound to the key', async (t) => {
+t.test('§5 of RFC 9449: the refresh token of a public client is bound to the key of the proof', async (t) => {
   const tokens = client.readTokens(await exchange(await obtain(), proven()))
   const proof = proven()
   for (const [what, proofs] of Object.entries({
@@ -105,7 +105,7 @@ t.test('§5 of RFC 9449: the refresh token of a public client is bound to the ke
   )
 })
 
-t.test('§10 of RFC 9449: a code that is bound to a key is valid only with that key', async (t) => {
+t.test('§10 of RFC 9449: a code that is bound to a key is valid only with this key', async (t) => {
   const bound = { dpop_jkt: key.thumbprint }
   for (const [what, proofs] of Object.entries({
     'no proof': [],
@@ -121,7 +121,7 @@ t.test('§10 of RFC 9449: a code that is bound to a key is valid only with that 
   client.readTokens(answer)
 })
 
-t.test('§5.2 of RFC 9449: a client that registered for bound tokens gets no other tokens', async (t) => {
+t.test('§5.2 of RFC 9449: a client that registered for bound tokens gets only bound tokens', async (t) => {
   const strict = await registerClient(server, { dpop_bound_access_tokens: true })
   const grant = await strict.obtainCode({ browser, scope: 'openid courses:read' })
   t.match(await strict.exchange(grant), { status: 400, json: { error: 'invalid_grant' } })

@@ -223,35 +223,38 @@ t.test(
   },
 )
 
-t.test('a restored backup: readers notice it, and the server revokes again', async (t) => {
-  const own = await startPostgres()
-  t.teardown(() => own.remove())
-  const follower = await follow(t, own)
-  const { store } = follower
-  const token = () => store.artifacts('AccessToken').find('of lost')
-  await revoke(store, 'in the backup')
-  const common = await store.revocations.lastId()
-  await store.artifacts('AccessToken').upsert('of lost', { jti: 'of lost', grantId: 'lost' }, 900)
-  await next(follower)
+t.test(
+  'after the restore of a backup, a follower reports a gap, and the server publishes lost revocations again',
+  async (t) => {
+    const own = await startPostgres()
+    t.teardown(() => own.remove())
+    const follower = await follow(t, own)
+    const { store } = follower
+    const token = () => store.artifacts('AccessToken').find('of lost')
+    await revoke(store, 'in the backup')
+    const common = await store.revocations.lastId()
+    await store.artifacts('AccessToken').upsert('of lost', { jti: 'of lost', grantId: 'lost' }, 900)
+    await next(follower)
 
-  const file = join(t.testdir(), 'grants.dump')
-  const [backUp = '', restore = ''] = commandsOf('PostgreSQL')
-  runCommand(backUp, own, file)
-  await store.artifacts('Grant').revokeByGrantId('lost')
-  t.same(await next(follower), [hashId('lost')])
-  const seen = await store.revocations.lastId()
-  runCommand(restore, own, file)
+    const file = join(t.testdir(), 'grants.dump')
+    const [backUp = '', restore = ''] = commandsOf('PostgreSQL')
+    runCommand(backUp, own, file)
+    await store.artifacts('Grant').revokeByGrantId('lost')
+    t.same(await next(follower), [hashId('lost')])
+    const seen = await store.revocations.lastId()
+    runCommand(restore, own, file)
 
-  const renewed = await until('the renewed revocation', async () =>
-    follower.lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
-  )
-  t.match(renewed, [{ event: 'revocations_renewed', grants: 1 }])
-  await until('the gap and the revocation', async () => follower.received.includes(hashId('lost')))
-  t.ok(follower.received.includes('gap'))
-  t.equal(await token(), undefined)
-  t.equal((await store.revocations.readAfter(common, 10))?.length, 1)
-  t.equal(await store.revocations.readAfter(seen, 10), undefined, 'the time of the renewed entry differs')
-})
+    const renewed = await until('the renewed revocation', async () =>
+      follower.lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
+    )
+    t.match(renewed, [{ event: 'revocations_renewed', grants: 1 }])
+    await until('the gap and the revocation', async () => follower.received.includes(hashId('lost')))
+    t.ok(follower.received.includes('gap'))
+    t.equal(await token(), undefined)
+    t.equal((await store.revocations.readAfter(common, 10))?.length, 1)
+    t.equal(await store.revocations.readAfter(seen, 10), undefined, 'the time of the renewed entry differs')
+  },
+)
 
 /** Returns the backup command and the restore command of a store in docs/back-up-and-restore.md. */
 function commandsOf(store: string): readonly string[] {

@@ -42,7 +42,7 @@ const aScope = (name: string, more = '') =>
 const scopes = (text: string, permissions?: Partial<SourcePermissions>) =>
   read({ 'scopes.yaml': text }, permissions)
 
-t.test('a source without these files defines nothing', async (t) => {
+t.test('a source without upstream and scope files defines no upstreams and no scopes', async (t) => {
   const { codes, upstreams, scopes } = read({})
   t.equal(codes, '')
   t.equal(upstreams.length + scopes.size, 0)
