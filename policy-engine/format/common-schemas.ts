@@ -53,7 +53,7 @@ export const Mount = Type.String({
 
 export const Enforce = Type.Enum(['on', 'report'], {
   description:
-    'on (the default): the gateway enforces the policy. report: the gateway logs and counts a missing token, a missing scope and a failed condition, and serves the request. The gateway always rejects an invalid token.',
+    'on (the default): the gateway enforces the policy. report: the gateway serves requests that the policy denies, and logs and counts each denial. The gateway always rejects an invalid token.',
 })
 
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
