@@ -16,8 +16,8 @@ export type JwtSubjects = {
 }
 
 /**
- * Number of JWTs that the load sends cyclically. The cache holds at most CACHED_TOKENS, so the cache no longer contains
- * a JWT when the load sends this JWT again.
+ * Number of JWTs that the load sends cyclically. The cache contains at most CACHED_TOKENS of them. It has evicted a JWT
+ * before the load sends this JWT again.
  */
 export const NEW_TOKENS = 2_000
 export const CACHED_TOKENS = 500

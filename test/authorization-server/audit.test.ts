@@ -264,7 +264,7 @@ t.test('the log names the endpoint and the error of each rejected request', asyn
   }
 })
 
-t.test('no log line holds a password, a typed name, a code, a verifier or a token', async (t) => {
+t.test('the log contains no password, typed name, code, verifier or token', async (t) => {
   const log = server.output()
   for (const typed of ['my-secret-password', '"wrong"']) t.notOk(log.includes(typed), typed)
   const secret = 'a password that must stay secret'

@@ -19,7 +19,7 @@ t.test(
   },
 )
 
-t.test('pairUp() returns nothing for a subject that was not measured', async (t) => {
+t.test('pairUp() returns an empty list for a subject that was not measured', async (t) => {
   t.same(pairUp([aSubject('a', 10)], 'a', 'haproxy'), [])
 })
 

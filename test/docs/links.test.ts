@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// These tests check two things. Each relative link of a page leads to an existing file and heading. The indexes list
+// These tests check that each relative link has an existing file and heading as its target, and that the indexes list
 // every page.
 const FILES = new Set(listRepositoryFiles())
 const PAGES = [...FILES].filter((path) => /^(?:[A-Z]+\.md|docs\/.*\.md|\w+\/README\.md)$/.test(path))
@@ -34,7 +34,7 @@ function linksOf(
     })
 }
 
-t.test('every relative link leads to a file and a heading that exist', async (t) => {
+t.test('every relative link has an existing file and an existing heading as its target', async (t) => {
   const broken = PAGES.flatMap((path) =>
     linksOf(path)
       .filter(

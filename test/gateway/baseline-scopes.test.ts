@@ -79,7 +79,7 @@ t.test('a gateway with an unknown scope in a list does not start', async (t) => 
   })
 })
 
-t.test('a reload that removes a listed scope from the catalogue changes nothing', async (t) => {
+t.test('a reload fails and changes nothing if it removes a listed scope from the catalogue', async (t) => {
   let scopesFile = ''
   const names = [...new Set(POLICY.match(/\w+:(?:read|write)|(?<=any: \[)\w+/g)), 'extra:read']
   const write = (listed: readonly string[]) =>

@@ -95,7 +95,7 @@ t.test('under pressure the gateway rejects a WebSocket handshake like any other 
 })
 
 t.test(
-  'under any pressure the gateway handles one request at a time, and concurrent requests afterwards',
+  'under any pressure the gateway handles one request at a time, and handles concurrent requests after the pressure',
   async (t) => {
     const { gateway, upstream, set, metric } = await start(t)
     await set({ heap: 0.99 }, 2)

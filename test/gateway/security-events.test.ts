@@ -327,7 +327,7 @@ t.test('RFC 8935 §2.2: an event revokes the tokens of its subject up to its tim
   t.equal(await statusOf(theirs), 200)
 })
 
-t.test('a repeated or late event revokes nothing beyond a later event', async (t) => {
+t.test('a repeated or late event does not change the effect of a newer event', async (t) => {
   const sub_id = ofSubject(a, 'late')
   const old = anEvent(a, { iat: now() - 100, jti: 'old', sub_id })
   const recent = anEvent(a, { iat: now() - 10, jti: 'recent', sub_id })

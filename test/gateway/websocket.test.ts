@@ -103,42 +103,45 @@ function sessionLines(under: Under) {
   return under.log().filter((line) => 'websocket.close_code' in line)
 }
 
-t.test('only an allowed caller gets a WebSocket, and the upstream sees no other handshake', async (t) => {
-  const under = await start(t)
-  under.issuer.store('poor', { scope: 'posts:read' })
-  const rejected = {
-    'no token': [[], '401'],
-    'a bad token': [['authorization: Bearer junk'], '401'],
-    'a token without the scope': [['authorization: Bearer poor'], '403'],
-  } as const
-  for (const [name, [headers, status]] of Object.entries(rejected)) {
-    const answer = await under.raw(handshake('/live/scoped', headers))
-    t.match(answer, new RegExp(`^HTTP/1.1 ${status} `), name)
-    t.match(answer, /\r\nwww-authenticate: Bearer /i, name)
-    t.match(answer, /\r\nconnection: close\r\n/i, name)
-  }
-  t.match(await under.raw(handshake('/live/none')), /^HTTP\/1.1 404 /)
-  under.issuer.store('good', { scope: 'courses:read' })
-  const hostile: readonly (readonly [status: number, path: string, headers: readonly string[]])[] = [
-    [400, '/live/scoped?access_token=good', []],
-    [400, '/live/open?access_token=good', []],
-    [400, '/live/scoped?%61ccess_token=good', ['authorization: Bearer good']],
-    [400, '/live/scoped', ['authorization: Bearer good', 'authorization: Bearer good']],
-    [401, '/live/open', ['authorization: Bearer junk']],
-    [401, '/live/open', ['authorization: Bearer eyJhbGciOiJub25lIn0.e30.']],
-    [401, '/live/open', ['authorization: Basic Z29vZA==']],
-    [401, '/live/scoped', ['cookie: access_token=good', 'sec-websocket-protocol: bearer, good']],
-    [401, '/live/scoped', ['authorization: DPoP good']],
-    [401, '/live/scoped', ['authorization: DPoP good', 'dpop: eyJ.eyJ.x']],
-  ]
-  for (const [status, path, headers] of hostile)
-    t.match(
-      await under.raw(handshake(path, headers)),
-      new RegExp(`^HTTP/1.1 ${status} `),
-      `${path} ${headers}`,
-    )
-  t.equal(under.live.handshakes.length, 0)
-})
+t.test(
+  'only an allowed caller gets a WebSocket, and the upstream receives no handshake of other callers',
+  async (t) => {
+    const under = await start(t)
+    under.issuer.store('poor', { scope: 'posts:read' })
+    const rejected = {
+      'no token': [[], '401'],
+      'a bad token': [['authorization: Bearer junk'], '401'],
+      'a token without the scope': [['authorization: Bearer poor'], '403'],
+    } as const
+    for (const [name, [headers, status]] of Object.entries(rejected)) {
+      const answer = await under.raw(handshake('/live/scoped', headers))
+      t.match(answer, new RegExp(`^HTTP/1.1 ${status} `), name)
+      t.match(answer, /\r\nwww-authenticate: Bearer /i, name)
+      t.match(answer, /\r\nconnection: close\r\n/i, name)
+    }
+    t.match(await under.raw(handshake('/live/none')), /^HTTP\/1.1 404 /)
+    under.issuer.store('good', { scope: 'courses:read' })
+    const hostile: readonly (readonly [status: number, path: string, headers: readonly string[]])[] = [
+      [400, '/live/scoped?access_token=good', []],
+      [400, '/live/open?access_token=good', []],
+      [400, '/live/scoped?%61ccess_token=good', ['authorization: Bearer good']],
+      [400, '/live/scoped', ['authorization: Bearer good', 'authorization: Bearer good']],
+      [401, '/live/open', ['authorization: Bearer junk']],
+      [401, '/live/open', ['authorization: Bearer eyJhbGciOiJub25lIn0.e30.']],
+      [401, '/live/open', ['authorization: Basic Z29vZA==']],
+      [401, '/live/scoped', ['cookie: access_token=good', 'sec-websocket-protocol: bearer, good']],
+      [401, '/live/scoped', ['authorization: DPoP good']],
+      [401, '/live/scoped', ['authorization: DPoP good', 'dpop: eyJ.eyJ.x']],
+    ]
+    for (const [status, path, headers] of hostile)
+      t.match(
+        await under.raw(handshake(path, headers)),
+        new RegExp(`^HTTP/1.1 ${status} `),
+        `${path} ${headers}`,
+      )
+    t.equal(under.live.handshakes.length, 0)
+  },
+)
 
 t.test('a route without WebSockets forwards a plain request', async (t) => {
   const under = await start(t)
@@ -298,7 +301,7 @@ t.test(
   },
 )
 
-t.test('a revocation during an issuer outage is detected afterwards', async (t) => {
+t.test('the gateway detects a revocation during an issuer outage after the outage', async (t) => {
   const under = await start(t, {}, { ttlWithoutPushMs: 100 })
   const { issuer } = under
   issuer.store('one', { scope: 'courses:read' })
@@ -509,7 +512,7 @@ t.test('a session ends when a condition of its route no longer holds', async (t)
   t.same(await one.closed, { code: 1008, reason: 'no longer allowed' })
 })
 
-/** Accepts a WebSocket handshake that the upstream holds. RFC 6455 section 4.2.2. */
+/** Accepts a handshake that `holdHandshakes()` has returned. RFC 6455 section 4.2.2. */
 function grant({ socket, request }: Held): void {
   const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
   const accept = createHash('sha1').update(key).digest('base64')
@@ -520,7 +523,7 @@ function grant({ socket, request }: Held): void {
 }
 type Held = { readonly socket: Duplex; readonly request: IncomingMessage }
 
-/** Makes the upstream hold all further handshakes without a response. Returns the held handshakes. */
+/** Makes the upstream delay its responses to all further handshakes. Returns the delayed handshakes. */
 function holdHandshakes({ live }: Under): readonly Held[] {
   const held: Held[] = []
   live.onHandshake((socket, request) => held.push({ socket, request }))

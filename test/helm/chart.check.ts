@@ -17,7 +17,7 @@ const CASES = readdirSync(join(CHART, 'ci')).sort()
 const valuesOf = (file: string): readonly string[] => ['--values', join(CHART, 'ci', file)]
 
 t.test(
-  'helm lint --strict finds nothing, with the default values and with each file of helm/ci',
+  'helm lint --strict reports no problem, with the default values and with each file of helm/ci',
   async (t) => {
     for (const args of [[], ...CASES.map(valuesOf)]) {
       const { status, stdout } = helm('lint', '--strict', CHART, ...args)
@@ -304,7 +304,7 @@ t.test('the gateways receive revocations through the Redis of the authorization 
   t.same(addresses[0], addresses[1])
 })
 
-t.test('only a Secret holds the password of redis.url', async (t) => {
+t.test('only a Secret contains the password of redis.url', async (t) => {
   const { stdout } = helm('template', 'gw', CHART, '--set', 'redis.url=redis://:hunter2@redis:6379')
   t.notMatch(stdout, /hunter2/, 'nowhere in the clear')
   const secret = find(parseObjects(stdout), 'Secret', 'gw-scopegate-redis')

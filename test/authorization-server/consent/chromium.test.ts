@@ -73,7 +73,7 @@ t.test(
   },
 )
 
-t.test('the keyboard reaches everything, and Enter in a checkbox changes no tick', async (t) => {
+t.test('the keyboard reaches every control, and Enter in a checkbox does not change it', async (t) => {
   const { page } = await openConsent(t, { scopes: ['courses:read', 'courses:write', 'orders:read'] })
   const everything = page.getByRole('checkbox', { name: 'Everything' })
   await everything.focus()
@@ -118,7 +118,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     t.match(await background('.actions button'), /^rgb\(/)
   })
 
-t.test('Allow without a selected scope shows a message, stays on the page and grants nothing', async (t) => {
+t.test('Allow without a selected scope shows a message, stays on the page and grants no scope', async (t) => {
   const { page, allow } = await openConsent(t, { scopes: ['courses:read', 'orders:read'] })
   await press(page, page.getByRole('checkbox', { name: 'Everything' }))
   await page.getByRole('button', { name: 'Allow' }).click()

@@ -115,7 +115,7 @@ t.test(
     t.match(await store.artifacts('RefreshToken').find('token'), { consumed: 1_000 })
   },
 )
-t.test('a repeated use gets the same response bytes and writes nothing', async (t) => {
+t.test('a repeated use of a refresh token gets the same response bytes, and changes no data', async (t) => {
   const { exchanges, refresh } = await open(t)
   await refresh({ scope: 'b a', resource: 'https://r.test' })
   const repeat = await refresh({ scope: 'a b', resource: 'https://r.test' })

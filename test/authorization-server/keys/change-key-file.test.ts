@@ -93,7 +93,7 @@ t.test('findDrafts() finds the temporary file of a command that was killed befor
 })
 
 t.test(
-  'changeKeyFile() changes nothing when the new content is not valid, or the file changed',
+  'changeKeyFile() does not change the file if the new content is invalid or the file has changed',
   async (t) => {
     const file = join(t.testdir({ keys: 'a\n' }), 'keys')
     await t.rejects(

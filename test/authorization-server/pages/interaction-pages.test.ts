@@ -298,7 +298,7 @@ t.test('rejects consent for scopes that were not requested or not selected', asy
   t.strictSame(pages.recorded, [{ did: 'consented', scopes: ['openid', 'courses:read'] }])
 })
 
-t.test('a toggle changes its scopes, keeps the others, and grants nothing', async (t) => {
+t.test('a toggle changes only its scopes, and grants no scope', async (t) => {
   const interaction = anInteraction({
     ...CONSENT,
     scopes: ['openid', 'profile', 'courses:read', 'courses:write'],

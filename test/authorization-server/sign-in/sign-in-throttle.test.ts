@@ -21,7 +21,7 @@ t.test('attempt() pauses an address that tries many accounts', async (t) => {
   t.equal(attempt('user-6', '10.0.0.1'), undefined)
 })
 
-t.test('marks the first rejection of an account and of an address once in each window', async (t) => {
+t.test('reports the first rejection of an account and of an address once in each window', async (t) => {
   let now = 0
   const { attempt, check } = createSignInThrottle(LIMITS, () => now)
   for (let round = 0; round < 2; round++) {

@@ -91,7 +91,7 @@ t.test('a revocation also removes the tokens of a refresh that is in progress', 
   t.equal(await store.artifacts('AccessToken').find('successor'), undefined)
 })
 
-t.test('a follower receives an entry whose notification is lost', async (t) => {
+t.test('a follower receives an entry although its notification is lost', async (t) => {
   const follower = await follow(t)
   await server.query(
     `with log as (update scopegate.revocation_log set position = position + 1 returning position)

@@ -301,7 +301,7 @@ t.test('a script runs by its hash, and by its text after Redis has removed the s
   t.match(await redis.info('commandstats'), /cmdstat_eval:calls=1,/)
 })
 
-t.test('a running server marks its issuer as a publisher', async (t) => {
+t.test('a running server writes the publisher key of its issuer', async (t) => {
   const store = await open(t)
   const key = publisherKey(WHOSE.issuer)
   t.equal(await redis.exists(key), 0, 'before the first follower')

@@ -130,7 +130,7 @@ t.test('openSqliteFile() waits 5 s for a lock', async (t) => {
   t.equal(read('busy_timeout'), 70)
 })
 
-t.test('transact() writes all or nothing, and leaves no open transaction', async (t) => {
+t.test('transact() writes either all changes or no change, and leaves no open transaction', async (t) => {
   const database = new DatabaseSync(':memory:')
   t.teardown(() => database.close())
   database.exec('create table x (y)')

@@ -263,23 +263,26 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
     t.equal(await two.artifacts('RefreshToken').find(`next-${results.indexOf(true)}`), undefined)
   })
 
-  t.test('exchange() writes nothing for an unknown, expired or revoked artifact', async (t) => {
-    const clock = { now: 1_000 }
-    const store = await open(t, clock)
-    const tokens = store.artifacts('RefreshToken')
-    const exchange = (id: string) =>
-      store.exchange({ model: 'RefreshToken', id }, [
-        { model: 'AccessToken', id: `from-${id}`, payload: {}, expiresInSeconds: 60 },
-      ])
-    await tokens.upsert('revoked', { jti: 'revoked', grantId: 'over' }, 600)
-    await tokens.revokeByGrantId('over')
-    await tokens.upsert('expired', { jti: 'expired' }, 60)
-    await passTime(clock, 60)
-    for (const id of ['unknown', 'revoked', 'expired']) {
-      t.equal(await exchange(id), false, id)
-      t.equal(await store.artifacts('AccessToken').find(`from-${id}`), undefined, id)
-    }
-  })
+  t.test(
+    'exchange() writes no artifact when the exchanged artifact is unknown, expired or revoked',
+    async (t) => {
+      const clock = { now: 1_000 }
+      const store = await open(t, clock)
+      const tokens = store.artifacts('RefreshToken')
+      const exchange = (id: string) =>
+        store.exchange({ model: 'RefreshToken', id }, [
+          { model: 'AccessToken', id: `from-${id}`, payload: {}, expiresInSeconds: 60 },
+        ])
+      await tokens.upsert('revoked', { jti: 'revoked', grantId: 'over' }, 600)
+      await tokens.revokeByGrantId('over')
+      await tokens.upsert('expired', { jti: 'expired' }, 60)
+      await passTime(clock, 60)
+      for (const id of ['unknown', 'revoked', 'expired']) {
+        t.equal(await exchange(id), false, id)
+        t.equal(await store.artifacts('AccessToken').find(`from-${id}`), undefined, id)
+      }
+    },
+  )
 
   t.test('upsert() does not make a consumed artifact usable again', async (t) => {
     const codes = (await open(t)).artifacts('AuthorizationCode')

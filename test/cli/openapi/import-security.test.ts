@@ -72,7 +72,7 @@ t.test('defaults of the contract never open an operation that declares security'
   t.match(err, /\n0 routes are open to anonymous callers\n$/)
 })
 
-t.test('import notes each alternative that it does not use', async (t) => {
+t.test('import prints a note for each security alternative that it does not use', async (t) => {
   const contract = ALTERNATIVES.replace('{ key: [] }, ', '')
   const { code, out, err } = await run(t, contract, '--notes')
   t.equal(code, 0)

@@ -141,7 +141,7 @@ t.test('a key of another type counts as a failure, not as a result', async (t) =
   t.strictSame(fallbacks, { failed: 1 })
 })
 
-t.test('the limiter counts locally while Redis fails, and in Redis again afterwards', async (t) => {
+t.test('the limiter counts locally while Redis fails, and in Redis again after the failure', async (t) => {
   const redis = await aRedis(t)
   const { limiter, fallbacks, log } = await aLimiter(t, redis.url)
   const limit = aLimit()

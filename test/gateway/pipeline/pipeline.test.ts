@@ -5,7 +5,7 @@ import { until } from '../../fixtures/until.ts'
 
 const CLOSE = 'Host: a\r\nConnection: close\r\n'
 
-t.test('durations in the log and in metrics come from the monotonic clock', async (t) => {
+t.test('the gateway measures durations in the log and in metrics with the monotonic clock', async (t) => {
   let nowMs = 5_000_000
   const { gateway, upstream, issuer, log, raw } = await startGatewayUnderTest(t, {
     gateway: { tickMs: () => nowMs },

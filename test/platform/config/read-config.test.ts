@@ -152,7 +152,7 @@ t.test(
   },
 )
 
-t.test('readConfig() warns about a variable that sets nothing and suggests the closest name', async (t) => {
+t.test('readConfig() warns about a variable without a key, and suggests the most similar name', async (t) => {
   const { warnings } = read(t, GOOD, {
     SCOPEGATE_TOKEN_CACH__MAX_TTL: '5s',
     SCOPEGATE_CONFIG_DIR: '/etc',

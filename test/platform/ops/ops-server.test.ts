@@ -231,7 +231,7 @@ t.test('the management port limits the time of requests and connections', async 
   )
 })
 
-t.test('close() closes a connection whose request is incomplete', async (t) => {
+t.test('close() closes a connection with an incomplete request', async (t) => {
   const { server } = await startWhole(t)
   const { port } = new URL(server.url)
   const socket = connect(Number(port), '127.0.0.1')

@@ -111,7 +111,7 @@ t.test('relayRevocation() keeps a key for a day and five minutes when the expiry
   t.ok([86_699, 86_700].includes(await redis.ttl('{scopegate}:revoked:grant:g')))
 })
 
-t.test('relayRevocation() ignores a revocation whose tokens expired five minutes ago', async (t) => {
+t.test('relayRevocation() ignores a revocation if its tokens expired five minutes ago', async (t) => {
   const redis = await aRedis(t)
   const relay = (expiresAtSeconds: number) =>
     relayRevocation(
@@ -185,7 +185,7 @@ t.test('the script PUBLISH uses the clock of Redis when it gets no time', async 
   )
 })
 
-t.test('the stream holds about 100,000 entries', async (t) => {
+t.test('the stream contains at most about 100,000 entries', async (t) => {
   const redis = await aRedis(t)
   await redis.eval(
     `for i = 1, 100299 do redis.call('XADD', KEYS[1], '*', 'r', '{}') end`,

@@ -66,7 +66,7 @@ t.test('checkAccess() advertises the advertised scope in the challenge', async (
   t.equal(checkAccess(REQUEST, aCaller({ scopes: new Set(['a:read', 'b:read']) }), route), undefined)
 })
 
-t.test('checkAccess() denies a caller whose token expired after it was cached', async (t) => {
+t.test('checkAccess() denies a caller if the token expired after it was cached', async (t) => {
   const caller = aCaller({ expiresAtSeconds: 440, scopes: new Set(['courses:write']) })
   t.same(checkAccess(REQUEST, caller, aRoute()), {
     rejected: 'token_invalid',

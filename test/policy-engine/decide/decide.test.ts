@@ -129,7 +129,7 @@ t.test('decide() rejects a rewritten path above the target length limit', async 
   t.match(found, { outcome: 'deny', rejection: { rejected: 'target_too_long' } })
 })
 
-t.test('decide() rejects a body whose announced length is above the limit of the route', async (t) => {
+t.test('decide() rejects a body with an announced length above the limit of the route', async (t) => {
   const limited = policiesOf(
     aPolicyRoute({ name: 'courses/small', scopes: undefined, anonymous: 'allow', bodyLimitBytes: 10 }),
     aPolicyRoute({ name: 'courses/any', path: '/api/any', scopes: undefined, anonymous: 'allow' }),

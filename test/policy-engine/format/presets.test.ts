@@ -72,7 +72,7 @@ t.test('conditions are checked against the anonymous setting of the preset', asy
   ])
 })
 
-t.test('the required sign-in comes from the route, the defaults or the preset', async (t) => {
+t.test('the route, the defaults or the preset can set the required sign-in', async (t) => {
   const presets = readPresets(
     join(
       t.testdir({

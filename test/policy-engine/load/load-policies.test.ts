@@ -118,7 +118,7 @@ t.test(
   },
 )
 
-t.test('loadPolicies() reads a mounted ConfigMap, whose files are links into ..data', async (t) => {
+t.test('loadPolicies() reads a mounted ConfigMap, in which the files are links to ..data', async (t) => {
   const dir = t.testdir({
     '..2026_01_01': { 'a.policy.yaml': POLICY },
     '..data': t.fixture('symlink', '..2026_01_01'),

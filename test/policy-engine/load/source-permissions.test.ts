@@ -228,7 +228,7 @@ t.test('two names of one address are a shared upstream', async (t) => {
     t.equal(codesWith(own, others, rewrite), '', `${own} and ${others}`)
 })
 
-t.test('a base path must not lead to the paths of another source', async (t) => {
+t.test('a base path of an upstream must not give access to the paths of another source', async (t) => {
   t.equal(codesWith('http://lms/api/b', 'http://lms'), 'P405', 'without a rewrite')
   t.equal(codesWith('http://lms/API/b;x', 'http://lms'), 'P405', 'in another spelling')
   t.equal(codesWith('http://lms/own', 'http://lms'), '')

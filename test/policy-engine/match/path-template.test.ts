@@ -65,7 +65,7 @@ t.test('parsePathTemplate() accepts literals, parameters, a final ** and a trail
   })
 })
 
-t.test('shapeOf() removes the names of parameters and nothing else', async (t) => {
+t.test('shapeOf() removes only the names of parameters', async (t) => {
   const shape = (path: string) => {
     const template = parsePathTemplate(path)
     return 'problem' in template ? template.problem : shapeOf(template)

@@ -23,7 +23,7 @@ t.test(
   },
 )
 
-t.test('findForeignVariables() returns nothing when a configuration cannot be read', async (t) => {
+t.test('findForeignVariables() returns an empty list when a configuration cannot be read', async (t) => {
   const foreign = findForeignVariables({ configDir: t.testdir(), env: { SCOPEGATE_LIFETIMES__CODE: '30s' } })
   t.equal(foreign.gateway.size + foreign.authorizationServer.size, 0)
 })

@@ -40,7 +40,7 @@ t.test('fmt does not change an invalid file, reports its errors, and continues',
   t.equal((await run([join(dir, 'none.yaml')])).code, 3)
 })
 
-t.test('fmt --check changes nothing and exits 1 when a file would change', async (t) => {
+t.test('fmt --check changes no file, and exits with 1 when fmt would change a file', async (t) => {
   const dir = t.testdir({ 'b.policy.yaml': UNTIDY, 'c.policy.yaml': GOOD })
   const { code, out } = await run(['--check', dir])
   t.equal(code, 1)
@@ -70,7 +70,7 @@ t.test(
   },
 )
 
-t.test('fmt - reads standard input, and prints nothing for invalid text', async (t) => {
+t.test('fmt with the argument - reads standard input, and prints no text for invalid input', async (t) => {
   t.same(await run(['-'], { typed: `\ufeff${UNTIDY.replaceAll('\n', '\r\n')}` }), {
     code: 0,
     out: GOOD,

@@ -294,7 +294,7 @@ function scatter(text: string, places: readonly { readonly at: number; readonly 
   return scattered
 }
 
-t.test('formatPolicy() keeps meaning and comments, and changes nothing in a second run', async (t) => {
+t.test('formatPolicy() keeps content and comments, and a second run changes no text', async (t) => {
   const places = fc.array(
     fc.record({ at: fc.nat(10_000), what: fc.constantFrom('', '# one', '#two', '# a: b', '# "x') }),
     { maxLength: 12 },

@@ -201,7 +201,7 @@ t.test('test selects tests by text or by file, and reports an empty selection', 
     t.equal((await run(t, policies, path)).code, 2, path)
 })
 
-t.test('test runs nothing when a policy is invalid, and reports the errors', async (t) => {
+t.test('test runs no tests when a policy is invalid, and reports the errors', async (t) => {
   const { code, out, err } = await run(t, {
     'courses.policy.yaml': TESTED.replace('courses:read]', 'course:read]'),
   })

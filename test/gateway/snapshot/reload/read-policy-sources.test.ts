@@ -159,7 +159,7 @@ const readSource = async (folder: string) => {
   return sources?.[0]?.current ?? t.fail('no source')
 }
 
-t.test('a link of a policy source must not lead outside of its folder', async (t) => {
+t.test('a symbolic link of a policy source must not have a target outside its folder', async (t) => {
   const dir = t.testdir({
     secret: 'the secret',
     other: { 'own.policy.yaml': 'a: 1\n' },

@@ -308,7 +308,7 @@ t.test('the refresh has jitter, so two gateways do not fetch at the same time', 
   t.ok((late.fetchedAt[1] ?? 0) > 299_000)
 })
 
-t.test('a clock that jumps changes nothing, because ages use a monotonic clock', async (t) => {
+t.test('a jump of the wall clock has no effect, because ages use a monotonic clock', async (t) => {
   const clock = aClock()
   let jumpMs = 0
   const { keys } = setUp(t, { clock: { ...clock, nowMs: () => clock.nowMs() + jumpMs } })
@@ -346,7 +346,7 @@ t.test('a restart without the issuer uses the file cache, as long as the keys ar
   t.equal(tooLate.keys.ready, false)
 })
 
-t.test('a cache file that cannot be written is logged once and has no other effect', async (t) => {
+t.test('the log reports an unwritable cache file once, and the file has no other effect', async (t) => {
   const { keys, clock, events } = setUp(t, {
     copy: { read: async () => undefined, write: () => Promise.reject(new Error('read-only')) },
   })
@@ -356,7 +356,7 @@ t.test('a cache file that cannot be written is logged once and has no other effe
   t.match(keys.lookUp('a', 'ES256'), { kid: 'a' })
 })
 
-t.test('nothing happens after close', async (t) => {
+t.test('after close(), no further fetch runs', async (t) => {
   const { keys, clock, fetchedAt } = setUp(t)
   await keys.start()
   keys.close()

@@ -48,7 +48,7 @@ t.test('sharedAgeMs() accepts no entry older than the limit of a local token sta
   )
 })
 
-t.test('isPushed() is false for a JWT whose maxRevocationDelay has passed in a gap', async (t) => {
+t.test('isPushed() returns false for a JWT when maxRevocationDelay has passed during a gap', async (t) => {
   const caller = aCaller({ issuer: ISSUER })
   const connected = channels({ isConnected: true })
   const issuers = (usableMs: number) => [{ issuer: ISSUER, usableMs: () => usableMs }]

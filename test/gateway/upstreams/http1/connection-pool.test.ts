@@ -294,7 +294,7 @@ t.test('an abort closes the connection, and no further event is reported', async
   t.equal(heard.outcome, '')
 })
 
-t.test('an abort before the connection is open sends nothing', async (t) => {
+t.test('after an abort before the connection is open, the pool sends no bytes', async (t) => {
   let heads = 0
   const { pool } = await start(t, (socket) => {
     heads += 1
