@@ -18,8 +18,8 @@ export type ProtectedResourceMetadata = {
 
 /**
  * Builds the metadata of a resource. Source: RFC 9728 section 2.
- * `resource` must equal the identifier from which clients built the metadata URL, because clients compare the two
- * (section 3.3).
+ * Clients build the metadata URL from an identifier, and compare this identifier with `resource` (section 3.3). The two
+ * must be equal.
  */
 export function protectedResourceMetadata(resource: {
   /** Identifier of the resource, without a trailing slash. */

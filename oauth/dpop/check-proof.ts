@@ -40,8 +40,8 @@ export type CheckedProof = {
   /** Thumbprint of the key. */
   readonly thumbprint: string
   /**
-   * `jti`. Only the pair of thumbprint and `jti` is unique, because one client must not use up the IDs of another
-   * client.
+   * `jti`. Compare and store this ID together with the thumbprint. Otherwise, a client could use the IDs of another
+   * client first.
    */
   readonly id: string
   /** The time from which the proof is too old. Seconds since the epoch. */
@@ -147,8 +147,8 @@ function isSigned({ parts, key: { key, kind } }: Proof): boolean {
 
 /**
  * Converts an ECDSA signature from the JWS form to DER, which OpenSSL reads.
- * The JWS form is `r` and `s`, concatenated. DER is a sequence of two integers. With `dsaEncoding: 'ieee-p1363'`,
- * node:crypto could convert the JWS form, but this conversion takes half as long as the verification.
+ * The JWS form is `r` and `s`, concatenated. DER is a sequence of two integers. node:crypto can also convert the JWS
+ * form (`dsaEncoding: 'ieee-p1363'`), but the conversion by node:crypto takes half as long as the verification.
  * Source: RFC 7518 section 3.4; RFC 3279 section 2.2.3; X.690 sections 8.3 and 10.1.
  * @param size size of each integer in bytes, given by the curve.
  * @returns undefined for a signature of another length.

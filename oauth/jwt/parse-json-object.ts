@@ -22,7 +22,10 @@ export function parseJsonObject(text: string): ReadonlyMap<string, unknown> | un
   return isUnambiguous(text) ? new Map(Object.entries(value)) : undefined
 }
 
-/** Returns whether valid JSON text is unambiguous. Keeps the member names of every open object. */
+/**
+ * Returns whether all parsers read a valid JSON text in the same way. The array `open` holds the member names of each
+ * object that is not closed yet.
+ */
 function isUnambiguous(json: string): boolean {
   const open: (Set<string> | undefined)[] = [] // undefined: an open array
   for (let at = 0; at < json.length; at += 1) {

@@ -106,7 +106,7 @@ function toNumber(base64url: string): bigint {
 }
 
 /**
- * For each of these primes, a modulus of the weak generator (CVE-2017-15361) is a power of 65537.
+ * Modulo each of these primes, an RSA modulus of the weak generator (CVE-2017-15361) is a power of 65537.
  * A modulus from a correct generator has this property by chance in one of 2^27 cases.
  * Source: Nemec et al., "The Return of Coppersmith's Attack", section 3.
  */

@@ -1,6 +1,6 @@
 import { parseJsonObject } from './parse-json-object.ts'
 
-/** Maximum length of a JWT. Characters, which are also bytes: text from HTTP is ASCII. */
+/** Maximum length of a JWT in characters. A JWT contains only ASCII, so each character is one byte. */
 export const MAX_JWT_LENGTH = 8 * 1024
 
 /** The decoded parts of a signed JWT. No claim is trusted before the signature is verified. */
@@ -21,7 +21,7 @@ const NOT_UNDERSTOOD = ['crit', 'b64', 'enc', 'zip', 'epk', 'p2c', 'p2s'] as con
 
 /**
  * Splits and decodes a compact form strictly: each part has one canonical encoding. Uses no cryptography and sends no
- * requests. Do not use the text as the ID of a JWT, because ECDSA permits two signatures (docs/decisions/0024).
+ * requests. Do not use the text as the ID of a JWT: each ECDSA signature has a second valid form (docs/decisions/0024).
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
  * Cost: linear in the text. A text of more than 8 KiB is rejected by its length.
  * @returns undefined when the text is not valid.
