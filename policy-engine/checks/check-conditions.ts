@@ -9,9 +9,9 @@ import { parsePathTemplate } from '../match/path-template.ts'
 import { explainUnusable } from './check-header-matches.ts'
 
 /**
- * Finds operands that have no value in any request.
- * Codes: P110 text in braces that is not a request value; P203 parameter that the path of the route does not have; P312
- * header that policies cannot read.
+ * Finds invalid operands of conditions.
+ * Codes: P110 text in braces that is not a request value, or a request value in `matches`; P203 parameter that the path
+ * of the route does not have; P312 header that policies cannot read.
  */
 export function checkConditions(document: YamlDocument): readonly Diagnostic[] {
   return rawRoutes(document).flatMap((raw) =>
@@ -62,7 +62,7 @@ function operandsOf(raw: RawRoute): readonly { written: string; at: YamlPath }[]
   })
 }
 
-/** @returns a hint. Returns undefined if the path has the parameter, or if the path is invalid. */
+/** Returns a hint for an unknown parameter. Returns undefined if the path has the parameter or is invalid. */
 function explainParameter(name: string, { route }: RawRoute): string | undefined {
   const { path } = (route['match'] ?? {}) as { path?: unknown }
   const template = typeof path === 'string' ? parsePathTemplate(path) : { problem: 'no path' }

@@ -6,8 +6,8 @@ import { rawRoutes } from '../load/raw-routes.ts'
 import { headerKind } from '../match/header-kind.ts'
 
 /**
- * Value of an MCP revision. In a request without an MCP revision, all other `mcp-` headers are ambiguous: see
- * header-choice.ts.
+ * Matches an MCP revision, which is a date. If `mcp-protocol-version` contains no MCP revision, all other `mcp-`
+ * headers are ambiguous: see header-choice.ts.
  */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
 const MCP_VERSION = 'mcp-protocol-version'

@@ -10,8 +10,8 @@ type Raw = Readonly<Record<string, unknown>>
 
 /**
  * Finds contradictory conditions.
- * Codes: P308 conditions or `authentication` on a route that allows requests without a token; P309 conditions on one claim that exclude
- * each other. P309 is a warning if a claim that is a list can satisfy both conditions.
+ * Codes: P308 conditions or `authentication` on a route that allows requests without a token; P309 conditions on one
+ * claim that exclude each other. P309 is a warning if a claim that is a list can satisfy both conditions.
  */
 export function findContradictions(
   document: YamlDocument,

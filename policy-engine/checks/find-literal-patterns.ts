@@ -16,8 +16,8 @@ const WITH_STARS = /^(?:accept(?:-.+)?|if-.+)$/
 
 /**
  * Finds literal texts that look like templates, globs or regular expressions.
- * A condition with such a text never holds, and a route with such a text never matches. Code: P111, a warning. P111 is
- * a note if the author may intend the literal text.
+ * The gateway compares or sends such a text literally, but the author probably expects a pattern. Code: P111, a
+ * warning. P111 is a note if the author may intend the literal text.
  */
 export function findLiteralPatterns(document: YamlDocument): readonly Diagnostic[] {
   const { defaults } = (document.value ?? {}) as { defaults?: unknown }
@@ -184,7 +184,7 @@ const MAX_LENGTH = 1024
 
 /**
  * Detects texts that look like a template, a regular expression or a wildcard. Pure. Runs in linear time.
- * A text with only backslashes and slashes is plain: `CORP\dana` is an account, and `/staff/editors` is a group.
+ * Backslashes and slashes alone do not make a pattern: `CORP\dana` is an account, and `/staff/editors` is a group.
  * @returns undefined for plain text.
  */
 export function detectPattern(text: string): DetectedPattern | undefined {

@@ -8,8 +8,7 @@ import type { NamedClaims } from './named-claims.ts'
  */
 export type Caller = {
   /**
-   * RFC 7662 section 2.2 `sub`: the user to whose data the token gives access. undefined: the client acts without a
-   * user.
+   * RFC 7662 section 2.2 `sub`: the user who gave access to their data. undefined: the client acts without a user.
    */
   readonly subject: string | undefined
   /** RFC 7662 section 2.2 `client_id`: the client that presents the token. */

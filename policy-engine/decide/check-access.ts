@@ -21,7 +21,7 @@ export type AccessRequest = {
 
 export type AccessRule = {
   readonly anonymous: AnonymousRule
-  /** Required sign-in of the person. undefined: every sign-in. */
+  /** Required sign-in of the person. undefined: the route accepts every sign-in. */
   readonly authentication: AuthenticationRule | undefined
   readonly scopes: ScopeCheck | undefined
   /** Conditions of the route. All conditions must hold. */
@@ -38,7 +38,7 @@ export type Denial = {
   readonly isAuditOnly: boolean
 }
 
-/** A request for a decision, after the route is known. */
+/** Data of a request that has matched a route, for the decision on access. */
 export type AccessDecisionRequest = {
   readonly canonical: CanonicalRequest
   readonly params: Readonly<Record<string, string>>
@@ -59,7 +59,7 @@ export function decideAccess(
   return rejection && { rejection, isAuditOnly: isAuditOnly(rejection, policy.enforce) }
 }
 
-/** The denials that can be audit-only. An invalid token is always rejected. */
+/** Returns whether a denial is audit-only. The gateway always rejects an invalid token. */
 function isAuditOnly({ rejected }: Rejection, enforce: EnforceRule): boolean {
   return enforce === 'report' && AUDITABLE.includes(rejected)
 }
@@ -82,7 +82,8 @@ export function requestValues({
 }
 
 /**
- * Checks whether a caller satisfies the access rule of a route. Claims come from a cache, so every request checks issuer, audience, expiry and scopes.
+ * Checks whether a caller satisfies the access rule of a route. The caller can come from the token cache, so each
+ * request needs a new check of issuer, audience, expiry and scopes.
  * @returns undefined if access is allowed, or `token_missing`, `token_invalid`, `authentication_insufficient`,
  * `scope_missing` or `condition_failed`.
  */

@@ -33,9 +33,9 @@ function isAccepted(value: ClaimValue | undefined, accepted: readonly string[]):
 }
 
 /**
- * Compares whole seconds, as authorization servers do. Otherwise, the server could still accept a sign-in that is too old
- * for the gateway.
- * A time in the future is not recent: some issuers send milliseconds, and such a time would never become too old.
+ * Compares whole seconds, as authorization servers do. Otherwise, the server could still accept a sign-in that is too
+ * old for the gateway. A time more than 60 s in the future is not recent: some issuers send milliseconds, and such a
+ * time would never become too old.
  */
 function isRecent(authTime: ClaimValue | undefined, maxAgeSeconds: number, nowSeconds: number): boolean {
   if (typeof authTime !== 'number') return false

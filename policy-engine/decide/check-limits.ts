@@ -40,7 +40,8 @@ export function checkLimits(
 }
 
 /**
- * Accepts only a canonical path, so that parameters of the request cannot lead out of the base path of the upstream.
+ * Accepts only a canonical path. Otherwise, parameters of the request could select a path outside of the base path of
+ * the upstream.
  */
 function rewritePath(path: string, method: string, limitBytes: number): string | Rejection {
   const target = canonicalTarget(path, { method, origin: '', limitBytes })

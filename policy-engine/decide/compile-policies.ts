@@ -34,7 +34,7 @@ export type CompiledRoute = {
   /** Builds the upstream path. undefined: the upstream path is the matched path. */
   readonly rewrite: Rewrite | undefined
   /**
-   * Returns whether the route does not serve a path that its template matches. undefined: the route serves all matching
+   * Returns whether the route excludes a path that its template matches. undefined: the route serves all matching
    * paths.
    */
   readonly excludes: PathExclusion | undefined
@@ -136,7 +136,7 @@ function exclusionOf(
   return isWide ? (path) => isReservedPath(path) || belongsToOthers(path) : belongsToOthers
 }
 
-/** A route for all paths of a prefix whose policy source has no valid policies. The route has no policy. */
+/** A route for all paths of a policy source without valid policies. The route has no policy. */
 export type UnavailableRoute = {
   readonly methods: readonly string[]
   readonly path: string
@@ -152,7 +152,10 @@ export function unavailableRoute({ prefix, excludedPrefixes }: UnavailablePrefix
   return { methods: EVERY_METHOD, path, excludes: exclusionOf(path, excludedPrefixes, false) }
 }
 
-/** Returns the sorted names of the claims that the routes need. Without such claims, returns the shared array `NO_NAMES`. */
+/**
+ * Returns the sorted names of the claims that the routes need. Without such claims, returns the shared array
+ * `NO_NAMES`.
+ */
 export function claimNamesOf(routes: readonly PolicyRoute[]): ClaimNames {
   const names = new Set(routes.flatMap(claimsOf))
   return names.size === 0 ? NO_NAMES : Object.freeze([...names].toSorted())

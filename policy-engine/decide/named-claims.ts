@@ -29,7 +29,7 @@ export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_
 const MAX_TEXT = 1_024
 /** Maximum number of list members. Further members are ignored. */
 const MAX_MEMBERS = 256
-/** Maximum length of all texts in a list, in characters. Further members are ignored. */
+/** Maximum total length of the texts in a list, in characters. Further members are ignored. */
 const MAX_LIST_TEXT = 8_192
 /**
  * Largest comparable number. A larger number exists but equals no value, because the parser may have rounded the

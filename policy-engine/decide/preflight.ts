@@ -37,7 +37,7 @@ export function readBrowserHeader(request: HeaderSource, name: string): string |
  * Ignores headers that are nominated in `Connection`, repeated, or spelled in another way.
  * Source: Fetch, CORS-preflight request.
  * @param request end-to-end headers of the request.
- * @returns undefined for all other requests.
+ * @returns undefined if the request is not a CORS preflight.
  */
 export function readPreflight(method: string, request: HeaderSource): Preflight | undefined {
   if (method !== 'OPTIONS') return undefined

@@ -13,11 +13,11 @@ export type TokenFault =
   | { readonly reason: 'wrong_algorithm' }
   /** The JWT is another kind of token, for example an ID token or a logout token. RFC 9068 section 4. */
   | { readonly reason: 'wrong_type' }
-  /** The issuer does not have this key for this algorithm. */
+  /** The issuer has no key with the key ID and the algorithm of the JWT. */
   | { readonly reason: 'unknown_key' }
   | { readonly reason: 'bad_signature' }
   | { readonly reason: 'not_yet_valid' }
-  /** `expected`: resource of the path. `actual`: audience of the token, which the client does not receive. */
+  /** `expected`: resource of the path. `actual`: audience of the token. The client does not receive `actual`. */
   | { readonly reason: 'wrong_audience'; readonly expected: string; readonly actual: readonly string[] }
   /** The token is bound by a method that the gateway cannot verify. RFC 7800 section 3.1. */
   | { readonly reason: 'sender_constrained' }

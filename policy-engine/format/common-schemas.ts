@@ -6,7 +6,7 @@ export const open = { additionalProperties: false, patternProperties: { '^x-': {
 
 export const Anonymous = Type.Enum(['allow', 'challenge', 'deny'], {
   description:
-    'Requests without a token. allow (the default; write it explicitly): the gateway serves the request without identity and without a check of the scopes. challenge: the gateway responds 401 and tells how to get a token. deny: the gateway responds 401 without that information.',
+    'Requests without a token. allow (the default; write it explicitly): the gateway serves the request without identity and without a check of the scopes. challenge: the gateway responds 401 with information on how to get a token. deny: the gateway responds 401 without that information.',
 })
 
 export const Authentication = Type.Object(
@@ -14,7 +14,7 @@ export const Authentication = Type.Object(
     acr: Type.Optional(
       Type.Array(
         Type.String({
-          description: 'An authentication context class, as the claim acr has it.',
+          description: 'An authentication context class: a value of the claim acr.',
           // The values become one quoted text in the challenge. RFC 9470 section 3 separates them by spaces.
           pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
           maxLength: 256,

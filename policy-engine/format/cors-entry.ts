@@ -53,7 +53,7 @@ export const CorsEntry = Type.Object(
     ...open,
     minProperties: 1,
     description:
-      'Which pages of other origins may call the route from a browser. The key narrows the default, which allows every page, because only a token authorizes a request, never a cookie. The key replaces cors of the defaults and of the preset as a whole.',
+      'Which pages of other origins may call the route from a browser. By default, every page may call the route: only a token authorizes a request, never a cookie. This key replaces cors of the defaults and of the preset as a whole.',
   },
 )
 

@@ -33,14 +33,9 @@ const HeaderChangesEntry = (description: string) =>
   Type.Object(
     {
       set: Type.Optional(
-        HeaderValues('Headers that get this value in place of existing values.', 'The value of the header.'),
+        HeaderValues('Headers to set. The new value replaces existing values.', 'The value of the header.'),
       ),
-      add: Type.Optional(
-        HeaderValues(
-          'Headers that get this value in addition to existing values.',
-          'The value of the header.',
-        ),
-      ),
+      add: Type.Optional(HeaderValues('Headers to add. Existing values stay.', 'The value of the header.')),
       remove: Type.Optional(
         Type.Array(HeaderName, {
           description: 'Headers that the gateway removes.',

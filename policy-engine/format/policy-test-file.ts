@@ -16,7 +16,10 @@ const TestedRequest = Type.Object(
       'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',
     }),
     headers: Type.Optional(
-      HeaderValues('The headers of the request. Use `token` in place of Authorization.', 'Its value.'),
+      HeaderValues(
+        'The headers of the request. Use `token` in place of Authorization.',
+        'The value of the header.',
+      ),
     ),
   },
   { ...open, description: 'The request.' },
@@ -26,7 +29,7 @@ const Expectation = Type.Object(
   {
     decision: Type.Enum(['allow', 'deny', 'challenge'], {
       description:
-        'allow: the gateway forwards the request. challenge: 401 that tells how to get a token. deny: any other rejection.',
+        'allow: the gateway forwards the request. challenge: the gateway responds 401 with information on how to get a token. deny: any other rejection.',
     }),
     as: Type.Optional(
       Type.Enum(['token', 'anonymous'], { description: 'The identity of an allowed request.' }),
@@ -58,7 +61,7 @@ const Expectation = Type.Object(
 export const PolicyTestEntry = Type.Object(
   {
     it: Type.String({
-      description: 'The statement of the test, e.g. denies a write with only the read scope.',
+      description: 'The name of the test, e.g. denies a write with only the read scope.',
       minLength: 1,
       maxLength: 256,
     }),

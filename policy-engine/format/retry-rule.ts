@@ -22,7 +22,8 @@ export type FailedAttempt = {
 }
 
 /**
- * Returns whether the gateway may retry a request. A retry must have the same result for the client and the upstream.
+ * Returns whether the gateway may retry a request. A retry must not change the effect on the upstream or the response
+ * to the client.
  */
 export function mayRetry(rule: RetryRule | undefined, attempt: FailedAttempt): boolean {
   if (rule === undefined || attempt.cause === undefined) return false

@@ -26,7 +26,7 @@ export const RouteEntry = Type.Object(
         ),
         path: Type.String({
           description:
-            'Literal segments, {parameter} segments, and an optional ** at the end, which matches the path and all paths below.',
+            'Literal segments, {parameter} segments, and an optional ** at the end. ** matches the path before it and all paths below that path.',
           minLength: 1,
         }),
         headers: Type.Optional(
@@ -73,7 +73,7 @@ export const RouteEntry = Type.Object(
         {
           path: Type.String({
             description:
-              'The path of the request to the upstream: literal segments, parameters of match.path, and ** if match.path has it.',
+              'The path of the request to the upstream: literal segments, parameters of match.path, and ** if match.path ends in **.',
             minLength: 1,
           }),
         },

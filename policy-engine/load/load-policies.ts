@@ -182,8 +182,7 @@ function* checkDocumentInSteps(
     yield
     for (const one of check()) found.push(one)
   }
-  // On a line with a syntax problem, all other diagnostics are dropped, because the intended meaning of the line is
-  // unknown.
+  // Drops all other diagnostics of a line with a syntax problem, because the intended meaning of the line is unknown.
   const reportedLines = new Set(document.diagnostics.map((one) => one.location.line))
   const rest = capPerCode(found)
   return { claims, diagnostics: rest.filter((one) => !reportedLines.has(one.location.line)) }

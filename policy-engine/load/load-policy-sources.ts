@@ -86,7 +86,8 @@ const STEP_ROUTES = 32
  * - each path belongs to at most one source, so routes of two sources never match the same request
  * - the name of the source is a part of the names of its policies and routes
  *
- * The last valid version replaces a version that is not valid. The last valid version passes the same checks again.
+ * If the files of a source are not valid, the last valid version stays active. This version must pass the same checks
+ * again.
  * @param sources all sources. The sources determine the owner of each path.
  * @param files the files of the sources to load, with the same names.
  */
@@ -160,7 +161,7 @@ type VersionOptions<U extends OwnUpstream> = {
   readonly options: SourceOptions<U>
 }
 
-/** An exception of a check makes only this version invalid, so that the other sources load. */
+/** Checks a version. An exception in a check makes only this version invalid, so the other sources still load. */
 function* loadVersion<U extends OwnUpstream>(
   folder: PolicyFolder,
   options: VersionOptions<U>,
@@ -183,7 +184,7 @@ function* checkVersion<U extends OwnUpstream>(
   const additions: SourceAdditions<U> = options.readAdditions?.(source, folder) ?? NO_ADDITIONS
   const { catalogue, upstreams, authorizationServers = [], maxRoutes = SOURCE_LIMITS.routes } = options
   const { diagnostics: found, scopes } = additions
-  // Without the additions, each use of their names in the policies would be an error too.
+  // The policies use names of the additions. Without valid additions, each use would cause one more error.
   if (hasErrors(found)) return { ...NO_POLICIES, ...NO_ADDITIONS, diagnostics: found }
   yield
   const ownUpstreams = new Map(additions.upstreams.map(({ name, urls }) => [name, urls]))

@@ -33,7 +33,7 @@ export function parseMount(mount: string): { readonly prefix: string } | MountPr
 }
 
 /**
- * Returns the prefix of a route in an unchecked file: from its own mount, else from `defaults`, else the empty string.
+ * Returns the prefix of a route in an unchecked file: from the mount of the route, else from `defaults`, else empty.
  * Returns undefined for an invalid mount, which `checkMounts()` reports.
  */
 export function prefixOf(route: unknown, document: YamlDocument): string | undefined {

@@ -51,7 +51,7 @@ export type PolicyRoute = {
   /** Required scopes. undefined: the route does not require scopes. */
   readonly scopes: ScopeRule | undefined
   readonly anonymous: AnonymousRule
-  /** Required sign-in of the person. undefined: every sign-in. */
+  /** Required sign-in of the person. undefined: the route accepts every sign-in. */
   readonly authentication: AuthenticationRule | undefined
   /** Conditions on the claims of the token. All conditions must hold. */
   readonly when: readonly Condition[]

@@ -45,7 +45,7 @@ export type SharedServices = {
 
 /**
  * Finds the services that several sources may use.
- * @param addresses undefined: the addresses are unknown, so only upstreams with equal names reach the same service.
+ * @param addresses undefined: the addresses are unknown, so only upstreams with equal names count as the same service.
  */
 export function findSharedServices(
   sources: readonly ServiceUser[],

@@ -23,8 +23,8 @@ export type ReadAdditions<U extends OwnUpstream> = (
 ) => SourceAdditions<U>
 
 /**
- * Returns the name of an upstream of a source outside of the policies of the source. Two sources can use the same name,
- * and names of the operator contain no slash.
+ * Returns the name that the gateway gives to an upstream of a source. The policies of the source use the name without
+ * the prefix. The prefix and the slash make the name unique: names of the operator contain no slash.
  */
 export function ownUpstreamName(source: string, name: string): string {
   return `${source}/${name}`

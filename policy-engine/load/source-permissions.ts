@@ -181,7 +181,7 @@ export function* checkPermissions(
       ['upstream'],
       `source ${source.name} may not use upstream ${JSON.stringify(first.upstream)}`,
       permissions.upstreams.length === 0
-        ? 'its permissions name no upstream'
+        ? 'the permissions of the source contain no upstream'
         : `permitted: ${permissions.upstreams.join(', ')}`,
     )
   const neighbours = services.neighboursOf(source, first.upstream, own)
@@ -199,7 +199,7 @@ export function* checkPermissions(
             [...at, 'scopes', key, position],
             `source ${source.name} may not use scope ${JSON.stringify(scope)}`,
             permissions.scopes.length === 0
-              ? 'its permissions name no scope'
+              ? 'the permissions of the source contain no scope'
               : `permitted: ${permissions.scopes.join(', ')}`,
           )
     if (!permissions.anonymous && route.anonymous === 'allow')
@@ -242,9 +242,10 @@ export function* checkPermissions(
 }
 
 /**
- * Returns whether a route on a shared service reaches only the paths of its source:
- * - a changed path lies within the prefixes of the source
- * - at another base path, the upstream path lies outside of the prefixes of the other source
+ * Returns whether a route on a shared service reaches only the paths of its source. Conditions:
+ * - The upstream path lies within the prefixes of the source.
+ * - If another source uses the service with another base path, the upstream path lies outside of the prefixes of that
+ *   source.
  */
 function staysWithin(
   { path, rewritePath }: PolicyRoute,

@@ -56,7 +56,7 @@ function trimmed(segment: string): string {
   return segment.slice(0, end)
 }
 
-/** The conversion to upper case first equates letters such as U+017F and `s`. */
+/** Folds upper and lower case. The conversion to upper case also makes letters such as U+017F and `s` equal. */
 function foldCase(segment: string): string {
   return segment.normalize('NFKC').toUpperCase().toLowerCase()
 }
@@ -99,7 +99,10 @@ export function templateReadings(template: PathTemplate | string): TemplateReadi
   return { readings: readingsOf(path), below }
 }
 
-/** A parameter matches one segment or none, because tolerant upstreams drop segments such as `;x` and `%20`. */
+/**
+ * Compares one reading of a template with a prefix. A parameter matches one segment or none, because tolerant upstreams
+ * drop segments such as `;x` and `%20`.
+ */
 function relationOf(
   segments: readonly string[],
   below: boolean,

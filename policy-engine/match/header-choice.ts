@@ -67,7 +67,7 @@ export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSourc
   return choice.base
 }
 
-/** The separator is safe, because header values cannot contain line breaks. RFC 9110 section 5.5. */
+/** Joins header values to one key. Values cannot contain the separator, a line break. RFC 9110 section 5.5. */
 function joinValues(values: readonly string[]): string {
   return values.join('\n')
 }

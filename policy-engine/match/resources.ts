@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataPath } from '../../oauth/metadata.ts'
 import { type PathTemplate, readPathTemplate } from './path-template.ts'
 
-/** Configuration of a resource. A field that is absent has the value of the whole API. */
+/** Configuration of a resource. For an absent field, the value of the whole API applies. */
 export type ResourceSettings = {
   /** Path of the resource. `/` is the base URL. */
   readonly path: string

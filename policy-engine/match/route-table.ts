@@ -34,8 +34,7 @@ export type Routable = {
   readonly path: string
   readonly matchHeaders?: readonly HeaderValue[]
   /**
-   * Returns whether the route does not serve a path that its template matches. Default: the route serves all these
-   * paths.
+   * Returns whether the route excludes a path that its template matches. Default: the route serves all these paths.
    */
   readonly excludes?: ((path: string) => boolean) | undefined
 }
@@ -97,7 +96,10 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
   const isHeadGet = methods.has('GET') && !methods.has('HEAD')
   if (isHeadGet) methods.add('HEAD')
   const known = [...methods].toSorted()
-  /** Returns null if the most specific route excludes the path. `key` is the path in the encoding of `protect()`. */
+  /**
+   * Finds the routes of a path. Returns null if the most specific route excludes the path. `key` is the path in the
+   * encoding of `protect()`.
+   */
   const find = (method: string, path: string, key: string) => {
     const found = router.find((isHeadGet && method === 'HEAD' ? 'GET' : method) as HTTPMethod, key)
     return found !== null && (found.store as PathEntry<T>).excludes?.(path) === true ? null : found
