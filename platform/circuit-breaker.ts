@@ -1,8 +1,8 @@
 /**
  * State of a circuit:
- * - `closed`: requests pass
- * - `open`: requests are rejected
- * - `half_open`: a trial request tests whether the target has recovered, and the other requests are rejected
+ * - `closed`: requests pass.
+ * - `open`: requests are rejected.
+ * - `half_open`: a trial request tests whether the target has recovered. Other requests are rejected.
  */
 export type CircuitState = 'closed' | 'half_open' | 'open'
 
@@ -22,8 +22,8 @@ const LONGEST_TRIAL_MS = 5_000
 
 /**
  * Circuit breaker of one target. A failure counts only if the target sent no response after the failed request began.
- * One slow or broken endpoint therefore does not open the circuit of a target whose other endpoints respond. All times
- * are from a monotonic clock.
+ * One slow or broken endpoint therefore does not open the circuit while other endpoints of the target respond. All
+ * times are from a monotonic clock.
  */
 export class CircuitBreaker {
   readonly #rules: CircuitRules

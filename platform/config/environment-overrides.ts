@@ -71,9 +71,9 @@ export function readOverrides(options: {
       diagnostics.push(
         diagnostic(
           'C001',
-          `the file that ${name} names cannot be read (${errorCode(error)})`,
+          `the file at the path in ${name} cannot be read (${errorCode(error)})`,
           wholeFile(`environment variable ${name}`),
-          { hint: `the variable names ${given}` },
+          { hint: `the path is ${given}` },
         ),
       )
     }

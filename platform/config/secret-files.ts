@@ -86,7 +86,7 @@ export function openSecretFiles(options: {
   }
 
   function follow(secret: FollowedSecret): { check(): Promise<void> } {
-    // A read of a file system that does not respond occupies a thread, so the next read waits for the end of this read.
+    // If the file system does not respond, the read occupies a thread. Only one read of a file runs at a time.
     let reading: Promise<void> | undefined
     const readNow = (): Promise<void> =>
       (reading ??= read(secret.file)

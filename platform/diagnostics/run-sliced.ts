@@ -4,8 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 export type Steps<T> = Generator<void, T, void>
 
 /**
- * Longest time in milliseconds that a slice blocks the event loop. The work still makes progress, and requests wait
- * only a short time.
+ * Time after which a slice ends at the next `yield`. The time is short, because requests wait during a slice.
+ * Milliseconds.
  */
 const SLICE_MS = 4
 

@@ -34,8 +34,9 @@ const LINE_END = 0x0a
 
 /**
  * The destination of log lines. The sink never blocks, never throws, and buffers a bounded number of characters.
- * Lines that cannot be written are dropped and counted exactly, and a notice at the position of the dropped lines gives
- * their number. Dropping starts when the buffer exceeds `heldCharacters`, and stops when half of the buffer is written.
+ * The sink drops lines that it cannot write, and counts them exactly. A notice at the position of the dropped lines
+ * contains their number. Dropping starts when the buffer exceeds `heldCharacters`, and stops when half of the buffer is
+ * written.
  * After a failed write, dropping lasts for `RETRY_AFTER_MS`.
  */
 export class LogSink {
@@ -50,7 +51,7 @@ export class LogSink {
   /** True when the last written line is incomplete. */
   #cut = false
   #dropped = 0
-  /** The number of dropped lines that no notice counts yet. */
+  /** The number of dropped lines that no notice has reported yet. */
   #unreported = 0
   readonly #onIdle = new Set<() => void>()
 
@@ -156,7 +157,7 @@ export class LogSink {
       this.#waiting = undefined
       this.#send(part)
     }, this.#waitMs)
-    // A reader that does not read must not keep this process alive.
+    // A blocked reader must not keep this process alive.
     if (this.#waitMs === LONGEST_WAIT_MS) this.#waiting.unref()
   }
 

@@ -20,7 +20,7 @@ export type FinishOptions = {
    * Time after which the server closes all remaining connections, because event streams can stay open. Milliseconds.
    */
   readonly graceMs: number
-  /** Time without received bytes after which a connection is idle. At least 200, the default. Milliseconds. */
+  /** A connection without received bytes for this time is idle. Minimum and default: 200. Milliseconds. */
   readonly quietMs?: number
 }
 

@@ -18,7 +18,7 @@ export type ReadinessCheck = {
 }
 
 /**
- * Returns the check of an optional component: a problem makes the service degraded, never not ready.
+ * Returns the check of an optional component. With a problem, the service is degraded but stays ready.
  * @param problem description of the problem; undefined: no problem.
  */
 export function optionalCheck(name: string, problem: string | undefined): ReadinessCheck {

@@ -13,7 +13,10 @@ export type ShutdownReason = 'SIGTERM' | 'SIGINT' | 'parent gone'
  */
 export type ShutdownMode = 'graceful' | 'immediate'
 
-/** A service manager sends SIGTERM and has load balancers in front. An interactive process has no load balancers. */
+/**
+ * Returns `graceful` for SIGTERM, because a service manager sends SIGTERM and a load balancer can be in front. The
+ * other reasons come from an interactive process, which has no load balancer.
+ */
 export function shutdownMode(reason: ShutdownReason): ShutdownMode {
   return reason === 'SIGTERM' ? 'graceful' : 'immediate'
 }

@@ -5,7 +5,10 @@ import { createStreamReader, nameServers, STREAMS, writePositions } from './read
 import { type RevocationEntry, STREAM_START } from './read-redis-revocations.ts'
 import { REVOCATION_CHANNEL } from './revocation-keys.ts'
 
-/** The last read entry of a stream. Undefined: the stream was not read yet, or a gap is possible. */
+/**
+ * The position in a stream: the server process and the last read entry. A field is undefined before the first read and
+ * after a possible gap.
+ */
 type Position = { readonly stream: string; runId: string | undefined; id: string | undefined }
 
 /** Maximum time between two reads of a stream, also without a message. Milliseconds. */

@@ -1,7 +1,7 @@
 import { type AbstractConnector, Redis, type SentinelConnectionOptions, SentinelConnector } from 'ioredis'
 import { CONNECT_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, SILENCE_MS } from './redis-client.ts'
 
-/** The channel on which a Sentinel publishes each new primary that it has accepted. */
+/** The channel on which a Sentinel publishes the address of each new primary. */
 const SWITCH_CHANNEL = '+switch-master'
 /** A message can get lost with its connection. Each Sentinel therefore also gets a request at this interval. */
 const POLL_MS = 1_000
@@ -137,7 +137,10 @@ function connectSentinel(
   return sentinel
 }
 
-/** In a failover, the leader of the Sentinels names the new primary in `GET-MASTER-ADDR-BY-NAME` first. */
+/**
+ * Reads the current primary from a Sentinel. In a failover, the leader of the Sentinels names the new primary in
+ * `GET-MASTER-ADDR-BY-NAME` first.
+ */
 async function readPrimary(sentinel: Redis, name: string): Promise<NamedPrimary | undefined> {
   const [address, fields] = await Promise.all([
     sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name),

@@ -15,11 +15,11 @@ import {
  * deleted.
  */
 const MAX_ENTRIES = 100_000
-/** Minimum lifetime of an entry. JWTs have shorter lifetimes. Seconds. */
+/** Minimum lifetime of an entry. JWTs usually have shorter lifetimes. Seconds. */
 const MIN_LIFETIME_SECONDS = 86_400
 /**
- * Additional lifetime, for clock differences and for introspection results that were requested just before the
- * revocation. Seconds.
+ * Additional lifetime of a mark: for clock differences, and for introspection results that a gateway requested just
+ * before the revocation. Seconds.
  */
 const MARGIN_SECONDS = 300
 

@@ -2,7 +2,7 @@ import type { Cluster, Redis } from 'ioredis'
 import type { Logger } from '../logging/logger.ts'
 import type { RedisConnection, RedisSetting } from './redis-connection.ts'
 
-/** A client of one server (its address, or the primary that Sentinels name), or of a Redis Cluster. */
+/** A client of one server or of a Redis Cluster. The server has a fixed URL, or is the current primary of Sentinels. */
 export type RedisClient = Redis | Cluster
 
 export type ConnectOptions = RedisConnection & {
@@ -19,5 +19,5 @@ export const CONNECT_TIMEOUT_MS = 2_000
 export const COMMAND_TIMEOUT_MS = 1_000 // a Redis that does not respond must not delay requests for longer
 export const HANDSHAKE_TIMEOUT_MS = 1_000 // commandTimeoutMs can be too short for a starting process, which is busy
 export const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
-/** After a failover, a client has its new primary within this time and one handshake. */
+/** Maximum delay before a client connects again after a failover. Milliseconds. */
 export const RECONNECT_FAILOVER_MS = 500

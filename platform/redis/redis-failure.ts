@@ -87,7 +87,7 @@ export function explainFailure(name: ConnectionName, cause: unknown): BootError 
   if (/No such master|invalid reply: null/.test(text))
     return fail(
       'ERR_REDIS_SENTINEL',
-      `Redis at ${where} cannot be found: no Sentinel knows a primary of this name. Correct ${setting}.sentinel.name.`,
+      `Redis at ${where} cannot be found: no Sentinel monitors a primary of this name. Correct ${setting}.sentinel.name.`,
     )
   const reason = codeOf(cause) ?? text
   if (TLS_ERROR.test(reason)) return fail('ERR_REDIS_TLS', tlsMessage(name, reason))
@@ -122,7 +122,7 @@ function tlsMessage({ where, setting }: ConnectionName, reason: string): string 
   if (reason === 'CERT_HAS_EXPIRED')
     return `${failed} Renew the certificate of Redis or its CA (${setting}.tls.caFile).`
   if (reason === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `${failed} The certificate must contain the host or address with which ${setting} names the server.`
+    return `${failed} The certificate must contain the host name or address of the server that is set in ${setting}.`
   if (/^(ERR_SSL_|EPROTO)/.test(reason))
     return `${failed} Check that this port uses TLS. If Redis requires a client certificate, check ${setting}.tls.certFile.`
   return `${failed} Set ${setting}.tls.caFile to the CA of the certificate.`

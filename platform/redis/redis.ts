@@ -19,7 +19,7 @@ const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections, so it make
 
 /** Range of the random part of a delay, which spreads the attempts of many processes over time. Milliseconds. */
 const JITTER_MS = 200
-/** Delay of the first attempt when this client closed a connection to a server that may accept connections. */
+/** Delay of the first attempt after this client closed the connection. The server may accept a new connection soon. */
 const RECONNECT_SOON_MS = 50
 
 /** Minimum time between two disconnections from a replica. */
@@ -83,7 +83,7 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
     lastError = error
   }
   redis.on('error', keepError)
-  // The error of a Sentinel contains the cause. The error that follows says only that no Sentinel was usable.
+  // The error of a Sentinel contains the cause. The later error contains only that no Sentinel was usable.
   let sentinelError: unknown
   redis.on('sentinelError', (error: unknown) => {
     sentinelError = error

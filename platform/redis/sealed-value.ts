@@ -18,8 +18,8 @@ const TAG_BYTES = 16
 const VERSION = 1
 
 /**
- * Creates seals whose key and name are derived from a token. Without the token, the stored data is unreadable. With
- * only a token and write access to the store, but without `secret`, an attacker cannot forge a value.
+ * Creates seals. The key and the name of a seal are derived from a token. Without the token, the stored data is
+ * unreadable. Without `secret`, an attacker with a token and write access to the store cannot forge a value.
  * Source: HKDF RFC 5869, AES-256-GCM NIST SP 800-38D. Cost of a seal: some microseconds.
  * @param options.purpose separates the uses of one token.
  * @param options.id identifies the issuer's configuration: a value that was sealed for another configuration cannot be

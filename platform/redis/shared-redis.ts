@@ -28,7 +28,7 @@ export type SharedRedis = {
 
 const COMMAND_TIMEOUT_MS = 75
 const CIRCUIT_RULES = { failures: 5, longestPauseMs: 1_000 }
-/** Start time for a command whose failure always counts. */
+/** Start time for failures without a known start. A failure with this start time always counts. */
 const UNKNOWN_START_MS = Number.POSITIVE_INFINITY
 const PROBLEMS: Readonly<Record<UnavailableReason, string>> = {
   away: 'no connection to Redis: each gateway counts, caches and introspects separately',

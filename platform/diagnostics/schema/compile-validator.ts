@@ -29,7 +29,8 @@ const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
  * errors.
  * Codes: 101 unknown key, 102 not one of the choices, 103 missing key, 104 wrong type, 105 malformed text, 106 out of
  * bounds.
- * @returns a function that reports all problems of a value, at most one for each location except missing keys.
+ * @returns a function that reports all problems of a value. A location has at most one problem, but each missing key is
+ * a separate problem.
  */
 export function compileValidator(
   schema: TSchema,
@@ -118,7 +119,7 @@ function withoutEchoes(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   )
 }
 
-/** Returns the keys of a `oneOf`, exactly one of which is required. */
+/** Returns the keys of a `oneOf`. A value must have exactly one of these keys. */
 function choices(branches: unknown): readonly string[] {
   return Array.isArray(branches) ? branches.flatMap(({ required }) => required ?? []) : []
 }
@@ -171,7 +172,7 @@ function findRepeated(items: readonly unknown[]): number {
   return items.findIndex((one) => seen.size === seen.add(JSON.stringify(one)).size)
 }
 
-/** Parses a JSON Pointer (RFC 6901). The data decides whether a step is a key or a list position. */
+/** Parses a JSON Pointer (RFC 6901). Whether a step is a key or a list position depends on the data. */
 function readPointer(pointer: string, root: unknown): YamlPath {
   let value = root
   return pointer

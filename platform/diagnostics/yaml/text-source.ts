@@ -33,9 +33,9 @@ export async function readTextSourceAsync(file: string): Promise<TextSource> {
 }
 
 /**
- * Reads a text file of a folder whose authors are not trusted with the other files of this machine. A link must not lead
- * outside of the folder. The size limit also applies to files that grow during the read, or whose size is unknown.
- * Never rejects.
+ * Reads a text file of a folder with untrusted authors. The authors must not read other files of this machine, so a
+ * link must not lead outside of the folder. The size limit also applies to files that grow during the read, and to
+ * files without a known size. Never rejects.
  * @param root real path of the folder.
  */
 export async function readTextSourceInside(root: string, file: string): Promise<TextSource> {

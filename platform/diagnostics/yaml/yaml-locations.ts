@@ -3,7 +3,7 @@ import { isMap, isScalar, isSeq } from 'yaml'
 /** The path from the root to a value: keys and list positions. */
 export type YamlPath = readonly (string | number)[]
 
-/** A range of the text, in UTF-16 units. */
+/** A range of the text, in UTF-16 code units. */
 export type YamlRange = readonly [start: number, end: number]
 
 /**

@@ -145,9 +145,9 @@ t.test('readOverrides() reports a file that cannot be read, with its path and th
   const about = (name: string, code: string, path: string) => ({
     code: 'C001',
     severity: 'error',
-    message: `the file that ${name} names cannot be read (${code})`,
+    message: `the file at the path in ${name} cannot be read (${code})`,
     location: location(name),
-    hint: `the variable names ${path}`,
+    hint: `the path is ${path}`,
     related: [],
   })
   t.strictSame(read({ PORT_FILE: nowhere, SCOPEGATE_BASE_URL_FILE: folder }), {

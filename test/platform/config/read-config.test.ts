@@ -310,9 +310,10 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
     {
       code: 'C001',
       severity: 'error',
-      message: 'the file that SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE names cannot be read (ENOENT)',
+      message:
+        'the file at the path in SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE cannot be read (ENOENT)',
       location: inVariable('SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE'),
-      hint: 'the variable names /nowhere/secret',
+      hint: 'the path is /nowhere/secret',
       related: [],
     },
     {

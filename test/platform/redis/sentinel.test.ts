@@ -23,7 +23,7 @@ t.test('explains an unknown name, Sentinels that cannot be reached, and wrong cr
   for (const mayBeAway of [true, false])
     await t.rejects(openRedis({ sentinel: { ...sentinel, name: 'other' }, mayBeAway }), {
       code: 'ERR_REDIS_SENTINEL',
-      message: `Redis at other of Sentinel ${list} cannot be found: no Sentinel knows a primary of this name. Correct redis.sentinel.name.`,
+      message: `Redis at other of Sentinel ${list} cannot be found: no Sentinel monitors a primary of this name. Correct redis.sentinel.name.`,
     })
   await t.rejects(openRedis({ sentinel: { name: 'main', addresses: [`127.0.0.1:${port}`] } }), {
     code: 'ERR_REDIS_UNREACHABLE',
