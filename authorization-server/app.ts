@@ -36,8 +36,8 @@ export type RunningAuthorizationServer = {
   readonly managementUrl: string
   /**
    * Finishes open requests, ends the revocation streams and closes the store.
-   * @param how `graceful`: the server accepts requests until `drain.delay` has passed, so that load balancers can see
-   *   the change of `/readyz`. `immediate` (default): the server stops accepting requests immediately.
+   * @param how `graceful`: the server accepts requests until `drain.delay` has passed, so that load balancers can
+   *   detect the change of `/readyz`. `immediate` (default): the server stops accepting requests immediately.
    */
   close(how?: ShutdownMode): Promise<void>
 }

@@ -264,7 +264,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     )
   if (config.refreshTokens.repeatWindowSeconds >= lifetimes.accessTokenSeconds)
     report(
-      'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
+      'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could contain an expired access token',
       'make the window shorter, or use 0s',
     )
   for (const resource of config.accessTokens.resources.keys())

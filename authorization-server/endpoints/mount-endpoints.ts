@@ -34,7 +34,7 @@ export type MountEndpointsOptions = {
   readonly compat: Compat
   readonly registrationLimit: AddressLimit
   readonly authorizationLimit: AuthorizationLimit
-  /** Returns the id of the integration whose credentials are in a form. */
+  /** Returns the id of the integration that the credentials in a form belong to. */
   readonly authenticateIntegration: (form: URLSearchParams) => string | undefined
   readonly logger: Pick<Logger, 'error'>
   readonly count: (endpoint: string, grantType: string, result: string) => void

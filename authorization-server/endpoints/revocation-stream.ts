@@ -32,10 +32,11 @@ const RESET = 'event: reset\ndata: {}\n\n'
 /**
  * Opens the revocation stream: `text/event-stream` responses to gateways.
  * - `ready`: the first event. `"resumed": true`: the server replays the revocations that the gateway missed.
- *   `"replayed": false`: `replayed` ends this replay. `"replays": true`: the server replays all revocations of the log.
+ *   `"replayed": false`: the event `replayed` follows these revocations. `"replays": true`: the server replays all
+ *   revocations of the log.
  * - `revoked`: one revocation, of any process on the store.
  * - `replayed`: the end of a replay of the missed revocations.
- * - `complete`: the end of a replay of all revocations. The gateway then knows each revocation of a valid token.
+ * - `complete`: the end of a replay of all revocations. The gateway then has all revocations of valid tokens.
  * - `reset`: the gateway may have missed revocations.
  * - A comment every 5 seconds is the heartbeat.
  *
@@ -69,7 +70,7 @@ export async function openRevocationStream(options: {
       sendAll(RESET)
       endAll()
     },
-    // Ends the streams. With an open stream and heartbeats, a gateway would not notice that revocations are missing.
+    // Ends the streams. With an open stream and heartbeats, a gateway could not detect missing revocations.
     lost: () => {
       isLost = true
       endAll()

@@ -12,8 +12,8 @@ export type StreamListener = {
 /** Above this limit, the server closes the stream of the slow gateway. The gateway reconnects and resumes. */
 const MAX_UNSENT_BYTES = 1_048_576
 /**
- * During this time, the first events of a stream do not count as unsent. A gateway whose stream ends during a replay
- * needs the complete replay again. Milliseconds.
+ * During this time, the first events of a stream do not count as unsent. If the server closed the stream during a
+ * replay, the gateway would need the complete replay again. Milliseconds.
  */
 const START_LIMIT_MS = 60_000
 

@@ -4,7 +4,8 @@ const PREFIX = 'sha256.'
 
 /**
  * Hashes a client secret for storage. Returns an existing hash unchanged.
- * A plain SHA-256 is enough: this server generates secrets with 256 random bits.
+ * A SHA-256 hash without salt is enough for random secrets. This server generates secrets with 256 random bits, and the
+ * operator generates the configured secrets.
  */
 export function hashClientSecret(secret: string): string {
   return secret.startsWith(PREFIX) ? secret : PREFIX + hash('sha256', secret, 'base64url')

@@ -141,7 +141,7 @@ export function createEngine(options: EngineOptions): Engine {
     }),
   )
   acceptNonces(provider, options.nonceSecrets)
-  provider.proxy = true // safe: the engine sees only the forwarded headers that providerRequest() writes
+  provider.proxy = true // safe: the engine gets only the forwarded headers that providerRequest() writes
   provider.silent = true
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string) {
     return (

@@ -154,7 +154,7 @@ export function formatOf(resource: string, { format, resources }: AccessTokenSet
 
 /**
  * Returns the name of the signature algorithm as in the key. `Ed25519` and `EdDSA` are two names of one algorithm (RFC
- * 9864 section 2.2). The first Ed25519 key decides between them.
+ * 9864 section 2.2). The `alg` of the first Ed25519 key determines the name.
  */
 export function signingAlgorithm(
   { algorithm }: AccessTokenSettings,

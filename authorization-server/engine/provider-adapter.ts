@@ -29,7 +29,7 @@ const BOUNDED: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
 const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 
-/** When the engine destroys an artifact of these models, its next step is to end the grant of the artifact. */
+/** After the engine destroys an artifact of these models, the engine ends the grant of the artifact. */
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
 
 /**

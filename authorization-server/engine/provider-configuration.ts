@@ -101,7 +101,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
         ? extraClaims(ctx, token.grantId)
         : undefined,
     formats: { customizers: { jwt: completeJwt } },
-    clientBasedCORS: () => true, // the endpoints set their own CORS headers before the engine sees a request
+    clientBasedCORS: () => true, // the endpoints set CORS headers before the engine handles a request
     cookies: cookies(options),
     ttl: {
       AuthorizationCode: lifetimes.codeSeconds,

@@ -117,8 +117,8 @@ async function keepClient(clientId: string, clients: ArtifactStore): Promise<voi
 }
 
 /**
- * Ends the session of another account in this browser, so that the next session does not derive from that session. The
- * session may be older than this authorization, or may have started later in another tab.
+ * Ends the session of another account in this browser. Otherwise the engine would derive the next session from that
+ * session. The session may be older than this authorization, or may have started later in another tab.
  * @returns the account that was signed out.
  */
 async function leaveSessionOfOthers(

@@ -110,7 +110,7 @@ export function createRefreshRotation(options: {
 
   async function endGrant(ctx: TokenEndpointGrantContext, token: StoredArtifact): Promise<void> {
     const grantId = String(token['grantId'])
-    // for the audit line: if the client differs, the engine does not set the token
+    // The audit line needs the token. If another client sent the request, the engine has not set the token.
     ctx.oidc.entity('RefreshToken', token)
     await store.artifacts('Grant').revokeByGrantId(grantId)
     ctx.oidc.provider.emit('grant.revoked', ctx, grantId)

@@ -1,7 +1,7 @@
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Engine } from './engine.ts'
 
-/** An engine, and the time from which another engine must replace it. Undefined: no replacement is necessary. */
+/** An engine, and the time at which a new engine must replace this engine. Undefined: no replacement is necessary. */
 export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
 
 /**
@@ -16,8 +16,8 @@ export function createReplaceableEngine(options: {
   let built = options.build()
 
   /**
-   * Returns the engine for the current time. Each call compares the clock, so that all replicas replace the engine in
-   * the same second.
+   * Returns the engine for the current time. Each call compares the clock with the time of the replacement. All
+   * replicas therefore replace the engine in the same second.
    */
   function current(): Engine {
     const { replaceAtSeconds } = built

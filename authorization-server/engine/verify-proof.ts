@@ -45,8 +45,8 @@ export async function verifyProof(text: string, request: ProofRequest): Promise<
 type ProofUse = (maker: string, id: string, goodUntilSeconds: number) => Promise<boolean>
 
 /**
- * Additional time for which the store keeps an id, because a replica whose clock is behind accepts a proof for longer.
- * Seconds.
+ * Additional time for which the store keeps an id. If the clock of a replica is behind, this replica accepts a proof
+ * for longer. Seconds.
  */
 const MARGIN_SECONDS = 60
 

@@ -11,7 +11,7 @@ import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 const OWNER_ONLY = 0o600
 
 /**
- * Changes a file of keys. A lock prevents concurrent changes, and readers see either the old or the new content. The
+ * Changes a file of keys. A lock prevents concurrent changes, and readers get either the old or the new content. The
  * function follows a symbolic link and keeps owner and mode of the file.
  * @param change returns the new content. If `change` throws, the file stays unchanged.
  * @throws {BootError} ERR_KEY_FILE when the file cannot be changed. ERR_SECRET_FILE when it cannot be read.

@@ -10,8 +10,8 @@ const OWNER_ONLY = 0o600
 
 /**
  * Reads a file of secrets. If the file does not exist, creates it first.
- * When several processes start concurrently, one of them creates the file, and all read the same complete content. Only
- * the owner can read the file.
+ * If several processes start concurrently, one process creates the file, and all processes read the same complete
+ * content. Only the owner can read the file.
  * @throws {BootError} ERR_DATA_DIR when the folder cannot be created or written, ERR_SECRET_FILE when the file cannot
  * be read.
  */

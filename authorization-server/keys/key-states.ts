@@ -20,7 +20,7 @@ export type KeyState = {
   readonly retireFrom: number | undefined
 }
 
-/** The time and the setting that decide when a key can be retired. */
+/** The time and the setting that determine when a key can be retired. */
 export type RotationTime = {
   readonly nowSeconds: number
   /** Lifetime of access tokens and ID tokens. */
@@ -28,8 +28,9 @@ export type RotationTime = {
 }
 
 /**
- * A key stays published for this time after its last token has expired. The value is a sum. 60 s: the clock of a server
- * that still signs may be behind. 300 s: a server can revoke a JWT for this time after the expiry of the JWT. Seconds.
+ * A key stays published for this time after its last token has expired. The value is the sum of 60 s and 300 s. 60 s:
+ * the clock of a server that still signs may be behind. 300 s: a server can revoke a JWT until 300 s after the expiry
+ * of the JWT. Seconds.
  */
 const RETIRE_MARGIN_SECONDS = 360
 

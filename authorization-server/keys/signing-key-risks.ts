@@ -3,9 +3,9 @@ import { activeKeys, keyId, keyType, type SigningKeys } from './signing-keys.ts'
 /** Changes of signing keys that can make servers or gateways reject valid tokens, with the text for the log. */
 export const RISKS = {
   removed_while_signing:
-    'the file no longer has a key that signed tokens until now: gateways reject these tokens. Without a leak, restore the key.',
+    'the file no longer has a key that signed tokens until now: gateways reject these tokens. Restore the key, unless it leaked.',
   signs_at_once:
-    'a new signing key signs at once: gateways that have not read it reject its tokens. Give new keys notBefore (scopegate keys rotate).',
+    'a new signing key signs at once: gateways that have not fetched the key reject its tokens. Give new keys notBefore (scopegate keys rotate).',
   never_signs:
     'a new signing key has no notBefore, so it does not sign: a key with notBefore signs instead. Use scopegate keys rotate.',
 } as const

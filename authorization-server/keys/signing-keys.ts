@@ -89,8 +89,8 @@ export const MAX_KEYS = 64
 const MILLISECONDS = 100_000_000_000
 
 /**
- * Parses a private JWK Set. Checks each key: the key must sign, and its public part must verify the signature. A message
- * never contains key material.
+ * Parses a private JWK Set. Checks each key: the key must sign, and its public part must verify the signature. A
+ * message never contains key material.
  * @param needs.algorithm signature algorithm of JWT access tokens. Default: ES256.
  * @throws {BootError} ERR_SIGNING_KEYS when the text is not a JWK Set, or when a key is not usable. At least one ES256
  * key, one RS256 key, and one key for `algorithm` must be able to sign now.
@@ -167,8 +167,8 @@ export function startOf({ notBefore }: SigningKey): number {
 
 /**
  * Returns the keys in the order in which the engine selects them. Removes the members that only this server uses.
- * Among the keys that may sign now, the latest `notBefore` comes first. Keys whose `notBefore` is in the future come
- * last: the server only publishes them. Each key has `alg`, because the engine prefers keys with `alg` to keys without.
+ * Among the keys that may sign now, the latest `notBefore` comes first. Keys with a `notBefore` in the future come
+ * last, because the server only publishes these keys. Each key has `alg`, because the engine prefers keys with `alg`.
  * @returns the keys, and the next time at which the order changes.
  */
 export function activeKeys(
@@ -202,7 +202,9 @@ export function algorithmOf({ alg, crv = '' }: SigningKey): string {
   return alg ?? DEFAULT_ALGORITHMS[crv] ?? 'RS256'
 }
 
-/** Returns the type of a key. Keys of one type replace each other. `Ed25519` and `EdDSA` are one algorithm: RFC 9864. */
+/**
+ * Returns the type of a key. Keys of one type replace each other. `Ed25519` and `EdDSA` are one algorithm: RFC 9864.
+ */
 export function keyType(key: SigningKey): string {
   return key.crv === 'Ed25519' ? key.crv : algorithmOf(key)
 }

@@ -85,7 +85,7 @@ export async function watchStore(options: {
     store: observeStore(options.store, (error) => {
       metrics.countStoreError(error.reason)
       if (failure !== undefined) return
-      // A late response alone is not an outage. The write probe finds out whether the store works.
+      // A late response alone is not an outage. The write probe checks whether the store works.
       if (error.reason === 'read_only' || error.reason === 'full') report(error.reason, error)
       else void probe()
     }),

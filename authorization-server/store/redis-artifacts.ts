@@ -12,13 +12,13 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
   ofModel(model: string, onEnded: (grant: string) => void): ArtifactStore
   /** @returns the number of removed artifacts. */
   endGrant(grant: string): Promise<number>
-  /** Writes an artifact that the caller read in another layout. The caller knows only the hash of the id. */
+  /** Writes an artifact that the caller read in another layout. The caller has only the hash of the id. */
   restore(write: Omit<ArtifactWrite, 'id'>, idHash: string): Promise<void>
 }
 
 /**
- * Models of unfinished authorization requests. Their scripts use the records of all networks, so the keys of these
- * models have one hash tag. The number of these artifacts is bounded.
+ * Models of unfinished authorization requests. The scripts for these models use the records of all networks, so all
+ * keys of these models have one hash tag. The number of these artifacts is bounded.
  */
 export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
 
@@ -33,9 +33,9 @@ type PlacedWrite = {
 /**
  * Creates the artifact stores.
  * In a Redis Cluster, the artifacts of a grant are in the partition of the grant. Other artifacts are in the partition
- * of their id. If the two differ, the partition of the id contains a pointer: a hash with the tag of the other
- * partition in field `g`. The pointer is written before the artifact, with the same expiry. A pointer without an
- * artifact does no harm.
+ * of their id. If the two partitions differ, the partition of the id contains a pointer. A pointer is a hash: its field
+ * `g` contains the tag of the other partition. The pointer is written before the artifact, with the same expiry. A
+ * pointer without an artifact does no harm.
  * Cost: one round trip per operation, two for findByUid and findByUserCode. In a Redis Cluster, artifacts of grants
  * cost one more round trip.
  */

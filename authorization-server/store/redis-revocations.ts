@@ -32,8 +32,9 @@ const MARK_INTERVAL_MS = 15_000
 
 /**
  * Opens the revocation log in Redis.
- * An id consists of the id of the Redis process and the id of the entry, because another Redis process may have lost
- * acknowledged entries. While the service runs, a key in Redis shows gateways that this issuer publishes revocations.
+ * An id consists of the id of the Redis process and the id of the entry. After a change of the Redis process,
+ * acknowledged entries may be lost. While the service runs, a key in Redis shows gateways that this issuer publishes
+ * revocations.
  */
 export function openRedisRevocations(options: {
   readonly redis: RedisClient
@@ -164,7 +165,7 @@ function clusterLog(cluster: Cluster, isOwn: IsOwn, context: RevocationContext):
       }),
   }
 
-  /** Reads the wanted entries of a stream. Stops when they exceed the limit. */
+  /** Reads the wanted entries of a stream. Stops when the number of entries exceeds the limit. */
   async function readPages(
     stream: string,
     from: string,

@@ -84,13 +84,16 @@ export async function openRedisStore(
   }
 }
 
-/** Repeats revocations that Redis may have lost. A partition in which a pass runs gets another pass. */
+/**
+ * Repeats revocations that Redis may have lost. If a pass is running in a partition, `start()` adds another pass for
+ * this partition.
+ */
 type Renewal = { start(): void; stop(): void }
 
 /**
  * Revokes and publishes again all grants that this process recorded as revoked. A restarted Redis may have lost
- * revocations that it had acknowledged. After a failure, the same grant is repeated until it succeeds. The partitions
- * are independent, so an unavailable shard of a Redis Cluster delays only its own grants.
+ * revocations that it had acknowledged. After a failure, the pass repeats the same grant until the write succeeds. The
+ * partitions are independent, so an unavailable shard of a Redis Cluster delays only its own grants.
  */
 function createRenewal(options: {
   /** Returns the revoked grants of each partition. */

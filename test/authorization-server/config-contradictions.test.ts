@@ -98,7 +98,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
   ])
   says(t, { refreshTokens: { repeatWindowSeconds: 900 } }, [
     'error',
-    'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could hold an expired access token',
+    'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could contain an expired access token',
     'make the window shorter, or use 0s',
   ])
   const short = { perAddress: 1, windowMs: 999 }
