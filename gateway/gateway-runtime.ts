@@ -58,8 +58,8 @@ const ACCEPT_FAILED = {
   level: 'error',
 } as const
 /**
- * Maximum time that the start waits for the OpenAPI descriptions of the upstreams. A description that arrives later is
- * added at that time. Milliseconds.
+ * Maximum time that the start waits for the OpenAPI descriptions of the upstreams. The gateway also adds descriptions
+ * that arrive later. Milliseconds.
  */
 const FIRST_DESCRIPTION_MS = 1_000
 
@@ -92,7 +92,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   if (!readsEarlyResponses)
     logger.warn(
       { event: 'early_responses_unavailable' },
-      'the self-test of the sockets to upstreams failed: a response before the end of its request may be lost',
+      'the self-test of the sockets to upstreams failed: a response that arrives before the end of its request may be lost',
     )
   const upstreams = createUpstreamRegistry(config.upstreams, (settings) =>
     createUpstream(settings, {
@@ -341,7 +341,7 @@ async function listen(server: ReturnType<typeof createServer>, config: GatewayCo
   const { host, port } = config.listen
   try {
     const url = await server.listen({ host, port })
-    // Fastify returns an `http:` URL because Fastify does not know about TLS.
+    // Fastify always returns an `http:` URL, because `serverFactory` creates the TLS server.
     return config.tls === undefined ? url : url.replace(/^http:/, 'https:')
   } catch (error) {
     throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })

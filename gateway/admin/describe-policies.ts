@@ -6,8 +6,8 @@ import { describeLocation } from '../snapshot/reload/describe-location.ts'
 import type { ActivePolicies } from '../snapshot/reload/policy-holder.ts'
 
 /**
- * Returns the body of `GET /policies`. The body contains all data that a reader needs for the same decisions: the
- * routes in policy format, the scope implications, and the input of `compileResources`.
+ * Returns the body of `GET /policies`. With this data, a reader can make the same decisions as the gateway. The body
+ * contains the routes in policy format, the scope implications, and the input of `compileResources`.
  */
 export function describePolicies(policies: ActivePolicies, config: GatewayConfig): string {
   const { targetBytes, tokenBytes, bodyBytes } = config.limits

@@ -5,10 +5,10 @@ import type { MetricsJson } from './worker-messages.ts'
 type Aggregated = Parameters<typeof AggregatorRegistry.aggregate>[0]
 
 /**
- * Merge rules for series whose default rule in prom-client is misleading. By default, prom-client sums limits and omits
- * the start time. By default, prom-client also averages percentiles, and the idle supervisor lowers the average. With
- * these rules, each series shows the worst process. The minimum of the start times is the start time of the supervisor,
- * the oldest process.
+ * Merge rules for series with a misleading default rule. By default, prom-client sums limits and omits the start time.
+ * By default, prom-client also averages percentiles, and the idle supervisor lowers the average. With these rules, each
+ * series shows the worst process. The minimum of the start times is the start time of the supervisor, the oldest
+ * process.
  */
 const RULES: Readonly<Record<string, 'min' | 'max'>> = {
   process_open_fds: 'max',
@@ -50,7 +50,8 @@ export async function metricsOf(registry: Registry): Promise<MetricsJson> {
 
 /**
  * Merges the checks of several workers by name, in the order of the first worker. A check that fails or is degraded in
- * some workers is only degraded in the result. The number of ready workers decides whether the gateway is ready.
+ * some workers is only degraded in the result. The readiness of the gateway depends only on the number of ready
+ * workers.
  */
 export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {
   const names = new Set(workers.flatMap((checks) => checks.map(({ name }) => name)))

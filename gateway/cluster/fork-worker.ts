@@ -148,10 +148,10 @@ type ClusterMessage = {
 type Handle = { close(): void }
 
 /**
- * Closes a connection whose transfer to a worker failed because the worker exited. node:cluster keeps the handle of the
- * connection open until the worker acknowledges the transfer. Without this function, the client would wait forever. The
- * messages are undocumented internals of node:cluster. If the messages change in a version of Node, this function does
- * nothing.
+ * Closes connections that were in transfer to a worker when the worker exited. The reason: node:cluster keeps the
+ * handle of a connection open until the worker acknowledges the transfer. Without this function, the client would wait
+ * forever. The messages are undocumented internals of node:cluster. If the messages change in a version of Node, this
+ * function does nothing.
  */
 function closeLostConnections(worker: ChildProcess): void {
   const inTransit = new Map<number, Handle>()

@@ -33,7 +33,7 @@ export type GatewayConfig = {
   readonly management: ManagementAddress
   /** TLS on the public port; `undefined`: plain HTTP behind a proxy that terminates TLS. */
   readonly tls: TlsConfig | undefined
-  /** Address blocks of the proxies whose client address header is trusted. */
+  /** Address blocks of the trusted proxies. The gateway uses the client address header of these proxies only. */
   readonly trustedProxies: readonly string[]
   /** The only header from which the gateway reads the client address. Trusted proxies set this header. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
@@ -90,7 +90,7 @@ export type GatewayConfig = {
     readonly ttlWithoutPushMs: number
     readonly negativeTtlMs: number
   }
-  /** Secret for the nonces of DPoP proofs; `undefined`: proofs need no nonce. */
+  /** Settings for the nonces of DPoP proofs. */
   readonly dpop: {
     /** The secrets for DPoP nonces, newest first. Undefined: proofs need no nonce. */
     readonly nonceSecrets: readonly string[] | undefined

@@ -80,10 +80,10 @@ export const GatewayFile = Type.Object(
       }),
     ),
     drain: Type.Optional(DrainSchema),
-    policies: Type.Optional(FilePath('folder of the policy files, read with its direct subfolders')),
+    policies: Type.Optional(FilePath('folder of the policy files, read with the direct subfolders')),
     policySources: Type.Optional(
       Type.Array(PolicySourceSchema, {
-        description: 'folders of policies with their owners and permissions, in place of policies',
+        description: 'policy folders with their owners and permissions; this key replaces the key policies',
         minItems: 1,
         maxItems: 1_000,
       }),

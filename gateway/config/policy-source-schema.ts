@@ -11,9 +11,9 @@ export const PolicySourceSchema = Type.Object(
       pattern: NAME,
       'x-is': 'a name of lower-case letters, digits and -, of at most 64 characters',
     }),
-    folder: FilePath('folder of its policy files, read with its direct subfolders'),
+    folder: FilePath('folder of the policy files, read with the direct subfolders'),
     owner: Type.Optional(
-      Type.String({ description: 'the owner of its policies, e.g. a team', minLength: 1, maxLength: 128 }),
+      Type.String({ description: 'the owner of the policies, e.g. a team', minLength: 1, maxLength: 128 }),
     ),
     permissions: Type.Object(
       {
@@ -25,34 +25,34 @@ export const PolicySourceSchema = Type.Object(
         }),
         upstreams: Type.Optional(
           Type.Array(Type.String({ pattern: NAME, 'x-is': 'the name of an upstream' }), {
-            description: 'upstreams that its policies may use; default: none',
+            description: 'upstreams that the policies may use; default: none',
             maxItems: 1_000,
             uniqueItems: true,
           }),
         ),
         addresses: Type.Optional(
-          Type.Array(HttpAddress('an allowed address, which includes the paths below its path'), {
-            description: 'addresses that upstreams in upstreams.yaml of its folder may have; default: none',
+          Type.Array(HttpAddress('an allowed address; the paths below its path are allowed too'), {
+            description: 'addresses that upstreams in upstreams.yaml of the folder may have; default: none',
             maxItems: 1_000,
             uniqueItems: true,
           }),
         ),
         scopes: Type.Optional(
           Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
-            description: 'scopes that its policies may use; a * at the end matches any text; default: none',
+            description: 'scopes that the policies may use; a * at the end matches any text; default: none',
             maxItems: 1_000,
             uniqueItems: true,
           }),
         ),
         anonymous: Type.Optional(
           Type.Boolean({
-            description: 'whether its policies may serve requests without a token; default: false',
+            description: 'whether the policies may serve requests without a token; default: false',
           }),
         ),
         forwardCredentials: Type.Optional(
           Type.Boolean({
             description:
-              'whether its policies may send the credentials of callers to upstreams (upstreamAuth: forward); default: false',
+              'whether the policies may send the credentials of callers to upstreams (upstreamAuth: forward); default: false',
           }),
         ),
       },

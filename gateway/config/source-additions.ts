@@ -125,7 +125,7 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
       report(
         'P408',
         [name, 'openapi'],
-        'an upstream of a policy source cannot name an OpenAPI document, which the gateway would request without a policy',
+        'an upstream of a policy source cannot name an OpenAPI document: the gateway would request it without a policy',
         'remove openapi, or ask the operator to define the upstream',
       )
     for (const [url, at] of addressesWithPaths(name, entry))
@@ -135,7 +135,7 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
           at,
           `source ${source.name} may not use the address ${url}`,
           permissions.addresses.length === 0
-            ? 'its permissions name no address'
+            ? 'the permissions of the source contain no address'
             : `permitted: ${permissions.addresses.join(', ')}`,
         )
   }
@@ -188,7 +188,7 @@ function readScopes(
         diagnostic('P409', `source ${source.name} may not define scope ${JSON.stringify(name)}`, location, {
           hint:
             source.permissions.scopes.length === 0
-              ? 'its permissions name no scope'
+              ? 'the permissions of the source contain no scope'
               : `permitted: ${source.permissions.scopes.join(', ')}`,
         }),
       )
@@ -203,7 +203,7 @@ function readScopes(
       )
       continue
     }
-    // The definition of the operator can imply scopes of other sources.
+    // A scope of the operator can imply scopes of other sources, so a scope of this source must not imply it.
     for (const [position, implied] of implies.entries())
       if (catalogue?.has(implied) === true)
         found.push(
@@ -211,14 +211,16 @@ function readScopes(
             'P409',
             `${JSON.stringify(name)} implies ${JSON.stringify(implied)}, which the operator defines`,
             locationOf(['scopes', index, 'implies', position]),
-            { hint: 'remove it from implies, or ask the operator to define both scopes' },
+            { hint: 'remove this entry of implies, or ask the operator to define both scopes' },
           ),
         )
   }
   return new Map([...own].filter(([name]) => catalogue?.has(name) !== true))
 }
 
-/** Counts the entries before any check whose cost depends on their number. */
+/**
+ * Finds a file with too many entries. Runs first, because the cost of other checks depends on the number of entries.
+ */
 function findExcess({ value, locationOf }: YamlDocument): Diagnostic | undefined {
   const scopes: unknown = isRecord(value) ? value['scopes'] : undefined
   if (!Array.isArray(scopes)) return undefined

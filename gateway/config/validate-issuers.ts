@@ -57,7 +57,7 @@ function findMissingValidation({ jwt, introspection, revocations }: IssuerEntry)
       [
         'C329',
         '.introspection.signed',
-        'the gateway has no keys to verify its results',
+        'the gateway has no keys to verify introspection results',
         'add jwt: {}, because the keys of jwt also verify introspection results',
       ],
     ]
@@ -75,7 +75,7 @@ function findMissingValidation({ jwt, introspection, revocations }: IssuerEntry)
       [
         'C332',
         '.revocations',
-        'the revocation stream requires introspection, whose client credentials it uses',
+        'the revocation stream requires the client credentials of introspection',
         'add introspection, or remove revocations',
       ],
     ]
@@ -121,8 +121,8 @@ function findUnsafeKeys(entry: IssuerEntry, baseUrl: string): readonly Problem[]
       ],
     ]
   if (isProtectedAddress(uri ?? issuer)) return []
-  // The gateway trusts the unsigned introspection results of this server. An attacker between gateway and server can
-  // therefore accept or reject any token without the keys. Signed results and security events depend on the keys.
+  // The gateway trusts unsigned introspection results from this address. An attacker on the connection could already
+  // forge these results, so keys over http add no risk. Signed results and security events depend on the keys.
   const dependsOnKeys = introspection?.signed === true || securityEvents !== undefined
   if (uri !== undefined && !dependsOnKeys && isSameOrigin(uri, introspection?.endpoint ?? '')) return []
   return [
@@ -204,8 +204,8 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
         'set revocations or redis.url, or remove maxRevocationDelay',
       ],
     ]
-  // An issuer that does not publish in Redis has no channel. Without introspection, the gateway would then respond with
-  // 503 to every JWT that is older than the delay.
+  // An issuer has no channel if it does not publish in Redis. Without introspection, the gateway would then respond
+  // with 503 to every JWT that is older than the delay.
   if (introspection === undefined)
     return [
       [

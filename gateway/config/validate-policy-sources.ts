@@ -118,7 +118,7 @@ export function findUnusableSources(
           where,
           other.prefix === prefix
             ? `${prefix} belongs to source ${other.source} already`
-            : `upstreams can read ${prefix} as ${other.prefix} of source ${other.source}`,
+            : `upstreams can interpret ${prefix} as ${other.prefix} of source ${other.source}`,
           'give each prefix to one source',
         )
     }

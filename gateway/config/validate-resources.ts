@@ -60,9 +60,9 @@ function reservedPath(path: string): string | undefined {
 }
 
 /**
- * Warns (C344) of resources whose issuer is the bundled authorization server, if that server does not issue tokens for
+ * Warns (C344) of resources that accept tokens of the bundled authorization server, if this server issues no tokens for
  * these resources.
- * @param issued the resource paths that the authorization server knows.
+ * @param issued the resource paths in the configuration of the authorization server.
  */
 export function findUnissuedResources(
   file: GatewayFile,
@@ -90,7 +90,7 @@ export function findUnissuedResources(
 }
 
 /**
- * Reports C345 for aliases without effect: no resource with a path takes tokens of the bundled authorization server.
+ * Reports C345 for aliases without effect: no resource with a path accepts tokens of the bundled authorization server.
  */
 export function findUnusedAliases(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   if (file.compat?.resourcePathAliases !== true) return []

@@ -105,8 +105,8 @@ precedence over this page. ${baseUrl}/openapi.json describes the API.${ownResour
 }
 
 /**
- * Returns the steps that apply to every issuer. The gateway does not know which flows and registration an issuer
- * offers.
+ * Returns the steps that apply to every issuer. The steps contain no commands for a flow or for registration, because
+ * each issuer offers different ones.
  */
 function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: string): readonly string[] {
   const rows = resources.root.issuers.map(

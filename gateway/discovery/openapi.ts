@@ -214,17 +214,18 @@ function ownComponents(
           request_id: { type: 'string' },
           scope: {
             type: 'string',
-            description: 'Required scopes, with insufficient_scope and insufficient_user_authentication.',
+            description:
+              'Required scopes. Present for insufficient_scope and insufficient_user_authentication.',
           },
           acr_values: {
             type: 'string',
             description:
-              'Accepted classes of sign-in, with insufficient_user_authentication. RFC 9470 section 3.',
+              'Accepted classes of sign-in. Present for insufficient_user_authentication. RFC 9470 section 3.',
           },
           max_age: {
             type: 'integer',
             description:
-              'Seconds since the sign-in, with insufficient_user_authentication. RFC 9470 section 3.',
+              'Maximum age of the sign-in in seconds. Present for insufficient_user_authentication. RFC 9470 section 3.',
           },
           retry_after: { type: 'integer', description: 'Seconds, as in Retry-After.' },
         },

@@ -14,10 +14,11 @@ type Account = { fullAtMs: number }
 const SLACK = 0.01
 
 /**
- * Rate limiter of this process. The limiter uses the generic cell rate algorithm (GCRA). The full allowance is `per`.
- * Each request uses one interval of the allowance, and elapsed time restores the allowance evenly. The limiter stores
- * one number for each key, and at most `maxEntries` keys. The limiter evicts the least recently used key. The next
- * request of an evicted key starts with the full allowance.
+ * Rate limiter of this process. The limiter uses the generic cell rate algorithm (GCRA). The allowance of a key is a
+ * time: at most the period of the limit (`perMs`). Each request uses one interval (`intervalMs`) of the allowance, and
+ * elapsed time restores the allowance evenly. The limiter stores one number for each key, and at most `maxEntries`
+ * keys. The limiter evicts the least recently used key. The next request of an evicted key starts with the full
+ * allowance.
  */
 export class LocalLimiter {
   readonly #maxEntries: number
@@ -49,13 +50,15 @@ export class LocalLimiter {
     return allowance(limit, resetMs)
   }
 
-  /** Returns the rejection that a request would get now; `undefined` if the request would be allowed. Counts nothing. */
+  /**
+   * Returns the rejection that a request would get now; `undefined` if the request would be allowed. Counts nothing.
+   */
   denialOf(limit: RateLimit, key: string, nowMs: number): RateLimitState | undefined {
     const account = this.#accounts.get(key)
     return account === undefined ? undefined : denial(limit, account.fullAtMs - nowMs)
   }
 
-  /** Merges a state that another limiter counted, so that local counting continues from this state. */
+  /** Merges a state from another limiter. Local counting then continues from this state. */
   merge(key: string, resetMs: number, nowMs: number): void {
     const fullAtMs = nowMs + resetMs
     const account = this.#accounts.get(key)

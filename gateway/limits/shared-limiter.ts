@@ -4,7 +4,7 @@ import type { SharedRedis, UnavailableReason } from '../../platform/redis/shared
 import type { RateLimit, RateLimitState } from '../../policy-engine/format/rate-limit.ts'
 import { allowance, type LocalLimiter } from './local-limiter.ts'
 
-/** Reason why Redis did not decide. The reason is a metric label, so the set of values is fixed. */
+/** Reason for a rate limit decision without Redis. The reason is a metric label, so the set of values is fixed. */
 export type FallbackReason = UnavailableReason | 'failed'
 
 /** Options for `createSharedLimiter()`. `local` counts requests while Redis is unavailable. */

@@ -140,7 +140,7 @@ function field(name: string, value: string | undefined): string {
 }
 
 /**
- * Escapes DEL and the C1 control characters. `JSON.stringify` does not escape these characters, and terminals interpret
+ * Escapes DEL and the C1 control characters. Terminals interpret these characters, but `JSON.stringify` does not escape
  * them.
  */
 function harmless(json: string): string {
@@ -161,7 +161,7 @@ function milliseconds(value: number): number {
 let lastMs = 0
 let lastText = ''
 
-/** Caches the text of the last millisecond. */
+/** Formats a time. Caches the text of the last millisecond. */
 function isoTime(timeMs: number): string {
   if (timeMs !== lastMs) {
     lastMs = timeMs

@@ -51,7 +51,7 @@ export function addOverloadMetrics(
   )
   gauge(
     'scopegate_memory_used_ratio',
-    'Used part of the memory share of this process in its container; 0 without a limit.',
+    "Used part of this process's share of the container memory; 0 without a limit.",
     () => monitor.reading.memory,
   )
   gauge(

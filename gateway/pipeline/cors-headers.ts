@@ -3,8 +3,8 @@ import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-rou
 import type { RequestContext } from './request-context.ts'
 
 /**
- * The response headers that a page can read in addition to the Fetch safelist. Without `WWW-Authenticate`, a page sees
- * a 401 but not its challenge.
+ * The response headers that a page can read in addition to the Fetch safelist. Without `WWW-Authenticate` in this list,
+ * a page can read the status 401 but not the challenge.
  */
 const EXPOSED_HEADERS = [
   ...['WWW-Authenticate', 'DPoP-Nonce', 'X-Request-Id', 'X-Scopegate-Error', 'Allow', 'Retry-After'],

@@ -27,7 +27,7 @@ export type PipelineOptions = {
   readonly tokenMeter: TokenMeter
   readonly unmatchedMeter: RouteMeter
   readonly accessLog: AccessLog
-  /** Logs the exception behind a response that does not contain the reason. */
+  /** Logs the exception that caused a response. The response does not contain the exception. */
   readonly report: (event: string, requestId: string, error: unknown) => void
   /** Logs the reason why an upstream did not send a complete response. */
   readonly upstreamFailed: (upstream: string, requestId: string, error: unknown) => void

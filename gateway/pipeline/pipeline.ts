@@ -21,7 +21,8 @@ import { verifyPossession } from './stages/verify-possession.ts'
 
 export type Pipeline = {
   /**
-   * Handles a request. `upgraded` is the connection of the request if the request asks for a WebSocket. Never throws.
+   * Handles a request. `upgraded` is the connection of the request if the request is a WebSocket handshake. Never
+   * throws.
    */
   handle(request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection): void
   readonly inFlight: number

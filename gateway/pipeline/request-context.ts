@@ -87,7 +87,7 @@ export type ShapedContext = ForwardableContext & {
   readonly upstreamHeaders: string[]
 }
 
-/** Everything that the stages share: the options, and values that the pipeline creates once from the options. */
+/** Data that all stages share: the options, and values that the pipeline creates once from the options. */
 export type PipelineServices = PipelineOptions & {
   readonly responder: Responder
   readonly tracker: RequestTracker

@@ -75,7 +75,10 @@ export function sendContinue({ httpVersion, headers }: IncomingMessage, response
   if (httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
-/** `withheld`: the client waits for a 100 response that the gateway did not send. RFC 9110 section 10.1.1. */
+/**
+ * Returns the kind of the unread body. `withheld`: the client waits for a 100 response that the gateway did not send.
+ * RFC 9110 section 10.1.1.
+ */
 function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'withheld' {
   if (request.complete) return 'none'
   const { headers } = request

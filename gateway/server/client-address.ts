@@ -14,9 +14,9 @@ const BRACKETED = /^\[([^[\]]{2,45})\](?::\d{1,5})?$/
 const FOR = /^for *= *(?:"([^"\\]*)"|([^" \\][^"\\]*)?)$/i
 
 /**
- * Returns the client address of a request that came through trusted proxies. Proxies append their peer, so the list is
- * read from the right. A trusted address confirms the entry to its left. The first untrusted address is the client. If
- * an entry is unreadable, the address to the right of this entry is the client.
+ * Returns the client address of a request that came through trusted proxies. Each proxy appends the address of its
+ * peer, so the function reads the list from the right. A trusted address confirms the entry to its left. The first
+ * untrusted address is the client. If an entry is unreadable, the address to the right of this entry is the client.
  * Source: RFC 7239 sections 4, 5.2 and 6.
  * @param peer the normalized address of the connection. The caller must check that the peer is trusted.
  */
@@ -75,7 +75,7 @@ export function normalizeIp(address: string | undefined): string {
 /** The peers whose forwarding headers the gateway trusts. */
 export type TrustedProxies = {
   /**
-   * Costs a fraction of a microsecond.
+   * Returns whether the address belongs to a trusted proxy. Cost: a fraction of a microsecond.
    * @param address normalized by `normalizeIp()`.
    */
   has(address: string): boolean

@@ -54,8 +54,8 @@ export function serializePipelined(
 }
 
 /**
- * Returns the last waiting response of a connection whose request was received completely; undefined if there is no
- * such response.
+ * Returns the waiting response of the last completely received request of a connection. Returns undefined without such
+ * a request.
  */
 export function lastCompleteWaiting(socket: Socket): ServerResponse | undefined {
   return waiting.get(socket)?.findLast(({ req }) => req.complete)

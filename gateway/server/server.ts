@@ -29,7 +29,7 @@ export type ServerOptions = {
   readonly onUnparsed: (unparsed: UnparsedRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
-  /** Called when the operating system provides no connection, such as EMFILE. The server continues. */
+  /** Called when the operating system cannot accept a connection, for example with EMFILE. The server continues. */
   readonly onAcceptError: (error: Error) => void
 }
 
@@ -46,7 +46,7 @@ const REQUEST_TIMEOUT_MS = 60_000
  */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500
-/** Time for a client to close its side after the gateway has closed its own. Milliseconds. */
+/** Time for a client to close its side after the gateway has closed its own side. Milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 const closing = new WeakSet<Socket>()
@@ -143,8 +143,8 @@ function respondToClientError(error: ClientError, socket: Socket, options: Serve
 type ClientError = Error & { code?: string; rawPacket?: unknown; bytesParsed?: number }
 
 /**
- * Returns whether an invalid request head starts with `HEAD`. If the method was in an earlier packet, the function does
- * not know the method.
+ * Returns whether an invalid request head starts with `HEAD`. Returns false if the method was in an earlier packet,
+ * which the error does not contain.
  */
 function isHeadRequest({ rawPacket, bytesParsed }: ClientError): boolean {
   const read = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1', 0, bytesParsed) : ''
@@ -167,7 +167,8 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     return
   }
   closing.add(socket)
-  // Requests that were received completely get their responses before the connection closes for the invalid input.
+  // Complete requests on the connection get their responses first. The connection then closes because of the invalid
+  // input.
   const currentResponse = current?.req.complete === true && !current.writableEnded ? current : undefined
   const last = lastCompleteWaiting(socket) ?? currentResponse
   if (last !== undefined) {
@@ -175,8 +176,8 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     return
   }
   if (current?.headersSent === true) {
-    // A response has started, so no second response can follow. The client still gets a complete response. A partial
-    // response ends with the connection.
+    // A response has started, so the gateway cannot send a second response. A completely written response still reaches
+    // the client. A partial response ends with the connection.
     if (current.writableEnded || isLingering(current)) endConnection(socket)
     else socket.destroy()
     return
@@ -192,7 +193,7 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     resourceMetadata: '',
     tokenEndpoint: undefined,
   })
-  // If the body of a request is invalid, the access log already covers the request when its response is closed.
+  // A request with an invalid body gets its access log entry when its response is closed.
   if (current === undefined || current === null)
     options.onUnparsed({
       requestId,

@@ -61,7 +61,7 @@ export async function shutdown(
 }
 
 /**
- * Time before the end of the grace period for both sides of a WebSocket to complete the closing handshake.
+ * Time at the end of the grace period. In this time, both sides of a WebSocket complete the closing handshake.
  * Milliseconds.
  */
 const CLOSING_HANDSHAKE_MS = 4_000

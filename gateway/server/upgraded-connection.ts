@@ -13,7 +13,7 @@ export type UpgradedConnection = {
   take(): Duplex
 }
 
-/** Time for a client to close its side after the gateway has closed its own. Milliseconds. */
+/** Time for a client to close its side after the gateway has closed its own side. Milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /**
@@ -41,7 +41,7 @@ export function acceptUpgrade(
     const deadline = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS)
     socket.once('close', () => clearTimeout(deadline))
   }
-  // If the gateway did not read, the gateway would not notice that the client disconnects.
+  // Without reads, the gateway would not detect that the client disconnects.
   socket.on('data', onData).on('drain', onDrain)
   socket.on('error', () => undefined)
   socket.once('end', () => {

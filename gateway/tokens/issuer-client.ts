@@ -32,8 +32,8 @@ export type IssuerClientOptions = {
   /** The cache that gateways share. Undefined: each gateway introspects for itself. */
   readonly shared: Omit<SharedLevel, 'onResult'> | undefined
   /**
-   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at `issuedAtSeconds`.
-   * Milliseconds on the monotonic clock.
+   * Returns the time up to which the gateway has received all revocations of tokens with the issue time
+   * `issuedAtSeconds`. Milliseconds on the monotonic clock.
    */
   readonly completeUntilMs: (issuer: string, issuedAtSeconds: number | undefined) => number
   readonly meter: IssuerMeter

@@ -48,8 +48,8 @@ export type IssuerConfig = {
   readonly jwt: JwtConfig | undefined
   readonly introspection: IntrospectionConfig | undefined
   /**
-   * Maximum time after the cache time for which an introspection result is used while the issuer cannot respond. 0: the
-   * result is not used after the cache time. Milliseconds.
+   * While the issuer cannot respond, the gateway uses an introspection result for this time after the cache time. 0:
+   * the gateway never uses a result after the cache time. Milliseconds.
    */
   readonly staleIfErrorMs: number
   /**

@@ -52,7 +52,7 @@ export function isHeaderSafe(value: unknown): value is string {
   return typeof value === 'string' && HEADER_SAFE.test(value)
 }
 
-/** Returns the strings in `aud`, each without one trailing slash. A value that is not a string names no resource. */
+/** Returns the strings in `aud`, each without one trailing slash. Ignores all other values. */
 function readAudience(audience: unknown): readonly string[] {
   const members = Array.isArray(audience) ? audience : [audience]
   return members
@@ -61,7 +61,8 @@ function readAudience(audience: unknown): readonly string[] {
 }
 
 /**
- * A subject identifies a user only together with its issuer: two issuers may use one subject for two different users.
+ * Returns the identity headers for upstreams. They include the issuer, because two issuers may use one subject for two
+ * different users.
  */
 function identityHeaders(caller: {
   readonly subject: string | undefined

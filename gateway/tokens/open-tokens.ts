@@ -83,8 +83,8 @@ export async function openTokens(
 }
 
 /**
- * Returns the time for which an earlier status of a token may be used. 0 for a JWT that the gateway verifies, because
- * only the operator sets its bound (`jwt.maxRevocationDelay`). Milliseconds.
+ * Returns the time for which the gateway may use an earlier status of a token. 0 for a JWT that the gateway verifies,
+ * because `jwt.maxRevocationDelay` applies to such a JWT instead. Milliseconds.
  */
 export function staleIfErrorOf(
   { issuers }: Pick<GatewayConfig, 'issuers'>,

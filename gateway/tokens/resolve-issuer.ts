@@ -11,7 +11,7 @@ import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 /** The parameters of `Issuer.introspect` other than the token. */
 type Inquiry = readonly [sinceGapMs: number, names: ClaimNames, earlier: EarlierStatus]
 
-/** How to validate a token. With `known`, the status is already known. */
+/** How to validate a token. `known`: the status is clear without a validation. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly status: TokenStatus }
   /** Validation by signature. */
@@ -27,9 +27,9 @@ const WRONG_ISSUER: TokenCheck = {
 }
 
 /**
- * Selects the issuer that validates a token. A JWT belongs only to the issuer whose identifier equals its `iss` claim;
- * `kid` and keys are not used before this match. An opaque token names no issuer, so the issuers with introspection are
- * tried in their order.
+ * Selects the issuer that validates a token. The claim `iss` of a JWT must equal the identifier of the issuer. Before
+ * this match, the function uses neither `kid` nor keys. An opaque token names no issuer, so the gateway queries the
+ * issuers with introspection one after another.
  */
 export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenCheck {
   const jwt = readCompactJwt(token)
@@ -67,8 +67,8 @@ type Introspecting = Pick<Issuer, 'issuer'> & { readonly introspect: NonNullable
 
 /**
  * Returns the first active result. The issuer of the earlier status is first, so the other issuers cannot delay its
- * result. A failure counts only when no issuer returns an active result, and the issuer of the earlier status does not
- * report the token as inactive.
+ * result. If this issuer reports the token as inactive, failures of other issuers have no effect. Otherwise, a failure
+ * counts if no issuer returns an active result.
  */
 async function introspectInOrder(
   token: string,

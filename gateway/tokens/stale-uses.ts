@@ -10,7 +10,9 @@ export type StaleUsesOptions = {
   readonly logger: Pick<Logger, 'info' | 'warn'>
 }
 
-/** Shows operators that the gateway accepts tokens of an issuer by an earlier check, because the issuer cannot respond. */
+/**
+ * Shows operators that the gateway uses earlier statuses of an issuer's tokens, because the issuer cannot respond.
+ */
 export type StaleUses = {
   /** Whether an earlier status was used in the last ten seconds. */
   readonly isActive: boolean
@@ -20,8 +22,8 @@ export type StaleUses = {
 }
 
 /**
- * Time without a use after which the state ends. With this delay, repeated failures of an issuer cause one pair of log
- * lines, not one pair for each failure. Milliseconds.
+ * The state ends when no earlier status was used for this time. With this delay, repeated failures of an issuer cause
+ * one pair of log lines, not one pair for each failure. Milliseconds.
  */
 const QUIET_MS = 10_000
 

@@ -98,7 +98,7 @@ export function signatureFromDer(der: Buffer, size: number): Buffer {
   let at = SEQUENCE_HEAD_BYTES
   for (const end of [size, size * 2]) {
     const to = at + INTEGER_HEAD_BYTES + (der[at + 1] as number)
-    // DER adds a zero byte in front of a number whose first bit is set, and omits the leading zero bytes of a number.
+    // DER omits the leading zero bytes of a number. If the first bit of the number is then set, DER adds one zero byte.
     const from = Math.max(at + INTEGER_HEAD_BYTES, to - size)
     der.copy(signature, end - (to - from), from, to)
     at = to

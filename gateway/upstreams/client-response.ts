@@ -4,8 +4,8 @@ import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
 
 /**
- * Maximum size of a chunk that is sent as a string. Up to this size, the copy costs less than a second buffer in the
- * write. Bytes.
+ * Maximum size of a chunk that is sent as a string. Up to this size, the conversion to a string costs less than a write
+ * with two buffers. Bytes.
  */
 const TEXT_BYTES = 16 * 1024
 

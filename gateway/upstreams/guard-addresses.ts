@@ -3,7 +3,8 @@ import type { ResolveName } from './name-addresses.ts'
 
 /**
  * Addresses that a host name of a policy source must not resolve to: this machine, the local network segment, and
- * metadata services of cloud providers. The team that owns the name could otherwise reach services without a permission.
+ * metadata services of cloud providers. The team that owns the name could otherwise reach services without a
+ * permission.
  */
 const FORBIDDEN = new BlockList()
 for (const [network, bits] of [
@@ -26,7 +27,10 @@ for (const [network, bits] of [
 ] as const)
   FORBIDDEN.addSubnet(network, bits, 'ipv6')
 
-/** NAT64 and IPv4-compatible prefixes, whose last 32 bits are an IPv4 address. RFC 6052, RFC 4291 section 2.5.5. */
+/**
+ * Prefixes of IPv6 addresses that contain an IPv4 address: NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), and
+ * IPv4-compatible addresses (RFC 4291 section 2.5.5).
+ */
 const EMBEDDED = new BlockList()
 EMBEDDED.addSubnet('64:ff9b::', 96, 'ipv6')
 EMBEDDED.addSubnet('64:ff9b:1::', 48, 'ipv6')

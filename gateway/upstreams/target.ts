@@ -42,7 +42,7 @@ export class Target {
   readonly #settings: TargetSettings
   readonly #circuit: CircuitBreaker
   readonly #connect: buildConnector.connector
-  /** Opens connections that are read as regular streams. */
+  /** Opens connections for WebSockets. The gateway reads these connections as regular streams. */
   readonly connectPlainly: buildConnector.connector
   readonly #retired = new Set<ConnectionPool>()
   readonly #addresses: NameAddresses | undefined

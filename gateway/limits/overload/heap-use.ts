@@ -17,9 +17,9 @@ const MEASURE_ABOVE = 0.7
 const MEASURE_EVERY_MS = 1_000
 
 /**
- * Measures how full the old generation of the heap is. When the old generation is full, V8 ends the process. The ratio
- * is based on the bytes left after the last full collection, because a healthy process lets garbage grow up to the
- * limit. Near the limit, the function forces a collection at most once per second.
+ * Measures how full the old generation of the heap is. When the old generation is full, V8 ends the process. The
+ * function uses the bytes after the last full collection, because garbage can also fill the heap of a healthy process.
+ * Near the limit, the function forces a collection at most once per second.
  */
 export function watchHeap(tickMs: () => number): HeapUse {
   const limitBytes = oldLimitBytes()
@@ -70,7 +70,7 @@ let collect: (() => void) | undefined
 
 /**
  * Forces a full garbage collection, which takes tens of milliseconds. A process that rejects requests produces too
- * little garbage to trigger a collection in V8. Without a forced collection, the process would not notice that memory
+ * little garbage to trigger a collection in V8. Without a forced collection, the process could not detect that memory
  * is available again.
  */
 export function collectGarbage(): void {

@@ -11,7 +11,8 @@ export type OverloadReason = keyof Pressure
 
 export type OverloadLimit = {
   /**
-   * Threshold at which the gateway closes each connection after a response, so that clients connect to another gateway.
+   * Threshold at which the gateway closes each connection after a response. Clients can then connect to another
+   * gateway.
    */
   readonly close: number
   readonly refuse: number

@@ -7,9 +7,9 @@ import { endBeforeBody, sendContinue } from '../send-reply.ts'
 import { shapeResponse } from '../shape-response.ts'
 
 /**
- * Forwards the request to its upstream. Opens a WebSocket if the client asks for a WebSocket and the route allows it.
- * Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose fields change
- * until the response is complete.
+ * Forwards the request to its upstream. Opens a WebSocket if the client requests a WebSocket and the route allows
+ * WebSockets. Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose
+ * fields change until the response is complete.
  * @returns the rejection of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503).
  *   Rejections that the upstream causes go to the responder later.
  */

@@ -4,7 +4,7 @@ import type { TokenStatus } from '../../tokens/cache/token-status.ts'
 import { UnverifiableError } from '../../tokens/unverifiable-error.ts'
 import type { MatchedContext } from '../request-context.ts'
 
-/** Default for an error without a retry time. A restarting issuer is usually available again after this time. */
+/** `Retry-After` of an error without a retry time. A restarting issuer is usually available again after this time. */
 const RETRY_AFTER_SECONDS = 2
 
 /**

@@ -20,8 +20,8 @@ export function verifyPossession(
     return undefined
   }
   if (caller.confirmation?.kind !== 'dpop') {
-    // The request uses the DPoP scheme, but the token is not DPoP-bound. The stage `decide` denies the request,
-    // whatever proof it contains.
+    // The request uses the DPoP scheme, but the token is not DPoP-bound. The stage `decide` rejects the token, even
+    // with a valid proof.
     context.possessionProof = { scheme: 'dpop', thumbprint: undefined }
     return undefined
   }

@@ -38,8 +38,8 @@ const CIPHERS = [
 
 /**
  * Creates an HTTP/1.1 server over TLS. A new certificate applies to new handshakes; open connections keep the old
- * certificate. HTTP/2 is not offered. Timeouts and the connection limit are the same as for plain HTTP; the connection
- * limit also counts a connection whose handshake is not complete.
+ * certificate. HTTP/2 is not offered. Timeouts and the connection limit are the same as for plain HTTP. The connection
+ * limit also counts connections during the handshake.
  */
 export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
   const context = (certificate: ServerCertificate): SecureContextOptions => ({

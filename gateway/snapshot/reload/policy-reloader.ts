@@ -11,7 +11,7 @@ import { logReload, type ReloadReport, type ReloadTrigger, type WorkerReload } f
 import { checkSourceStates, logSourceChanges } from './source-report.ts'
 
 export type PolicyReloaderOptions = {
-  /** The policies with which the process started. */
+  /** The active policies at the start of the process. */
   readonly active: {
     readonly sources: PolicySources
     readonly routes: number
@@ -41,9 +41,9 @@ export type PolicyReloader = {
    * Never rejects.
    */
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
-  /** The active policies, with which new workers start. */
+  /** The active policies. New workers start with these policies. */
   readonly active: PolicySources
-  /** Checks for `/readyz?verbose`. These checks never make the gateway not ready. */
+  /** Checks for `/readyz?verbose`. The results have no effect on the readiness of the gateway. */
   checks(): readonly ReadinessCheck[]
 }
 

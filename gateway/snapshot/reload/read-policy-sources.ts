@@ -188,7 +188,7 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
 }
 
 /**
- * Selects the names that the gateway reads in a folder. The gateway does not run tests, so it does not read test files.
+ * Selects the names that the gateway reads in a folder. Excludes test files, because the gateway does not run tests.
  */
 function relevantNames(paths: Listing['paths']): readonly string[] {
   return visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
@@ -201,7 +201,10 @@ async function readFiles(paths: Listing['paths']): Promise<Volume> {
   return { folder: { names }, files: await Promise.all(policies.map(read)) }
 }
 
-/** @param isAlsoRead selects files that are not policies. Default: no such files. */
+/**
+ * Reads the policies of a folder within a budget.
+ * @param isAlsoRead selects more files to read, which are not policies. Default: no such files.
+ */
 async function readWithin(
   budget: Budget,
   paths: Listing['paths'],
@@ -220,7 +223,7 @@ async function readWithin(
   return { folder: { names }, files }
 }
 
-/** @returns the entries, or the error code of the folder. */
+/** @returns the entries of the folder, or the code of the read error. */
 async function listFolder(dir: string, pinned: string | undefined): Promise<Listing | string> {
   try {
     const entries = await readdir(dir, { withFileTypes: true })

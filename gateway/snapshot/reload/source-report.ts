@@ -47,10 +47,10 @@ function logInvalid(logger: Logger, state: SourceState): void {
 const EFFECT = {
   valid: 'its files are active',
   kept: 'its last valid version stays active',
-  unavailable: 'its paths respond 503',
+  unavailable: 'requests for its paths get 503',
 } as const
 
-/** Returns the checks of `/readyz?verbose`. An invalid source never makes the gateway not ready. */
+/** Returns the checks of `/readyz?verbose`. The gateway stays ready with an invalid source. */
 export function checkSourceStates(states: readonly SourceState[]): readonly ReadinessCheck[] {
   return states.map((state) => {
     const name = `policy source ${state.name}`

@@ -34,7 +34,7 @@ export type SourceVersions = {
   renew(active: PolicySources): PolicySources
   /** Stores the versions of all sources whose files on the disk are valid. Never rejects. */
   keep(sources: PolicySources, states: readonly SourceState[]): Promise<void>
-  /** The versions with which a new worker starts. */
+  /** The versions that a new worker gets at its start. */
   readonly all: ValidVersions
 }
 

@@ -86,7 +86,7 @@ export function openProofs(options: {
   }
 }
 
-/** Creates nonces whose secrets change when the file of the secrets changes. */
+/** Creates the nonces. When the file of the secrets changes, the secrets of the nonces change too. */
 function openNonces(
   initial: readonly string[],
   options: { readonly dpop: GatewayConfig['dpop']; readonly secretFiles: Pick<SecretFiles, 'follow'> },

@@ -51,7 +51,9 @@ export type SharedCache = {
     sinceGapMs: number,
     names: ClaimNames,
   ): Promise<SharedResult | 'revoked' | 'miss' | undefined>
-  /** Returns whether Redis responds and holds no revocation of the token. Call this before the use of a stale result. */
+  /**
+   * Returns whether Redis responds and holds no revocation of the token. Call this before the use of a stale result.
+   */
   isUsable(result: SharedResult): Promise<boolean>
   /** Removes the result of a token, in the background. */
   drop(token: string): void
@@ -75,7 +77,7 @@ const PREFIX = 'scopegate:verdict:'
  * Bytes.
  */
 const MAX_SEALED_BYTES = 8 * 1024
-/** Maximum clock skew between gateways. An entry whose time is further in the future is not valid. Milliseconds. */
+/** Maximum clock skew between gateways. An entry with a later time is not valid. Milliseconds. */
 const MAX_AHEAD_MS = 60_000
 
 type Found = { readonly result: SharedLookupResult; readonly found?: SharedResult }

@@ -12,7 +12,7 @@ export type TokenCacheOptions = {
   readonly maxTtlMs: number
   /** Lifetime of an entry for a token that is not active. Milliseconds. */
   readonly negativeTtlMs: number
-  /** Returns the current maximum age for an issuer, checked on every hit. Default: `maxTtlMs`. Milliseconds. */
+  /** Returns the maximum age of an issuer's active statuses, on every hit. Default: `maxTtlMs`. Milliseconds. */
   readonly capMs?: (issuer: string) => number
 }
 
@@ -28,8 +28,8 @@ type Entry<Status extends TokenStatus = TokenStatus> = {
   readonly knownAtMs: number
   freshUntilMs: number
   /**
-   * The time until which an active status may be used while the issuer cannot respond: the end of `staleIfError` or the
-   * expiry of the token, whichever is earlier.
+   * While the issuer cannot respond, the gateway may use an active status until this time. This is the end of
+   * `staleIfError` or the expiry of the token, whichever is earlier.
    */
   readonly staleUntilMs: number
   /** The token is not checked again before this time, because the last check had no result. */

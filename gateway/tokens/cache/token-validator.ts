@@ -35,8 +35,9 @@ export type TokenValidator = {
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
    * array each time. The status depends on all issuers of the array, so the cache key includes all of them.
    * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
-   * @param issuer the issuer that reported the token as active before. Without a cached status, this issuer is asked
-   * first. If this issuer reports the token as inactive, failures of other issuers have no effect. Default: not known.
+   * @param issuer the issuer that reported the token as active before. Without a cached status, the gateway queries
+   * this issuer first. If this issuer reports the token as inactive, failures of other issuers have no effect. Default:
+   * not known.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   validate(
@@ -88,7 +89,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   const { cache, nowMs, tickMs } = options
   const chosen = new WeakMap<readonly string[], IssuerSet>()
   const flights = new Map<string, Flight>()
-  // The gateway does not know the tokens of an evicted revocation, so no earlier status may be used.
+  // After the eviction of a revocation, the gateway cannot determine its tokens, so no earlier status may be used.
   const revoked = createRevokedTokens({
     onEvicted() {
       startOver()
@@ -132,8 +133,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     const at = { tickMs: tickMs(), nowMs: nowMs(), kind }
     const result = await check.validate(at.tickMs - startedOverAtMs, names, earlierStatus(key, names, known))
     const { status } = result
-    // A revocation may have arrived during the validation. A valid signature does not show that the token is not
-    // revoked.
+    // A revocation may have arrived during the validation. The signature of a revoked token is still valid.
     if (status.active && revoked.has(status.caller)) return INACTIVE
     if (status.active && status.isStale === true) {
       silent.add(status.caller.issuer)

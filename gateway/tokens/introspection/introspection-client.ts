@@ -100,7 +100,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     }
   })
 
-  /** Sends one request. A rejection that names the token as its reason counts as a response: the token is inactive. */
+  /** Sends one request. If the issuer rejects the request because of the token, the result is an inactive token. */
   async function send(token: string, signal: AbortSignal): Promise<unknown> {
     let response: unknown = INACTIVE_RESPONSE
     try {
@@ -137,7 +137,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
         if (unavailableReason !== CREDENTIALS_REJECTED)
           logger.error(
             { event: 'introspection_credentials_refused', issuer },
-            `${CREDENTIALS_REJECTED}: requests that need introspection get 503, so correct clientId or clientSecret of the issuer`,
+            `${CREDENTIALS_REJECTED}: requests that need introspection get 503. Correct introspection.clientId of the issuer, or the secret in introspection.clientSecretFile`,
           )
         unavailableReason = CREDENTIALS_REJECTED
       }

@@ -24,8 +24,8 @@ const RETRY_AFTER_MS = 1_000
 const REPLACED_LENGTH = 11
 
 /**
- * Creates the probe of one issuer. Concurrent callers share one probe. A caller never uses a probe that began before
- * the call of this caller: the issuer may have accepted that probe and then begun to reject every request.
+ * Creates the probe of one issuer. Concurrent callers share one probe. A caller never uses the result of a probe that
+ * began before its call, because the issuer may have begun to reject every request after that probe.
  * @param options.send sends an introspection request, and rejects when the issuer does not accept the request.
  * @param options.onFailed receives the reason when the issuer does not accept a probe.
  */

@@ -25,7 +25,7 @@ export async function discoverJwksUri(
       })
       return readKeysAddress(document, { issuer, address })
     } catch (error) {
-      // If an issuer does not respond, its other URL does not respond either.
+      // If the issuer does not respond at one URL, a request to the other URL would fail too.
       if (!(error instanceof IssuerKeysError) || !RESPONSE_ERRORS.has(error.code)) throw error
       failure ??= error
     }
@@ -63,8 +63,8 @@ function readKeysAddress(
   if (metadata.get('issuer') !== issuer)
     throw new IssuerKeysError('ERR_ISSUER_KEYS_METADATA', `${address}: "issuer" must be ${issuer}.`)
   const keys = metadata.get('jwks_uri')
-  // The URL of the keys must be protected at least as well as the URL of the metadata. A remote issuer has no keys on
-  // this machine.
+  // The URL of the keys must be protected at least as well as the URL of the metadata. For a remote issuer, a URL of
+  // this machine is therefore not valid.
   const isElsewhere = new URL(address).protocol === 'https:'
   if (
     typeof keys !== 'string' ||

@@ -2,8 +2,8 @@ import { matchesKeyKind } from '../../../oauth/jwt/read-jwk.ts'
 import type { VerificationKey } from '../../../oauth/jwt/verification-key.ts'
 
 /**
- * Finds the key that a token names by `kid`, among the keys that work with the algorithm of the token. A token without
- * `kid` matches only if the issuer has exactly one such key.
+ * Finds the key with the `kid` of a token, among the keys that work with the algorithm of the token. A token without
+ * `kid` matches only if the issuer has exactly one key for the algorithm.
  * Source: RFC 7515 section 4.1.4, RFC 8725 section 3.1.
  * @returns the key; `unknown` when the issuer may have published the key since the last fetch; `unfit` when a new fetch
  * cannot help.

@@ -125,7 +125,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       set = undefined
       logger.error(
         { event: 'issuer_keys_too_old', issuer },
-        'the keys of the issuer are older than maxStale: its JWTs get 503',
+        'the keys of the issuer are older than maxStale: requests with its JWTs get 503',
       )
     }
     return set
@@ -238,8 +238,8 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
-      // A fetch for another unknown `kid` also shows whether this `kid` exists. After any other fetch, this caller
-      // checks for the next fetch, which another waiting caller may have started.
+      // A fetch for another unknown `kid` also shows whether this `kid` exists, so its result is final. Any other fetch
+      // may have begun too early. The loop then awaits the next fetch, if another caller has started one.
       if (key !== undefined || isOwn) return found()
     }
     // While the issuer is unavailable, the background retries are frequent enough, so an unknown `kid` causes no fetch.

@@ -22,8 +22,8 @@ const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/
  * sends no requests. Keys and URLs in the header (`jwk`, `jku`, `x5u`, `x5c`) are ignored.
  * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
  * Cost: linear in the token. A token of more than 8 KiB is rejected by its length.
- * @returns the JWT; `opaque` when the token does not look like a JWT; `malformed` when the token looks like a JWT but
- * is not valid.
+ * @returns the JWT. `opaque`: the token does not look like a JWT. `malformed`: the token looks like a JWT, but is not
+ * valid.
  */
 export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malformed' {
   if (token.length > MAX_JWT_LENGTH || token.startsWith('.')) return 'malformed'

@@ -71,7 +71,7 @@ export function readTokenClaims(
   }
 }
 
-/** Reads a time in whole seconds. RFC 7519 section 2 permits fractions, but well-behaved issuers send none. */
+/** Reads a time in whole seconds. RFC 7519 section 2 permits fractions, but this function treats them as invalid. */
 function date(claims: Claims, name: string): number | 'invalid' | undefined {
   if (!claims.has(name)) return undefined
   const value = claims.get(name)

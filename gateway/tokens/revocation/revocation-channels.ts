@@ -63,7 +63,7 @@ export type RevocationChannels = {
   /** Returns whether the issuer marks its revocations in Redis. */
   marks(issuer: string): boolean
   /**
-   * Returns the time up to which this process knows each revocation of the issuer's tokens that were issued at
+   * Returns the time up to which this process has received all revocations of the issuer's tokens with the issue time
    * `issuedAtSeconds`.
    * @param issuedAtSeconds undefined: not known.
    * @returns milliseconds on the monotonic clock; -Infinity: never.
@@ -86,8 +86,8 @@ const MAX_RELAYS = 10_000
 /**
  * Creates the channels: the revocation stream of each issuer with such a stream, and the stream in Redis. Both streams
  * may deliver the same revocation, which does no harm.
- * An issuer is connected while one of its channels is open. The Redis channel counts only for issuers that state in
- * Redis that they publish revocations there. Gateways write revocations of other issuers to the stream in Redis.
+ * An issuer is connected while one of its channels is open. The Redis channel counts only for an issuer with a
+ * publisher mark in Redis (`publisherKey()`). Gateways write revocations of other issuers to the stream in Redis.
  */
 export function createRevocationChannels(options: RevocationChannelsOptions): RevocationChannels {
   const { issuers, logger, tickMs, nowSeconds } = options
@@ -103,7 +103,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
    * in Redis.
    */
   const redisCompleteMs = new Map<string, number>()
-  /** The gap of unreadable entries in Redis. Another read of the stream does not fill this gap. */
+  /** The gap that unreadable entries in Redis cause. Another read of the stream does not close this gap. */
   let redisGap: RevocationGap | undefined
   const redisStart = Promise.withResolvers<void>()
   let isUnknown = options.redis !== undefined

@@ -10,8 +10,8 @@ import { createEventStreamReader, type StreamEvent } from './revocation-stream.t
 export type RevocationsOptions = {
   /**
    * A `text/event-stream` of the issuer: `ready`, then `revoked` for each revocation. `reset` reports a revocation gap.
-   * `replayed` follows a replay of the missed revocations, if `ready` says so. `complete` follows a replay of every
-   * revocation that has not expired.
+   * `replayed` follows a replay of the missed revocations, if `ready` contains `"replayed": false`. `complete` follows
+   * a replay of every revocation that has not expired.
    */
   readonly url: string
   readonly clientId: string
@@ -42,7 +42,8 @@ export type RevocationsSubscription = {
   /** Resolves when the first connection has received all revocations that have not expired, or has failed. */
   readonly started: Promise<void>
   /**
-   * Returns the time up to which the gateway knows each revocation of the tokens that were issued at `issuedAtSeconds`.
+   * Returns the time up to which the gateway has received all revocations of tokens with the issue time
+   * `issuedAtSeconds`.
    * @param issuedAtSeconds undefined: not known.
    * @returns milliseconds on the monotonic clock; -Infinity: never.
    */
@@ -218,8 +219,10 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
 }
 
 /**
- * Reads whether the issuer resumes after the last event, or replays all events that have not expired. `replayed` is
- * false if the event `replayed` ends the missed events. Issuers without this event do not mention it.
+ * Parses the data of the event `ready`.
+ * - `resumed`: the issuer sends the missed events after the last event.
+ * - `replayed`: false if the event `replayed` follows the missed events. True for issuers that never send this event.
+ * - `replays`: the issuer sends all events that have not expired.
  */
 function readReady(data: string): {
   readonly resumed: boolean

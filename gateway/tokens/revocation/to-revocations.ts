@@ -21,8 +21,8 @@ const OF_TOKEN = `${BASE}oauth/event-type/token-revoked`
 
 /**
  * Converts events to revocations. Tokens do not name their session. The end of a session therefore revokes all earlier
- * tokens of its subject, and clients in other sessions of the subject must refresh their tokens. Tokens issued after
- * the event stay valid, so a repeated or older event changes nothing.
+ * tokens of its subject. Clients in other sessions of the subject must refresh their tokens. Tokens issued after the
+ * event stay valid, so a repeated or older event changes nothing.
  * Source: OpenID CAEP 1.0, RISC 1.0, OAuth Event Types 1.0; RFC 9493 for subjects.
  * @returns undefined when a relevant event names no subject.
  */

@@ -18,8 +18,8 @@ const LF = 10
 const HEAD_END = '\r\n\r\n'
 const HEAD_LIMIT_BYTES = 32 * 1024
 /**
- * Maximum size of a body that is forwarded as text. Forwarding text costs less than forwarding bytes. Such a body
- * arrives together with its head. Bytes.
+ * Maximum size of a body that the gateway forwards as text, which costs less than forwarding bytes. The body must also
+ * arrive together with the head. Bytes.
  */
 const TEXT_BYTES = 16 * 1024
 const UNTIL_CLOSE = -1

@@ -81,7 +81,7 @@ t.test('an upstream of a source can only have permitted addresses', async (t) =>
   const several = upstreams('own:\n  urls: ["http://billing.test:8080", "http://other.test:8080"]\n')
   t.match(several.diagnostics, [{ code: 'P407', location: { line: 2, column: 38 } }])
   t.match(upstreams('own: { url: "http://billing.test:8080" }\n', { addresses: [] }).diagnostics, [
-    { code: 'P407', hint: 'its permissions name no address' },
+    { code: 'P407', hint: 'the permissions of the source contain no address' },
   ])
 })
 

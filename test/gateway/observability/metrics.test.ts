@@ -212,7 +212,7 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_jwks_last_success_timestamp_seconds: "Time of the last successful fetch of an issuer's keys.",
   scopegate_jwks_refresh_total: "Fetches of an issuer's keys.",
   scopegate_memory_used_ratio:
-    'Used part of the memory share of this process in its container; 0 without a limit.',
+    "Used part of this process's share of the container memory; 0 without a limit.",
   scopegate_overload_level: '0 normal, 1 connections close after each response, 2 requests are rejected.',
   scopegate_overload_refused_total: 'Requests rejected because of overload.',
   scopegate_policy_info: '1 for the active policies.',
