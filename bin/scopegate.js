@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The command that npm installs. It is plain JavaScript, so that an older Node.js prints the required version.
+// The command that npm installs. This file is plain JavaScript. An older Node.js can therefore run the file, which then
+// prints the required version.
 import { existsSync, lstatSync, mkdirSync } from 'node:fs'
 import nodeModule from 'node:module'
 import { homedir } from 'node:os'

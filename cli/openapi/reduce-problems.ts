@@ -9,7 +9,7 @@ import type { Operation, SkippedOperation } from './read-operations.ts'
 /** Problems of a single route that require a change of the contract: the path is invalid, reserved or internal. */
 const CODES = ['P108', 'P302', 'P307']
 
-/** Removes operations whose route is not valid in a policy, alone or together with earlier routes. */
+/** Removes operations that have no valid route in a policy. A route can also conflict with an earlier route. */
 export function dropUnsupported(
   document: YamlDocument,
   operations: readonly Operation[],

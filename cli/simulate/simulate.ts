@@ -79,7 +79,10 @@ export function simulate(
         { method, url: target, rawHeaders, httpVersion: '1.1' },
         { origin, limitBytes: limits.targetBytes },
       )
-    : ({ rejected: 'request_malformed', detail: `The gateway does not know the method ${method}.` } as const)
+    : ({
+        rejected: 'request_malformed',
+        detail: `The gateway does not support the method ${method}.`,
+      } as const)
   if ('rejected' in canonical)
     return toSimulation(denied(canonical), resources.root, { ...NO_TOKEN, request: undefined })
   const request: DecisionRequest = { method, canonical, nowSeconds, limits }

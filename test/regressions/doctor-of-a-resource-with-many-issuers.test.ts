@@ -23,6 +23,6 @@ t.test('doctor checks a limited number of authorization servers, and reports the
   const terminal = aTerminal()
   const { port } = server.address() as AddressInfo
   t.equal(await main(['doctor', `http://127.0.0.1:${port}`], terminal), 1)
-  t.match(terminal.said.out, 'it names 500 authorization servers; only the first 20 were checked')
+  t.match(terminal.said.out, 'the metadata names 500 authorization servers; only the first 20 were checked')
   t.equal([...visited].filter((one) => one !== '').length, 20)
 })

@@ -30,7 +30,7 @@ export function readCheckPaths(
   const folder = dirname(first)
   if (paths.some((path) => dirname(path) !== folder))
     return { wrong: 'the files must be in one folder, because the check reads the whole folder' }
-  // A broken symbolic link counts as existing, and the policy check reports it.
+  // A broken symbolic link counts as existing, because the policy check reports such a link.
   const missing = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined)
   if (missing !== undefined) return { wrong: `file not found: ${displayPath(missing)}` }
   const testFiles = paths.flatMap((path) =>

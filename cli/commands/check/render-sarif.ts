@@ -17,7 +17,7 @@ export function renderSarif({ problems, notes }: CheckReport, version: string): 
     runs: [
       {
         tool: { driver: { name: 'scopegate', semanticVersion: version, rules: codes.map(toRule) } },
-        // Columns count characters, not UTF-16 units. Section 3.14.17.
+        // Columns count characters, not UTF-16 code units. Section 3.14.17.
         columnKind: 'unicodeCodePoints',
         results: all.map((one) => toResult(one, codes.indexOf(one.code))),
       },

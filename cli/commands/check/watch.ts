@@ -59,8 +59,8 @@ function settle(): Promise<void> {
 }
 
 /**
- * Watches a folder. Returns undefined for a folder that cannot be watched, because the code that reads the folder
- * reports the problem.
+ * Watches a folder. Returns undefined if the folder cannot be watched: the check itself then reports the unreadable
+ * folder.
  */
 function watchFolder(folder: string, onChange: (name: string) => void): FSWatcher | undefined {
   try {

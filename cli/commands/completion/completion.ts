@@ -2,7 +2,7 @@ import { usageError } from '../../failures.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 
-/** Scripts that ask `scopegate __complete` for the candidates. The bash script also runs in bash 3.2 of macOS. */
+/** Scripts that get the candidates from `scopegate __complete`. The bash script also runs in bash 3.2 of macOS. */
 const SCRIPTS = new Map([
   [
     'bash',

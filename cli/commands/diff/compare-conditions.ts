@@ -11,7 +11,8 @@ export type MatchedRoute = {
 }
 
 /**
- * The sides whose conditions a token and a request can satisfy: only the old side, only the new side, or both sides.
+ * The sides that one token and one request can satisfy. `oldOnly`: only the conditions of the old side. `nowOnly`: only
+ * the conditions of the new side. `both`: the conditions of both sides.
  */
 export type Overlap = {
   readonly oldOnly: boolean
@@ -34,10 +35,10 @@ const INCOMPARABLE: readonly never[] = []
 const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
 
 /**
- * Compares the conditions of two routes for all requests that one request represents. The comparison tries values for
- * claims and for the parts of the request with which claims are compared. The values are literals, texts that globs
- * match, a value that no condition contains, and no value. Above `MAX_TRIED` combinations, the conditions are compared
- * as text. The text comparison finds every gain, but can also report a gain that does not exist.
+ * Compares the conditions of two routes for all requests that one request represents. The comparison tries several
+ * values for each claim, and for each part of the request in a condition. The values are literals, texts that globs
+ * match, a value that no condition contains, and no value. Above `MAX_TRIED` combinations, the function compares the
+ * conditions as text. The text comparison finds every gain, but can also report a gain that does not exist.
  * @param findRoutes finds the two routes for another path; undefined when that path matches other routes.
  */
 export function compareConditions(
@@ -107,7 +108,7 @@ function isPathValue(value: unknown): value is RequestValue {
   return typeof value === 'object' && value !== null && 'from' in value && value.from === 'path'
 }
 
-/** A variable part of the request with which a claim is compared. For `path`, `name` is its current value. */
+/** A part of the request that a condition compares with a claim. For `path`, `name` is the value of the parameter. */
 type Variable = { readonly from: RequestValue['from']; readonly name: string }
 
 function findVariables(sides: readonly [Side, Side], request: RepresentativeRequest): readonly Variable[] {

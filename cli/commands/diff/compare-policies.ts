@@ -29,8 +29,8 @@ export type Change = {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /**
-   * Statuses of requests that have no route on the old or the new side: 404, 405, or 503 if the source has no valid
-   * policies.
+   * Statuses of requests without a route on the old or the new side: 404, 405 or 503. 503: the policy source has no
+   * valid policies.
    */
   readonly statuses: readonly (404 | 405 | 503)[]
   /** `widened`: a denied request is now allowed. `narrowed`: an allowed request is now denied. */

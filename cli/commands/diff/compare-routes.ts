@@ -17,7 +17,7 @@ export type Detail = Shift & {
   readonly asWritten?: true
 }
 
-/** Differences between the old and the new route of a request. Without details, callers see no change. */
+/** Differences between the old and the new route of a request. Without details, nothing changes for callers. */
 export type RouteDifference = Shift & { readonly details: readonly Detail[] }
 
 /** Compares two routes for the requests that one request represents. */

@@ -69,7 +69,8 @@ function* allEntries<T>(node: Node<T>): Generator<T> {
 }
 
 /**
- * Returns the template that matches exactly the paths that both templates match, or undefined without a common path.
+ * Returns the intersection of two templates: the template for all paths that both templates match. Returns undefined
+ * without a common path.
  * A parameter has the name from the first template, if this template has a parameter at the same position.
  */
 export function intersectTemplates(a: PathTemplate, b: PathTemplate): PathTemplate | undefined {

@@ -18,7 +18,7 @@ export type RepresentativeRequest = {
 
 type Prepared = { readonly template: PathTemplate; readonly headers: readonly HeaderValue[] }
 
-/** MCP headers require this version header, whose value has the form of a date. */
+/** MCP headers require this version header. The value of the header is a date. */
 const MCP_VERSION = 'mcp-protocol-version'
 
 /**

@@ -39,7 +39,7 @@ function checkRejection(response: HttpResponse, { metadataUrl, report }: Context
       'challenge',
       url,
       '401 without WWW-Authenticate',
-      'configure the proxy in front to forward the header: clients need it to get a token',
+      'configure the proxy in front to forward the header: clients need the header to get a token',
     )
   const bearer = readChallenges(header)?.find(({ scheme }) => scheme === 'bearer')
   if (bearer === undefined)
@@ -56,7 +56,7 @@ function checkRejection(response: HttpResponse, { metadataUrl, report }: Context
       'challenge',
       url,
       `resource_metadata is ${actualUrl === undefined ? 'missing' : `"${actualUrl}"`}, not "${metadataUrl}"`,
-      'set baseUrl to the public URL: the challenge contains it',
+      'set baseUrl to the public URL: the challenge contains baseUrl',
     )
   if (parameters.get('error') !== 'invalid_token')
     report.fault(

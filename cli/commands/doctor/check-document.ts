@@ -24,10 +24,10 @@ export function checkDocument(
     report.fault(
       check,
       url,
-      `${status}${to === undefined ? '' : ` to ${to}`}`,
+      `the status is ${status}${to === undefined ? '' : ` with a redirect to ${to}`}`,
       to === undefined
         ? 'this URL must return 200 without a token: check the proxy in front and the host name'
-        : 'clients do not follow redirects here: serve the document at this URL',
+        : 'clients do not follow a redirect of this document: serve the document at this URL',
     )
     return undefined
   }
@@ -35,7 +35,7 @@ export function checkDocument(
     report.fault(
       check,
       url,
-      `not a JSON object (Content-Type: ${response.header('content-type') ?? 'missing'})`,
+      `the document is not a JSON object (Content-Type: ${response.header('content-type') ?? 'missing'})`,
       'another server responds at this URL: route the URL to the gateway',
     )
     return undefined
@@ -44,17 +44,17 @@ export function checkDocument(
     report.fault(
       check,
       url,
-      `its Content-Type is ${response.header('content-type') ?? 'missing'}`,
-      'serve it as application/json: strict clients reject other types',
+      `the Content-Type is ${response.header('content-type') ?? 'missing'}`,
+      'serve the document as application/json: strict clients reject other types',
     )
   if (response.header('set-cookie') !== undefined)
-    report.warn(check, url, 'it sets a cookie', 'remove the cookie: it prevents caching')
+    report.warn(check, url, 'the response sets a cookie', 'remove the cookie: a cookie prevents caching')
   if (response.header('access-control-allow-origin') !== '*')
     report.fault(
       'cors',
       url,
       `Access-Control-Allow-Origin is ${response.header('access-control-allow-origin') ?? 'missing'}`,
-      'send Access-Control-Allow-Origin: *: browser clients need it to read the document',
+      'send Access-Control-Allow-Origin: *: browser clients need the header to read the document',
     )
   return { ...response, json }
 }

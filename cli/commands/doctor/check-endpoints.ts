@@ -35,7 +35,7 @@ const PROBES: readonly Probe[] = [
     wrong: ({ status, header }) => {
       if (status !== 400) return `the response to a request without parameters is ${status}, not a page (400)`
       if (header('access-control-allow-origin') !== undefined)
-        return 'pages of other origins can read the response: remove its CORS headers'
+        return 'pages of other origins can read the response: remove the CORS headers'
       return undefined
     },
   },
@@ -46,7 +46,7 @@ const PROBES: readonly Probe[] = [
       isOauthError(response) ??
       (/no-store/.test(response.header('cache-control') ?? '')
         ? undefined
-        : 'its responses can be cached: Cache-Control lacks no-store (RFC 6749 section 5.1)'),
+        : 'responses can be cached: Cache-Control lacks no-store (RFC 6749 section 5.1)'),
   },
   {
     member: 'registration_endpoint',
@@ -78,13 +78,13 @@ const PROBES: readonly Probe[] = [
     member: 'jwks_uri',
     toRequest: (url) => ({ url, request: {} }),
     wrong: ({ status, json }) => {
-      if (status !== 200) return `${status}, not 200`
+      if (status !== 200) return `the status is ${status}, not 200`
       const keys = json?.['keys']
-      if (!Array.isArray(keys)) return 'not a JWK Set'
+      if (!Array.isArray(keys)) return 'the document is not a JWK Set'
       const isPrivate = keys.some(
         (key) => typeof key === 'object' && key !== null && ('d' in key || 'k' in key),
       )
-      return isPrivate ? 'it publishes PRIVATE keys' : undefined
+      return isPrivate ? 'the document contains PRIVATE keys' : undefined
     },
     isOptional: true,
   },
@@ -99,7 +99,7 @@ export async function checkEndpoints(
     const address = textMember(json, member)
     if (address === undefined) {
       if (isOptional !== true)
-        report.fault('endpoints', from, `${member} is missing`, 'clients need it to get a token')
+        report.fault('endpoints', from, `${member} is missing`, `clients need ${member} to get a token`)
       continue
     }
     if (!/^https?:$/.test(URL.parse(address)?.protocol ?? '')) {

@@ -24,7 +24,7 @@ export async function checkResource(examination: Examination): Promise<Discovere
     report.fault(
       'resource',
       url,
-      `it is ${resource === undefined ? 'missing' : `"${resource}"`}, but clients use "${expected}"`,
+      `\`resource\` is ${resource === undefined ? 'missing' : `"${resource}"`}, but clients use "${expected}"`,
       `set baseUrl in gateway.yaml (and issuer in authorization-server.yaml) to "${baseUrl}", or give clients the other URL`,
     )
   const issuers = textsMember(document.json, 'authorization_servers').filter(isWebAddress)
@@ -48,7 +48,7 @@ async function checkPathMetadata({ baseUrl, client, report }: Examination): Prom
   report.fault(
     'path-metadata',
     url,
-    `${response.status} for an unknown resource, not 404`,
+    `the status is ${response.status} for an unknown resource, not 404`,
     'return 404 for resources that are not configured: clients discard a document with a wrong `resource`',
   )
 }

@@ -55,7 +55,7 @@ export async function checkServer(
       report.fault(
         'issuer',
         url,
-        `it is ${said === undefined ? 'missing' : `"${said}"`}, but the resource metadata names "${issuer}"`,
+        `\`issuer\` is ${said === undefined ? 'missing' : `"${said}"`}, but the resource metadata names "${issuer}"`,
         'set `issuers` in gateway.yaml and `issuer` in authorization-server.yaml to the same URL, byte for byte (RFC 8414 section 3.3)',
       )
     if (textsMember(json, 'code_challenge_methods_supported').includes('S256')) report.ok('pkce', url, 'S256')
@@ -64,7 +64,7 @@ export async function checkServer(
         'pkce',
         url,
         'code_challenge_methods_supported lacks S256',
-        'advertise S256: MCP clients require it',
+        'advertise S256: MCP clients require S256',
       )
     if (!textsMember(json, 'response_types_supported').includes('code'))
       report.fault(

@@ -23,7 +23,7 @@ export async function checkTransport(examination: Examination): Promise<boolean>
     report.fault(
       'reachable',
       baseUrl,
-      `it redirects to ${response.header('location') ?? 'nowhere'}`,
+      `the base URL redirects to ${response.header('location') ?? 'nowhere'}`,
       'clients use this URL unchanged: set baseUrl to the final URL, and give clients the final URL',
     )
   else report.ok('reachable', baseUrl, `responds with ${response.status}`)
@@ -86,7 +86,7 @@ async function checkCertificate({ baseUrl, report, nowMs, authority }: Examinati
     report.warn(
       'certificate',
       baseUrl,
-      `it expires in ${days} days`,
+      `the certificate expires in ${days} days`,
       'renew the certificate; the gateway loads the new certificate without a restart',
     )
   else report.ok('certificate', baseUrl, `valid for ${days} days`)
@@ -105,7 +105,7 @@ export function checkClock(
     return report.warn(
       'clock',
       response.url,
-      'its responses have no Date header',
+      'responses have no Date header',
       'configure the proxy in front to keep the Date header',
     )
   // `Date` has a resolution of one second.
@@ -114,8 +114,8 @@ export function checkClock(
     return report.fault(
       'clock',
       response.url,
-      `it differs by ${Math.round(apartMs / 1000)} s from the clock of this machine`,
+      `the clock of the gateway differs by ${Math.round(apartMs / 1000)} s from the clock of this machine`,
       'synchronize both clocks (NTP): token validation depends on the time',
     )
-  report.ok('clock', response.url, `differs by at most ${APART_MS / 1000} s from this machine`)
+  report.ok('clock', response.url, `the clocks differ by at most ${APART_MS / 1000} s`)
 }

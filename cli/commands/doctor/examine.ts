@@ -20,7 +20,7 @@ export async function examine(examination: Examination): Promise<void> {
     report.warn(
       'resource-metadata',
       resource.document.url,
-      `it names ${resource.issuers.length} authorization servers; only the first ${MAX_ISSUERS} were checked`,
+      `the metadata names ${resource.issuers.length} authorization servers; only the first ${MAX_ISSUERS} were checked`,
       'name only servers that issue tokens for the resource',
     )
   for (const issuer of resource.issuers.slice(0, MAX_ISSUERS)) {
@@ -34,7 +34,7 @@ export async function examine(examination: Examination): Promise<void> {
     return report.warn(
       'challenge',
       `${baseUrl}/openapi.json`,
-      'it contains no path that needs a token, so no challenge was checked',
+      'the document contains no path that needs a token, so no challenge was checked',
       'name such a path: --path /api/courses',
     )
   await checkChallenge(path, { ...examination, metadataUrl: resource.document.url, client })

@@ -46,7 +46,7 @@ export function createHttpClient(authority: string | undefined): HttpClient {
           signal,
         })
         const text = await readText(response.body)
-        if (text === undefined) return { url, failed: `its response is longer than ${MAX_BYTES} bytes` }
+        if (text === undefined) return { url, failed: `the response is longer than ${MAX_BYTES} bytes` }
         return {
           url,
           status: response.statusCode,

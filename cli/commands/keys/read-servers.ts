@@ -38,7 +38,7 @@ function failure(url: string, failed: string): PublishedKeys {
   return { url, failed, kids: [], signs: {}, clockDifferenceSeconds: undefined }
 }
 
-/** The server publishes the keys in the order in which it selects them, so the first key of a type signs. */
+/** Reads the key set of a server. The server publishes the signing key of each type before other keys of the type. */
 function toPublishedKeys(url: string, response: HttpResponse, nowMs: number): PublishedKeys {
   if (response.status !== 200) return failure(url, `responded with status ${response.status}`)
   const keys = response.json?.['keys']

@@ -100,7 +100,7 @@ function describeRefusal({ kid, reason, url, from }: RetireRefusal, states: read
     case 'unknown_since':
       return `the file does not say when ${kid} stopped signing. When no token of this key is valid, give --force`
     case 'server':
-      return `${url} did not show its keys, so ${kid} stays. To ignore this server, give --force`
+      return `${url} did not return its keys, so ${kid} stays. To ignore this server, give --force`
     case 'server_signs':
       return `${url} still signs ${type} with ${kid}: its file is not current or not usable (secret_unusable in its log)`
     case 'server_lacks':

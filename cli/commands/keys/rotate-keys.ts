@@ -40,7 +40,7 @@ export async function rotateKeys(given: ParsedArguments, terminal: Terminal): Pr
     )
     if (waiting !== undefined)
       throw refuse(
-        `the key ${waiting.kid} (${waiting.type}) already waits to sign from ${timeOrNull(waiting.notBefore)}. Nothing was changed.`,
+        `the key ${waiting.kid} (${waiting.type}) is already scheduled to sign from ${timeOrNull(waiting.notBefore)}. Nothing was changed.`,
       )
     if (set.keys.length + generated.length > MAX_KEYS)
       throw refuse(`${file} has ${set.keys.length} keys. Retire old keys first: scopegate keys retire`)

@@ -68,7 +68,12 @@ t.test(
 
 /** A fault of a server, a function that causes the fault, the check that reports it, and text of the report. */
 const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, says: RegExp])[] = [
-  ['the metadata gets 403', on(RESOURCE_METADATA, { status: 403 }), 'resource-metadata', /^403$/],
+  [
+    'the metadata gets 403',
+    on(RESOURCE_METADATA, { status: 403 }),
+    'resource-metadata',
+    /^the status is 403$/,
+  ],
   [
     'the metadata is an HTML page',
     on(RESOURCE_METADATA, (a) => {
@@ -85,7 +90,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
       a.headers['location'] = 'https://other.example/metadata'
     }),
     'resource-metadata',
-    /302 to https:\/\/other\.example/,
+    /302 with a redirect to https:\/\/other\.example/,
   ],
   [
     'the metadata has a wrong type',
@@ -255,7 +260,7 @@ const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, sa
     'the clock of the server is wrong',
     on(RESOURCE_METADATA, { headers: { date: 'Sat, 01 Jan 2000 00:00:00 GMT' } }),
     'clock',
-    /^it differs by \d{9} s/,
+    /^the clock of the gateway differs by \d{9} s/,
   ],
   ['the base URL redirects', on('/', { status: 301 }), 'reachable', /redirects/],
 ]
@@ -306,7 +311,7 @@ t.test(
       { check: 'reachable', level: 'ok' },
       { check: 'certificate', level: 'warning' },
     ])
-    t.match(findings[1]?.says ?? '', /it expires in 0 days/)
+    t.match(findings[1]?.says ?? '', /the certificate expires in 0 days/)
   },
 )
 

@@ -105,7 +105,7 @@ Retire the old keys from ${retireTime}: scopegate keys retire --url URL
   t.same([again.code, again.out], [1, ''])
   t.equal(
     again.err,
-    `scopegate: the key ${added[0]?.kid} (ES256) already waits to sign from ${time}. Nothing was changed.\n`,
+    `scopegate: the key ${added[0]?.kid} (ES256) is already scheduled to sign from ${time}. Nothing was changed.\n`,
   )
   t.same(read(file), set)
 
