@@ -24,7 +24,7 @@ owner: my-team
 upstream: learning-platform # an entry of config/upstreams.yaml
 
 defaults:
-  anonymous: challenge # no token: 401 with a challenge that tells how to get one
+  anonymous: challenge # no token: 401 with a challenge, which describes how to get a token
   timeout: 5s
 
 routes:

@@ -9,7 +9,7 @@ import { dataFolder } from '../../find-folders.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { ParsedArguments } from '../../verb.ts'
 
-/** The file of keys of a command, and the settings on which a rotation depends. */
+/** The key file that a command reads or changes, and the settings on which a rotation depends. */
 export type KeyFile = {
   /** Absolute path. */
   readonly file: string
