@@ -11,6 +11,7 @@ import { readPackageVersion } from '../platform/process/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
+import { createRememberedConsents } from './consent/remembered-consents.ts'
 import { errorPage } from './endpoints/error-page.ts'
 import { openRevocationStream } from './endpoints/revocation-stream.ts'
 import { createEngine } from './engine/engine.ts'
@@ -193,6 +194,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     optionalState: config.compat.optionalState,
     refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
+    consents: createRememberedConsents({ ...config.consent, store: parts.store, nowSeconds }),
     findAccount: (id) => accounts.find(id),
     renderErrorPage: (error, response) => errorPage(error, response, config.name),
     onEvent: parts.onEvent,

@@ -153,6 +153,23 @@ const Authorization = Type.Object(
   { description: 'authorization requests and pushed authorization requests' },
 )
 
+const Consent = Type.Object(
+  {
+    remember: Type.Optional(
+      DurationText(
+        'time in which the server does not ask a person again for the same access; 0s: it asks at each authorization',
+      ),
+    ),
+    rememberLocalApps: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: remember also consents for apps on the device of the person; RFC 8252 section 8.6',
+      }),
+    ),
+  },
+  { description: 'the consent of people' },
+)
+
 const CompatShape = Type.Object(
   {
     defaultScope: Type.Optional(
@@ -249,6 +266,7 @@ export const AuthorizationServerFile = Type.Object(
     refreshTokens: Type.Optional(RefreshTokens),
     registration: Type.Optional(Registration),
     authorization: Type.Optional(Authorization),
+    consent: Type.Optional(Consent),
     compat: Type.Optional(CompatShape),
     integrations: Type.Optional(
       Type.Array(RegisteredIntegration, { description: 'clients that the operator configures' }),

@@ -110,6 +110,12 @@ export type AuthorizationServerConfig = {
     /** Maximum number of stored authorization requests that are not finished, over all processes. */
     readonly pending: { readonly perAddress: number; readonly total: number }
   }
+  readonly consent: {
+    /** Validity of a consent for the same access. 0: the server asks at each authorization. */
+    readonly rememberSeconds: number
+    /** True: the server also remembers consents for apps with a loopback or private-use redirect URI. */
+    readonly includesLocalApps: boolean
+  }
   readonly compat: Compat
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
@@ -127,6 +133,7 @@ const DEFAULTS = {
     rateLimit: { perAddress: 600, window: '10m' },
     pending: { perAddress: 200, total: 10_000 },
   },
+  rememberConsent: '0s',
   postgresPool: { max: 10, connectTimeout: '2s', statementTimeout: '2s' },
   logLevel: 'info',
 } as const
@@ -206,6 +213,10 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
         windowMs: parseDurationMs(authorizationRate.window) ?? 0,
       },
       pending: file.authorization?.pending ?? DEFAULTS.authorization.pending,
+    },
+    consent: {
+      rememberSeconds: seconds(file.consent?.remember ?? DEFAULTS.rememberConsent),
+      includesLocalApps: file.consent?.rememberLocalApps ?? false,
     },
     compat: {
       defaultScope: file.compat?.defaultScope,
@@ -295,6 +306,11 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     report(
       `compat.defaultScope: scope "${scope}" is not in the catalogue`,
       'name scopes of config/scopes.yaml',
+    )
+  if (config.consent.includesLocalApps && config.consent.rememberSeconds === 0)
+    report(
+      'consent.rememberLocalApps is true, but consent.remember is 0s: the server remembers no consent',
+      'set consent.remember, for example 30d, or remove consent.rememberLocalApps',
     )
   if (config.registration.bodyLimitBytes < 1) report('registration.bodyLimit is 0', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)

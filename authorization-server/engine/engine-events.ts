@@ -36,6 +36,8 @@ type EventDetails =
       readonly clientId: string
       readonly accountId: string
       readonly scopes: readonly string[]
+      /** The reason for a grant without the consent page. Undefined: the person allowed the access on the page. */
+      readonly reason?: 'remembered'
     }
   | { readonly kind: 'consent_denied'; readonly clientId: string; readonly accountId: string | undefined }
   | {

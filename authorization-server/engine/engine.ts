@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type KoaContextWithOIDC, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
@@ -62,8 +63,12 @@ export type Engine = {
 }
 
 /** Options for `createEngine()`. A registered client without a grant expires after `unusedClientSeconds`. */
-export type EngineOptions = Omit<ProviderConfigurationOptions, 'adapter' | 'renderError' | 'findAccount'> & {
+export type EngineOptions = Omit<
+  ProviderConfigurationOptions,
+  'adapter' | 'renderError' | 'findAccount' | 'onGranted'
+> & {
   readonly store: Store
+  readonly consents: RememberedConsents
   readonly unusedClientSeconds: number
   readonly pending: ProviderAdapterOptions['pending']
   /**
@@ -138,6 +143,8 @@ export function createEngine(options: EngineOptions): Engine {
           : { accountId, claims: () => accountClaims(accountId, account) }
       },
       renderError: (ctx, error) => renderError(ctx, error, options),
+      onGranted: (ctx, consent) =>
+        options.onEvent({ kind: 'consent_given', ...consent, origin: originOf(ctx.req) }),
     }),
   )
   acceptNonces(provider, options.nonceSecrets)
@@ -223,6 +230,7 @@ export function createEngine(options: EngineOptions): Engine {
       catalogue: options.catalogue,
       integrationIds: new Set(options.integrations.map((client) => client.clientId)),
       clients: options.store.artifacts('Client'),
+      consents: options.consents,
     }),
     findGrantedResources: async (by, clientId) => {
       const artifact =

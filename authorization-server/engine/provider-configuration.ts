@@ -13,6 +13,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { hashClientSecret } from './client-secret.ts'
+import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
 import { completeJwt, extraClaims, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
@@ -24,7 +25,7 @@ export type StaticClient = {
 }
 
 /** Options for `providerConfiguration()`. Lifetimes are in seconds. */
-export type ProviderConfigurationOptions = {
+export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'> & {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
   /** Resources for which the server issues tokens. The first resource is the issuer. */
@@ -86,8 +87,11 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       pushed_authorization_request: ENDPOINTS.pushedAuthorizationRequest,
       end_session: ENDPOINTS.endSession,
     },
-    interactions: { url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}` },
-    // A grant belongs to one authorization. The next authorization asks for consent again and gets a new grant.
+    interactions: {
+      url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}`,
+      policy: authorizationSteps(options),
+    },
+    // A grant belongs to one authorization. The next authorization gets a new grant, also with a remembered consent.
     loadExistingGrant: async (ctx) => {
       const grantId = ctx.oidc.result?.consent?.grantId
       return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId)

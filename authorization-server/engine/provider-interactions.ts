@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errors, type Provider, type Interaction as ProviderInteraction } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { parseScope, type ScopeCatalogue } from '../../oauth/scope.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import type { ArtifactStore } from '../store/store.ts'
+import { keepClient, requestedAccess, saveGrant } from './grants.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
 
@@ -12,6 +14,7 @@ export type ProviderInteractionsOptions = {
   readonly catalogue: ScopeCatalogue
   readonly integrationIds: ReadonlySet<string>
   readonly clients: ArtifactStore
+  readonly consents: Pick<RememberedConsents, 'remember'>
 }
 
 export function providerInteractions(options: ProviderInteractionsOptions): Interactions {
@@ -46,8 +49,10 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       const { accountId } = interaction
       if (accountId === undefined) throw stepError('consent requires a signed-in person')
       const granted = grantable(grantedScopes, interaction)
-      const grantId = await saveGrant(granted, accountId, interaction, provider)
-      await keepClient(interaction.client.id, options.clients)
+      const access = { ...interaction, accountId, clientId: interaction.client.id }
+      const { jti: grantId } = await saveGrant(access, granted, provider)
+      await keepClient(access.clientId, options.clients)
+      await options.consents.remember({ ...access, scopes: granted })
       return finish(request, response, { consent: { grantId } })
     },
 
@@ -68,14 +73,13 @@ async function describe(
   const clientId = String(details.params['client_id'])
   const client = await options.provider.Client.find(clientId)
   if (client === undefined) throw expired(new Error('the client no longer exists'))
-  const { scope, resource, redirect_uri: redirectUri, login_hint: loginHint } = details.params
+  const { redirect_uri: redirectUri, login_hint: loginHint } = details.params
   return {
     uid: details.uid,
     prompt: details.prompt.name === 'consent' ? 'consent' : 'sign-in',
     client: { id: clientId, name: client.clientName, verified: options.integrationIds.has(clientId) },
     redirectUri: String(redirectUri),
-    scopes: (parseScope(String(scope ?? '')) ?? []).filter((name) => options.catalogue.has(name)),
-    resources: (Array.isArray(resource) ? resource : [resource ?? options.provider.issuer]).map(String),
+    ...requestedAccess(details.params, options),
     accountId: details.session?.accountId,
     loginHint: typeof loginHint === 'string' ? loginHint : undefined,
   }
@@ -91,29 +95,6 @@ function grantable(grantedScopes: readonly string[], interaction: Interaction): 
   if (surplus.length > 0) throw stepError(`the client did not request ${surplus.join(' ')}`)
   const granted = new Set(grantedScopes)
   return interaction.scopes.filter((scope) => granted.has(scope) || scope === 'openid')
-}
-
-async function saveGrant(
-  granted: readonly string[],
-  accountId: string,
-  interaction: Interaction,
-  provider: Provider,
-): Promise<string> {
-  const grant = new provider.Grant({ accountId, clientId: interaction.client.id })
-  const withheld = interaction.scopes.filter((scope) => !granted.includes(scope))
-  if (granted.length > 0) grant.addOIDCScope([...granted])
-  if (withheld.length > 0) grant.rejectOIDCScope(withheld)
-  for (const resource of interaction.resources) {
-    if (granted.length > 0) grant.addResourceScope(resource, [...granted])
-    if (withheld.length > 0) grant.rejectResourceScope(resource, withheld)
-  }
-  return grant.save()
-}
-
-/** Removes the expiry of a registered client. A client has an expiry only until its first grant. */
-async function keepClient(clientId: string, clients: ArtifactStore): Promise<void> {
-  const metadata = await clients.find(clientId)
-  if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)
 }
 
 /**

@@ -38,11 +38,12 @@ export function observeEngine(options: {
         metrics.countClientRegistered()
         return audit(event.kind, { client_id: event.clientId, redirect_uris: event.redirectUris })
       case 'consent_given':
-        metrics.countConsent('given')
+        if (event.reason === undefined) metrics.countConsent('given')
         return audit(event.kind, {
           client_id: event.clientId,
           subject: event.accountId,
           scopes: event.scopes,
+          reason: event.reason,
         })
       case 'consent_denied':
         metrics.countConsent('denied')

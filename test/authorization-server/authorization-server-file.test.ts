@@ -101,6 +101,9 @@ authorization?.rateLimit?.window {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|
 authorization?.pending?: limits for stored authorization requests; above a limit, the server evicts old requests
 authorization?.pending?.perAddress {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of one address
 authorization?.pending?.total {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of all addresses
+consent?: the consent of people
+consent?.remember? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: time in which the server does not ask a person again for the same access; 0s: it asks at each authorization
+consent?.rememberLocalApps? {"type":"boolean"}: true: remember also consents for apps on the device of the person; RFC 8252 section 8.6
 compat?: relaxations for clients that do not follow the service interface
 compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorization request without scope
 compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state

@@ -52,6 +52,7 @@ t.test('findContradictions() accepts values at their limits', async (t) => {
   says(t, { registration: { ...registration, unusedClientSeconds: 1, bodyLimitBytes: 1, rateLimit } })
   says(t, { authorization: { rateLimit, pending: { perAddress: 7, total: 7 } } })
   says(t, { drain: { delayMs: 999, graceMs: 1_000 } })
+  says(t, { consent: { rememberSeconds: 1, includesLocalApps: true } })
   says(t, { compat: { ...compat, defaultScope: 'openid courses:read' } })
   const resources = new Map([[good.issuer, 'jwt'] as const])
   says(t, { accessTokens: { ...good.accessTokens, resources } })
@@ -109,6 +110,11 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
     ['error', 'registration.rateLimit.window is shorter than a second', 'use 10m'],
     ['error', 'registration.bodyLimit is 0', 'use 16KiB'],
   )
+  says(t, { consent: { rememberSeconds: 0, includesLocalApps: true } }, [
+    'error',
+    'consent.rememberLocalApps is true, but consent.remember is 0s: the server remembers no consent',
+    'set consent.remember, for example 30d, or remove consent.rememberLocalApps',
+  ])
   says(
     t,
     { authorization: { rateLimit: short, pending: { perAddress: 7, total: 6 } } },

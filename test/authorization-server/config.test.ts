@@ -102,6 +102,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file and returns secon
     rateLimit: { perAddress: 600, windowMs: 600_000 },
     pending: { perAddress: 200, total: 10_000 },
   })
+  t.same(config.consent, { rememberSeconds: 0, includesLocalApps: false })
   t.same(config.compat, { defaultScope: undefined, optionalState: false, loopbackRedirects: false })
   t.equal(config.dataDir, join(findPackageRoot(), '.scopegate'))
 })
@@ -232,6 +233,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
       rateLimit: { perAddress: 600, windowMs: 600_000 },
       pending: { perAddress: 200, total: 10_000 },
     },
+    consent: { rememberSeconds: 0, includesLocalApps: false },
     compat: { defaultScope: undefined, optionalState: false, loopbackRedirects: false },
     integrations: [],
     log: { level: 'info' },
@@ -260,6 +262,7 @@ registration:
 authorization:
   rateLimit: { perAddress: 10, window: 11s }
   pending: { perAddress: 12, total: 13 }
+consent: { remember: 14s, rememberLocalApps: true }
 compat: { defaultScope: openid, optionalState: true, loopbackRedirects: true }
 integrations:
   - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one }
@@ -309,6 +312,7 @@ log: { level: silent }
       rateLimit: { perAddress: 10, windowMs: 11_000 },
       pending: { perAddress: 12, total: 13 },
     },
+    consent: { rememberSeconds: 14, includesLocalApps: true },
     compat: { defaultScope: 'openid', optionalState: true, loopbackRedirects: true },
     integrations: [
       {

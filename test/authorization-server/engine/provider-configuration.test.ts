@@ -1,4 +1,4 @@
-import { type Adapter, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import { type Adapter, errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 import t from 'tap'
 import {
   type ProviderConfigurationOptions,
@@ -40,6 +40,8 @@ const options: ProviderConfigurationOptions = {
       clientSecret: 'secret',
     },
   ],
+  consents: { covers: async () => false },
+  onGranted: () => undefined,
   findAccount: async () => undefined,
   renderError: (_ctx, error) => void rendered.push(error),
   adapter,
@@ -47,13 +49,17 @@ const options: ProviderConfigurationOptions = {
 }
 const configuration = providerConfiguration(options)
 
-/** Replaces each function with the text `function`. Keeps the values that the configuration receives as options. */
+/**
+ * Replaces each function with the text `function`, and each step with its name and its checks. Keeps the values that the configuration receives as options.
+ */
 function plain(value: unknown): unknown {
   const given: readonly unknown[] = [options.cookieKeys, ...options.nonceSecrets, options.signingKeys]
   if (typeof value === 'function')
     return value === adapter || value === options.findAccount ? value : 'function'
   if (typeof value !== 'object' || value === null || given.includes(value)) return value
-  if (Array.isArray(value)) return value.map(plain)
+  if (Array.isArray(value)) return [...value].map(plain)
+  if (value instanceof interactionPolicy.Prompt)
+    return [value.name, ...[...value.checks].map(({ reason }) => reason)]
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
 }
 
@@ -112,7 +118,31 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
       pushed_authorization_request: '/api/oauth/par',
       end_session: '/oauth/logout',
     },
-    interactions: { url: 'function' },
+    interactions: {
+      url: 'function',
+      policy: [
+        [
+          'login',
+          'login_prompt',
+          'no_session',
+          'max_age',
+          'id_token_hint',
+          'claims_id_token_sub_value',
+          'essential_acrs',
+          'essential_acr',
+        ],
+        ['consent_without_page', 'consent_without_page'],
+        [
+          'consent',
+          'consent_prompt',
+          'op_scopes_missing',
+          'op_claims_missing',
+          'rs_scopes_missing',
+          'rar_prompt',
+          'no_consent',
+        ],
+      ],
+    },
     loadExistingGrant: 'function',
     expiresWithSession: 'function',
     issueRefreshToken: 'function',

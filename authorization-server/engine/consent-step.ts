@@ -1,0 +1,82 @@
+import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import type { RememberedConsents } from '../consent/remembered-consents.ts'
+import { requestedAccess, saveGrant } from './grants.ts'
+
+export type ConsentStepOptions = {
+  readonly catalogue: ScopeCatalogue
+  readonly consents: Pick<RememberedConsents, 'covers'>
+  /** Called after the server created a grant without the consent page. */
+  readonly onGranted: (
+    ctx: KoaContextWithOIDC,
+    consent: {
+      readonly clientId: string
+      readonly accountId: string
+      readonly scopes: readonly string[]
+      readonly reason: 'remembered'
+    },
+  ) => void
+}
+
+/**
+ * Returns the steps of an authorization: the sign-in, then the consent. Each authorization shows the consent page, except
+ * when the server remembers a consent that covers the request. The server then creates the grant itself.
+ */
+export function authorizationSteps(options: ConsentStepOptions): interactionPolicy.DefaultPolicy {
+  const steps = interactionPolicy.base()
+  const decided = new WeakSet<object>()
+  const grantWithoutPage = new interactionPolicy.Prompt(
+    { name: 'consent_without_page' },
+    new interactionPolicy.Check('consent_without_page', 'creates the grant', async (ctx) => {
+      if (await createKnownGrant(ctx, options)) decided.add(ctx.oidc)
+      return interactionPolicy.Check.NO_NEED_TO_PROMPT
+    }),
+  )
+  steps.add(grantWithoutPage, steps.indexOf(consentOf(steps)))
+  // The check of the engine asks only native clients each time.
+  consentOf(steps).checks.remove('native_client_prompt')
+  consentOf(steps).checks.add(
+    new interactionPolicy.Check(
+      'no_consent',
+      'the person must allow the access',
+      'interaction_required',
+      ({ oidc }) => oidc.result?.consent === undefined && !decided.has(oidc),
+    ),
+  )
+  return steps
+}
+
+function consentOf(steps: interactionPolicy.DefaultPolicy): interactionPolicy.Prompt {
+  const consent = steps.get('consent')
+  if (consent === undefined) throw new TypeError('the engine has no consent step')
+  return consent
+}
+
+/** @returns true when the request has a grant now. */
+async function createKnownGrant(ctx: KoaContextWithOIDC, options: ConsentStepOptions): Promise<boolean> {
+  const { oidc } = ctx
+  const { account, client, params = {}, provider, session } = oidc
+  if (account === undefined || client === undefined || session === undefined) return false
+  if (oidc.result?.consent !== undefined || oidc.prompts.has('consent')) return false
+  const request = {
+    ...requestedAccess(params, { catalogue: options.catalogue, provider }),
+    accountId: account.accountId,
+    clientId: client.clientId,
+  }
+  const { accountId, clientId, scopes } = request
+  const redirectUri = String(params['redirect_uri'])
+  if (scopes.length === 0 || !(await options.consents.covers({ ...request, redirectUri }))) return false
+  const grant = await saveGrant(request, scopes, provider)
+  const sessionOfClient = session as unknown as SessionOfClient
+  sessionOfClient.ensureClientContainer(clientId)
+  sessionOfClient.grantIdFor(clientId, grant.jti)
+  oidc.entity('Grant', grant)
+  options.onGranted(ctx, { accountId, clientId, scopes, reason: 'remembered' })
+  return true
+}
+
+/** The part of the engine's session that the types of the engine omit. The engine does the same for a new grant. */
+type SessionOfClient = {
+  ensureClientContainer(clientId: string): void
+  grantIdFor(clientId: string, grantId: string): void
+}
