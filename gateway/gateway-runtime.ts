@@ -151,6 +151,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     version,
     receiveEvent,
     failures,
+    tickMs,
   })
   const policies = openPolicyHolder(first, {
     check,

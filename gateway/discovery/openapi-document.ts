@@ -12,6 +12,8 @@ export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof Des
   /** Upstreams. The gateway fetches the OpenAPI document of each active upstream with an `openapiPath`. */
   readonly upstreams: { readonly active: readonly Upstream[] }
   readonly failures: FailureLog
+  /** Monotonic clock. Milliseconds. */
+  readonly tickMs: () => number
 }
 
 /** Caches the OpenAPI documents of upstreams, and builds `/openapi.json` from these documents. */
@@ -22,7 +24,8 @@ export type OpenapiDocuments = {
    */
   of(policies: DescribedPolicies): GatewayDocument
   /**
-   * Fetches the documents of the upstreams once. Never rejects: a failed fetch keeps the last document of the upstream.
+   * Fetches the documents that are due: new ones, and each document a time after its last fetch. Never rejects: a failed
+   * fetch keeps the last document of the upstream.
    */
   refresh(): Promise<void>
   close(): void
@@ -34,9 +37,13 @@ type FetchedDocument = OpenapiSource & { readonly digest: string }
 /** Deadline for the fetch of one document. Milliseconds. */
 const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
-/** Time until the next refresh: short after a failure, long otherwise. Milliseconds. */
-const RETRY_MS = 5_000
+/** Time until a document is fetched again. Milliseconds. */
 const REFRESH_MS = 300_000
+/** The same time after a first failure. Each further failure doubles the time, up to `REFRESH_MS`. Milliseconds. */
+const RETRY_MS = 5_000
+
+/** The number of failed fetches in a row, and the time of the next fetch on the monotonic clock. */
+type Schedule = { readonly failures: number; readonly dueMs: number }
 
 /**
  * Creates the source of `/openapi.json`. The document is built from policies alone until the upstreams have responded.
@@ -44,29 +51,48 @@ const REFRESH_MS = 300_000
  */
 export function createOpenapiDocuments(options: OpenapiDocumentsOptions): OpenapiDocuments {
   let cached: ReadonlyMap<string, FetchedDocument> = new Map()
+  const schedules = new WeakMap<Upstream, Schedule>()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let closed = false
 
   function refresh(): Promise<void> {
-    running ??= fetchAll().finally(() => {
+    running ??= fetchDue().finally(() => {
       running = undefined
     })
     return running
   }
 
-  async function fetchAll(): Promise<void> {
+  async function fetchDue(): Promise<void> {
     clearTimeout(timer)
-    const described = options.upstreams.active.filter(({ openapiPath }) => openapiPath !== undefined)
-    const documents = await Promise.all(described.map(tryFetch))
+    const nowMs = options.tickMs()
+    const due = describedOnes().filter((upstream) => dueMsOf(upstream) <= nowMs)
+    const documents = await Promise.all(due.map(tryFetch))
     if (closed) return
     const fetched = documents.filter((document) => document !== undefined)
     // Equal documents leave the map unchanged, so that the gateway does not build `/openapi.json` again.
     const changed = fetched.filter((one) => cached.get(one.upstream)?.digest !== one.digest)
     if (changed.length > 0)
       cached = new Map([...cached, ...changed.map((one) => [one.upstream, one] as const)])
-    timer = setTimeout(refresh, fetched.length === documents.length ? REFRESH_MS : RETRY_MS)
+    // The active upstreams may have changed during the fetches.
+    const nextMs = Math.min(...describedOnes().map(dueMsOf))
+    if (nextMs === Number.POSITIVE_INFINITY) return
+    timer = setTimeout(refresh, Math.max(0, nextMs - options.tickMs()))
     timer.unref()
+  }
+
+  function describedOnes(): readonly Upstream[] {
+    return options.upstreams.active.filter(({ openapiPath }) => openapiPath !== undefined)
+  }
+
+  /** Returns the time of the next fetch. A new upstream is due immediately. */
+  function dueMsOf(upstream: Upstream): number {
+    return schedules.get(upstream)?.dueMs ?? Number.NEGATIVE_INFINITY
+  }
+
+  function schedule(upstream: Upstream, failures: number): void {
+    const delayMs = failures === 0 ? REFRESH_MS : Math.min(REFRESH_MS, RETRY_MS * 2 ** (failures - 1))
+    schedules.set(upstream, { failures, dueMs: options.tickMs() + delayMs })
   }
 
   /** Returns the documents of the upstreams that the active policies can use. */
@@ -77,8 +103,11 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 
   async function tryFetch(upstream: Upstream): Promise<FetchedDocument | undefined> {
     try {
-      return { upstream: upstream.name, ...(await fetchDocument(upstream)) }
+      const document = { upstream: upstream.name, ...(await fetchDocument(upstream)) }
+      schedule(upstream, 0)
+      return document
     } catch (error) {
+      schedule(upstream, (schedules.get(upstream)?.failures ?? 0) + 1)
       options.failures.failed(
         {
           event: 'openapi_unavailable',

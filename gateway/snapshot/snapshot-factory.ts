@@ -39,6 +39,8 @@ export function createSnapshotFactory(
     readonly version: string
     readonly receiveEvent: ReceiveSecurityEvent | undefined
     readonly failures: FailureLog
+    /** Monotonic clock. Milliseconds. */
+    readonly tickMs: () => number
   },
 ): SnapshotFactory {
   const { config, logger, resources, upstreams, metrics, version } = options
@@ -49,6 +51,7 @@ export function createSnapshotFactory(
     bundledAuthorizationServer: config.authorizationServer !== undefined,
     upstreams,
     failures: options.failures,
+    tickMs: options.tickMs,
   })
   const assertionKeys = openAssertionKeys({
     ...config.assertion,
