@@ -1,4 +1,5 @@
 import type { VerificationKey } from '../../../oauth/jwt/verification-key.ts'
+import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import { describeFailure, type Logger } from '../../../platform/logging/logger.ts'
 import { findKey } from './find-key.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
@@ -77,6 +78,10 @@ const LONGEST_RETRY_MS = 30_000
 const LONGEST_RETRY_WITHOUT_KEYS_MS = 5_000
 /** Maximum number of recorded warnings. A hostile issuer can send any number of key names. */
 const MAX_WARNED = 1_000
+/** Minimum time between two log lines about tokens with an unknown `kid`. Milliseconds. */
+const UNKNOWN_KID_LOG_MS = 60_000
+/** Maximum length of a `kid` in the log. Anyone can send a token with any `kid`. */
+const LOGGED_KID_CHARACTERS = 100
 
 /**
  * Creates the key store of one issuer. The store fetches keys before a token needs them, and refreshes the keys in the
@@ -98,6 +103,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   let cancelNext: () => void = () => undefined
   let closed = false
   const warned = new Set<string>()
+  /** Tokens with an unknown `kid` since the last log line. */
+  let unknownKids = 0
+  let unknownKidLoggedTick = Number.NEGATIVE_INFINITY
 
   function take(loaded: KeySet, ageMs: number): void {
     // A new `kid` means that the issuer has rotated its keys, so the cooldown ends.
@@ -212,6 +220,19 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     )
   }
 
+  /** Logs that the issuer does not have a key, at most once a minute. */
+  function logUnknownKid(keyId: string | undefined): void {
+    unknownKids += 1
+    if (clock.tickMs() - unknownKidLoggedTick < UNKNOWN_KID_LOG_MS) return
+    unknownKidLoggedTick = clock.tickMs()
+    const kid = keyId === undefined ? undefined : visibleText(keyId.slice(0, LOGGED_KID_CHARACTERS))
+    logger.warn(
+      { event: 'issuer_key_unknown', issuer, kid, count: unknownKids },
+      'the gateway rejects tokens that name a key which the issuer does not publish',
+    )
+    unknownKids = 0
+  }
+
   function cannotSay(
     code: 'ERR_ISSUER_KEYS_UNAVAILABLE' | 'ERR_ISSUER_KEYS_UNCONFIRMED',
     why: string,
@@ -232,6 +253,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const key = find()
       if (key === undefined && failures > 0)
         throw cannotSay('ERR_ISSUER_KEYS_UNCONFIRMED', `Newer keys of ${issuer} cannot be fetched.`)
+      if (key === undefined) logUnknownKid(keyId)
       return key
     }
     for (let underWay = flight; underWay !== undefined; underWay = flight) {

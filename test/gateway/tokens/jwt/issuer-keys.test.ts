@@ -229,6 +229,36 @@ t.test('invented kids are rejected while the issuer responds, also during a fetc
   t.equal(mostInOneSecond(fetchedAt), 1)
 })
 
+t.test(
+  'an unknown kid is logged once a minute, shortened and escaped, with the number of tokens',
+  async (t) => {
+    const { keys, clock, log, events, goAway } = setUp(t)
+    await keys.start()
+    await clock.advance(1_000)
+    const kid = `\u202e\n${'x'.repeat(10_000)}`
+    t.equal(await keys.lookUp(kid, 'ES256'), undefined)
+    for (let index = 0; index < 10; index += 1) await keys.lookUp(`kid-${index}`, 'ES256')
+    t.equal(events('issuer_key_unknown'), 1)
+    t.match(log(), `"kid":"\\\\u{202e}\\\\u{a}${'x'.repeat(98)}","count":1`)
+    await clock.advance(60_000)
+    const later = keys.lookUp('later', 'ES256')
+    await clock.advance(1_000)
+    t.equal(await later, undefined)
+    t.equal(events('issuer_key_unknown'), 2)
+    t.match(log(), '"kid":"later","count":11')
+
+    await clock.advance(61_000)
+    goAway()
+    await t.rejects(async () => keys.lookUp('unconfirmed', 'ES256'), { code: 'ERR_ISSUER_KEYS_UNCONFIRMED' })
+    t.equal(keys.lookUp('a', 'ES384'), undefined)
+    t.equal(
+      events('issuer_key_unknown'),
+      2,
+      'without keys of the issuer, and for a key with another algorithm',
+    )
+  },
+)
+
 t.test('a kid is rejected when a fetch fails and the next fetch does not return this key', async (t) => {
   const { keys, clock, goAway, publish } = setUp(t)
   await keys.start()
