@@ -5,6 +5,7 @@ import {
   CONNECT_TIMEOUT_MS,
   type ConnectOptions,
   HANDSHAKE_TIMEOUT_MS,
+  jitterMs,
   RECONNECT_FAILOVER_MS,
   SILENCE_MS,
 } from './redis-client.ts'
@@ -61,7 +62,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
     scaleReads: 'master',
     // Keeps host names unresolved, because certificates contain names.
     dnsLookup: (address, callback) => callback(null, address),
-    clusterRetryStrategy: () => (mayBeAway || isStarted ? RECONNECT_FAILOVER_MS : null),
+    clusterRetryStrategy: () => (mayBeAway || isStarted ? RECONNECT_FAILOVER_MS - jitterMs() : null),
     retryDelayOnFailover: 0,
     slotsRefreshTimeout: HANDSHAKE_TIMEOUT_MS,
     slotsRefreshInterval: REFRESH_MS,

@@ -21,3 +21,9 @@ export const HANDSHAKE_TIMEOUT_MS = 1_000 // commandTimeoutMs can be too short f
 export const SILENCE_MS = 2_000 // closes a connection on which Redis sends nothing
 /** Maximum delay before a client connects again after a failover. Milliseconds. */
 export const RECONNECT_FAILOVER_MS = 500
+const LONGEST_JITTER_MS = 200
+
+/** Returns the random part of a delay, which spreads the attempts of many processes over time. Milliseconds. */
+export function jitterMs(): number {
+  return Math.random() * LONGEST_JITTER_MS
+}

@@ -6,6 +6,7 @@ import {
   CONNECT_TIMEOUT_MS,
   type ConnectOptions,
   HANDSHAKE_TIMEOUT_MS,
+  jitterMs,
   RECONNECT_FAILOVER_MS,
   type RedisClient,
   SILENCE_MS,
@@ -17,8 +18,6 @@ import { type ConnectionName, explainFailure, isTemporary, nameConnection } from
 const RECONNECT_MS = 1_000
 const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections, so it makes one attempt per second
 
-/** Range of the random part of a delay, which spreads the attempts of many processes over time. Milliseconds. */
-const JITTER_MS = 200
 /** Delay of the first attempt after this client closed the connection. The server may accept a new connection soon. */
 const RECONNECT_SOON_MS = 50
 
@@ -221,6 +220,6 @@ function createReplicaExit(nowMs: () => number): ReplicaExit {
 }
 
 function reconnectDelayOf(hasSentinels: boolean, mayBeAway: boolean): () => number {
-  if (hasSentinels) return () => RECONNECT_FAILOVER_MS - Math.random() * JITTER_MS
-  return () => (mayBeAway ? RECONNECT_OPTIONAL_MS : RECONNECT_MS) + Math.random() * JITTER_MS
+  if (hasSentinels) return () => RECONNECT_FAILOVER_MS - jitterMs()
+  return () => (mayBeAway ? RECONNECT_OPTIONAL_MS : RECONNECT_MS) + jitterMs()
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { Cluster } from 'ioredis'
 import t from 'tap'
 import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
 import { openRedis } from '../../../platform/redis/redis.ts'
@@ -33,6 +34,19 @@ t.test('the partitions are distributed evenly over 3 to 12 shards', async (t) =>
       (_, shard) => slots.filter((slot) => Math.floor((slot * shards) / 16_384) === shard).length,
     )
     t.strictSame([Math.min(...counts), Math.max(...counts)], [least, most], `${shards} shards`)
+  }
+})
+
+t.test('the delay of an attempt to reconnect has a random part', async (t) => {
+  const redis = (await openRedis(connection)) as Cluster
+  t.teardown(() => redis.disconnect())
+  for (const [random, delayMs] of [
+    [0, 500],
+    [0.5, 400],
+  ] as const) {
+    const restore = t.intercept(Math, 'random', { value: () => random, configurable: true })
+    t.equal(redis.options.clusterRetryStrategy?.(1), delayMs)
+    restore()
   }
 })
 
