@@ -64,11 +64,28 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
   let running: Promise<ReloadReport> | undefined
   let next: Promise<ReloadReport> | undefined
+  /** Hash of the files that the last reload read. */
+  let lastRead = active.hash
 
-  async function run(trigger: ReloadTrigger): Promise<ReloadReport> {
+  /**
+   * Reloads the policies. The files may have changed during the reload, so that the gateway read some of them before and
+   * some after the change. The function then reloads a second time.
+   */
+  async function runComplete(trigger: ReloadTrigger): Promise<ReloadReport> {
+    const report = await run(trigger, trigger === 'watch')
+    // The watch reads again after each change.
+    if (trigger === 'watch') return report
+    // A partly written file often makes its source invalid. The writer may need more time.
+    if (report.sources.some(({ errors }) => errors.length > 0)) await wait(settleMs)
+    if ((await read()).hash === lastRead) return report
+    const again = await run(trigger, true)
+    return again.result === 'unchanged' ? report : again
+  }
+
+  /** @param isAutomatic true: waits until writers have finished, and ignores files that the gateway has checked. */
+  async function run(trigger: ReloadTrigger, isAutomatic: boolean): Promise<ReloadReport> {
     const startedMs = performance.now()
     const previous = active.hash
-    const isAutomatic = trigger === 'watch'
     let sources = isAutomatic ? await readSettled() : await read()
     const known = sources.hash === broken?.hash
     let applied: AppliedEverywhere
@@ -83,6 +100,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
         applied = await apply(again)
       }
     }
+    lastRead = sources.hash
     const { workers } = applied
     // New workers of a rolling restart may have read the new policies already. The outcome is then `unchanged`,
     // although the active policies have changed.
@@ -141,7 +159,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   /** Keeps the reloader working after an exception. */
   async function runSafely(trigger: ReloadTrigger): Promise<ReloadReport> {
     try {
-      return await run(trigger)
+      return await runComplete(trigger)
     } catch (error) {
       meter.reloaded('failure')
       logger.error(

@@ -3,6 +3,7 @@ import type { ApplyOutcome } from '../../../../gateway/snapshot/reload/policy-ho
 import { createPolicyReloader } from '../../../../gateway/snapshot/reload/policy-reloader.ts'
 import { diagnostic, wholeFile } from '../../../../platform/diagnostics/diagnostic.ts'
 import { createLogger } from '../../../../platform/logging/logger.ts'
+import type { SourceState } from '../../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../../../policy-engine/load/policy-sources.ts'
 
 const sourcesOf = (hash: string): PolicySources => ({
@@ -14,7 +15,20 @@ const sourcesOf = (hash: string): PolicySources => ({
 })
 const PROBLEMS = [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))]
 
-/** Creates a reloader that reads a simulated disk. A content that begins with `bad` is an invalid policy. */
+const KEPT: SourceState = {
+  name: 'billing',
+  owner: 'team-billing',
+  state: 'kept',
+  version: 'v1',
+  routes: 1,
+  pathPrefixes: ['/billing'],
+  errors: PROBLEMS,
+}
+
+/**
+ * Creates a reloader that reads a simulated disk. A content that begins with `bad` is an invalid policy. A content that
+ * begins with `kept` makes one policy source invalid.
+ */
 function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []
@@ -30,7 +44,7 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
       counts.applied.push(hash)
       const outcome: ApplyOutcome = hash.startsWith('bad')
         ? { result: 'broken', hash, problems: PROBLEMS }
-        : { result: 'applied', hash, routes: 2, warnings: [], sources: [] }
+        : { result: 'applied', hash, routes: 2, warnings: [], sources: hash.startsWith('kept') ? [KEPT] : [] }
       return { outcome }
     },
     meter: {
@@ -61,8 +75,25 @@ t.test('a file that is invalid while it is written causes no report', async (t) 
   const contents = ['bad-half', 'bad-half-more', 'good-1', 'good-1']
   const { reloader, counts, events } = start({ read: () => contents.shift() ?? 'good-1' })
   t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1', previousHash: 'good-0' })
-  t.same(counts, { success: 1, failure: 0, restored: 0, applied: ['bad-half', 'good-1'], reads: 4 })
+  t.same(counts, { success: 1, failure: 0, restored: 0, applied: ['bad-half', 'good-1'], reads: 5 })
   t.same(events(), ['policy_reloaded'])
+})
+
+t.test('files that change during a reload are read and applied again', async (t) => {
+  const contents = ['good-half', 'good-more', 'good-1']
+  const { reloader, counts, events } = start({ read: () => contents.shift() ?? 'good-1' })
+  t.match(await reloader.reload('endpoint'), { result: 'applied', hash: 'good-1', previousHash: 'good-half' })
+  t.same(counts.applied, ['good-half', 'good-1'])
+  t.same(events(), ['policy_reloaded', 'policy_reloaded'])
+  t.match(await reloader.reload('endpoint'), { hash: 'good-1' })
+  t.same(counts.applied, ['good-half', 'good-1', 'good-1'], 'files without a change are applied once')
+})
+
+t.test('a reload that makes a source invalid is repeated when the writer has finished', async (t) => {
+  const contents = ['kept-half', 'good-1']
+  const { reloader, counts } = start({ read: () => contents.shift() ?? 'good-1' })
+  t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1', sources: [] })
+  t.same(counts.applied, ['kept-half', 'good-1'])
 })
 
 t.test('a watch waits for two equal reads, and checks each content once', async (t) => {
@@ -107,11 +138,11 @@ t.test('reloads run one at a time, and concurrent reload requests share the next
   put('good-2')
   const others = Array.from({ length: 100 }, () => reloader.reload('endpoint'))
   release()
-  t.match(await first, { hash: 'good-1' })
+  t.match(await first, { hash: 'good-2' }, 'the files changed during this reload')
   const reports = await Promise.all(others)
   t.equal(new Set(reports).size, 1)
-  t.match(reports[0], { result: 'applied', hash: 'good-2', previousHash: 'good-1' })
-  t.same(counts.applied, ['good-1', 'good-2'])
+  t.match(reports[0], { result: 'applied', hash: 'good-2' })
+  t.same(counts.applied, ['good-1', 'good-2', 'good-2'])
 })
 
 t.test('an internal error keeps the active policies, and the next reload works', async (t) => {
