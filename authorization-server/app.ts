@@ -78,6 +78,7 @@ export async function startAuthorizationServer(options: {
     const revocations = await openRevocationStream({
       clientId: config.gatewayClient.id,
       clientSecrets: () => secrets.current.gatewaySecrets,
+      readSecrets: secrets.readGatewaySecrets,
       log: store.revocations,
       onEvent: observeStreams({ logger, metrics }),
     })

@@ -48,6 +48,8 @@ export async function openRevocationStream(options: {
   readonly clientId: string
   /** Returns all accepted secrets, newest first. */
   readonly clientSecrets: () => readonly string[]
+  /** Reads the accepted secrets again. Called for an unknown secret, because the gateway may have read a new one first. */
+  readonly readSecrets: () => Promise<unknown>
   readonly log: RevocationLog
   readonly onEvent: (event: StreamEvent) => void
 }): Promise<RevocationStream> {
@@ -108,7 +110,9 @@ export async function openRevocationStream(options: {
   return {
     handle: async (request, reply) => {
       const address = request.ip
-      if (!isGateway(request.headers.authorization)) {
+      const { authorization } = request.headers
+      if (!isGateway(authorization)) await options.readSecrets()
+      if (!isGateway(authorization)) {
         onEvent({ result: 'invalid_client', reason: 'the credentials do not match gatewayClient', address })
         return sendErrorResponse(reply, {
           status: 401,

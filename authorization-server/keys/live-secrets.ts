@@ -21,6 +21,8 @@ export type LiveSecrets = {
    * @returns undefined: not a configured client, or a public one.
    */
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
+  /** Reads the file of the gateway's secrets again. */
+  readGatewaySecrets(): Promise<void>
   /** Calls `listener` after each change. If the listener throws, the earlier secrets stay. */
   onChange(listener: (changed: keyof Secrets) => void): void
 }
@@ -127,6 +129,7 @@ export function followSecrets(
     clientSecretHashes: (clientId) => hashes.get(clientId),
     verifyClientSecret: (clientId, presented) =>
       hashes.has(clientId) ? verify(clientId, presented) : undefined,
+    readGatewaySecrets: () => gateway.check(),
     onChange: (listener) => void listeners.push(listener),
   }
 }

@@ -21,6 +21,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
   const revocations = await openRevocationStream({
     clientId: 'gateway',
     clientSecrets: () => ['the secret of the gateway'],
+    readSecrets: async () => undefined,
     log: store.revocations,
     onEvent: () => undefined,
   })
@@ -41,6 +42,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
       },
       clientSecretHashes: () => undefined,
       verifyClientSecret: () => undefined,
+      readGatewaySecrets: async () => undefined,
       onChange: () => undefined,
     },
   })

@@ -37,6 +37,8 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   let listener: RevocationListener | undefined
   let isFollowing = false
   const events: StreamEvent[] = []
+  const onDisk: string[] = []
+  const added: string[] = []
   const log: RevocationLog = {
     lastId: async () => KNOWN,
     readAfter: async (id) => (id === KNOWN ? [] : undefined),
@@ -51,7 +53,8 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   }
   const stream = await openRevocationStream({
     clientId: 'gateway',
-    clientSecrets: () => [SECRET],
+    clientSecrets: () => [SECRET, ...added],
+    readSecrets: async () => void added.push(...onDisk),
     log,
     onEvent: (event) => void events.push(event),
   })
@@ -91,6 +94,7 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
     port,
     ask,
     tell,
+    onDisk,
     isFollowing: () => isFollowing,
     log: () => {
       if (listener === undefined) throw new Error('the stream does not follow the log')
@@ -233,6 +237,7 @@ t.test('the heartbeat does not keep the process alive', async (t) => {
   const stream = await openRevocationStream({
     clientId: 'gateway',
     clientSecrets: () => [SECRET],
+    readSecrets: async () => undefined,
     log: { lastId: async () => KNOWN, readAfter: async () => [], follow: async () => () => undefined },
     onEvent: () => undefined,
   })
@@ -262,6 +267,14 @@ t.test('a caller that is not the gateway gets 401 with a challenge', async (t) =
     address: ADDRESS,
   }
   t.strictSame(events, [event, event])
+})
+
+t.test('a gateway with a new secret gets a stream when the secret is only in the file', async (t) => {
+  const { ask, onDisk } = await openStream(t)
+  const authorization = `Basic ${btoa('gateway:the-new-secret')}`
+  t.equal((await ask(authorization)).statusCode, 401)
+  onDisk.push('the-new-secret')
+  t.equal((await ask(authorization)).statusCode, 200)
 })
 
 t.test('a stream that cannot start gets 503', async (t) => {
