@@ -2,9 +2,10 @@ import { join } from 'node:path'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
+import { followLongestLifetime } from './longest-lifetime.ts'
 import type { PostgresConnection } from './postgres-connection.ts'
 import { openPostgresStore } from './postgres-store.ts'
-import { openRedisStore } from './redis-store.ts'
+import { openRedisStore, type RedisStoreOptions } from './redis-store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
 
@@ -37,6 +38,10 @@ export async function openStore(
     accessTokenSeconds: config.lifetimes.accessTokenSeconds,
     ...(logger === undefined ? {} : { logger }),
   }
+  return followLongestLifetime(await openConfigured(config, options), options)
+}
+
+function openConfigured(config: StoreConfig, options: RedisStoreOptions): Store | Promise<Store> {
   switch (config.store.type) {
     case 'sqlite':
       return openSqliteStore(join(config.dataDir, SQLITE_FILE_NAME), options)

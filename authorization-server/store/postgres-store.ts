@@ -59,7 +59,7 @@ export async function openPostgresStore(
     await pool.close()
     throw explainPostgres(pool.where, error)
   }
-  const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
+  const ended = createRevokedGrantCache(options)
   const revocations = openPostgresRevocations({
     pool,
     onRevoked: (received) => {

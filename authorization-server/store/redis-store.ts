@@ -12,7 +12,7 @@ import { redisArtifacts } from './redis-artifacts.ts'
 import { CLUSTER_SCHEMA_VERSION, moveToPartitions } from './redis-migration.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
-import { createRevokedGrantCache, keepSeconds, type RevocationContext } from './revocation-records.ts'
+import { createRevokedGrantCache, type RevocationContext } from './revocation-records.ts'
 import { type Store, StoreError } from './store.ts'
 
 /** Version of the layout in which all keys have one hash tag. */
@@ -44,7 +44,7 @@ export async function openRedisStore(
     // One shard of a Redis Cluster can be unavailable although the connection to the cluster succeeded.
     throw error instanceof BootError ? error : explainFailure(nameConnection(connection, 'redis'), error)
   }
-  const ended = createRevokedGrantCache({ keepSeconds: keepSeconds(options), nowSeconds: options.nowSeconds })
+  const ended = createRevokedGrantCache(options)
   const { tags, tagOf } = layoutOf(redis)
   const renewal = createRenewal({
     grantsByPartition: () => Map.groupBy(ended.all(), tagOf),

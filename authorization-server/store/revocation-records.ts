@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
 import { revocationName } from '../../platform/revocation-name.ts'
 
-/** The issuer of the tokens, and their lifetime. */
+/** The issuer of the tokens, and their lifetime. The lifetime can change, so read it for each revocation. */
 export type RevocationContext = {
   readonly issuer: string
-  /** Lifetime of access tokens, after which a revocation has no effect. Seconds. */
+  /** Longest lifetime of access tokens that can be valid. After this time, a revocation has no effect. Seconds. */
   readonly accessTokenSeconds: number
 }
 
@@ -61,13 +61,12 @@ const MAX_GRANTS = 100_000
 /**
  * Creates a cache of revoked grants. The cache keeps a grant for as long as access tokens of the grant can be valid.
  */
-export function createRevokedGrantCache(options: {
-  readonly keepSeconds: number
-  readonly nowSeconds: () => number
-}): RevokedGrantCache {
+export function createRevokedGrantCache(
+  options: RevocationContext & { readonly nowSeconds: () => number },
+): RevokedGrantCache {
   const untilSeconds = new LRUCache<string, number>({ max: MAX_GRANTS })
   return {
-    add: (grantHash) => void untilSeconds.set(grantHash, options.nowSeconds() + options.keepSeconds),
+    add: (grantHash) => void untilSeconds.set(grantHash, options.nowSeconds() + keepSeconds(options)),
     all: () =>
       [...untilSeconds.entries()].flatMap(([grant, until]) => (until > options.nowSeconds() ? [grant] : [])),
   }

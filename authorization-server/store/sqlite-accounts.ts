@@ -4,8 +4,9 @@ import { attemptSqlite, transact } from './sqlite.ts'
 import type { SqliteRevocations } from './sqlite-revocations.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
 /** Parts that the modules of the store share. */
-export type SqliteParts = RevocationContext & {
+export type SqliteParts = {
   readonly database: DatabaseSync
+  readonly context: RevocationContext
   readonly revocations: SqliteRevocations
   readonly nowSeconds: () => number
 }
@@ -39,7 +40,7 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
       const now = nowSeconds()
       transact(database, () => {
         removeArtifacts.run(id)
-        if (remove.run(id).changes > 0) revocations.append(accountRevocation(id, parts, now), now)
+        if (remove.run(id).changes > 0) revocations.append(accountRevocation(id, parts.context, now), now)
       })
       revocations.notify()
     },

@@ -24,7 +24,8 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
   const database = openSqliteFile(file)
   const statements = prepareStatements(database)
   const revocations = sqliteRevocations(database, options)
-  const parts: ArtifactParts = { database, statements, revocations, ...options }
+  const { nowSeconds } = options
+  const parts: ArtifactParts = { database, statements, revocations, context: options, nowSeconds }
   return {
     artifacts: (model) => artifacts(model, parts),
     exchange: async (used, writes) => {
@@ -120,7 +121,7 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
       const now = nowSeconds()
       transact(database, () => {
         if (statements.revokeByGrant.run(grant).changes > 0)
-          revocations.append(grantRevocation(grant, parts, now), now)
+          revocations.append(grantRevocation(grant, parts.context, now), now)
       })
       revocations.notify()
     },

@@ -22,7 +22,10 @@ const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
 for (const engine of STORE_ENGINES)
   t.test(`${engine.name} implements the store contract`, async (t) => contract(t, await engine.start(t)))
 
-async function contract(t: Test, { open: openWith, passTime, rawContent }: RunningEngine): Promise<void> {
+async function contract(
+  t: Test,
+  { config, open: openWith, passTime, rawContent }: RunningEngine,
+): Promise<void> {
   const open = async (t: Test, clock: Clock = { now: 1_000 }): Promise<Store> => {
     const store = await openWith(clock)
     t.teardown(() => store.close())
@@ -504,6 +507,40 @@ async function contract(t: Test, { open: openWith, passTime, rawContent }: Runni
       t.equal(await accounts.findById('nobody'), undefined)
     },
   )
+
+  // This test is the last one, because the longer lifetime applies to all later revocations.
+  t.test('a revocation applies to tokens with an earlier, longer lifetime, until they expire', async (t) => {
+    const clock = { now: 1_000 }
+    const openFor = async (accessTokenSeconds: number): Promise<Store> => {
+      const store = await openStore(
+        { dataDir: '/nowhere', ...WHOSE_CONFIG, ...config, lifetimes: { accessTokenSeconds } },
+        { nowSeconds: () => clock.now },
+      )
+      t.teardown(() => store.close())
+      return store
+    }
+    const lifetimeOf = async (store: Store, grantId: string): Promise<number> => {
+      const id = await revokeOne(store, `before ${grantId}`)
+      await revokeOne(store, grantId)
+      const [logged] = (await store.revocations.readAfter(id, 10)) ?? []
+      const { atSeconds = 0, expiresAtSeconds = 0 } = logged?.revocation ?? {}
+      return expiresAtSeconds - atSeconds
+    }
+    const before = await openFor(7_200)
+    const [after, other] = [await openFor(600), await openFor(600)]
+    t.equal(await lifetimeOf(after, 'shortened'), 7_200)
+    await passTime(clock, 6_000)
+    await before.sweep(clock.now)
+    await passTime(clock, 6_000)
+    await other.sweep(clock.now)
+    t.equal(await lifetimeOf(other, 'renewed'), 7_200, 'a server with the longer lifetime still runs')
+    await passTime(clock, 3_600)
+    await after.sweep(clock.now)
+    t.equal(await lifetimeOf(after, 'expired'), 600, 'all longer tokens have expired')
+    await openFor(3_600)
+    await after.sweep(clock.now)
+    t.equal(await lifetimeOf(after, 'raised'), 3_600, 'a running server uses a new, longer lifetime')
+  })
 }
 
 t.test('SQLite: find(), consume() and claim() expire to the second', async (t) => {
