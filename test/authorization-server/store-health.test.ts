@@ -155,6 +155,8 @@ t.test('without any request, the write probe detects that SQLite rejects writes'
   )
   await shownAs(t, server, '[!] store: failed: the store rejects writes')
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
+  t.equal(await register(server), 503)
+  t.equal((await send(`${server.baseUrl}${ENDPOINTS.jwks}`)).status, 200, 'keys need no store')
   t.equal(Number.isNaN(await metric(server, 'scopegate_oauth_store_clock_difference_seconds')), true)
   database.exec('drop trigger block_writes')
   await shownAs(t, server, '[+] store')

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { isMap, isScalar, parse, parseDocument } from 'yaml'
 import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
+import { viewChart } from './chart-view.ts'
 import type { KubeObject } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
@@ -244,6 +245,36 @@ t.test('a changed start-up setting replaces only the pods of its service', async
   t.notSame(podsOf('--set', 'gateway.name=Other')[1], before[1], 'the name: the authorization server')
   const redis = (url: string) => podsOf('--set', `redis.url=${url}`)[1]
   t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
+})
+
+t.test('the chart builds the deployments that docs/faults.md and docs/storage.md describe', async (t) => {
+  const sourceValues = valuesOf('policy-sources-values.yaml')
+  const chart = viewChart(render())
+  const { workers, dataDir } = chart.config('gateway')
+  t.same([workers, dataDir], [undefined, undefined], 'one process, without a data folder')
+  t.equal(viewChart(render(...sourceValues)).config('gateway')['dataDir'], '/tmp/scopegate')
+  for (const component of ['gateway', 'authorization-server'] as const) {
+    const container = chart.container(component)
+    t.equal(container.resources?.limits?.['memory'], '384Mi')
+    t.equal(container.lifecycle?.preStop?.sleep?.seconds, 10)
+    t.equal(chart.pod(component).terminationGracePeriodSeconds, 45)
+    t.match(container.livenessProbe, { periodSeconds: 10, failureThreshold: 3 })
+    t.equal(chart.object('Deployment', component).spec?.replicas, 1)
+  }
+  const server = (...files: readonly string[]) => {
+    const view = viewChart(render(...files.flatMap(valuesOf)))
+    const { store } = view.config('authorization-server')
+    const strategy = view.object('Deployment', 'authorization-server').spec?.strategy?.type
+    return { store, strategy, data: view.volume('authorization-server', 'data') }
+  }
+  const [onSqlite, onRedis, onPostgres] = [
+    server(),
+    server('redis-values.yaml'),
+    server('postgres-values.yaml'),
+  ]
+  t.match(onSqlite, { store: { type: 'sqlite' }, strategy: 'Recreate', data: { emptyDir: {} } })
+  t.match(onRedis, { store: { type: 'redis' }, strategy: 'RollingUpdate' })
+  t.match(onPostgres, { store: { type: 'postgres' }, strategy: 'RollingUpdate' }, 'with redis: gateways only')
 })
 
 t.test('running pods reload changed policies, unless the chart is set to restart the pods', async (t) => {

@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import {
+  openStore,
+  SQLITE_FILE_NAME,
+  type StoreConfig,
+} from '../../../authorization-server/store/open-store.ts'
+import type { Store } from '../../../authorization-server/store/store.ts'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
+import { WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
+
+// Runs the commands of docs/back-up-and-restore.md. `postgres-revocations.test.ts` runs the commands for PostgreSQL.
+
+const GUIDE = readFileSync(join(findPackageRoot(), 'docs/back-up-and-restore.md'), 'utf8')
+
+/** Runs a command of the guide, with replaced words. The command must be in the guide. */
+function runDocumented(t: Test, command: string, words: Readonly<Record<string, string>>): void {
+  t.ok(GUIDE.includes(command), command)
+  const [name = '', ...args] = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) =>
+    Object.entries(words).reduce((text, [from, to]) => text.replace(from, () => to), quoted ?? word),
+  )
+  execFileSync(name, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+async function open(t: Test, config: Pick<StoreConfig, 'store'> & Partial<StoreConfig>): Promise<Store> {
+  const store = await openStore(
+    { ...WHOSE_CONFIG, dataDir: '/nowhere', redis: undefined, ...config },
+    { nowSeconds: () => 1_000 },
+  )
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test('a backup of SQLite while the server runs contains each acknowledged write', async (t) => {
+  const folder = t.testdir({ restored: {} })
+  const store = await open(t, { store: { type: 'sqlite' }, dataDir: folder })
+  await store.artifacts('RefreshToken').upsert('token', { jti: 'token' }, 900)
+  const copy = join(folder, 'restored', SQLITE_FILE_NAME)
+  runDocumented(t, 'sqlite3 authorization-server.sqlite ".backup copy.sqlite"', {
+    'authorization-server.sqlite': join(folder, SQLITE_FILE_NAME),
+    'copy.sqlite': copy,
+  })
+  const restored = await open(t, { store: { type: 'sqlite' }, dataDir: join(folder, 'restored') })
+  t.match(await restored.artifacts('RefreshToken').find('token'), { jti: 'token' })
+})
+
+t.test('a backup of Redis while the server runs contains each acknowledged write', async (t) => {
+  const folder = t.testdir({ first: {}, restored: {} })
+  const redis = await startRedis({ folder: join(folder, 'first'), keepsData: true })
+  t.teardown(() => redis.stop())
+  const store = await open(t, { store: { type: 'redis' }, redis: { url: redis.url } })
+  await store.artifacts('RefreshToken').upsert('token', { jti: 'token' }, 900)
+  const dump = join(folder, 'grants.rdb')
+  runDocumented(t, 'redis-cli -u "$REDIS_URL" --rdb grants.rdb', {
+    $REDIS_URL: redis.url,
+    'grants.rdb': dump,
+  })
+  copyFileSync(dump, join(folder, 'restored', 'dump.rdb'))
+  const other = await startRedis({ folder: join(folder, 'restored') })
+  t.teardown(() => other.stop())
+  runDocumented(t, 'redis-cli -u "$REDIS_URL" config set appendonly yes', { $REDIS_URL: other.url })
+  const restored = await open(t, { store: { type: 'redis' }, redis: { url: other.url } })
+  t.match(await restored.artifacts('RefreshToken').find('token'), { jti: 'token' })
+})
