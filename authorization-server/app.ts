@@ -195,6 +195,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     optionalState: config.compat.optionalState,
     refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
+    trustedIds: new Set(config.integrations.flatMap((one) => (one.trusted === true ? [one.clientId] : []))),
     consents: createRememberedConsents({ ...config.consent, store: parts.store, nowSeconds }),
     findAccount: (id) => accounts.find(id),
     renderErrorPage: (error, response) => errorPage(error, response, config.name),

@@ -31,6 +31,11 @@ const RegisteredIntegration = Type.Object(
     clientSecretFile: Type.Optional(
       FilePath('file with the accepted secrets, one per line; without this file, the client is public'),
     ),
+    trusted: Type.Optional(
+      Type.Boolean({
+        description: 'true: a client of the operator; its authorizations show no consent page',
+      }),
+    ),
   },
   { description: 'a registered integration' },
 )

@@ -30,6 +30,8 @@ export type Integration = {
    * (`none`).
    */
   readonly clientSecretFile: string | undefined
+  /** True: a client of the operator, whose authorizations need no consent. Default: false. */
+  readonly trusted?: boolean
 }
 
 /** `jwt`: RFC 9068. Gateways verify these tokens without a request to this server. */
@@ -228,6 +230,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       clientName: integration.clientName,
       redirectUris: integration.redirectUris,
       clientSecretFile: integration.clientSecretFile,
+      trusted: integration.trusted ?? false,
     })),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
   })

@@ -3,9 +3,14 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { requestedAccess, saveGrant } from './grants.ts'
 
+/** The reason for a grant without the consent page. */
+export type ConsentReason = 'trusted' | 'remembered'
+
 export type ConsentStepOptions = {
   readonly catalogue: ScopeCatalogue
   readonly consents: Pick<RememberedConsents, 'covers'>
+  /** Integrations of the operator whose authorizations need no consent. */
+  readonly trustedIds: ReadonlySet<string>
   /** Called after the server created a grant without the consent page. */
   readonly onGranted: (
     ctx: KoaContextWithOIDC,
@@ -13,14 +18,15 @@ export type ConsentStepOptions = {
       readonly clientId: string
       readonly accountId: string
       readonly scopes: readonly string[]
-      readonly reason: 'remembered'
+      readonly reason: ConsentReason
     },
   ) => void
 }
 
 /**
  * Returns the steps of an authorization: the sign-in, then the consent. Each authorization shows the consent page, except
- * when the server remembers a consent that covers the request. The server then creates the grant itself.
+ * for a trusted integration, and when the server remembers a consent that covers the request. The server then creates
+ * the grant itself.
  */
 export function authorizationSteps(options: ConsentStepOptions): interactionPolicy.DefaultPolicy {
   const steps = interactionPolicy.base()
@@ -65,13 +71,15 @@ async function createKnownGrant(ctx: KoaContextWithOIDC, options: ConsentStepOpt
   }
   const { accountId, clientId, scopes } = request
   const redirectUri = String(params['redirect_uri'])
-  if (scopes.length === 0 || !(await options.consents.covers({ ...request, redirectUri }))) return false
+  const isTrusted = options.trustedIds.has(clientId)
+  if (scopes.length === 0) return false
+  if (!isTrusted && !(await options.consents.covers({ ...request, redirectUri }))) return false
   const grant = await saveGrant(request, scopes, provider)
   const sessionOfClient = session as unknown as SessionOfClient
   sessionOfClient.ensureClientContainer(clientId)
   sessionOfClient.grantIdFor(clientId, grant.jti)
   oidc.entity('Grant', grant)
-  options.onGranted(ctx, { accountId, clientId, scopes, reason: 'remembered' })
+  options.onGranted(ctx, { accountId, clientId, scopes, reason: isTrusted ? 'trusted' : 'remembered' })
   return true
 }
 

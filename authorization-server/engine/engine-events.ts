@@ -1,3 +1,5 @@
+import type { ConsentReason } from './consent-step.ts'
+
 export type RequestOrigin = {
   readonly requestId: string
   /** Address of the client, as the gateway determined it from its `trustedProxies`. */
@@ -37,7 +39,7 @@ type EventDetails =
       readonly accountId: string
       readonly scopes: readonly string[]
       /** The reason for a grant without the consent page. Undefined: the person allowed the access on the page. */
-      readonly reason?: 'remembered'
+      readonly reason?: ConsentReason
     }
   | { readonly kind: 'consent_denied'; readonly clientId: string; readonly accountId: string | undefined }
   | {

@@ -265,7 +265,7 @@ authorization:
 consent: { remember: 14s, rememberLocalApps: true }
 compat: { defaultScope: openid, optionalState: true, loopbackRedirects: true }
 integrations:
-  - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one }
+  - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one, trusted: true }
   - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b] }
 log: { level: silent }
 `,
@@ -320,12 +320,14 @@ log: { level: silent }
         clientName: 'One',
         redirectUris: ['https://one.test/a'],
         clientSecretFile: join(configDir, 'one'),
+        trusted: true,
       },
       {
         clientId: 'two',
         clientName: 'Two',
         redirectUris: ['https://two.test/a', 'https://two.test/b'],
         clientSecretFile: undefined,
+        trusted: false,
       },
     ],
     log: { level: 'silent' },

@@ -127,6 +127,7 @@ const integrations = [
     clientName: 'Web app',
     redirectUris: ['https://web.example.com/a', 'https://web.example.com/b'],
     clientSecretFile: undefined,
+    trusted: false,
   },
 ]
 const webClient = (server: AuthorizationServer): Client =>
@@ -180,6 +181,8 @@ t.test('with a remembered consent, an authorization gets a new grant without the
   t.notOk(await authorizeAgain(t, client, browser, { prompt: 'consent' }), 'prompt=consent')
   t.notOk(await authorizeAgain(t, client, browser, { scope: 'openid orders:read' }), 'another scope')
   t.notOk(await authorizeAgain(t, client, browser, { redirect_uri: 'https://web.example.com/b' }))
+  const remembered = server.log().filter(({ reason }) => reason === 'remembered')
+  t.equal(remembered.length, 2, 'a request that shows the page creates no grant')
 })
 
 t.test('a consent to fewer scopes than requested does not cover the same request', async (t) => {

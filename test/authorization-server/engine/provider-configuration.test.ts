@@ -40,6 +40,7 @@ const options: ProviderConfigurationOptions = {
       clientSecret: 'secret',
     },
   ],
+  trustedIds: new Set(),
   consents: { covers: async () => false },
   onGranted: () => undefined,
   findAccount: async () => undefined,
