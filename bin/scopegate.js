@@ -30,9 +30,9 @@ if (problem === undefined) {
 
 /**
  * Enables the compile cache of Node.js, in a folder that belongs to this user.
- * Most of the run time of a verb is compilation, and in a checkout also type stripping. Node.js writes the cache when
- * the process ends, and child processes use it too. Node.js executes the cached code, so only this user may have write
- * access. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, caching is off.
+ * Most of the run time of a command is compilation, and in a checkout also type stripping. Node.js writes the cache
+ * when the process ends, and child processes use it too. Node.js executes the cached code, so only this user may have
+ * write access. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, caching is off.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return

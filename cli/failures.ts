@@ -1,11 +1,11 @@
 import { BootError, ConfigError } from '../platform/diagnostics/boot-error.ts'
 import { reportBootError } from '../platform/process/report-boot-error.ts'
+import type { ParsedArguments } from './command.ts'
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Terminal } from './terminal.ts'
-import type { ParsedArguments } from './verb.ts'
 
 /**
- * Prints the reason for a failed verb on standard error. With `--json`, prints configuration problems on standard
+ * Prints the reason for a failed command on standard error. With `--json`, prints configuration problems on standard
  * output like `check`.
  * @returns the exit code.
  */
@@ -19,7 +19,7 @@ export function reportFailure(
   return error.exitCode
 }
 
-/** Creates an error for arguments that only the verb itself can validate; exit code 2. */
-export function usageError(verb: string, text: string): BootError {
-  return new BootError('ERR_USAGE', `scopegate: ${text}. See: scopegate ${verb} --help`, { exitCode: 2 })
+/** Creates an error for arguments that only the command itself can validate; exit code 2. */
+export function usageError(command: string, text: string): BootError {
+  return new BootError('ERR_USAGE', `scopegate: ${text}. See: scopegate ${command} --help`, { exitCode: 2 })
 }

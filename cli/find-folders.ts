@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findConfigDir } from '../platform/config/config-dir.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
+import type { ParsedArguments } from './command.ts'
 import type { Terminal } from './terminal.ts'
-import type { ParsedArguments } from './verb.ts'
 
-/** The folders that a verb reads. Absolute paths. */
+/** The folders that a command reads. Absolute paths. */
 export type Folders = {
   readonly configDir: string
   /** Overrides the folder that gateway.yaml names. */
@@ -15,7 +15,7 @@ export type Folders = {
 }
 
 /**
- * Finds the folders for a verb. The configuration is `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the
+ * Finds the folders for a command. The configuration is `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the
  * working folder if it contains a gateway.yaml, else the configuration in this package. `--policies` is relative to the
  * working folder.
  */
@@ -38,8 +38,8 @@ function findUnnamed(env: Terminal['env'], folder: string): string {
 }
 
 /**
- * Prints a notice when the verb reads only the policies of this package. Without the notice, a user in a wrong folder
- * would not see that `check` ignores the policies of the user.
+ * Prints a notice when the command reads only the policies of this package. Without the notice, a user in a wrong
+ * folder would not see that `check` ignores the policies of the user.
  */
 export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, folder }: Terminal): void {
   const root = findPackageRoot()

@@ -1,21 +1,21 @@
-import type { Verb } from './verb.ts'
+import type { Command } from './command.ts'
 
 /** Maximum line width in columns. */
 const WIDTH = 110
 
-/** Returns the text of `scopegate --help`: one line per verb. */
-export function formatHelp(verbs: readonly Verb[]): string {
-  const groups = [...new Set(verbs.map(({ group }) => group))].map((group) => {
-    const rows = verbs
-      .filter((verb) => verb.group === group)
+/** Returns the text of `scopegate --help`: one line per command. */
+export function formatHelp(commands: readonly Command[]): string {
+  const groups = [...new Set(commands.map(({ group }) => group))].map((group) => {
+    const rows = commands
+      .filter((command) => command.group === group)
       .map(({ name, summary }) => [name, summary] as const)
-    return `${group}\n${formatRows(rows, widest(verbs.map(({ name }) => name)))}`
+    return `${group}\n${formatRows(rows, widest(commands.map(({ name }) => name)))}`
   })
   return `scopegate - one address in front of many APIs: validates every access token and enforces the scopes that policies declare
 
 Usage
-  scopegate VERB [options]
-  scopegate VERB --help      the options of a verb, with an example
+  scopegate COMMAND [options]
+  scopegate COMMAND --help      the options of a command, with an example
   scopegate --version
 
 ${groups.join('\n\n')}
@@ -25,32 +25,32 @@ Exit codes
 `
 }
 
-/** Returns the text of `scopegate VERB --help`. */
-export function formatVerbHelp(verb: Verb): string {
-  const options = verb.options.map((option) => {
+/** Returns the text of `scopegate COMMAND --help`. */
+export function formatCommandHelp(command: Command): string {
+  const options = command.options.map((option) => {
     const description = [option.description, ...(option.repeated === true ? ['May be repeated.'] : [])].join(
       ' ',
     )
     return [formatOption(option), description] as const
   })
-  const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' })
+  const exits = Object.entries({ ...command.exits, 2: 'wrong usage' })
   const sections = [
-    `scopegate ${verb.name} - ${verb.summary}`,
-    ...(verb.about ?? []).map((paragraph) => wrap(paragraph, WIDTH).join('\n')),
-    `Usage\n  ${formatUsage(verb)}`,
+    `scopegate ${command.name} - ${command.summary}`,
+    ...(command.about ?? []).map((paragraph) => wrap(paragraph, WIDTH).join('\n')),
+    `Usage\n  ${formatUsage(command)}`,
     ...(options.length === 0
       ? []
       : [`Options\n${formatRows(options, widest(options.map(([name]) => name)))}`]),
     `Exit codes\n${exits.map(([code, meaning]) => `  ${code}  ${meaning}`).join('\n')}`,
-    `${verb.examples.length === 1 ? 'Example' : 'Examples'}\n${verb.examples
-      .map(({ command, description }) => `  ${command}\n      ${description}`)
+    `${command.examples.length === 1 ? 'Example' : 'Examples'}\n${command.examples
+      .map(({ commandLine, description }) => `  ${commandLine}\n      ${description}`)
       .join('\n')}`,
   ]
   return `${sections.join('\n\n')}\n`
 }
 
 /** Returns `scopegate check [--config DIR] [PATH ...]`, or `[options]` in place of a long list. */
-function formatUsage({ name, options, positionals }: Verb): string {
+function formatUsage({ name, options, positionals }: Command): string {
   const all = options.map((option) => `[${formatOption(option)}]${option.repeated === true ? ' …' : ''}`)
   const shown = all.join(' ').length > WIDTH - 40 ? ['[options]'] : all
   const after = positionals === undefined ? [] : [positionals.usage]
@@ -58,7 +58,7 @@ function formatUsage({ name, options, positionals }: Verb): string {
 }
 
 /** Returns `--format pretty|json`, `--config DIR` or `--json`. */
-function formatOption({ name, value, choices }: Verb['options'][number]): string {
+function formatOption({ name, value, choices }: Command['options'][number]): string {
   if (value === undefined) return `--${name}`
   return `--${name} ${choices === undefined ? value : choices.join('|')}`
 }
@@ -87,24 +87,24 @@ function wrap(text: string, width: number): readonly string[] {
   return lines
 }
 
-/** Returns the list of verbs for docs/command-line.md as Markdown, from the same data as `--help`. */
-export function formatReference(verbs: readonly Verb[]): string {
-  return verbs.map(formatVerb).join('\n\n')
+/** Returns the list of commands for docs/command-line.md as Markdown, from the same data as `--help`. */
+export function formatReference(commands: readonly Command[]): string {
+  return commands.map(formatCommand).join('\n\n')
 }
 
-function formatVerb(verb: Verb): string {
-  const options = verb.options.map(
+function formatCommand(command: Command): string {
+  const options = command.options.map(
     (option) =>
       `| \`${formatOption(option).replaceAll('|', '\\|')}\` | ${escapeCell(option.description)}${option.repeated === true ? ' May be repeated.' : ''} |`,
   )
-  const exits = Object.entries({ ...verb.exits, 2: 'wrong usage' }).map(
+  const exits = Object.entries({ ...command.exits, 2: 'wrong usage' }).map(
     ([code, meaning]) => `${code} ${meaning}`,
   )
   return [
-    `### scopegate ${verb.name}`,
-    `${capital(verb.summary)}.`,
-    ...(verb.about ?? []),
-    `\`\`\`sh\n${[`# ${formatUsage(verb)}`, ...verb.examples.map(({ command }) => command)].join('\n')}\n\`\`\``,
+    `### scopegate ${command.name}`,
+    `${capital(command.summary)}.`,
+    ...(command.about ?? []),
+    `\`\`\`sh\n${[`# ${formatUsage(command)}`, ...command.examples.map(({ commandLine }) => commandLine)].join('\n')}\n\`\`\``,
     ...(options.length === 0 ? [] : [`| option | description |\n| --- | --- |\n${options.join('\n')}`]),
     `Exit codes: ${exits.join('; ')}.`,
   ].join('\n\n')

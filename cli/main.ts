@@ -1,9 +1,9 @@
 import { suggest } from '../platform/diagnostics/schema/suggest.ts'
-import { formatHelp, formatVerbHelp } from './format-help.ts'
+import type { Command } from './command.ts'
+import { COMMANDS } from './commands.ts'
+import { formatCommandHelp, formatHelp } from './format-help.ts'
 import { readArguments } from './read-arguments.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
-import type { Verb } from './verb.ts'
-import { VERBS } from './verbs.ts'
 
 const EXIT_USAGE = 2
 
@@ -16,23 +16,23 @@ export async function main(
   terminal: Terminal = processTerminal(),
 ): Promise<number | undefined> {
   const { out, err } = terminal
-  const usageError = (text: string, verb?: Verb): number => {
-    const see = verb === undefined ? 'scopegate --help' : `scopegate ${verb.name} --help`
+  const usageError = (text: string, command?: Command): number => {
+    const see = command === undefined ? 'scopegate --help' : `scopegate ${command.name} --help`
     err.write(`scopegate: ${text}${text.endsWith('?') ? '' : '.'} See: ${see}\n`)
     return EXIT_USAGE
   }
   const [first] = args
-  if (first === undefined) return usageError('a verb is missing')
+  if (first === undefined) return usageError('a command is missing')
   if (first === '--version' || first === '-v') {
     const { readPackageVersion } = await import('../platform/process/package-version.ts')
     out.write(`${readPackageVersion()}\n`)
     return 0
   }
-  // Hidden verb: only the completion scripts call this verb.
+  // Hidden command: only the completion scripts call this command.
   if (first === '__complete') {
     const { complete } = await import('./commands/completion/complete.ts')
     out.write(
-      complete(args.slice(1), VERBS)
+      complete(args.slice(1), COMMANDS)
         .map((line) => `${line}\n`)
         .join(''),
     )
@@ -40,17 +40,17 @@ export async function main(
   }
   const isHelp = wantsHelp(args)
   const said = first === 'help' ? args.slice(1) : args
-  const verb = findVerb(said)
-  if (isHelp && (verb !== undefined || said[0] === undefined || said[0].startsWith('-'))) {
-    out.write(verb === undefined ? formatHelp(VERBS) : formatVerbHelp(verb))
+  const command = findCommand(said)
+  if (isHelp && (command !== undefined || said[0] === undefined || said[0].startsWith('-'))) {
+    out.write(command === undefined ? formatHelp(COMMANDS) : formatCommandHelp(command))
     return 0
   }
-  if (verb === undefined) return usageError(unknownVerb(said))
+  if (command === undefined) return usageError(unknownCommand(said))
 
-  const read = readArguments(verb, args.slice(verb.name.split(' ').length))
-  if ('wrong' in read) return usageError(read.wrong, verb)
+  const read = readArguments(command, args.slice(command.name.split(' ').length))
+  if ('wrong' in read) return usageError(read.wrong, command)
   try {
-    return await verb.run(read.given, terminal)
+    return await command.run(read.given, terminal)
   } catch (error) {
     const { reportFailure } = await import('./failures.ts')
     return reportFailure(error, read.given, terminal)
@@ -63,14 +63,14 @@ function wantsHelp(args: readonly string[]): boolean {
   return args.slice(0, end === -1 ? undefined : end).some((one) => one === '--help' || one === '-h')
 }
 
-/** Finds the verb with the longest matching name, e.g. `account add` before `account`. */
-function findVerb(args: readonly string[]): Verb | undefined {
-  return VERBS.toSorted((a, b) => b.name.length - a.name.length).find(
+/** Finds the command with the longest matching name, e.g. `account add` before `account`. */
+function findCommand(args: readonly string[]): Command | undefined {
+  return COMMANDS.toSorted((a, b) => b.name.length - a.name.length).find(
     ({ name }) => name === args.slice(0, name.split(' ').length).join(' '),
   )
 }
 
-/** Verbs of other tools, and the equivalent command. */
+/** Commands of other tools, and the equivalent command of Scopegate. */
 const EQUIVALENTS: Readonly<Record<string, string>> = {
   validate: '`scopegate check`',
   lint: '`scopegate check`',
@@ -85,13 +85,13 @@ const EQUIVALENTS: Readonly<Record<string, string>> = {
   run: '`scopegate dev` on this machine or `scopegate gateway` in production',
 }
 
-function unknownVerb(args: readonly string[]): string {
+function unknownCommand(args: readonly string[]): string {
   const typed = args[0] ?? ''
   const equivalent = Object.hasOwn(EQUIVALENTS, typed) ? EQUIVALENTS[typed] : undefined
-  if (equivalent !== undefined) return `\`${typed}\` is not a verb; use ${equivalent}`
-  const longer = VERBS.filter(({ name }) => name.startsWith(`${typed} `)).map(({ name }) => name)
-  const names = VERBS.map(({ name }) => name)
-  // Compares as many words as the verb has, so that `acount add` matches `account add`.
+  if (equivalent !== undefined) return `\`${typed}\` is not a command; use ${equivalent}`
+  const longer = COMMANDS.filter(({ name }) => name.startsWith(`${typed} `)).map(({ name }) => name)
+  const names = COMMANDS.map(({ name }) => name)
+  // Compares as many words as the command has, so that `acount add` matches `account add`.
   const near =
     longer[0] ??
     names.find((name) => suggest(args.slice(0, name.split(' ').length).join(' '), [name]) !== undefined)

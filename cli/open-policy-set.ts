@@ -38,11 +38,11 @@ import {
 } from '../policy-engine/load/policy-sources.ts'
 import type { PolicySource } from '../policy-engine/load/source-permissions.ts'
 import type { Resources } from '../policy-engine/match/resources.ts'
+import type { ParsedArguments } from './command.ts'
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Folders } from './find-folders.ts'
 import type { OpenedSource } from './opened-source.ts'
 import type { Terminal } from './terminal.ts'
-import type { ParsedArguments } from './verb.ts'
 
 const EXIT_USAGE = 2
 
@@ -86,7 +86,7 @@ export type OpenPolicySetOptions = {
 
 /**
  * Reads configuration and policies offline, as the services do at startup, and reports every problem of every file.
- * Needs no secrets and no network, so the verbs can run where policies are reviewed.
+ * Needs no secrets and no network, so the commands can run where policies are reviewed.
  */
 export async function openPolicySet(options: OpenPolicySetOptions): Promise<OpenedPolicySet> {
   const env = options.env ?? {}
@@ -304,9 +304,9 @@ function authorizationServerFinderOf(gateway: GatewayFile | undefined, upstreams
 }
 
 /**
- * Opens the policies for a verb that needs valid policies. Prints errors like `check`: on standard error, or with
+ * Opens the policies for a command that needs valid policies. Prints errors like `check`: on standard error, or with
  * `--json` on standard output.
- * @returns undefined when there are errors. The verb then exits with code 3.
+ * @returns undefined when there are errors. The command then exits with code 3.
  */
 export async function openOrReport(
   folders: Folders,

@@ -1,17 +1,17 @@
 import { parseArgs } from 'node:util'
 import { suggest } from '../platform/diagnostics/schema/suggest.ts'
-import type { ParsedArguments, Verb, VerbOption } from './verb.ts'
+import type { Command, CommandOption, ParsedArguments } from './command.ts'
 
-/** Parses the arguments of a verb. `--` ends the options. @returns the arguments, or an error message. */
+/** Parses the arguments of a command. `--` ends the options. @returns the arguments, or an error message. */
 export function readArguments(
-  verb: Pick<Verb, 'name' | 'options' | 'positionals'>,
+  command: Pick<Command, 'name' | 'options' | 'positionals'>,
   args: readonly string[],
 ): { readonly given: ParsedArguments } | { readonly wrong: string } {
-  const known = new Map(verb.options.map((option) => [option.name, option]))
+  const known = new Map(command.options.map((option) => [option.name, option]))
   const { tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(
-      verb.options.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' }]),
+      command.options.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' }]),
     ),
     strict: false,
     tokens: true,
@@ -22,12 +22,12 @@ export function readArguments(
     if (token.kind === 'positional') words.push(token.value)
     if (token.kind !== 'option') continue
     const option = known.get(token.name)
-    if (option === undefined) return { wrong: unknownOption(verb, token.rawName) }
+    if (option === undefined) return { wrong: unknownOption(command, token.rawName) }
     const wrong = wrongValue(option, token, values.has(option.name))
     if (wrong !== undefined) return { wrong }
     values.set(option.name, [...(values.get(option.name) ?? []), token.value ?? ''])
   }
-  const wrong = wrongWords(verb, words)
+  const wrong = wrongWords(command, words)
   if (wrong !== undefined) return { wrong }
   return {
     given: {
@@ -39,14 +39,14 @@ export function readArguments(
   }
 }
 
-function unknownOption(verb: Pick<Verb, 'name' | 'options'>, typed: string): string {
-  const names = [...verb.options.map(({ name }) => name), 'help']
+function unknownOption(command: Pick<Command, 'name' | 'options'>, typed: string): string {
+  const names = [...command.options.map(({ name }) => name), 'help']
   const near = suggest(typed.replace(/^-+/, ''), names)
-  return `\`scopegate ${verb.name}\` has no option ${typed}${near === undefined ? '' : `; did you mean --${near}?`}`
+  return `\`scopegate ${command.name}\` has no option ${typed}${near === undefined ? '' : `; did you mean --${near}?`}`
 }
 
 function wrongValue(
-  option: VerbOption,
+  option: CommandOption,
   token: { readonly value: string | undefined; readonly inlineValue: boolean | undefined },
   isThere: boolean,
 ): string | undefined {
@@ -65,7 +65,7 @@ function wrongValue(
 }
 
 function wrongWords(
-  { name, positionals: expected }: Pick<Verb, 'name' | 'positionals'>,
+  { name, positionals: expected }: Pick<Command, 'name' | 'positionals'>,
   words: readonly string[],
 ): string | undefined {
   if (words.length >= (expected?.min ?? 0) && words.length <= (expected?.max ?? 0)) return undefined

@@ -1,31 +1,31 @@
-import type { VerbOption } from './verb.ts'
+import type { CommandOption } from './command.ts'
 
-export const CONFIG_OPTION: VerbOption = {
+export const CONFIG_OPTION: CommandOption = {
   name: 'config',
   value: 'DIR',
   description:
     'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
 }
 
-export const POLICIES_OPTION: VerbOption = {
+export const POLICIES_OPTION: CommandOption = {
   name: 'policies',
   value: 'DIR',
   description: 'The folder of the policies. It replaces the folder in gateway.yaml.',
 }
 
-export const SOURCE_OPTION: VerbOption = {
+export const SOURCE_OPTION: CommandOption = {
   name: 'source',
   value: 'NAME',
   description: 'Only the policies of this source. gateway.yaml defines the sources in policySources.',
 }
 
 /** The JSON formats are described in docs/command-line.md. */
-export const JSON_OPTION: VerbOption = {
+export const JSON_OPTION: CommandOption = {
   name: 'json',
   description: 'Prints one JSON document instead of text.',
 }
 
-export const LIVE_OPTION: VerbOption = {
+export const LIVE_OPTION: CommandOption = {
   name: 'url',
   value: 'URL',
   description:

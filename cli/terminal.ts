@@ -1,6 +1,6 @@
-/** Access of a verb to its environment. */
+/** Access of a command to its environment. */
 export type Terminal = {
-  /** The result of the verb. */
+  /** The result of the command. */
   readonly out: { write(text: string): unknown }
   /** Errors and notices only. */
   readonly err: { write(text: string): unknown }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { COMMANDS } from '../cli/commands.ts'
 import { formatReference } from '../cli/format-help.ts'
-import { VERBS } from '../cli/verbs.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
@@ -13,7 +13,7 @@ export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Re
 export function generatedPages(): readonly GeneratedPage[] {
   return [
     { file: 'docs/policies.md', parts: policyReference() },
-    { file: 'docs/command-line.md', parts: { verbs: formatReference(VERBS) } },
+    { file: 'docs/command-line.md', parts: { commands: formatReference(COMMANDS) } },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
   ]
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AuthorizationServerFile } from '../authorization-server/authorization-server-file.ts'
 import { CHECKS } from '../cli/commands/doctor/checks.ts'
-import { VERBS } from '../cli/verbs.ts'
+import { COMMANDS } from '../cli/commands.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
@@ -57,13 +57,13 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
     Metrics: services.flatMap(({ text }) => metricsIn(text)),
     'Fields of JSON output': jsonOutput(),
     'Checks of `scopegate doctor`': Object.keys(CHECKS),
-    'Commands, options and exit codes': VERBS.flatMap((verb) => [
-      verb.name,
-      ...verb.options.map(
+    'Commands, options and exit codes': COMMANDS.flatMap((command) => [
+      command.name,
+      ...command.options.map(
         ({ name, choices }) =>
-          `${verb.name} --${name}${choices === undefined ? '' : ` = ${choices.join(' | ')}`}`,
+          `${command.name} --${name}${choices === undefined ? '' : ` = ${choices.join(' | ')}`}`,
       ),
-      ...[2, ...Object.keys(verb.exits)].map((code) => `${verb.name}: exit code ${code}`),
+      ...[2, ...Object.keys(command.exits)].map((code) => `${command.name}: exit code ${code}`),
     ]),
     'Keys of configuration files': [
       ...schemaKeys('gateway.yaml', GatewayFile),

@@ -1,12 +1,12 @@
 import type { GatewayFile } from '../../gateway/config/gateway-file.ts'
 import { toIssuerConfig } from '../../gateway/config/to-gateway-config.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
+import type { ParsedArguments } from '../command.ts'
 import { usageError } from '../failures.ts'
 import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
 import { openOrReport } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
-import type { ParsedArguments } from '../verb.ts'
 import type { SimulationPolicies } from './simulate.ts'
 
 /**
@@ -16,7 +16,7 @@ import type { SimulationPolicies } from './simulate.ts'
  * these options.
  */
 export async function openSimulationPolicies(
-  verb: string,
+  command: string,
   given: ParsedArguments,
   terminal: Terminal,
 ): Promise<SimulationPolicies | undefined> {
@@ -26,10 +26,10 @@ export async function openSimulationPolicies(
     return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
   }
   // Only `routes` accepts `--source` with `--url`.
-  const other = ['config', 'policies', ...(verb === 'routes' ? [] : ['source'])].find((name) =>
+  const other = ['config', 'policies', ...(command === 'routes' ? [] : ['source'])].find((name) =>
     given.has(name),
   )
-  if (other !== undefined) throw usageError(verb, `use either --url or --${other}`)
+  if (other !== undefined) throw usageError(command, `use either --url or --${other}`)
   return fetchLivePolicies(url)
 }
 

@@ -1,7 +1,7 @@
 import { isRecord } from '../../platform/diagnostics/record.ts'
+import type { ParsedArguments } from '../command.ts'
 import { usageError } from '../failures.ts'
 import { readInput, type Terminal } from '../terminal.ts'
-import type { ParsedArguments } from '../verb.ts'
 import type { Claims } from './caller-of-claims.ts'
 
 const INPUT_LIMIT_BYTES = 65_536

@@ -2,9 +2,9 @@ import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
+import type { CommandExample } from '../../cli/command.ts'
+import { COMMANDS } from '../../cli/commands.ts'
 import { main } from '../../cli/main.ts'
-import type { VerbExample } from '../../cli/verb.ts'
-import { VERBS } from '../../cli/verbs.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
@@ -21,24 +21,27 @@ async function say(...args: string[]) {
   return { code, ...terminal.said }
 }
 
-t.test('--help names every verb, and each verb has a page with every option and an example', async (t) => {
-  const { code, out, err } = await say('--help')
-  t.equal(code, 0)
-  t.equal(err, '')
-  for (const verb of VERBS) {
-    t.match(out, new RegExp(`^  ${verb.name} +\\S`, 'm'))
-    const help = await say(...verb.name.split(' '), '--help')
-    t.equal(help.code, 0, verb.name)
-    t.ok(help.out.startsWith(`scopegate ${verb.name} - ${verb.summary}\n`), verb.name)
-    for (const option of verb.options) t.match(help.out, `--${option.name}`)
-    for (const { command } of verb.examples) t.match(help.out, command)
-    t.same(await say('help', ...verb.name.split(' ')), help)
-    for (const line of help.out.split('\n')) t.ok(line.length <= 110 || line.includes('|'), line)
-  }
-})
+t.test(
+  '--help names every command, and each command has a page with every option and an example',
+  async (t) => {
+    const { code, out, err } = await say('--help')
+    t.equal(code, 0)
+    t.equal(err, '')
+    for (const command of COMMANDS) {
+      t.match(out, new RegExp(`^  ${command.name} +\\S`, 'm'))
+      const help = await say(...command.name.split(' '), '--help')
+      t.equal(help.code, 0, command.name)
+      t.ok(help.out.startsWith(`scopegate ${command.name} - ${command.summary}\n`), command.name)
+      for (const option of command.options) t.match(help.out, `--${option.name}`)
+      for (const { commandLine } of command.examples) t.match(help.out, commandLine)
+      t.same(await say('help', ...command.name.split(' ')), help)
+      for (const line of help.out.split('\n')) t.ok(line.length <= 110 || line.includes('|'), line)
+    }
+  },
+)
 
 t.test(
-  'the description of a verb imports only shared options, and loads no code of another verb',
+  'the description of a command imports only shared options, and loads no code of another command',
   async (t) => {
     const { readdirSync, readFileSync } = await import('node:fs')
     for (const name of readdirSync(join(ROOT, 'cli/commands'))) {
@@ -53,16 +56,16 @@ t.test(
   },
 )
 
-t.test('an unknown verb is reported with the most similar verb', async (t) => {
+t.test('an unknown command is reported with the most similar command', async (t) => {
   for (const [args, text] of [
     [['sevre'], 'there is no `scopegate sevre`. See: scopegate --help'],
-    // A verb from another tool gets a fixed suggestion.
-    [['validate'], '`validate` is not a verb; use `scopegate check`. See: scopegate --help'],
-    [['lint', 'policies'], '`lint` is not a verb; use `scopegate check`. See: scopegate --help'],
-    [['version'], '`version` is not a verb; use `scopegate --version`. See: scopegate --help'],
+    // A command from another tool gets a fixed suggestion.
+    [['validate'], '`validate` is not a command; use `scopegate check`. See: scopegate --help'],
+    [['lint', 'policies'], '`lint` is not a command; use `scopegate check`. See: scopegate --help'],
+    [['version'], '`version` is not a command; use `scopegate --version`. See: scopegate --help'],
     [
       ['serve'],
-      '`serve` is not a verb; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help',
+      '`serve` is not a command; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help',
     ],
     [['constructor'], 'there is no `scopegate constructor`. See: scopegate --help'],
     [['chekc'], 'there is no `scopegate chekc`; did you mean `scopegate check`? See: scopegate --help'],
@@ -86,7 +89,7 @@ t.test('an unknown verb is reported with the most similar verb', async (t) => {
       ['check', '--note'],
       '`scopegate check` has no option --note; did you mean --notes? See: scopegate check --help',
     ],
-    [[], 'a verb is missing. See: scopegate --help'],
+    [[], 'a command is missing. See: scopegate --help'],
   ] as const)
     t.same(await say(...args), { code: 2, out: '', err: `scopegate: ${text}\n` })
 })
@@ -103,12 +106,12 @@ t.test('every example of --help runs and exits with the documented code', async 
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
   const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
   writeFileSync(join(dir, 'bin/scopegate'), script, { mode: 0o755 })
-  // Starts the services of `scopegate dev`. Examples of other verbs need running services.
+  // Starts the services of `scopegate dev`. Examples of other commands need running services.
   const product = await startScopegate(file)
-  for (const verb of VERBS.filter(({ name }) => name !== 'dev'))
-    for (const example of verb.examples) {
-      const { code, output } = await runExample(example, { dir, serves: verb.serves === true, product })
-      t.equal(code, example.exits ?? 0, `${example.command}\n${output}`)
+  for (const command of COMMANDS.filter(({ name }) => name !== 'dev'))
+    for (const example of command.examples) {
+      const { code, output } = await runExample(example, { dir, serves: command.serves === true, product })
+      t.equal(code, example.exits ?? 0, `${example.commandLine}\n${output}`)
     }
 })
 
@@ -117,16 +120,16 @@ t.test('every example of --help runs and exits with the documented code', async 
  * in this process, which is faster.
  */
 async function runExample(
-  example: VerbExample,
+  example: CommandExample,
   { dir, serves, product }: { readonly dir: string; readonly serves: boolean; readonly product: Scopegate },
 ) {
   // Replaces the default addresses of `dev` with the addresses of the running services.
-  const command = example.command
+  const commandLine = example.commandLine
     .replace('http://127.0.0.1:8080', product.baseUrl)
     .replace('http://127.0.0.1:9090', product.managementUrl)
-  const [program = '', ...args] = command.split(' ')
+  const [program = '', ...args] = commandLine.split(' ')
   if (serves) return runProgram(program, args, { dir, serves })
-  if (/[|&<>"'$;]/.test(command)) return runProgram('sh', ['-c', command], { dir, serves })
+  if (/[|&<>"'$;]/.test(commandLine)) return runProgram('sh', ['-c', commandLine], { dir, serves })
   const terminal = aTerminal({ folder: dir })
   const code = await main(args, terminal)
   return { code, output: terminal.said.out + terminal.said.err }

@@ -8,13 +8,13 @@ const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 const scopegate = (...args: string[]): { status: number | null; stdout: string; stderr: string } =>
   spawnSync(process.execPath, [COMMAND, ...args], { encoding: 'utf8' })
 
-t.test('scopegate rejects an unknown verb with exit code 2 and a reference to --help', async (t) => {
+t.test('scopegate rejects an unknown command with exit code 2 and a reference to --help', async (t) => {
   const { status, stdout, stderr } = scopegate('serve')
   t.equal(status, 2)
   t.equal(stdout, '')
   t.equal(
     stderr,
-    'scopegate: `serve` is not a verb; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help\n',
+    'scopegate: `serve` is not a command; use `scopegate dev` on this machine or `scopegate gateway` in production. See: scopegate --help\n',
   )
 })
 

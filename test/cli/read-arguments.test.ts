@@ -1,8 +1,8 @@
 import t from 'tap'
+import type { ParsedArguments } from '../../cli/command.ts'
 import { readArguments } from '../../cli/read-arguments.ts'
-import type { ParsedArguments } from '../../cli/verb.ts'
 
-const VERB = {
+const COMMAND = {
   name: 'try',
   positionals: { usage: 'METHOD PATH', min: 1, max: 2 },
   options: [
@@ -13,7 +13,7 @@ const VERB = {
   ],
 }
 
-const read = (...args: string[]) => readArguments(VERB, args)
+const read = (...args: string[]) => readArguments(COMMAND, args)
 
 function given(...args: string[]): ParsedArguments {
   const result = read(...args)

@@ -27,16 +27,16 @@ t.test(
       text.replace('methods: [GET]', 'methods: [FETCH]'),
     )
     writeFileSync(join(policiesDir, 'extra.policy.yaml'), 'apiVersion: scopegate/v1\nkind: [Policy\n')
-    for (const [verb, ...args] of [['gateway'], ['dev', '--data', join(configDir, 'data')]] as const) {
+    for (const [command, ...args] of [['gateway'], ['dev', '--data', join(configDir, 'data')]] as const) {
       const { code, output } = await runCommand(
-        [verb, ...args, '--config', configDir, ...policiesOf(verb, policiesDir)],
+        [command, ...args, '--config', configDir, ...policiesOf(command, policiesDir)],
         {
           PORT: String(await quietPort()),
           SCOPEGATE_MANAGEMENT__PORT: '0',
-          ...secretFile(verb, configDir),
+          ...secretFile(command, configDir),
         },
       )
-      t.equal(code, 3, `${verb}: ${output}`)
+      t.equal(code, 3, `${command}: ${output}`)
       t.match(output, /courses\.policy\.yaml:\d+:\d+/)
       t.match(output, 'courses:raed', 'the unknown scope')
       t.match(output, 'nmae', 'the unknown key')
@@ -104,14 +104,18 @@ t.test('a port in use: each program names the port and how to choose another', A
   const port = String(typeof address === 'object' && address !== null ? address.port : 0)
   const { configDir } = copyConfiguration(t)
   const data = join(configDir, 'data')
-  for (const [verb, ...args] of [['dev', '--data', data], ['gateway'], ['authorization-server']] as const) {
-    const { code, output } = await runCommand([verb, ...args, '--config', configDir], {
+  for (const [command, ...args] of [
+    ['dev', '--data', data],
+    ['gateway'],
+    ['authorization-server'],
+  ] as const) {
+    const { code, output } = await runCommand([command, ...args, '--config', configDir], {
       PORT: port,
       SCOPEGATE_MANAGEMENT__PORT: '0',
       SCOPEGATE_DATA_DIR: data,
-      ...secretFile(verb, configDir),
+      ...secretFile(command, configDir),
     })
-    t.equal(code, 1, `${verb}: ${output}`)
+    t.equal(code, 1, `${command}: ${output}`)
     t.match(output, `127.0.0.1:${port}`)
     t.match(output, /another program listens/)
     t.match(output, /PORT/)
@@ -195,15 +199,15 @@ function copyConfiguration(t: Test): { readonly configDir: string; readonly poli
 }
 
 /** Returns environment variables that name the secret file of both services. `dev` generates its own secret. */
-function secretFile(verb: string, configDir: string): Record<string, string> {
+function secretFile(command: string, configDir: string): Record<string, string> {
   const file = join(configDir, '..', 'secrets', 'gateway')
-  if (verb === 'gateway') return { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: file }
-  return verb === 'authorization-server' ? { SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: file } : {}
+  if (command === 'gateway') return { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: file }
+  return command === 'authorization-server' ? { SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: file } : {}
 }
 
 /** Returns the arguments that name the policy folder. `gateway` reads this path from its configuration. */
-function policiesOf(verb: string, policiesDir: string): readonly string[] {
-  return verb === 'dev' ? ['--policies', policiesDir] : []
+function policiesOf(command: string, policiesDir: string): readonly string[] {
+  return command === 'dev' ? ['--policies', policiesDir] : []
 }
 
 function edit(file: string, change: (text: string) => string): void {

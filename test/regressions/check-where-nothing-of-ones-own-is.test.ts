@@ -6,10 +6,10 @@ import { aTerminal } from '../fixtures/a-terminal.ts'
 // with this mistake passed.
 
 t.test('check, test and fmt report a folder without a configuration', async (t) => {
-  for (const verb of ['check', 'test', 'fmt']) {
+  for (const command of ['check', 'test', 'fmt']) {
     const elsewhere = aTerminal({ folder: t.testdir() })
-    await main([verb, ...(verb === 'fmt' ? ['--check'] : [])], elsewhere)
-    t.match(elsewhere.said.err, 'found no config/gateway.yaml in this folder', verb)
+    await main([command, ...(command === 'fmt' ? ['--check'] : [])], elsewhere)
+    t.match(elsewhere.said.err, 'found no config/gateway.yaml in this folder', command)
   }
   const here = aTerminal()
   await main(['check', '--no-tests'], here)

@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { JSON_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const ACCOUNT_ADD: Verb = {
+export const ACCOUNT_ADD: Command = {
   name: 'account add',
   group: 'Accounts and tokens',
   summary: 'adds an account to the authorization server',
@@ -22,7 +22,7 @@ export const ACCOUNT_ADD: Verb = {
   ],
   examples: [
     {
-      command: 'printf %s "$PASSWORD" | scopegate account add carol --email carol@school.example',
+      commandLine: 'printf %s "$PASSWORD" | scopegate account add carol --email carol@school.example',
       description: 'Adds carol to the accounts of `scopegate dev`.',
     },
   ],

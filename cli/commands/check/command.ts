@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION, SOURCE_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const CHECK: Verb = {
+export const CHECK: Command = {
   name: 'check',
   group: 'Policies',
   summary: 'validates configuration and policies like the gateway and reports every problem',
@@ -34,12 +34,15 @@ export const CHECK: Verb = {
     },
   ],
   examples: [
-    { command: 'scopegate check --policies ./policies', description: 'Checks the policies of this folder.' },
-    { command: 'scopegate check policies/courses.policy.yaml', description: 'Checks one file.' },
-    { command: 'scopegate check --strict', description: 'Fails also on warnings. Recommended for CI.' },
-    { command: 'scopegate check --format sarif', description: 'Writes the problems for code scanning.' },
     {
-      command: 'scopegate check --explain P101',
+      commandLine: 'scopegate check --policies ./policies',
+      description: 'Checks the policies of this folder.',
+    },
+    { commandLine: 'scopegate check policies/courses.policy.yaml', description: 'Checks one file.' },
+    { commandLine: 'scopegate check --strict', description: 'Fails also on warnings. Recommended for CI.' },
+    { commandLine: 'scopegate check --format sarif', description: 'Writes the problems for code scanning.' },
+    {
+      commandLine: 'scopegate check --explain P101',
       description: 'Shows the meaning of P101 and the correction.',
     },
   ],

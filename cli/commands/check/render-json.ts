@@ -41,7 +41,7 @@ function sourceToJson({ source, state }: OpenedSource): object {
   }
 }
 
-/** Converts a problem to the JSON format that all verbs share. */
+/** Converts a problem to the JSON format that all commands share. */
 export function problemToJson({ code, severity, message, hint, location, related }: Diagnostic): object {
   return {
     code,

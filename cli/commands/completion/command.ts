@@ -1,22 +1,22 @@
-import type { Verb } from '../../verb.ts'
+import type { Command } from '../../command.ts'
 
-export const COMPLETION: Verb = {
+export const COMPLETION: Command = {
   name: 'completion',
-  group: 'This command',
+  group: 'Shell',
   summary: 'prints a shell completion script',
   positionals: { usage: 'bash|zsh|fish', min: 1, max: 1 },
   options: [],
   examples: [
     {
-      command: 'scopegate completion bash > scopegate.bash',
+      commandLine: 'scopegate completion bash > scopegate.bash',
       description: 'For bash: source the file in ~/.bashrc.',
     },
     {
-      command: 'scopegate completion zsh > _scopegate',
+      commandLine: 'scopegate completion zsh > _scopegate',
       description: 'For zsh: put the file into a folder of $fpath.',
     },
     {
-      command: 'scopegate completion fish > scopegate.fish',
+      commandLine: 'scopegate completion fish > scopegate.fish',
       description: 'For fish: put the file into ~/.config/fish/completions.',
     },
   ],

@@ -1,14 +1,15 @@
-import type { Verb, VerbOption } from '../../verb.ts'
+import type { Command, CommandOption } from '../../command.ts'
 
 /**
  * Returns the candidates for the last word, one per line: the word, a tab and a description. The lines `:files` and
  * `:folders` stand for paths that the shell completes.
  * @param words the words after `scopegate`, up to the cursor. The last word may be empty.
  */
-export function complete(words: readonly string[], verbs: readonly Verb[]): readonly string[] {
+export function complete(words: readonly string[], commands: readonly Command[]): readonly string[] {
   const { before, prefix, current } = splitAtCursor(words)
-  const verb = verbs.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `))
-  const candidates = verb === undefined ? nextVerbWords(before, verbs) : argumentsOf(verb, before, current)
+  const command = commands.find(({ name }) => `${before.join(' ')} `.startsWith(`${name} `))
+  const candidates =
+    command === undefined ? nextCommandWords(before, commands) : argumentsOf(command, before, current)
   return candidates.flatMap((line) => {
     if (line.startsWith(':')) return [line]
     return line.startsWith(current) ? [prefix + line] : []
@@ -24,23 +25,23 @@ function splitAtCursor(words: readonly string[]) {
   return { before, prefix, current: last === '=' ? '' : last }
 }
 
-function nextVerbWords(before: readonly string[], verbs: readonly Verb[]): readonly string[] {
+function nextCommandWords(before: readonly string[], commands: readonly Command[]): readonly string[] {
   const typed = before.map((word) => `${word} `).join('')
-  const next = verbs.flatMap(({ name, summary }) => {
+  const next = commands.flatMap(({ name, summary }) => {
     const [word, ...others] = name.startsWith(typed) ? name.slice(typed.length).split(' ') : []
     return word === undefined ? [] : [`${word}\t${others.length === 0 ? summary : others.join(' ')}`]
   })
   if (before.length > 0) return next
   return [
     ...next,
-    'help\tshows the options of a verb',
-    '--help\tshows every verb',
+    'help\tshows the options of a command',
+    '--help\tshows every command',
     '--version\tshows the version',
   ]
 }
 
 function argumentsOf(
-  { positionals, options }: Verb,
+  { positionals, options }: Command,
   before: readonly string[],
   current: string,
 ): readonly string[] {
@@ -49,13 +50,13 @@ function argumentsOf(
   if (current.startsWith('-'))
     return [
       ...options.map(({ name, description }) => `--${name}\t${description}`),
-      '--help\tshows the options of the verb',
+      '--help\tshows the options of the command',
     ]
   if (positionals?.usage.includes('|') === true) return positionals.usage.split('|')
   return positionals === undefined ? [] : [':files']
 }
 
-function valuesOf({ value, choices }: VerbOption): readonly string[] {
+function valuesOf({ value, choices }: CommandOption): readonly string[] {
   if (choices !== undefined) return choices
   if (value === 'DIR') return [':folders']
   return value === 'FILE' || value === 'POLICY' ? [':files'] : []

@@ -1,6 +1,6 @@
+import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 
 /** Scripts that get the candidates from `scopegate __complete`. The bash script also runs in bash 3.2 of macOS. */
 const SCRIPTS = new Map([

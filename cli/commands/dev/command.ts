@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const DEV: Verb = {
+export const DEV: Command = {
   name: 'dev',
   group: 'Run',
   summary: 'runs everything on this machine: the gateway, the authorization server, the demo API',
@@ -21,7 +21,7 @@ export const DEV: Verb = {
         'The folder of accounts, grants and the demo data. Default: .scopegate in the current folder.',
     },
   ],
-  examples: [{ command: 'scopegate dev', description: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
+  examples: [{ commandLine: 'scopegate dev', description: 'Serves http://127.0.0.1:8080 until Ctrl-C.' }],
   exits: { 0: 'stopped on request', 1: 'a process did not start, or ended unexpectedly' },
   serves: true,
   run: async (given, terminal) => (await import('./dev.ts')).dev(given, terminal),

@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION, SOURCE_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const DIFF: Verb = {
+export const DIFF: Command = {
   name: 'diff',
   group: 'Policies',
   summary: 'shows the effects of a policy change on callers: widened, narrowed, new, gone',
@@ -29,9 +29,9 @@ export const DIFF: Verb = {
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate diff ./policies ./policies', description: 'Compares two folders.' },
+    { commandLine: 'scopegate diff ./policies ./policies', description: 'Compares two folders.' },
     {
-      command: 'scopegate diff --fail-on widened ./policies ./policies',
+      commandLine: 'scopegate diff --fail-on widened ./policies ./policies',
       description: 'Exits with 1 only when some denied requests are now allowed.',
     },
   ],

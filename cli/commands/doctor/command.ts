@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { JSON_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const DOCTOR: Verb = {
+export const DOCTOR: Command = {
   name: 'doctor',
   group: 'Run',
   summary: 'follows discovery as a client does, and reports faults with their corrections',
@@ -26,7 +26,7 @@ export const DOCTOR: Verb = {
   ],
   examples: [
     {
-      command: 'scopegate doctor http://127.0.0.1:8080',
+      commandLine: 'scopegate doctor http://127.0.0.1:8080',
       description: 'Examines the gateway of `scopegate dev`.',
     },
   ],

@@ -1,3 +1,4 @@
+import type { Command } from '../../command.ts'
 import {
   CONFIG_OPTION,
   JSON_OPTION,
@@ -5,9 +6,8 @@ import {
   POLICIES_OPTION,
   SOURCE_OPTION,
 } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const EXPLAIN: Verb = {
+export const EXPLAIN: Command = {
   name: 'explain',
   group: 'Policies',
   summary: 'shows how a request is decided, by which rules, and the response that the client gets',
@@ -45,12 +45,12 @@ export const EXPLAIN: Verb = {
   ],
   examples: [
     {
-      command: 'scopegate explain PATCH /api/courses/42 --scope courses:read',
+      commandLine: 'scopegate explain PATCH /api/courses/42 --scope courses:read',
       description: 'Explains why a token with courses:read cannot change a course.',
       exits: 1,
     },
     {
-      command: 'scopegate explain GET /api/courses --url http://127.0.0.1:9090',
+      commandLine: 'scopegate explain GET /api/courses --url http://127.0.0.1:9090',
       description: 'Decides with the active policies of a running gateway.',
     },
   ],

@@ -1,3 +1,4 @@
+import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import { explainSimulation } from '../../simulate/explain-simulation.ts'
 import { explanationJson } from '../../simulate/explanation-json.ts'
@@ -6,7 +7,6 @@ import { readSimulationClaims } from '../../simulate/read-simulation-claims.ts'
 import { renderExplanation } from '../../simulate/render-explanation.ts'
 import { type SimulatedRequest, simulate, UnusableClaimsError } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_DENIED = 1
 const EXIT_INVALID = 3

@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const EXPORT_OPENAPI: Verb = {
+export const EXPORT_OPENAPI: Command = {
   name: 'export openapi',
   group: 'Policies',
   summary: 'writes an OpenAPI document from the policies, with security and rejections',
@@ -29,7 +29,7 @@ export const EXPORT_OPENAPI: Verb = {
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate export openapi --output openapi.json', description: 'Writes openapi.json.' },
+    { commandLine: 'scopegate export openapi --output openapi.json', description: 'Writes openapi.json.' },
   ],
   exits: { 0: 'written', 1: 'the file could not be written', 3: 'policies or configuration are not valid' },
   run: async (given, terminal) => (await import('./export-openapi.ts')).runExport(given, terminal),

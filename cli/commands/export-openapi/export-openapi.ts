@@ -6,11 +6,11 @@ import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import { readPackageVersion } from '../../../platform/process/package-version.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { findFolders } from '../../find-folders.ts'
 import { openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { routeKeys } from '../../openapi/route-keys.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { problemToJson } from '../check/render-json.ts'
 
 const EXIT_OK = 0

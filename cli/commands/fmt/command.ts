@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, JSON_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const FMT: Verb = {
+export const FMT: Command = {
   name: 'fmt',
   group: 'Policies',
   summary: 'formats policy files: order of keys, quotes, an empty line between routes',
@@ -16,7 +16,7 @@ export const FMT: Verb = {
   ],
   examples: [
     {
-      command: 'scopegate fmt --check policies',
+      commandLine: 'scopegate fmt --check policies',
       description: 'For pull requests: fails when a file is not formatted.',
     },
   ],

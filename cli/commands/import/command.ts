@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, JSON_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const IMPORT: Verb = {
+export const IMPORT: Command = {
   name: 'import',
   group: 'Policies',
   summary: 'creates a policy from an OpenAPI document, or shows the differences between them',
@@ -75,16 +75,16 @@ export const IMPORT: Verb = {
   ],
   examples: [
     {
-      command: 'scopegate import openapi.json --upstream learning-platform --output courses.policy.yaml',
+      commandLine: 'scopegate import openapi.json --upstream learning-platform --output courses.policy.yaml',
       description: 'Writes the policy courses.',
     },
     {
-      command:
+      commandLine:
         'scopegate import openapi.json --upstream learning-platform --prefix /school --skip-unsupported',
       description: 'Prints the policy, mounted below /school, with all operations that a policy can express.',
     },
     {
-      command: 'scopegate import openapi.json --check courses.policy.yaml',
+      commandLine: 'scopegate import openapi.json --check courses.policy.yaml',
       description: 'Fails a pull request if its contract and policy differ.',
     },
   ],

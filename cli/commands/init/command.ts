@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { JSON_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const INIT: Verb = {
+export const INIT: Command = {
   name: 'init',
   group: 'Policies',
   summary: 'writes a folder to start from: configuration, scopes, a policy with its tests',
@@ -12,11 +12,11 @@ export const INIT: Verb = {
   options: [JSON_OPTION],
   examples: [
     {
-      command: 'scopegate init my-gateway',
+      commandLine: 'scopegate init my-gateway',
       description: 'Writes my-gateway/. Its README.md shows the next steps.',
     },
     {
-      command: 'scopegate init shop && cd shop && scopegate check && scopegate test',
+      commandLine: 'scopegate init shop && cd shop && scopegate check && scopegate test',
       description: 'The written policies are valid, and their tests pass.',
     },
   ],

@@ -5,8 +5,8 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
+import type { ParsedArguments } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './starter-files.ts'
 
 const EXIT_EXISTS = 1

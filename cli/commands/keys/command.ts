@@ -1,7 +1,7 @@
+import type { Command, CommandOption } from '../../command.ts'
 import { JSON_OPTION } from '../../shared-options.ts'
-import type { Verb, VerbOption } from '../../verb.ts'
 
-const FILE_OPTIONS: readonly VerbOption[] = [
+const FILE_OPTIONS: readonly CommandOption[] = [
   {
     name: 'file',
     value: 'FILE',
@@ -15,7 +15,7 @@ const FILE_OPTIONS: readonly VerbOption[] = [
   },
 ]
 
-const URL_OPTION: VerbOption = {
+const URL_OPTION: CommandOption = {
   name: 'url',
   value: 'URL',
   description:
@@ -25,7 +25,7 @@ const URL_OPTION: VerbOption = {
 
 const GROUP = 'Accounts and tokens'
 
-export const KEYS_LIST: Verb = {
+export const KEYS_LIST: Command = {
   name: 'keys list',
   group: GROUP,
   summary: 'lists the signing keys of the authorization server and their states in the rotation',
@@ -34,7 +34,7 @@ export const KEYS_LIST: Verb = {
     'Without --config and SCOPEGATE_CONFIG_DIR, the command reads the keys of the server that `scopegate dev` runs in the same folder.',
   ],
   options: [...FILE_OPTIONS, URL_OPTION, JSON_OPTION],
-  examples: [{ command: 'scopegate keys list', description: 'Lists the keys of `scopegate dev`.' }],
+  examples: [{ commandLine: 'scopegate keys list', description: 'Lists the keys of `scopegate dev`.' }],
   exits: {
     0: 'the keys are listed, and all servers agree with the file',
     1: 'the file cannot be read, or a server does not agree with the file',
@@ -43,7 +43,7 @@ export const KEYS_LIST: Verb = {
   run: async (given, terminal) => (await import('./list-keys.ts')).listKeys(given, terminal),
 }
 
-export const KEYS_ROTATE: Verb = {
+export const KEYS_ROTATE: Command = {
   name: 'keys rotate',
   group: GROUP,
   summary: 'adds signing keys, which replace the current keys at a time in the file',
@@ -69,7 +69,7 @@ export const KEYS_ROTATE: Verb = {
   ],
   examples: [
     {
-      command: 'scopegate keys rotate --in 15m',
+      commandLine: 'scopegate keys rotate --in 15m',
       description: 'Adds a key for each algorithm. The keys sign in 15 minutes.',
     },
   ],
@@ -81,7 +81,7 @@ export const KEYS_ROTATE: Verb = {
   run: async (given, terminal) => (await import('./rotate-keys.ts')).rotateKeys(given, terminal),
 }
 
-export const KEYS_RETIRE: Verb = {
+export const KEYS_RETIRE: Command = {
   name: 'keys retire',
   group: GROUP,
   summary: 'removes signing keys whose tokens have all expired',
@@ -100,7 +100,7 @@ export const KEYS_RETIRE: Verb = {
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate keys retire', description: 'Removes the keys that are no longer necessary.' },
+    { commandLine: 'scopegate keys retire', description: 'Removes the keys that are no longer necessary.' },
   ],
   exits: {
     0: 'the keys are removed, or no key can be removed yet',

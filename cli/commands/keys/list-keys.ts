@@ -6,8 +6,8 @@ import {
   type PublishedKeys,
 } from '../../../authorization-server/keys/key-states.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import type { ParsedArguments } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { count, formatTime, nowSeconds, openKeyFile, timeOrNull } from './open-key-file.ts'
 import { readServers } from './read-servers.ts'
 

@@ -5,9 +5,9 @@ import { parseSigningKeys, type SigningKeys } from '../../../authorization-serve
 import { findConfigDir } from '../../../platform/config/config-dir.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { dataFolder } from '../../find-folders.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 
 /** The key file that a command reads or changes, and the settings on which a rotation depends. */
 export type KeyFile = {

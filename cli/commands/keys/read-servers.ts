@@ -2,8 +2,8 @@ import type { PublishedKeys } from '../../../authorization-server/keys/key-state
 import { keyId, keyType, type SigningKey } from '../../../authorization-server/keys/signing-keys.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { createHttpClient, type HttpResponse } from '../doctor/http-client.ts'
 
 /**
@@ -11,13 +11,13 @@ import { createHttpClient, type HttpResponse } from '../doctor/http-client.ts'
  * @throws {BootError} ERR_USAGE when a value of `--url` is not an HTTP URL.
  */
 export async function readServers(
-  verb: string,
+  command: string,
   given: Pick<ParsedArguments, 'texts'>,
 ): Promise<readonly PublishedKeys[]> {
   const urls = [...new Set(given.texts('url').map((url) => url.replace(/\/+$/, '')))]
   for (const url of urls)
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-      throw usageError(verb, `--url takes the URL of a server, e.g. http://10.0.0.7:8081, not "${url}"`)
+      throw usageError(command, `--url takes the URL of a server, e.g. http://10.0.0.7:8081, not "${url}"`)
   const client = createHttpClient(undefined)
   try {
     return await Promise.all(

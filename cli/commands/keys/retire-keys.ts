@@ -10,8 +10,8 @@ import {
 import { auditSigningKey } from '../../../authorization-server/observe/observe-events.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
+import type { ParsedArguments } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { count, formatSet, formatTime, nowSeconds, openKeyFile, timeOrNull } from './open-key-file.ts'
 import { readServers } from './read-servers.ts'
 

@@ -14,9 +14,9 @@ import { auditSigningKey } from '../../../authorization-server/observe/observe-e
 import { parseDurationMs } from '../../../platform/diagnostics/schema/value-formats.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { count, formatSet, formatTime, nowSeconds, openKeyFile, refuse, timeOrNull } from './open-key-file.ts'
 
 /** Clients cache the published keys for 5 minutes. Servers read the file within 5 s, and their clocks may differ. */

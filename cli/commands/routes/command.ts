@@ -1,3 +1,4 @@
+import type { Command } from '../../command.ts'
 import {
   CONFIG_OPTION,
   JSON_OPTION,
@@ -5,9 +6,8 @@ import {
   POLICIES_OPTION,
   SOURCE_OPTION,
 } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const ROUTES: Verb = {
+export const ROUTES: Command = {
   name: 'routes',
   group: 'Policies',
   summary: 'lists every route with its requirements, with defaults and presets applied',
@@ -20,9 +20,9 @@ export const ROUTES: Verb = {
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate routes --owner team-learning', description: 'Lists the routes of one team.' },
+    { commandLine: 'scopegate routes --owner team-learning', description: 'Lists the routes of one team.' },
     {
-      command: 'scopegate routes --url http://127.0.0.1:9090 --json',
+      commandLine: 'scopegate routes --url http://127.0.0.1:9090 --json',
       description: 'Lists the active routes of a running gateway.',
     },
   ],

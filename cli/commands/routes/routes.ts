@@ -1,9 +1,9 @@
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { formatScopeRule } from '../../describe-rules.ts'
 import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_INVALID = 3
 const HEADINGS = ['METHODS', 'PATH', 'SCOPES', 'ANONYMOUS', 'ENFORCE', 'UPSTREAM', 'OWNER', 'ROUTE', 'PLACE']

@@ -1,6 +1,6 @@
-import type { Verb } from '../../verb.ts'
+import type { Command } from '../../command.ts'
 
-export const SCHEMA: Verb = {
+export const SCHEMA: Command = {
   name: 'schema',
   group: 'Policies',
   summary: 'prints the JSON Schema of policy files, for editors and other tools',
@@ -15,7 +15,9 @@ export const SCHEMA: Verb = {
       description: 'The format: policies, or tests in separate files. Default: Policy.',
     },
   ],
-  examples: [{ command: 'scopegate schema > policy.v1.json', description: 'Writes the schema to a file.' }],
+  examples: [
+    { commandLine: 'scopegate schema > policy.v1.json', description: 'Writes the schema to a file.' },
+  ],
   exits: { 0: 'printed' },
   run: async (given, terminal) => {
     const { policySchema } = await import('../../../policy-engine/format/policy-schema.ts')

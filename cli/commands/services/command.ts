@@ -1,5 +1,5 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
 const ABOUT =
   'Environment variables override values of the file: SCOPEGATE_LISTEN__PORT=8443 sets listen.port.'
@@ -14,26 +14,26 @@ const EXITS = {
   3: 'configuration or policies are not valid',
 } as const
 
-export const GATEWAY: Verb = {
+export const GATEWAY: Command = {
   name: 'gateway',
   group: 'Run',
   summary: 'runs the gateway, configured by DIR/gateway.yaml',
   about: [ABOUT],
   options: [CONFIG],
-  examples: [{ command: 'scopegate gateway --config ./config', description: 'Serves until SIGTERM.' }],
+  examples: [{ commandLine: 'scopegate gateway --config ./config', description: 'Serves until SIGTERM.' }],
   exits: EXITS,
   serves: true,
   run: async (given) => (await import('./run-service.ts')).runService('gateway', given.text('config')),
 }
 
-export const AUTHORIZATION_SERVER: Verb = {
+export const AUTHORIZATION_SERVER: Command = {
   name: 'authorization-server',
   group: 'Run',
   summary: 'runs the authorization server, configured by DIR/authorization-server.yaml',
   about: [ABOUT],
   options: [CONFIG],
   examples: [
-    { command: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' },
+    { commandLine: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' },
   ],
   exits: EXITS,
   serves: true,

@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { CONFIG_OPTION, JSON_OPTION, POLICIES_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const TEST: Verb = {
+export const TEST: Command = {
   name: 'test',
   group: 'Policies',
   summary: 'runs the tests of policies with the decision function of the gateway',
@@ -24,9 +24,9 @@ export const TEST: Verb = {
     JSON_OPTION,
   ],
   examples: [
-    { command: 'scopegate test', description: 'Runs every test.' },
+    { commandLine: 'scopegate test', description: 'Runs every test.' },
     {
-      command: 'scopegate test --coverage policies/courses.policy.yaml',
+      commandLine: 'scopegate test --coverage policies/courses.policy.yaml',
       description: 'Runs the tests of one file.',
     },
   ],

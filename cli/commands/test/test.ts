@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
 import { openOrReport } from '../../open-policy-set.ts'
@@ -12,7 +13,6 @@ import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
 import { runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
 import type { SimulationPolicies } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 
 const EXIT_INVALID = 3
 const EXIT_FAILED = 4

@@ -1,7 +1,7 @@
+import type { Command } from '../../command.ts'
 import { JSON_OPTION } from '../../shared-options.ts'
-import type { Verb } from '../../verb.ts'
 
-export const TOKEN: Verb = {
+export const TOKEN: Command = {
   name: 'token',
   group: 'Accounts and tokens',
   summary: 'gets an access token from the servers of `scopegate dev`, without a browser',
@@ -31,11 +31,11 @@ export const TOKEN: Verb = {
   ],
   examples: [
     {
-      command: 'scopegate token --scope courses:read --url http://127.0.0.1:8080',
+      commandLine: 'scopegate token --scope courses:read --url http://127.0.0.1:8080',
       description: 'Prints a token for the courses.',
     },
     {
-      command: 'scopegate token --scope courses:write --sub bob --json --url http://127.0.0.1:8080',
+      commandLine: 'scopegate token --scope courses:write --sub bob --json --url http://127.0.0.1:8080',
       description: 'Prints the response of the token endpoint for the other account.',
     },
   ],

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { DEVELOPMENT_ACCOUNTS } from '../../../authorization-server/accounts/sync-development-accounts.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
+import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import type { Terminal } from '../../terminal.ts'
-import type { ParsedArguments } from '../../verb.ts'
 import { openPages } from './open-pages.ts'
 
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/

@@ -64,7 +64,7 @@ t.test('completion rejects an unknown shell', async (t) => {
   t.match(terminal.said.err, 'the shell must be one of bash, zsh, fish, not "tcsh"')
 })
 
-t.test('__complete prints verbs, options, values and the kind of a path', async (t) => {
+t.test('__complete prints commands, options, values and the kind of a path', async (t) => {
   t.same(await candidates('che'), ['check'])
   t.same(await candidates('export', ''), ['openapi'])
   t.same(await candidates('account', 'a'), ['add'])
@@ -84,7 +84,7 @@ t.test('__complete prints verbs, options, values and the kind of a path', async 
   t.notMatch(await run('--help'), '__complete')
 })
 
-t.test('completion bash completes verbs, options, values and paths in a real bash', async (t) => {
+t.test('completion bash completes commands, options, values and paths in a real bash', async (t) => {
   const dir = await aFolder(t, 'bash')
   const lines = CASES.map(([words]) => {
     const quoted = words.map((word) => `'${word}'`).join(' ')
@@ -99,7 +99,7 @@ t.test('completion bash completes verbs, options, values and paths in a real bas
 })
 
 t.test(
-  'completion zsh and fish complete verbs, options, values and paths in an installed shell',
+  'completion zsh and fish complete commands, options, values and paths in an installed shell',
   async (t) => {
     for (const [shell, complete] of [
       ['zsh', completeInZsh],

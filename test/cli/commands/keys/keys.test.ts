@@ -25,9 +25,9 @@ const rotated = (signsFrom: number): SigningKeys =>
   addKeys(first, second.keys, { nowSeconds: signsFrom - 1, accessTokenSeconds: 900, signsFrom })
 
 /** Runs a `keys` command on a file in the folder of the test. */
-async function run(t: Test, file: string, verb: string, ...args: string[]) {
+async function run(t: Test, file: string, command: string, ...args: string[]) {
   const terminal = aTerminal({ folder: t.testdirName })
-  const code = await main(['keys', verb, '--file', file, ...args], terminal)
+  const code = await main(['keys', command, '--file', file, ...args], terminal)
   const { out, err } = terminal.said
   t.notMatch(out + err, /"(?:d|p|q|dp|dq|qi)"/, 'no private member')
   for (const { d = '' } of [...first.keys, ...second.keys]) t.notMatch(out + err, d, 'no private member')
@@ -148,11 +148,11 @@ t.test('rotate rejects a wrong time, a missing file and a set that is not valid'
     t.equal(code, 2)
     t.equal(err, `scopegate: ${reason}. See: scopegate keys rotate --help\n`)
   }
-  for (const verb of ['rotate', 'list', 'retire']) {
-    const damaged = await run(t, file, verb)
+  for (const command of ['rotate', 'list', 'retire']) {
+    const damaged = await run(t, file, command)
     t.equal(damaged.code, 3)
     t.match(damaged.err, `${file}: keys[0] (kid "${first.keys[0]?.kid}") is damaged`)
-    const missing = await run(t, join(t.testdirName, 'missing.json'), verb)
+    const missing = await run(t, join(t.testdirName, 'missing.json'), command)
     t.equal(missing.code, 1)
     t.match(missing.err, 'missing.json does not exist. Start the authorization server once')
   }
@@ -281,13 +281,13 @@ t.test('list and retire escape control characters in a kid', async (t) => {
   const hostile = await serve(t, (response) =>
     response.end(JSON.stringify({ keys: [{ kty: 'EC', kid: '\u001b]0;title\u0007' }] })),
   )
-  for (const [verb, ...args] of [
+  for (const [command, ...args] of [
     ['list'],
     ['list', '--url', hostile],
     ['rotate'],
     ['retire', 'evil\u001b[2J\u202e'],
   ] as const) {
-    const { out, err } = await run(t, file, verb, ...args)
+    const { out, err } = await run(t, file, command, ...args)
     for (const character of ['\u001b', '\u0007', '\u202e']) t.notOk((out + err).includes(character))
   }
 })

@@ -1,3 +1,4 @@
+import type { Command } from './command.ts'
 import { ACCOUNT_ADD } from './commands/account/command.ts'
 import { CHECK } from './commands/check/command.ts'
 import { COMPLETION } from './commands/completion/command.ts'
@@ -15,10 +16,9 @@ import { SCHEMA } from './commands/schema/command.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './commands/services/command.ts'
 import { TEST } from './commands/test/command.ts'
 import { TOKEN } from './commands/token/command.ts'
-import type { Verb } from './verb.ts'
 
-/** All verbs, in the order of `--help`. The data of a verb does not load its implementation. */
-export const VERBS: readonly Verb[] = [
+/** All commands, in the order of `--help`. The data of a command does not load its implementation. */
+export const COMMANDS: readonly Command[] = [
   DEV,
   GATEWAY,
   AUTHORIZATION_SERVER,
