@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { installHelm } from './install-helm.js'
+import { buildChartRenderer, installHelm } from './install-helm.js'
 import { installPromtool } from './install-promtool.js'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -17,12 +17,18 @@ const PINNED = join(ROOT, 'node_modules', '.bin', 'node')
  */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
-const env = { ...process.env, SCOPEGATE_HELM: installHelm(), SCOPEGATE_PROMTOOL: installPromtool() }
+const env = {
+  ...process.env,
+  SCOPEGATE_HELM: installHelm(),
+  SCOPEGATE_CHART_RENDERER: buildChartRenderer(),
+  SCOPEGATE_PROMTOOL: installPromtool(),
+}
 
 // The pods run the emitted JavaScript, like the image.
 run([join('scripts', 'build.js')])
 const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
-// The mutations take about a minute on an idle machine with two cores, and several minutes on a busy machine.
+// The start-up of the services takes about a minute on an idle machine with two cores, and several minutes on a busy
+// machine.
 run([
   join('scripts', 'run-tests.js'),
   '--timeout=900',

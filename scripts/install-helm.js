@@ -1,12 +1,15 @@
 // Builds the pinned helm from source as a Go module. Later runs reuse the executable. Prints its path on standard
 // output.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const HELM_VERSION = 'v3.22.0'
+const HELM_MODULE = 'helm.sh/helm/v3'
+const RENDERER = fileURLToPath(new URL('../test/helm/render-charts.go', import.meta.url))
 
 /**
  * Installs helm. Ends the process with one line of advice when the installation fails.
@@ -26,7 +29,7 @@ export function installHelm() {
   // Builds into a temporary folder and then renames the folder, so that an interrupted build never looks complete.
   const partial = `${folder}.${process.pid}`
   mkdirSync(partial, { recursive: true })
-  const { status } = spawnSync('go', ['install', `helm.sh/helm/v3/cmd/helm@${HELM_VERSION}`], {
+  const { status } = spawnSync('go', ['install', `${HELM_MODULE}/cmd/helm@${HELM_VERSION}`], {
     env: { ...process.env, GOBIN: partial },
     stdio: ['ignore', 2, 2],
   })
@@ -36,6 +39,50 @@ export function installHelm() {
     fail("helm could not be built; Go's message is above. Go needs access to its module proxy.")
   say(`helm built in ${Math.round((Date.now() - started) / 1000)} s`)
   return helm
+}
+
+/**
+ * Builds test/helm/render-charts.go with the packages of the pinned helm. Ends the process with one line of advice when
+ * the build fails.
+ * @returns the path of the executable.
+ */
+export function buildChartRenderer() {
+  const version = createHash('sha256').update(readFileSync(RENDERER)).digest('hex').slice(0, 16)
+  const folder = join(toolsFolder(), `render-charts-${HELM_VERSION}-${version}`)
+  const renderer = join(folder, 'render-charts')
+  if (existsSync(renderer)) return renderer
+
+  say(`building the chart renderer with Go into ${folder} (once) …`)
+  const partial = `${folder}.${process.pid}`
+  mkdirSync(partial, { recursive: true })
+  const module = spawnSync('go', ['mod', 'download', '-json', `${HELM_MODULE}@${HELM_VERSION}`], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 2],
+  })
+  if (module.status === 0) {
+    writeModule(partial, JSON.parse(module.stdout))
+    const { status } = spawnSync(
+      'go',
+      ['build', '-C', partial, '-ldflags=-s -w', '-o', 'render-charts', '.'],
+      {
+        stdio: ['ignore', 2, 2],
+      },
+    )
+    if (status === 0 && !existsSync(folder)) renameSync(partial, folder)
+  }
+  rmSync(partial, { recursive: true, force: true })
+  if (!existsSync(renderer))
+    fail("the chart renderer could not be built; Go's message is above. Go needs access to its module proxy.")
+  return renderer
+}
+
+/** Writes a module for the renderer, with the dependencies of helm in the versions and with the checksums of helm. */
+function writeModule(folder, { Dir: helm, Sum, GoModSum }) {
+  const [mod, sum] = ['go.mod', 'go.sum'].map((name) => readFileSync(join(helm, name), 'utf8'))
+  const one = `${HELM_MODULE} ${HELM_VERSION}`
+  writeFileSync(join(folder, 'go.mod'), mod.replace(/^module .*/m, `module render-charts\nrequire ${one}`))
+  writeFileSync(join(folder, 'go.sum'), `${sum}${one} ${Sum}\n${one}/go.mod ${GoModSum}\n`)
+  cpSync(RENDERER, join(folder, 'main.go'))
 }
 
 /** Returns the folder of tools that are not npm packages. The folder persists between runs. */

@@ -48,6 +48,8 @@ export function viewChart(objects: readonly KubeObject[]): ChartView {
     if (first === undefined) throw new Error(`the ${component} has no container`)
     return first
   }
+  /** The parsed files, because the checks of a scenario read the same file many times. */
+  const configs = new Map<string, ReturnType<ChartView['config']>>()
   return {
     ...{ objects, find, object, pod, container },
     env(component, name) {
@@ -64,7 +66,11 @@ export function viewChart(objects: readonly KubeObject[]): ChartView {
       const found = container(component).volumeMounts?.find((one) => one.name === name)
       return found && [found.mountPath, found.readOnly === true]
     },
-    config: (component, file = `${component}.yaml`) =>
-      parse(object('ConfigMap', component, '-config').data?.[file] ?? ''),
+    config(component, file = `${component}.yaml`) {
+      const text = object('ConfigMap', component, '-config').data?.[file] ?? ''
+      const content = configs.get(text) ?? parse(text)
+      configs.set(text, content)
+      return content
+    },
   }
 }

@@ -1,10 +1,10 @@
-import { execFile } from 'node:child_process'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isDeepStrictEqual, promisify } from 'node:util'
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
+import { type Rendered, type Rendering, startChartRenderer } from './chart-renderer.ts'
 import type { KubeObject } from './kube-object.ts'
-import { CHART, HELM_ENVIRONMENT, parseObjects } from './render-chart.ts'
+import { CHART, parseObjects } from './render-chart.ts'
 import { startCluster } from './start-cluster.ts'
 import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
@@ -12,8 +12,6 @@ import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
 
 /** Minimum number of mutants that helm renders. A smaller number means that the generator of mutants misses lines. */
 const LEAST_RENDERED = 60
-/** Number of concurrent helm processes. */
-const SLOTS = 2
 
 /** A Secret that an earlier installation generated. */
 const KEPT: KubeObject = {
@@ -21,38 +19,38 @@ const KEPT: KubeObject = {
   data: { 'cookie-keys': Buffer.from('kept').toString('base64') },
 }
 
-type ScenarioFile = { readonly scenario: Scenario; readonly file: string }
-/** The scenarios in the order of their checks, and a configuration for a cluster that contains KEPT. */
-type Setting = { readonly scenarios: ScenarioFile[]; readonly kubeconfig: string }
+/** A scenario, the file with its values, and the output of the unchanged chart. */
+type RenderedScenario = { readonly scenario: Scenario; readonly file: string; readonly output: string }
+/** The scenarios in the order of their checks, and a renderer with access to a cluster that contains KEPT. */
+type Setting = {
+  readonly scenarios: RenderedScenario[]
+  readonly render: ReturnType<typeof startChartRenderer>
+}
+/** A change of no template. The text makes {@link judge} run all checks. */
+const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
 t.test('at least one check fails for each mutant of a template', async (t) => {
   const mutants = [...makeTemplateMutants(CHART)]
   const folder = t.testdir()
-  const scenarios = SCENARIOS.map((scenario, index): ScenarioFile => {
+  const { kubeconfig } = await startCluster(t, [KEPT])
+  const render = startChartRenderer(t, kubeconfig)
+  const scenarios: RenderedScenario[] = []
+  for (const [index, scenario] of SCENARIOS.entries()) {
     const file = join(folder, `${index}.json`)
     writeFileSync(file, JSON.stringify(scenario.values))
-    return { scenario, file }
-  })
-  const { kubeconfig } = await startCluster(t, [KEPT])
-  const unchanged = { message: undefined, text: 'scopegate.keptSecret fail' }
-  const baseline = await judge(unchanged, CHART, { scenarios, kubeconfig })
-  t.equal(baseline, 'survived', 'the chart itself passes every check')
+    const { output } = await render(renderingOf({ scenario, file }))
+    t.same(findLostValues(scenario, parseObjects(output)), [], scenario.name)
+    scenarios.push({ scenario, file, output })
+  }
+  t.equal(await judge(UNCHANGED, { scenarios, render }), 'survived', 'the chart itself passes every check')
   const outcomes = new Map<Mutant, Outcome>()
   const queue = mutants.values()
-  const work = async (slot: number): Promise<void> => {
-    const chart = join(folder, `chart-${slot}`)
-    cpSync(CHART, chart, { recursive: true })
-    const setting: Setting = { scenarios: [...scenarios], kubeconfig }
-    for (const mutant of queue) {
-      const path = join(chart, 'templates', mutant.file)
-      const original = readFileSync(path, 'utf8')
-      writeFileSync(path, mutant.text)
-      outcomes.set(mutant, await judge(mutant, chart, setting))
-      writeFileSync(path, original)
-    }
+  const work = async (setting: Setting): Promise<void> => {
+    for (const mutant of queue) outcomes.set(mutant, await judge(mutant, setting))
   }
-  await Promise.all(Array.from({ length: SLOTS }, (_, slot) => work(slot)))
+  const other = { scenarios: [...scenarios], render: startChartRenderer(t, kubeconfig) }
+  await Promise.all([{ scenarios, render }, other].map(work))
   const counts = Object.groupBy(outcomes.values(), (one) => one)
   t.comment(
     JSON.stringify(Object.fromEntries(Object.entries(counts).map(([name, { length }]) => [name, length]))),
@@ -67,39 +65,58 @@ t.test('at least one check fails for each mutant of a template', async (t) => {
 
 /** Renders a mutant until a check fails. Starts with the check that is most likely to fail. */
 async function judge(
-  { message, text }: Pick<Mutant, 'message' | 'text'>,
-  chart: string,
-  { scenarios, kubeconfig }: Setting,
+  { file, before, message, text }: Pick<Mutant, 'file' | 'before' | 'message' | 'text'>,
+  { scenarios, render }: Setting,
 ): Promise<Outcome> {
+  const template = { template: `templates/${file}`, text }
+  const losesError = async (errors: typeof VALUE_ERRORS): Promise<boolean> => {
+    for (const { set, says } of errors) {
+      const { failed } = await render({ ...template, release: 'gw', set })
+      if (failed?.endsWith(`: ${says}`) !== true) return true
+    }
+    return false
+  }
+
   const hinted = VALUE_ERRORS.filter(({ says }) => message !== undefined && isFormatOf(message, says))
-  if (await losesError(hinted, chart)) return 'caught by a check'
-  for (const [index, one] of scenarios.entries()) {
-    const objects = await renderTo(chart, one.scenario.release, '--values', one.file)
+  if (await losesError(hinted)) return 'caught by a check'
+  const reads = ({ scenario }: RenderedScenario) =>
+    scenario.checks.some(([values]) => values.split(', ').some((one) => before.includes(`.Values.${one}`)))
+  for (const one of scenarios.toSorted((a, b) => Number(reads(b)) - Number(reads(a)))) {
+    const rendered = await render({ ...template, ...renderingOf(one) })
+    if (rendered.output === one.output) continue
+    const objects = objectsOf(rendered)
     if (objects !== undefined && findLostValues(one.scenario, objects).length === 0) continue
     // The scenario that finds a mutant often finds the mutants of the next lines.
-    scenarios.unshift(...scenarios.splice(index, 1))
+    scenarios.unshift(...scenarios.splice(scenarios.indexOf(one), 1))
     return objects === undefined ? 'does not render' : 'caught by a check'
   }
   if (text.includes('scopegate.keptSecret')) {
-    const objects = await renderTo(chart, 'gw', '--dry-run=server', '--kubeconfig', kubeconfig)
+    const objects = objectsOf(await render({ ...template, release: 'gw', cluster: true }))
     const found = objects?.find(({ metadata }) => metadata.name === KEPT.metadata.name)
     if (!isDeepStrictEqual(found?.data, KEPT.data)) return 'caught by a check'
   }
   if (!/\bfail\b/.test(text)) return 'survived'
-  const others = VALUE_ERRORS.filter((one) => !hinted.includes(one))
-  return (await losesError(others, chart)) ? 'caught by a check' : 'survived'
+  return (await losesError(VALUE_ERRORS.filter((one) => !hinted.includes(one))))
+    ? 'caught by a check'
+    : 'survived'
 }
 
-/** Renders a chart. Returns undefined when helm failed, or did not write YAML objects. */
-async function renderTo(
-  chart: string,
-  release: string | undefined,
-  ...args: readonly string[]
-): Promise<readonly KubeObject[] | undefined> {
-  const { output, failed } = await template(chart, release, ...args)
+function renderingOf({ scenario, file }: Pick<RenderedScenario, 'scenario' | 'file'>): Rendering {
+  return { release: scenario.release ?? 'gw', valueFiles: [file] }
+}
+
+/** The objects of each document that was parsed before. A mutant changes few documents. */
+const parsed = new Map<string, readonly KubeObject[]>()
+
+/** Returns undefined when helm failed, or did not write YAML objects. */
+function objectsOf({ output, failed }: Rendered): readonly KubeObject[] | undefined {
   if (failed !== undefined) return undefined
   try {
-    return parseObjects(output)
+    return output.split(/^---$/m).flatMap((document) => {
+      const objects = parsed.get(document) ?? parseObjects(document)
+      parsed.set(document, objects)
+      return objects
+    })
   } catch {
     return undefined
   }
@@ -108,32 +125,4 @@ async function renderTo(
 /** Returns whether the error message `says` has the format `message`. The format can contain `%s`. */
 function isFormatOf(message: string, says: string): boolean {
   return message.split(/%[a-z]/).every((part) => says.includes(part))
-}
-
-async function losesError(errors: typeof VALUE_ERRORS, chart: string): Promise<boolean> {
-  for (const { set, says } of errors) {
-    const { failed } = await template(chart, 'gw', ...set.flatMap((one) => ['--set', one]))
-    if (failed?.includes(`: ${says}\n`) !== true) return true
-  }
-  return false
-}
-
-async function template(
-  chart: string,
-  release = 'gw',
-  ...args: readonly string[]
-): Promise<{ output: string; failed?: string }> {
-  try {
-    const { stdout } = await promisify(execFile)(
-      process.env['SCOPEGATE_HELM'] ?? 'helm',
-      ['template', release, chart, '--namespace', 'shop', ...args],
-      { env: HELM_ENVIRONMENT, maxBuffer: 64 * 1024 * 1024 },
-    )
-    return { output: stdout }
-  } catch (error) {
-    return {
-      output: '',
-      failed: error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error),
-    }
-  }
 }

@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Test } from 'tap'
+import { CHART, HELM_ENVIRONMENT } from './render-chart.ts'
+
+/** Values of one rendering, and optionally a changed template. */
+export type Rendering = {
+  readonly release: string
+  readonly valueFiles?: readonly string[]
+  /** Single values, like the option `--set` of helm. */
+  readonly set?: readonly string[]
+  /** Path of the changed template in the chart, and its new text. */
+  readonly template?: string
+  readonly text?: string
+  /** True: `lookup` reads from the cluster. */
+  readonly cluster?: boolean
+}
+
+/** Output of helm, or its error message. */
+export type Rendered = { readonly output: string; readonly failed?: string }
+
+/**
+ * Starts a process that renders the chart, and stops the process at the end of `t`. The process runs the code of helm
+ * (render-charts.go) and renders one request after the other.
+ */
+export function startChartRenderer(
+  t: Pick<Test, 'teardown'>,
+  kubeconfig: string,
+): (rendering: Rendering) => Promise<Rendered> {
+  const program = process.env['SCOPEGATE_CHART_RENDERER']
+  if (program === undefined)
+    throw new Error('SCOPEGATE_CHART_RENDERER is not set: run the checks with `node scripts/check-chart.js`')
+  const child = spawn(program, [CHART], {
+    env: { ...HELM_ENVIRONMENT, KUBECONFIG: kubeconfig, GOMEMLIMIT: '256MiB', GOMAXPROCS: '1' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.stdin.end())
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  return async (rendering) => {
+    child.stdin.write(`${JSON.stringify(rendering)}\n`)
+    const { value, done } = await lines.next()
+    if (done === true) throw new Error('the renderer ended')
+    return JSON.parse(value)
+  }
+}
