@@ -36,10 +36,9 @@ export function compileValidator(
   schema: TSchema,
   options: { readonly letter: CodeLetter; readonly explain?: Explain },
 ): (value: unknown, locationOf: LocationOf) => readonly Diagnostic[] {
-  let compiled: ValidateFunction | undefined
   return (value, locationOf) => {
-    compiled ??= compile(schema)
-    const validate = compiled
+    const validate = COMPILED.get(schema) ?? compile(schema)
+    COMPILED.set(schema, validate)
     if (validate(value)) return []
     const found = capPerCode(
       withoutEchoes(mostTelling(validate.errors ?? [])).map((error) =>
@@ -59,6 +58,12 @@ export function compileValidator(
     })
   }
 }
+
+/**
+ * The compiled schemas. Each reload of policies reads the `upstreams.yaml` of each policy source, which has the same
+ * schema.
+ */
+const COMPILED = new WeakMap<TSchema, ValidateFunction>()
 
 /** Compiles a schema, which takes about 30 ms. Runs on first use, because most runs do not use most schemas. */
 function compile(schema: TSchema): ValidateFunction {

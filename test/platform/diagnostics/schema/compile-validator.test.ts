@@ -364,3 +364,15 @@ t.test('compileValidator() reports one problem per location, and at most 50 of a
   t.equal(found.length, 51)
   t.equal(found.at(-1)?.message, 'this file has 10 more problems with this code')
 })
+
+t.test('compileValidator() compiles a schema once, also for several validators', async (t) => {
+  let compilations = 0
+  const toJSON = () => {
+    compilations += 1
+    return { type: 'object' }
+  }
+  const schema = Object.defineProperty(Type.Object({}), 'toJSON', { value: toJSON })
+  for (const letter of ['C', 'P'] as const)
+    t.equal(compileValidator(schema, { letter })(1, locationOf)[0]?.code, `${letter}104`)
+  t.equal(compilations, 1)
+})
