@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AccountStore, StoredAccount } from '../store/store.ts'
-import { hashPassword, verifyPassword } from './password-hash.ts'
+import { hashPassword, MINIMUM_COST, unmatchableHash, verifyPassword } from './password-hash.ts'
 
 export type Account = {
   /** Value of `sub` in every token of the account. Random and never reused. */
@@ -55,7 +55,7 @@ export function createAccounts(options: {
   const counts = (account: StoredAccount | undefined): account is StoredAccount =>
     account !== undefined && (account.origin === 'operator' || development)
   // Hash to verify for an unknown account, so that the response time does not reveal whether an account exists.
-  const dummyHash = hashPassword(randomBytes(SALT_BYTES).toString('hex'), randomBytes(SALT_BYTES))
+  const dummyHash = unmatchableHash()
 
   const findStored = async (typedName: string): Promise<StoredAccount | undefined> => {
     const username = normalizeUsername(typedName)
@@ -67,9 +67,10 @@ export function createAccounts(options: {
     verify: async (typedName, password) => {
       const account = await findStored(typedName)
       const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
-      const result = await verifyPassword(attempt, account?.passwordHash ?? (await dummyHash))
+      const result = await verifyPassword(attempt, account?.passwordHash ?? dummyHash)
       if (account === undefined || result === 'mismatch') return undefined
-      if (result === 'outdated') await store.setPasswordHash(account.id, await newHash(attempt))
+      if (result === 'outdated' && account.origin === 'operator')
+        await store.setPasswordHash(account.id, await newHash(attempt))
       return toAccount(account)
     },
     find: async (id) => {
@@ -103,7 +104,7 @@ export async function insertAccount(
     username,
     name: account.name ?? username,
     email: account.email,
-    passwordHash: await newHash(account.password),
+    passwordHash: await newHash(account.password, account.origin),
     origin: account.origin,
     createdAtSeconds: account.nowSeconds,
   }
@@ -130,8 +131,9 @@ function validateNewAccount(account: NewAccount): AddAccountRejection | undefine
   return undefined
 }
 
-function newHash(password: string): Promise<string> {
-  return hashPassword(password, randomBytes(SALT_BYTES))
+function newHash(password: string, origin: StoredAccount['origin'] = 'operator'): Promise<string> {
+  const cost = origin === 'development' ? MINIMUM_COST : undefined
+  return hashPassword(password, randomBytes(SALT_BYTES), cost)
 }
 
 function toAccount({ id, username, name, email }: StoredAccount): Account {

@@ -1,4 +1,4 @@
-import { argon2, timingSafeEqual } from 'node:crypto'
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /** Cost of a password hash: memory in KiB, passes over the memory, lanes. */
@@ -10,6 +10,10 @@ type PasswordCost = { readonly memoryKib: number; readonly passes: number; reado
  */
 const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
 
+/** The minimum cost. Sufficient for a published password, because no hash protects it. */
+export const MINIMUM_COST: PasswordCost = { memoryKib: 8, passes: 1, lanes: 1 }
+
+const SALT_BYTES = 16
 const HASH_BYTES = 32
 const VERSION = 19 // 0x13, the only version that node:crypto writes
 const MAX_MEMORY_KIB = 1_048_576 // 1 GiB: bounds the memory that a stored hash can request
@@ -22,8 +26,19 @@ const derive = promisify(argon2)
  * @param salt at least 16 random bytes, new for every hash.
  */
 export async function hashPassword(password: string, salt: Buffer, cost = PASSWORD_COST): Promise<string> {
-  const key = await deriveKey(password, salt, cost, HASH_BYTES)
-  return `$argon2id$v=${VERSION}$m=${cost.memoryKib},t=${cost.passes},p=${cost.lanes}$${encode(salt)}$${encode(key)}`
+  return formatPhc(cost, salt, await deriveKey(password, salt, cost, HASH_BYTES))
+}
+
+/**
+ * Returns a random PHC string that no password matches. Its verification takes as long as the verification of a new
+ * hash.
+ */
+export function unmatchableHash(): string {
+  return formatPhc(PASSWORD_COST, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES))
+}
+
+function formatPhc({ memoryKib, passes, lanes }: PasswordCost, salt: Buffer, key: Buffer): string {
+  return `$argon2id$v=${VERSION}$m=${memoryKib},t=${passes},p=${lanes}$${encode(salt)}$${encode(key)}`
 }
 
 /**

@@ -193,11 +193,12 @@ t.test('add() gives each account its own salt', async (t) => {
 })
 
 t.test('verify() hashes once for known and unknown users, so that the time does not differ', async (t) => {
-  const { accounts } = await open(t)
-  await accounts.add({ username: 'carol', password: PASSWORD })
   let hashes = 0
   const hook = createHook({ init: (_id, type) => void (type === ARGON2_JOB && hashes++) }).enable()
   t.teardown(() => hook.disable())
+  const { accounts } = await open(t)
+  t.equal(hashes, 0, 'a start hashes nothing')
+  await accounts.add({ username: 'carol', password: PASSWORD })
   for (const username of ['carol', 'nobody', '<impossible>', 'x'.repeat(1_000)]) {
     const before = hashes
     t.equal(await accounts.verify(username, 'wrong password'), undefined)
@@ -228,6 +229,7 @@ t.test(
     await syncDevelopmentAccounts({ store: store.accounts, development: true, nowSeconds: 1 })
     const stored = await store.accounts.findByUsername('alice')
     t.match(stored, { origin: 'development', createdAtSeconds: 1 })
+    t.match(stored?.passwordHash, '$argon2id$v=19$m=8,t=1,p=1$')
     const production = createAccounts({ store: store.accounts, development: false, nowSeconds })
     t.equal(await production.verify('alice', 'alice'), undefined)
     t.equal(await production.find(stored?.id ?? ''), undefined)
@@ -239,6 +241,9 @@ t.test(
       name: 'Bob Example',
       email: 'bob@example.com',
     })
+    t.match(await development.verify('alice', 'alice'), { username: 'alice' })
+    t.equal(await development.verify('alice', 'bob'), undefined)
+    t.strictSame(await store.accounts.findByUsername('alice'), stored, 'its hash stays')
   },
 )
 
