@@ -1,9 +1,9 @@
 import type { Logger } from '../platform/logging/logger.ts'
+import type { ResolveName } from '../platform/net/resolve-name.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
 import type { ValidVersions } from './snapshot/reload/source-versions.ts'
-import type { ResolveName } from './upstreams/name-addresses.ts'
 
 /** Options for a gateway, in one process or in each of its workers. */
 export type GatewayOptions = {

@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net'
-import type { ResolveName } from './name-addresses.ts'
+import type { ResolveName } from '../../platform/net/resolve-name.ts'
 
 /**
  * Addresses that a host name of a policy source must not resolve to: this machine, the local network segment, and

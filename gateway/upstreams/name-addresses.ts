@@ -1,11 +1,5 @@
-import { lookup } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
-
-/** `family` is 4 or 6. */
-export type Address = { readonly address: string; readonly family: number }
-
-/** Resolves all addresses of a name. Rejects if the name has no address. */
-export type ResolveName = (hostname: string) => Promise<readonly Address[]>
+import type { Address, ResolveName } from '../../platform/net/resolve-name.ts'
 
 export type NameAddressesOptions = {
   readonly resolve: ResolveName
@@ -97,12 +91,4 @@ export class NameAddresses {
 function toError(error: unknown, hostname: string): NodeJS.ErrnoException {
   if (error instanceof Error) return error
   return Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' })
-}
-
-/**
- * Resolves all addresses of a name with the system resolver (hosts file, name service). Each lookup occupies a thread
- * of Node's small thread pool.
- */
-export function systemAddresses(hostname: string): Promise<readonly Address[]> {
-  return lookup(hostname, { all: true })
 }

@@ -6,9 +6,10 @@ import {
   type CircuitState,
   type Trial,
 } from '../../platform/circuit-breaker.ts'
+import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import { createConnector } from './connect.ts'
 import { ConnectionPool } from './http1/connection-pool.ts'
-import { NameAddresses, RESOLVE_EVERY_MS, type ResolveName } from './name-addresses.ts'
+import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
 
 /** Settings of one target. `connectTimeoutMs` limits connection setup, including TLS. */
 export type TargetSettings = {

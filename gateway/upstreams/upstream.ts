@@ -1,9 +1,9 @@
 import type { CircuitRules, CircuitState } from '../../platform/circuit-breaker.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
 import { guardAddresses } from './guard-addresses.ts'
-import type { ResolveName } from './name-addresses.ts'
 import { Target } from './target.ts'
 
 export type Upstream = {

@@ -1,9 +1,9 @@
 import { errors, Pool } from 'undici'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
+import { readLimited } from '../../../platform/net/read-limited.ts'
 import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { IntrospectionError } from './introspection-error.ts'
-import { readLimited } from './read-limited.ts'
 
 export type IntrospectionTransportOptions = {
   /** The URL from the configuration. The URL never depends on a token or a request. */

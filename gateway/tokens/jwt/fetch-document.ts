@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { Agent, request } from 'undici'
-import { readLimited } from '../introspection/read-limited.ts'
+import { readLimited } from '../../../platform/net/read-limited.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 

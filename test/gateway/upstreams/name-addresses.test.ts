@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type Address, NameAddresses } from '../../../gateway/upstreams/name-addresses.ts'
+import { NameAddresses } from '../../../gateway/upstreams/name-addresses.ts'
+import type { Address } from '../../../platform/net/resolve-name.ts'
 
 function aName(answer: () => Promise<readonly Address[]>) {
   const at = { ms: 0 }
