@@ -4,12 +4,20 @@ import type { FastifyInstance } from 'fastify'
 import { openSecretFiles } from '../platform/config/secret-files.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
+import { isPublicAddress } from '../platform/net/public-address.ts'
+import { systemAddresses } from '../platform/net/resolve-name.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import type { ShutdownMode } from '../platform/process/drain.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
+import {
+  type ClientDocuments,
+  createClientDocuments,
+  type DocumentFetch,
+} from './client-documents/client-documents.ts'
+import type { DocumentNetwork } from './client-documents/fetch-client-document.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { createRememberedConsents } from './consent/remembered-consents.ts'
 import { errorPage } from './endpoints/error-page.ts'
@@ -23,7 +31,7 @@ import { followSecrets, type LiveSecrets } from './keys/live-secrets.ts'
 import { loadSecrets } from './keys/load-secrets.ts'
 import { activeKeys } from './keys/signing-keys.ts'
 import { createMetrics } from './observe/metrics.ts'
-import { auditAccount, observeEngine, observeStreams } from './observe/observe-events.ts'
+import { auditAccount, observeDocuments, observeEngine, observeStreams } from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
@@ -31,6 +39,12 @@ import type { Store } from './store/store.ts'
 const SERVICE = 'authorization-server'
 const INTERACTION_SECONDS = 1_800 // half an hour, because the person may have to find a password
 const SWEEP_EVERY_MS = 60_000
+const DOCUMENT_NETWORK: DocumentNetwork = {
+  resolve: systemAddresses,
+  isPermitted: isPublicAddress,
+  ca: undefined,
+  timeoutMs: 3_000,
+}
 
 export type RunningAuthorizationServer = {
   readonly url: string
@@ -45,11 +59,13 @@ export type RunningAuthorizationServer = {
 
 /**
  * Starts the authorization server: keys, store, engine, endpoints, pages, management port.
+ * @param options.documentNetwork access to the hosts of client documents. Default: public addresses only.
  * @throws {BootError} when the server cannot start. The message says what to do.
  */
 export async function startAuthorizationServer(options: {
   readonly config: AuthorizationServerConfig
   readonly logger: Logger
+  readonly documentNetwork?: DocumentNetwork
 }): Promise<RunningAuthorizationServer> {
   const { config, logger } = options
   let draining = false
@@ -86,8 +102,13 @@ export async function startAuthorizationServer(options: {
     secrets.onChange(revocations.recheck)
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
     const onEvent = observeEngine({ logger, metrics })
+    const clientDocuments = openClientDocuments(
+      config,
+      observeDocuments({ logger, metrics }),
+      options.documentNetwork,
+    )
     const engine = createReplaceableEngine({
-      build: () => buildEngine({ config, secrets, store, accounts, onEvent }),
+      build: () => buildEngine({ config, secrets, store, accounts, clientDocuments, onEvent }),
       nowSeconds,
     })
     secrets.onChange((changed) => {
@@ -165,7 +186,23 @@ type Parts = {
   readonly config: AuthorizationServerConfig
   readonly secrets: LiveSecrets
   readonly accounts: Accounts
+  readonly clientDocuments: ClientDocuments | undefined
   readonly onEvent: (event: EngineEvent) => void
+}
+
+/** Opens the cache of client documents, which outlives a replaced engine. */
+function openClientDocuments(
+  { registration }: AuthorizationServerConfig,
+  onFetch: (fetch: DocumentFetch) => void,
+  network = DOCUMENT_NETWORK,
+): ClientDocuments | undefined {
+  if (registration.documentHosts.length === 0) return undefined
+  return createClientDocuments({
+    domains: registration.documentHosts,
+    network,
+    tickMs: () => performance.now(),
+    onFetch,
+  })
 }
 
 function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
@@ -189,6 +226,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
       ...client,
       clientSecret: clientSecrets?.[0],
     })),
+    clientDocuments: parts.clientDocuments,
     verifyClientSecret: parts.secrets.verifyClientSecret,
     unusedClientSeconds: config.registration.unusedClientSeconds,
     pending: config.authorization.pending,

@@ -105,6 +105,27 @@ const Registration = Type.Object(
       ),
     ),
     bodyLimit: Type.Optional(ByteSizeText('largest registration request')),
+    clientDocuments: Type.Optional(
+      Type.Object(
+        {
+          domains: Type.Array(
+            Type.String({
+              description: 'a host of client documents, with a port if it is not 443',
+              maxLength: 260,
+              pattern:
+                '^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[1-9][0-9]{1,4})?$',
+              'x-is': 'a host name in lower case such as claude.ai, without https:// and path',
+            }),
+            {
+              description: 'hosts whose clients may use a URL as client_id; empty: none',
+              maxItems: 100,
+              uniqueItems: true,
+            },
+          ),
+        },
+        { description: 'Client ID Metadata Documents: registration of hosted agents' },
+      ),
+    ),
     unusedClients: Type.Optional(DurationText('age at which a registered client without a grant expires')),
     rateLimit: Type.Optional(
       Type.Object(

@@ -98,6 +98,8 @@ export type AuthorizationServerConfig = {
     /** Loopback hosts accepted in redirect URIs. Default: `127.0.0.1`. */
     readonly loopbackHosts: readonly string[]
     readonly bodyLimitBytes: number
+    /** Hosts of client documents, with a port if it is not 443. Empty: the server accepts no client documents. */
+    readonly documentHosts: readonly string[]
     /** Age at which a registered client without a grant expires. */
     readonly unusedClientSeconds: number
     /** Maximum number of registrations per address and window. Each process counts separately. */
@@ -206,6 +208,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     registration: {
       loopbackHosts: registration?.redirectUris?.loopback ?? DEFAULTS.loopbackHosts,
       bodyLimitBytes: parseByteSize(registration?.bodyLimit ?? DEFAULTS.bodyLimit) ?? 0,
+      documentHosts: registration?.clientDocuments?.domains ?? [],
       unusedClientSeconds: seconds(registration?.unusedClients ?? DEFAULTS.unusedClients),
       rateLimit: { perAddress: rateLimit.perAddress, windowMs: parseDurationMs(rateLimit.window) ?? 0 },
     },

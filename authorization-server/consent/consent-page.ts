@@ -18,6 +18,8 @@ const ONE_COLUMN = 10
 export type ConsentPageOptions = {
   readonly clientName: string | undefined
   readonly verified: boolean
+  /** Host of the client document, which identifies the client instead of its name. Undefined: no document. */
+  readonly documentHost?: string | undefined
   readonly serviceName: string
   readonly account: { readonly name: string; readonly username: string }
   readonly target: RedirectTarget
@@ -42,18 +44,15 @@ export function consentPage(options: ConsentPageOptions): {
   readonly isWide: boolean
   readonly body: Html
 } {
-  const { clientName, formToken, groups, path, target, verified } = options
-  const name = clientName === undefined ? html`An app without a name` : html`<bdi>${clientName}</bdi>`
+  const { documentHost, formToken, groups, path, target } = options
+  const shownName = documentHost ?? options.clientName
+  const name = shownName === undefined ? html`An app without a name` : html`<bdi>${shownName}</bdi>`
   const choices = groups.flatMap(({ scopes }) => scopes)
   return {
     title: 'Allow access?',
     heading: html`${name} wants to use your account`,
     isWide: choices.length > ONE_COLUMN,
-    body: html`<p>${
-      verified
-        ? html`<span class="badge">Verified</span> The operator of ${options.serviceName} knows this app.`
-        : html`<span class="badge">Not verified</span> Anybody can register an app under this name.`
-    }</p>
+    body: html`<p>${identity(options)}</p>
 <dl>
 <div><dt>You are signed in as</dt><dd><strong><bdi>${options.account.name}</bdi></strong> (<bdi>${options.account.username}</bdi>) <a href="${path}?account=other">Not you? Switch account</a></dd></div>
 <div><dt>You will be sent to</dt><dd>${
@@ -73,6 +72,17 @@ ${choices.length === 0 ? html`<p>This app learns only that you signed in.</p>` :
 </div>
 </form>`,
   }
+}
+
+/** Describes the trust in the name of the client. */
+function identity({ clientName, documentHost, serviceName, verified }: ConsentPageOptions): Html {
+  if (verified)
+    return html`<span class="badge">Verified</span> The operator of ${serviceName} knows this app.`
+  if (documentHost === undefined)
+    return html`<span class="badge">Not verified</span> Anybody can register an app under this name.`
+  return clientName === undefined
+    ? html`This app belongs to <strong><bdi>${documentHost}</bdi></strong>.`
+    : html`This app belongs to <strong><bdi>${documentHost}</bdi></strong> and uses the name <bdi>${clientName}</bdi>. <span class="badge">Not verified</span> The operator of ${serviceName} did not check this name.`
 }
 
 /**

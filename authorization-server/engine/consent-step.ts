@@ -11,6 +11,8 @@ export type ConsentStepOptions = {
   readonly consents: Pick<RememberedConsents, 'covers'>
   /** Integrations of the operator whose authorizations need no consent. */
   readonly trustedIds: ReadonlySet<string>
+  /** Stores a copy of the document of a client with a grant. Does nothing for other clients. */
+  readonly keepDocument: (clientId: string) => Promise<void>
   /** Called after the server created a grant without the consent page. */
   readonly onGranted: (
     ctx: KoaContextWithOIDC,
@@ -74,6 +76,7 @@ async function createKnownGrant(ctx: KoaContextWithOIDC, options: ConsentStepOpt
   const isTrusted = options.trustedIds.has(clientId)
   if (scopes.length === 0) return false
   if (!isTrusted && !(await options.consents.covers({ ...request, redirectUri }))) return false
+  await options.keepDocument(clientId)
   const grant = await saveGrant(request, scopes, provider)
   const sessionOfClient = session as unknown as SessionOfClient
   sessionOfClient.ensureClientContainer(clientId)

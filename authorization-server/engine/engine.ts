@@ -5,7 +5,9 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { matchesClientSecret } from './client-secret.ts'
+import { clientExists, rejectDocument, readsCurrentDocument } from './document-clients.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
+import { keepClient } from './grants.ts'
 import type { Interactions } from './interactions.ts'
 import { type AccessTokenContent, createJwtAccessTokens, isJwt } from './jwt-access-tokens.ts'
 import { acceptNonces } from './proof-nonces.ts'
@@ -65,7 +67,7 @@ export type Engine = {
 /** Options for `createEngine()`. A registered client without a grant expires after `unusedClientSeconds`. */
 export type EngineOptions = Omit<
   ProviderConfigurationOptions,
-  'adapter' | 'renderError' | 'findAccount' | 'onGranted'
+  'adapter' | 'renderError' | 'findAccount' | 'onGranted' | 'keepDocument'
 > & {
   readonly store: Store
   readonly consents: RememberedConsents
@@ -106,6 +108,14 @@ export function createEngine(options: EngineOptions): Engine {
     repeatWindowSeconds: options.refreshRepeatSeconds,
   })
 
+  const integrationIds = new Set(options.integrations.map((client) => client.clientId))
+  const keep = (clientId: string): Promise<void> =>
+    keepClient(clientId, {
+      clients: options.store.artifacts('Client'),
+      documents: integrationIds.has(clientId) ? undefined : options.clientDocuments,
+      grantSeconds: options.lifetimes.refreshTokenMaxSeconds,
+    })
+
   class RotatingProvider extends Provider {
     override registerGrantType<Params extends object>(
       name: string,
@@ -135,6 +145,9 @@ export function createEngine(options: EngineOptions): Engine {
         },
         rotation: rotation.current,
         isRevocation: () => Provider.ctx?.oidc.route === 'revocation',
+        ignoresStoredClient: (clientId) =>
+          clientId.startsWith('https://') &&
+          (readsCurrentDocument() || options.clientDocuments?.accepts(clientId) !== true),
       }),
       findAccount: async (_ctx, accountId) => {
         const account = await options.findAccount(accountId)
@@ -145,6 +158,9 @@ export function createEngine(options: EngineOptions): Engine {
       renderError: (ctx, error) => renderError(ctx, error, options),
       onGranted: (ctx, consent) =>
         options.onEvent({ kind: 'consent_given', ...consent, origin: originOf(ctx.req) }),
+      keepDocument: async (clientId) => {
+        if (options.clientDocuments?.accepts(clientId) === true) await keep(clientId).catch(rejectDocument)
+      },
     }),
   )
   acceptNonces(provider, options.nonceSecrets)
@@ -228,9 +244,10 @@ export function createEngine(options: EngineOptions): Engine {
       provider,
       issuer,
       catalogue: options.catalogue,
-      integrationIds: new Set(options.integrations.map((client) => client.clientId)),
-      clients: options.store.artifacts('Client'),
+      integrationIds,
       consents: options.consents,
+      documents: options.clientDocuments,
+      keepClient: keep,
     }),
     findGrantedResources: async (by, clientId) => {
       const artifact =
@@ -254,7 +271,7 @@ export function createEngine(options: EngineOptions): Engine {
       const grant = token.grantId === undefined ? undefined : await provider.Grant.find(token.grantId)
       if (grant?.accountId !== token.accountId || grant.clientId !== token.clientId) return undefined
       if (token.clientId === undefined) return undefined
-      if ((await provider.Client.find(token.clientId)) === undefined) return undefined
+      if (!(await clientExists(provider, token.clientId))) return undefined
       return {
         accountId: token.accountId,
         clientId: token.clientId,

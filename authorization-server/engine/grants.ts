@@ -1,5 +1,6 @@
 import type { Provider } from 'oidc-provider'
 import { parseScope, type ScopeCatalogue } from '../../oauth/scope.ts'
+import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { ArtifactStore } from '../store/store.ts'
 
 /** The access that a client requests. */
@@ -43,8 +44,26 @@ export async function saveGrant(
   return grant
 }
 
-/** Removes the expiry of a registered client. A client has an expiry only until its first grant. */
-export async function keepClient(clientId: string, clients: ArtifactStore): Promise<void> {
+/**
+ * Removes the expiry of a registered client. A client has an expiry only until its first grant. Of a client document,
+ * stores a copy for the lifetime of the grant.
+ * @throws {ClientDocumentError} when the server has no valid document.
+ */
+export async function keepClient(
+  clientId: string,
+  {
+    clients,
+    documents,
+    grantSeconds,
+  }: {
+    readonly clients: ArtifactStore
+    readonly documents: ClientDocuments | undefined
+    /** Maximum lifetime of a grant. */
+    readonly grantSeconds: number
+  },
+): Promise<void> {
+  if (documents?.accepts(clientId) === true)
+    return clients.upsert(clientId, await documents.find(clientId), grantSeconds)
   const metadata = await clients.find(clientId)
   if (metadata !== undefined) await clients.upsert(clientId, metadata, undefined)
 }

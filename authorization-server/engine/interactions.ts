@@ -14,6 +14,8 @@ export type Interaction = {
     readonly name: string | undefined
     /** True for configured integrations. False for clients that registered themselves. */
     readonly verified: boolean
+    /** Host of the client document, which identifies the client. Undefined: the client has no document. */
+    readonly documentHost?: string | undefined
   }
   readonly redirectUri: string
   /** The requested scopes, in the order of the request, without duplicates. */
@@ -63,6 +65,8 @@ export type InteractionErrorCode =
   | 'ERR_INTERACTION_EXPIRED'
   /** Another browser started the interaction in the URL. */
   | 'ERR_INTERACTION_OTHER_BROWSER'
+  /** The server cannot fetch the document of the client any more, or does not accept it. */
+  | 'ERR_INTERACTION_CLIENT_DOCUMENT'
   /** The step is not allowed now: consent before sign-in, or scopes that the client did not request. */
   | 'ERR_INTERACTION_STEP'
 

@@ -18,6 +18,11 @@ export type ProviderAdapterOptions = {
    * executing them.
    */
   readonly rotation: () => Rotation | undefined
+  /**
+   * Returns whether the engine must not use the stored copy of a client document: the engine reads the current document
+   * instead, or the host of the document is not listed any more.
+   */
+  readonly ignoresStoredClient?: (clientId: string) => boolean
   /** Returns whether the engine handles a revocation now. */
   readonly isRevocation: () => boolean
 }
@@ -67,6 +72,7 @@ function modelAdapter(model: string, options: ProviderAdapterOptions): Adapter {
           })
     },
     find: async (id) => {
+      if (model === 'Client' && options.ignoresStoredClient?.(id) === true) return undefined
       const isRevocation = options.isRevocation()
       const stored = await artifacts.find(id, { expired: isRevocation })
       const running = rotation()

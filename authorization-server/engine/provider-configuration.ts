@@ -10,10 +10,12 @@ import {
 import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
+import { clientExists, documentFeature, documentFetch } from './document-clients.ts'
 import { completeJwt, extraClaims, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
@@ -41,6 +43,8 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'>
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
+  /** Undefined: the server accepts no client documents. */
+  readonly clientDocuments?: ClientDocuments | undefined
   readonly findAccount: FindAccount
   readonly renderError: (
     ctx: KoaContextWithOIDC,
@@ -77,6 +81,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     extraClientMetadata: { properties: ['registered_scope'] },
     allowOmittingSingleRegisteredRedirectUri: false,
     findAccount: options.findAccount,
+    fetch: documentFetch(options.clientDocuments),
+    fetchResponseBodyLimits: { 'client_id metadata document': Number.POSITIVE_INFINITY },
     routes: {
       authorization: ENDPOINTS.authorization,
       token: ENDPOINTS.token,
@@ -136,6 +142,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       // once.
       dPoP: { enabled: true, nonceSecret: options.nonceSecrets[0], requireNonce: () => false },
       rpInitiatedLogout: { enabled: false },
+      clientIdMetadataDocument: documentFeature(options.clientDocuments),
       registration: { enabled: true, issueRegistrationAccessToken: false },
       pushedAuthorizationRequests: { enabled: true },
       revocation: {
@@ -246,6 +253,6 @@ function introspectionPolicy(
     if (token.clientId === undefined) return false
     if (token.clientId === client.clientId) return true
     if (client.clientId !== options.gatewayClientId || token.kind !== 'AccessToken') return false
-    return (await ctx.oidc.provider.Client.find(token.clientId)) !== undefined
+    return clientExists(ctx.oidc.provider, token.clientId)
   }
 }

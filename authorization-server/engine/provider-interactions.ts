@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errors, type Provider, type Interaction as ProviderInteraction } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { ClientDocumentError } from '../client-documents/client-document-error.ts'
+import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
-import type { ArtifactStore } from '../store/store.ts'
-import { keepClient, requestedAccess, saveGrant } from './grants.ts'
+import { requestedAccess, saveGrant } from './grants.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
 
@@ -13,8 +14,10 @@ export type ProviderInteractionsOptions = {
   readonly issuer: URL
   readonly catalogue: ScopeCatalogue
   readonly integrationIds: ReadonlySet<string>
-  readonly clients: ArtifactStore
   readonly consents: Pick<RememberedConsents, 'remember'>
+  readonly documents: ClientDocuments | undefined
+  /** Keeps a client with a grant in the store. */
+  readonly keepClient: (clientId: string) => Promise<void>
 }
 
 export function providerInteractions(options: ProviderInteractionsOptions): Interactions {
@@ -51,7 +54,7 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       const granted = grantable(grantedScopes, interaction)
       const access = { ...interaction, accountId, clientId: interaction.client.id }
       const { jti: grantId } = await saveGrant(access, granted, provider)
-      await keepClient(access.clientId, options.clients)
+      await options.keepClient(access.clientId).catch(rejectDocument)
       await options.consents.remember({ ...access, scopes: granted })
       return finish(request, response, { consent: { grantId } })
     },
@@ -71,18 +74,30 @@ async function describe(
   options: ProviderInteractionsOptions,
 ): Promise<Interaction> {
   const clientId = String(details.params['client_id'])
-  const client = await options.provider.Client.find(clientId)
-  if (client === undefined) throw expired(new Error('the client no longer exists'))
   const { redirect_uri: redirectUri, login_hint: loginHint } = details.params
   return {
     uid: details.uid,
     prompt: details.prompt.name === 'consent' ? 'consent' : 'sign-in',
-    client: { id: clientId, name: client.clientName, verified: options.integrationIds.has(clientId) },
+    client: await describeClient(clientId, options),
     redirectUri: String(redirectUri),
     ...requestedAccess(details.params, options),
     accountId: details.session?.accountId,
     loginHint: typeof loginHint === 'string' ? loginHint : undefined,
   }
+}
+
+async function describeClient(
+  id: string,
+  { documents, integrationIds, provider }: ProviderInteractionsOptions,
+): Promise<Interaction['client']> {
+  const verified = integrationIds.has(id)
+  if (!verified && documents?.accepts(id) === true) {
+    const document = await documents.find(id).catch(rejectDocument)
+    return { id, name: document.client_name, verified, documentHost: new URL(id).host }
+  }
+  const client = await provider.Client.find(id)
+  if (client === undefined) throw expired(new Error('the client no longer exists'))
+  return { id, name: client.clientName, verified, documentHost: undefined }
 }
 
 /**
@@ -124,6 +139,11 @@ async function leaveSessionOfOthers(
 
 function stepError(message: string): InteractionError {
   return new InteractionError('ERR_INTERACTION_STEP', message)
+}
+
+function rejectDocument(error: unknown): never {
+  if (!(error instanceof ClientDocumentError)) throw error
+  throw new InteractionError('ERR_INTERACTION_CLIENT_DOCUMENT', error.message, { cause: error })
 }
 
 function expired(cause: unknown): InteractionError {

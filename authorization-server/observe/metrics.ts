@@ -9,6 +9,8 @@ export type Metrics = {
   /** @param grantType `-` for an endpoint without grant types. */
   countRequest(endpoint: string, grantType: string, result: string): void
   countClientRegistered(): void
+  /** @param result `ok`, or the reason of the failure. */
+  countClientDocument(result: string): void
   countThrottledSignIn(): void
   countConsent(outcome: 'given' | 'denied'): void
   countRefreshReuse(): void
@@ -56,6 +58,12 @@ export function createMetrics(options: {
     help: 'Registered clients.',
     registers,
   })
+  const documents = new Counter({
+    name: 'scopegate_oauth_client_documents_total',
+    help: 'Fetches of client documents, by result: ok or the reason of the failure.',
+    labelNames: ['result'],
+    registers,
+  })
   const throttled = new Counter({
     name: 'scopegate_oauth_sign_ins_throttled_total',
     help: 'Sign-in attempts that got 429.',
@@ -94,6 +102,7 @@ export function createMetrics(options: {
     countRequest: (endpoint, grantType, result) =>
       requests.inc({ endpoint, grant_type: GRANT_TYPES.includes(grantType) ? grantType : '-', result }),
     countClientRegistered: () => clients.inc(),
+    countClientDocument: (result) => documents.inc({ result }),
     countThrottledSignIn: () => throttled.inc(),
     countConsent: (outcome) => consents.inc({ outcome }),
     countRefreshReuse: () => reuse.inc(),

@@ -1,5 +1,6 @@
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { Account } from '../accounts/accounts.ts'
+import type { DocumentFetch } from '../client-documents/client-documents.ts'
 import type { StreamEvent } from '../endpoints/revocation-stream.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { type StoredAccount, StoreError } from '../store/store.ts'
@@ -106,6 +107,24 @@ const DISCONNECT_CODES: readonly unknown[] = [
 
 function isClientGone(cause: Error): boolean {
   return 'code' in cause && DISCONNECT_CODES.includes(cause.code)
+}
+
+/** Counts each fetch of a client document, and logs it. */
+export function observeDocuments(options: {
+  readonly logger: Pick<Logger, 'debug' | 'warn'>
+  readonly metrics: Pick<Metrics, 'countClientDocument'>
+}): (fetch: DocumentFetch) => void {
+  const { logger, metrics } = options
+  return ({ clientId, result, cause }) => {
+    metrics.countClientDocument(result)
+    if (result === 'ok')
+      logger.debug({ event: 'client_document', client_id: clientId }, 'client document fetched')
+    else
+      logger.warn(
+        { event: 'client_document_rejected', client_id: clientId, reason: result, err: cause },
+        'cannot use a client document',
+      )
+  }
 }
 
 /** Converts each event of the revocation stream to one log line and one count. */

@@ -56,6 +56,8 @@ function explainInteraction(failure: InteractionError): ExplainedFailure {
         description: 'The interaction cookie does not belong to this URL.',
         ours: false,
       }
+    case 'ERR_INTERACTION_CLIENT_DOCUMENT':
+      return { status: 400, error: 'invalid_client', description: failure.message, ours: false }
     case 'ERR_INTERACTION_STEP':
       return {
         status: 400,

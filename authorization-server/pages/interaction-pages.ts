@@ -72,6 +72,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     return {
       shared: {
         clientName: displayText(interaction.client.name),
+        documentHost: interaction.client.documentHost,
         serviceName,
         formToken: tokens.issue(interaction.uid, cookie.value),
         path: pathOf(interaction),

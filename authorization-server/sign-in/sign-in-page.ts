@@ -11,6 +11,8 @@ export type SignInPage = {
  */
 export function signInPage(options: {
   readonly clientName: string | undefined
+  /** Host of the client document. The page then shows this host instead of the name. */
+  readonly documentHost?: string | undefined
   readonly serviceName: string
   readonly username: string
   readonly failed: boolean
@@ -18,12 +20,13 @@ export function signInPage(options: {
   readonly path: string
 }): SignInPage {
   const { failed, formToken, path, username } = options
+  const clientName = options.documentHost ?? options.clientName
   const invalid = failed ? html` aria-invalid="true" aria-describedby="wrong"` : undefined
   // Focuses the first field that is empty.
   const focusPassword = username !== ''
   return {
     title: failed ? 'Sign in: try again' : 'Sign in',
-    body: html`<p>to continue to ${options.clientName === undefined ? 'an app without a name' : html`<strong><bdi>${options.clientName}</bdi></strong>`}</p>
+    body: html`<p>to continue to ${clientName === undefined ? 'an app without a name' : html`<strong><bdi>${clientName}</bdi></strong>`}</p>
 ${failed && html`<p class="wrong" id="wrong" role="alert">User name or password is wrong. Check both and try again.</p>`}
 <form method="post" action="${path}/sign-in">
 <input type="hidden" name="form_token" value="${formToken}">

@@ -95,6 +95,7 @@ t.test('readAuthorizationServerConfig() reads the shipped file and returns secon
   t.same(config.registration, {
     loopbackHosts: ['127.0.0.1'],
     bodyLimitBytes: 16_384,
+    documentHosts: [],
     unusedClientSeconds: 604_800,
     rateLimit: { perAddress: 300, windowMs: 600_000 },
   })
@@ -226,6 +227,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
     registration: {
       loopbackHosts: ['127.0.0.1'],
       bodyLimitBytes: 16_384,
+      documentHosts: [],
       unusedClientSeconds: 604_800,
       rateLimit: { perAddress: 300, windowMs: 600_000 },
     },
@@ -257,6 +259,7 @@ refreshTokens: { repeatWindow: 7s }
 registration:
   redirectUris: { loopback: [localhost, '[::1]'] }
   bodyLimit: 1KiB
+  clientDocuments: { domains: [claude.ai, agents.example.com:8443] }
   unusedClients: 2h
   rateLimit: { perAddress: 8, window: 9s }
 authorization:
@@ -305,6 +308,7 @@ log: { level: silent }
     registration: {
       loopbackHosts: ['localhost', '[::1]'],
       bodyLimitBytes: 1_024,
+      documentHosts: ['claude.ai', 'agents.example.com:8443'],
       unusedClientSeconds: 7_200,
       rateLimit: { perAddress: 8, windowMs: 9_000 },
     },

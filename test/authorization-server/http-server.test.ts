@@ -117,6 +117,7 @@ t.test('the server applies each limit of the configuration', async (t) => {
     registration: {
       loopbackHosts: ['localhost'],
       bodyLimitBytes: 100,
+      documentHosts: [],
       unusedClientSeconds: 60,
       rateLimit: limited,
     },

@@ -27,6 +27,8 @@ t.test(
     metrics.countRequest('token', 'password', 'unsupported_grant_type')
     metrics.countRequest('jwks', '-', 'ok')
     for (let i = 0; i < 2; i++) metrics.countClientRegistered()
+    metrics.countClientDocument('ok')
+    for (let i = 0; i < 2; i++) metrics.countClientDocument('status')
     for (let i = 0; i < 3; i++) metrics.countThrottledSignIn()
     metrics.countConsent('given')
     metrics.countConsent('denied')
@@ -54,6 +56,10 @@ scopegate_oauth_requests_total{endpoint="jwks",grant_type="-",result="ok"} 1
 # HELP scopegate_oauth_clients_registered_total Registered clients.
 # TYPE scopegate_oauth_clients_registered_total counter
 scopegate_oauth_clients_registered_total 2
+# HELP scopegate_oauth_client_documents_total Fetches of client documents, by result: ok or the reason of the failure.
+# TYPE scopegate_oauth_client_documents_total counter
+scopegate_oauth_client_documents_total{result="ok"} 1
+scopegate_oauth_client_documents_total{result="status"} 2
 # HELP scopegate_oauth_sign_ins_throttled_total Sign-in attempts that got 429.
 # TYPE scopegate_oauth_sign_ins_throttled_total counter
 scopegate_oauth_sign_ins_throttled_total 3

@@ -3,6 +3,7 @@ import type { EngineEvent } from '../../../authorization-server/engine/engine-ev
 import { createMetrics } from '../../../authorization-server/observe/metrics.ts'
 import {
   auditAccount,
+  observeDocuments,
   observeEngine,
   observeStreams,
 } from '../../../authorization-server/observe/observe-events.ts'
@@ -144,6 +145,31 @@ t.test('observeEngine() writes one log line for each event, and counts the event
     t.strictSame(take(), [line], event.kind)
     t.strictSame(await counted(), series === undefined ? [] : [series], event.kind)
   }
+})
+
+t.test('observeDocuments() counts each fetch and warns about a rejected document', async (t) => {
+  const { logger, metrics, take, counted } = observer()
+  const observe = observeDocuments({ logger, metrics })
+  const clientId = 'https://agent.example/client'
+  const line = { service: 'authorization-server', client_id: clientId }
+  observe({ clientId, result: 'ok' })
+  t.strictSame(take(), [
+    { ...line, level: 'debug', event: 'client_document', msg: 'client document fetched' },
+  ])
+  observe({ clientId, result: 'status' })
+  t.strictSame(take(), [
+    {
+      ...line,
+      level: 'warn',
+      event: 'client_document_rejected',
+      reason: 'status',
+      msg: 'cannot use a client document',
+    },
+  ])
+  t.strictSame(await counted(), [
+    'scopegate_oauth_client_documents_total{result="ok"} 1',
+    'scopegate_oauth_client_documents_total{result="status"} 1',
+  ])
 })
 
 t.test('observeEngine() counts every throttled attempt and logs only the first', async (t) => {

@@ -1,0 +1,351 @@
+import t, { type Test } from 'tap'
+import type { DocumentNetwork } from '../../../authorization-server/client-documents/fetch-client-document.ts'
+import type { AuthorizationServerConfig } from '../../../authorization-server/config.ts'
+import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { aCertificate } from '../../fixtures/a-certificate.ts'
+import { type DocumentHost, sendDocument, startDocumentHost } from '../../fixtures/a-document-host.ts'
+import { openBrowser } from '../../fixtures/open-browser.ts'
+import { makePkce } from '../../fixtures/register-client.ts'
+import { answerPage, signIn } from '../../fixtures/sign-in.ts'
+import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
+
+const NAME = 'agent.example'
+const AUTHORITY = aCertificate({ names: ['authority.example'], authority: true })
+const CERTIFICATE = aCertificate({ names: [NAME], by: AUTHORITY })
+const HOST_ADDRESS = '127.0.0.2'
+
+const NETWORK: DocumentNetwork = {
+  resolve: async () => [{ address: HOST_ADDRESS, family: 4 }],
+  isPermitted: (address) => address === HOST_ADDRESS,
+  ca: AUTHORITY.cert,
+  timeoutMs: 3_000,
+}
+
+type Agent = {
+  readonly server: AuthorizationServer
+  readonly host: DocumentHost
+  readonly clientId: string
+  readonly document: Readonly<Record<string, unknown>>
+}
+
+/** Starts a host with the document of a hosted agent, and a server that lists the host. */
+async function startAgent(t: Test, overrides: Partial<AuthorizationServerConfig> = {}): Promise<Agent> {
+  const host = await startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
+  const domain = `${NAME}:${host.port}`
+  const clientId = `https://${domain}/oauth/client.json`
+  const document = {
+    client_id: clientId,
+    client_name: 'Helpful <b>agent</b>',
+    client_uri: 'https://127.0.0.1/',
+    logo_uri: `https://${domain}/logo.png`,
+    jwks_uri: `https://${domain}/jwks.json`,
+    sector_identifier_uri: `https://${domain}/sector.json`,
+    scope: 'openid',
+    redirect_uris: [`https://${domain}/callback`, 'http://localhost/callback', 'https://other.example/callback'],
+    token_endpoint_auth_method: 'none',
+  }
+  host.respond(sendDocument(document))
+  const server = await startServer(
+    t,
+    { registration: registrationWith(domain), ...overrides },
+    { documentNetwork: NETWORK },
+  )
+  return { server, host, clientId, document }
+}
+
+function registrationWith(...documentHosts: readonly string[]): AuthorizationServerConfig['registration'] {
+  return {
+    loopbackHosts: ['127.0.0.1'],
+    bodyLimitBytes: 16_384,
+    documentHosts,
+    unusedClientSeconds: 604_800,
+    rateLimit: { perAddress: 300, windowMs: 600_000 },
+  }
+}
+
+function authorizeUrl(
+  { server, clientId }: Pick<Agent, 'server' | 'clientId'>,
+  redirectUri: string,
+  challenge: string,
+  scope = 'openid courses:read',
+): URL {
+  const url = new URL(server.baseUrl + ENDPOINTS.authorization)
+  url.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    scope,
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    state: 'state-1',
+  }).toString()
+  return url
+}
+
+async function post(server: AuthorizationServer, path: string, fields: Record<string, string>) {
+  const response = await fetch(server.baseUrl + path, { method: 'POST', body: new URLSearchParams(fields) })
+  const body = (await response.json()) as Readonly<Record<string, unknown>>
+  for (const name of ['access_token', 'refresh_token']) server.secret(body[name] as string | undefined)
+  return { status: response.status, body }
+}
+
+async function completeSignIn(agent: Agent, redirectUri: string) {
+  const { server, clientId } = agent
+  const pkce = makePkce()
+  const location = await signIn(
+    openBrowser(server.baseUrl),
+    authorizeUrl(agent, redirectUri, pkce.challenge),
+  )
+  const code = location.searchParams.get('code') ?? ''
+  server.secret(code)
+  return post(server, ENDPOINTS.token, {
+    grant_type: 'authorization_code',
+    client_id: clientId,
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: pkce.verifier,
+  })
+}
+
+t.test('an agent with a document completes the flow with one fetch', async (t) => {
+  const agent = await startAgent(t)
+  const { server, host, clientId } = agent
+  for (const redirectUri of [`https://${new URL(clientId).host}/callback`, 'http://localhost:49152/callback']) {
+    const tokens = await completeSignIn(agent, redirectUri)
+    t.match(tokens, { status: 200, body: { scope: 'openid courses:read' } }, redirectUri)
+    const introspection = await post(server, ENDPOINTS.introspection, {
+      token: String(tokens.body['access_token']),
+      client_id: 'gateway',
+      client_secret: server.gatewaySecret,
+    })
+    t.match(introspection.body, { active: true, client_id: clientId, scope: 'openid courses:read' })
+    const userinfo = await fetch(server.baseUrl + ENDPOINTS.userinfo, {
+      headers: { authorization: `Bearer ${String(tokens.body['access_token'])}` },
+    })
+    t.equal(userinfo.status, 200)
+    const refreshed = await post(server, ENDPOINTS.token, {
+      grant_type: 'refresh_token',
+      client_id: clientId,
+      refresh_token: String(tokens.body['refresh_token']),
+    })
+    t.match(refreshed, { status: 200, body: { scope: 'openid courses:read' } })
+  }
+  t.same(host.requests, ['/oauth/client.json'], 'no other URL of the document is fetched')
+})
+
+t.test('metadata announces client documents only with listed hosts', async (t) => {
+  for (const [agent, expected] of [
+    [(await startAgent(t)).server, true],
+    [await startServer(t), undefined],
+  ] as const)
+    for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration]) {
+      const metadata = (await (await fetch(agent.baseUrl + path)).json()) as Record<string, unknown>
+      t.equal(metadata['client_id_metadata_document_supported'], expected, path)
+    }
+})
+
+t.test('the pages show the host as the identity and the name as not verified', async (t) => {
+  const agent = await startAgent(t)
+  const host = new URL(agent.clientId).host
+  const browser = openBrowser(agent.server.baseUrl)
+  const redirectUri = `https://${host}/callback`
+  const signInPage = await browser.visit(authorizeUrl(agent, redirectUri, makePkce().challenge))
+  if (signInPage.left) throw new Error('the sign-in page is missing')
+  t.match(signInPage.html, `to continue to <strong><bdi>${host}</bdi></strong>`)
+  t.notMatch(signInPage.html, 'Helpful')
+  const consent = await answerPage(browser, signInPage)
+  if (consent.left) throw new Error('the consent page is missing')
+  t.match(consent.html, `<bdi>${host}</bdi> wants to use your account`)
+  t.match(consent.html, `This app belongs to <strong><bdi>${host}</bdi></strong>`)
+  t.match(consent.html, 'uses the name <bdi>Helpful &#60;b&#62;agent&#60;/b&#62;</bdi>')
+  t.match(consent.html, '<span class="badge">Not verified</span>')
+  t.notMatch(consent.html, 'logo.png')
+})
+
+t.test('a redirect URI outside of the rules gets a page without a redirect', async (t) => {
+  const agent = await startAgent(t)
+  const host = new URL(agent.clientId).host
+  for (const redirectUri of [
+    'https://other.example/callback', // in the document, but of another host
+    `https://${host}/other`,
+    `https://${NAME}/callback`,
+    'http://localhost/other',
+    'http://localhost:0/callback',
+    'https://localhost/callback',
+    'http://10.0.0.1/callback',
+  ]) {
+    const page = await openBrowser(agent.server.baseUrl).visit(
+      authorizeUrl(agent, redirectUri, makePkce().challenge),
+    )
+    if (page.left) throw new Error(`a redirect to ${redirectUri}`)
+    t.equal(page.status, 400, redirectUri)
+    t.match(page.html, 'invalid_redirect_uri', redirectUri)
+  }
+})
+
+t.test('an invalid client document gets a page with the reason, and a log line', async (t) => {
+  const agent = await startAgent(t)
+  const { server, host, document, clientId } = agent
+  const visit = async (id: string) => {
+    const page = await openBrowser(server.baseUrl).visit(
+      authorizeUrl({ server, clientId: id }, 'http://localhost/callback', makePkce().challenge),
+    )
+    if (page.left) throw new Error('a redirect')
+    return page
+  }
+  host.respond(sendDocument({ ...document, client_secret: 'secret' }))
+  const rejected = await visit(clientId)
+  t.equal(rejected.status, 400)
+  t.match(rejected.html, 'invalid_client: a client document must not have a client secret')
+  t.match(
+    server.log().find(({ event }) => event === 'client_document_rejected'),
+    { level: 'warn', client_id: clientId, reason: 'client_secret' },
+  )
+  const unlisted = await visit('https://other.example/client.json')
+  t.equal(unlisted.status, 400)
+  t.match(unlisted.html, 'only from the hosts that its operator listed')
+  t.equal(host.requests.length, 1, 'the failure is cached')
+  const metrics = await (await fetch(`${server.managementUrl}/metrics`)).text()
+  t.match(metrics, 'scopegate_oauth_client_documents_total{result="client_secret"} 1')
+})
+
+t.test('without listed hosts, a URL is an unknown client', async (t) => {
+  const server = await startServer(t, {}, { documentNetwork: NETWORK })
+  const clientId = 'https://agent.example/client.json'
+  const page = await openBrowser(server.baseUrl).visit(
+    authorizeUrl({ server, clientId }, 'http://localhost/callback', makePkce().challenge),
+  )
+  if (page.left) throw new Error('a redirect')
+  t.equal(page.status, 400)
+  t.match(page.html, 'invalid_client: client is invalid')
+})
+
+t.test('the token endpoint fetches no document', async (t) => {
+  const agent = await startAgent(t)
+  const { server, host, clientId } = agent
+  const answer = await post(server, ENDPOINTS.token, {
+    grant_type: 'refresh_token',
+    client_id: clientId,
+    refresh_token: 'unknown',
+  })
+  t.match(answer, { status: 401, body: { error: 'invalid_client' } })
+  t.equal(host.connections, 0)
+})
+
+t.test('a pushed authorization request of an agent works, and shares the cached document', async (t) => {
+  const agent = await startAgent(t)
+  const { server, host, clientId } = agent
+  const parameters = authorizeUrl(agent, 'http://localhost:1/callback', makePkce().challenge).searchParams
+  const push = () => post(server, ENDPOINTS.pushedAuthorizationRequest, Object.fromEntries(parameters))
+  const pushed = await Promise.all([push(), push(), push()])
+  t.same(
+    pushed.map(({ status }) => status),
+    [201, 201, 201],
+  )
+  t.equal(host.requests.length, 1, 'concurrent requests share one fetch')
+  const url = new URL(server.baseUrl + ENDPOINTS.authorization)
+  url.search = new URLSearchParams({
+    client_id: clientId,
+    request_uri: String(pushed[0]?.body['request_uri']),
+  }).toString()
+  const location = await signIn(openBrowser(server.baseUrl), url)
+  t.ok(location.searchParams.get('code'))
+  server.secret(location.searchParams.get('code') ?? undefined)
+})
+
+t.test('a grant outlives its document, and a changed document does not widen it', async (t) => {
+  const dataDir = t.testdir()
+  const agent = await startAgent(t, { dataDir })
+  const { server, host, clientId, document } = agent
+  const tokens = await completeSignIn(agent, 'http://localhost:1/callback')
+  await server.stop()
+  host.respond(
+    sendDocument({
+      ...document,
+      scope: 'openid courses:read courses:write',
+      redirect_uris: [`https://${new URL(clientId).host}/stolen`],
+    }),
+  )
+  const requests = host.requests.length
+  const restarted = await startServer(
+    t,
+    { dataDir, issuer: server.baseUrl, registration: registrationWith(new URL(clientId).host) },
+    { documentNetwork: { ...NETWORK, resolve: () => Promise.reject(new Error('no name service')) } },
+  )
+  const endpoint = { ...restarted, baseUrl: `http://127.0.0.1:${restarted.port}` }
+  const refresh = (fields: Record<string, string>) =>
+    post(endpoint, ENDPOINTS.token, {
+      grant_type: 'refresh_token',
+      client_id: clientId,
+      refresh_token: String(tokens.body['refresh_token']),
+      ...fields,
+    })
+  t.match(await refresh({ scope: 'openid courses:write' }), { status: 400, body: { error: 'invalid_scope' } })
+  const refreshed = await refresh({})
+  t.match(refreshed, { status: 200, body: { scope: 'openid courses:read' } })
+  const introspection = await post(endpoint, ENDPOINTS.introspection, {
+    token: String(refreshed.body['access_token']),
+    client_id: 'gateway',
+    client_secret: server.gatewaySecret,
+  })
+  t.match(introspection.body, { active: true, scope: 'openid courses:read' })
+  t.equal(host.requests.length, requests)
+})
+
+t.test('the tokens of an agent end when its host is not listed any more', async (t) => {
+  const dataDir = t.testdir()
+  const agent = await startAgent(t, { dataDir })
+  const { server, clientId } = agent
+  const tokens = await completeSignIn(agent, 'http://localhost:1/callback')
+  await server.stop()
+  for (const hosts of [[], ['other.example']]) {
+    const restarted = await startServer(
+      t,
+      { dataDir, issuer: server.baseUrl, registration: registrationWith(...hosts) },
+      { documentNetwork: NETWORK },
+    )
+    const endpoint = { ...restarted, baseUrl: `http://127.0.0.1:${restarted.port}` }
+    const introspection = await post(endpoint, ENDPOINTS.introspection, {
+      token: String(tokens.body['access_token']),
+      client_id: 'gateway',
+      client_secret: server.gatewaySecret,
+    })
+    t.same(introspection.body, { active: false }, hosts.join())
+    const refreshed = await post(endpoint, ENDPOINTS.token, {
+      grant_type: 'refresh_token',
+      client_id: clientId,
+      refresh_token: String(tokens.body['refresh_token']),
+    })
+    t.match(refreshed, { status: 401, body: { error: 'invalid_client' } }, hosts.join())
+    await restarted.stop()
+  }
+})
+
+t.test('an agent calls a protected route of the gateway', async (t) => {
+  const agent = await startAgent(t)
+  const { server, clientId } = agent
+  const { gateway, upstream } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      baseUrl: server.baseUrl,
+      issuers: config.issuers.map((issuer) => ({
+        ...issuer,
+        issuer: server.baseUrl,
+        introspection: issuer.introspection && {
+          ...issuer.introspection,
+          endpoint: server.baseUrl + ENDPOINTS.introspection,
+          clientSecret: server.gatewaySecret,
+        },
+      })),
+    }),
+  })
+  const tokens = await completeSignIn(agent, `https://${new URL(clientId).host}/callback`)
+  const call = (path: string) =>
+    fetch(gateway.url + path, {
+      headers: { authorization: `Bearer ${String(tokens.body['access_token'])}` },
+    })
+  t.equal((await call('/api/courses')).status, 200)
+  t.same(upstream.seen('x-auth-client-id'), [clientId])
+  t.equal((await call('/api/challenged')).status, 403, 'a scope that the person did not grant')
+})
