@@ -117,7 +117,7 @@ const FORBIDDEN: readonly (readonly string[])[] = [
   [],
 ]
 
-t.test('a host with a forbidden address gets no connection', async (t) => {
+t.test('§ CIMD: a host with a forbidden address gets no connection', async (t) => {
   const { port, accepted } = await startListeners(t)
   const domain = `${NAME}:${port}`
   for (const addresses of FORBIDDEN) {
@@ -132,7 +132,7 @@ t.test('a host with a forbidden address gets no connection', async (t) => {
   t.equal(accepted(), 0)
 })
 
-t.test('a URL with an IP address gets no connection, even from a listed host', async (t) => {
+t.test('§ CIMD: a URL with an IP address gets no connection, even from a listed host', async (t) => {
   const { port, accepted } = await startListeners(t)
   const hosts = [`127.0.0.1:${port}`, `[::1]:${port}`, `[::ffff:7f00:1]:${port}`, `0.0.0.0:${port}`]
   const { documents } = guard({ domains: hosts, isPermitted: () => true })
@@ -143,7 +143,7 @@ t.test('a URL with an IP address gets no connection, even from a listed host', a
   t.equal(accepted(), 0)
 })
 
-t.test('a URL in another spelling gets no lookup', async (t) => {
+t.test('§ CIMD: a URL in another spelling gets no lookup', async (t) => {
   let lookups = 0
   const { documents } = guard({
     domains: [NAME],
@@ -194,7 +194,7 @@ t.test('a URL in another spelling gets no lookup', async (t) => {
   t.equal(lookups, 0)
 })
 
-t.test('the connection uses the checked address when the name changes', async (t) => {
+t.test('§ CIMD: the connection uses the checked address when the name changes', async (t) => {
   const host = await startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
   const other = await startDocumentHost(t, { address: '127.0.0.1', port: host.port, certificate: CERTIFICATE })
   const domain = `${NAME}:${host.port}`
@@ -212,7 +212,7 @@ t.test('the connection uses the checked address when the name changes', async (t
   t.same([host.connections, other.connections], [1, 0])
 })
 
-t.test('rejects a response that is not a client document', async (t) => {
+t.test('§ CIMD: a response that is not a client document is rejected', async (t) => {
   const host = await startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
   const target = await startDocumentHost(t, { address: '127.0.0.1', certificate: CERTIFICATE })
   const domain = `${NAME}:${host.port}`
@@ -321,7 +321,7 @@ t.test('rejects a response that is not a client document', async (t) => {
   t.equal(await reasonOf(documents, url), 'ok', 'the same host with a valid document')
 })
 
-t.test('rejects a certificate that is invalid for the host', async (t) => {
+t.test('§ CIMD: a certificate that is invalid for the host is rejected', async (t) => {
   const otherAuthority = aCertificate({ names: ['authority.example'], authority: true })
   const certificates = {
     'for another name': aCertificate({ names: ['other.example'], by: AUTHORITY }),
@@ -339,7 +339,7 @@ t.test('rejects a certificate that is invalid for the host', async (t) => {
   }
 })
 
-t.test('one deadline covers the lookup, the connection and the response', async (t) => {
+t.test('§ CIMD: one deadline covers the lookup, the connection and the response', async (t) => {
   const host = await startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
   const domain = `${NAME}:${host.port}`
   const url = `https://${domain}/client`

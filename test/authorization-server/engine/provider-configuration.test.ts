@@ -65,6 +65,12 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]))
 }
 
+t.test('the engine fetches nothing without client documents', async (t) => {
+  await t.rejects(configuration.fetch?.('https://agent.example/client', {}), {
+    message: 'the engine must not fetch https://agent.example/client',
+  })
+})
+
 t.test('providerConfiguration() returns exactly the expected settings of the engine', async (t) => {
   t.strictSame(plain(configuration), {
     adapter,

@@ -1,0 +1,195 @@
+import t, { type Test } from 'tap'
+import type { ClientDocumentError } from '../../../authorization-server/client-documents/client-document-error.ts'
+import {
+  type ClientDocuments,
+  createClientDocuments,
+  type DocumentFetch,
+} from '../../../authorization-server/client-documents/client-documents.ts'
+import { aCertificate } from '../../fixtures/a-certificate.ts'
+import { type DocumentHost, sendDocument, startDocumentHost } from '../../fixtures/a-document-host.ts'
+import { until } from '../../fixtures/until.ts'
+
+const NAME = 'agent.example'
+const AUTHORITY = aCertificate({ names: ['authority.example'], authority: true })
+const CERTIFICATE = aCertificate({ names: [NAME], by: AUTHORITY })
+const HOST_ADDRESS = '127.0.0.2'
+
+type Cache = {
+  readonly documents: ClientDocuments
+  readonly fetches: readonly DocumentFetch[]
+  /** Sets the clock of the cache. */
+  at(seconds: number): void
+}
+
+function startCache(host: DocumentHost): Cache {
+  const fetches: DocumentFetch[] = []
+  let nowMs = 0
+  const documents = createClientDocuments({
+    domains: [`${NAME}:${host.port}`],
+    network: {
+      resolve: async () => [{ address: HOST_ADDRESS, family: 4 }],
+      isPermitted: (address) => address === HOST_ADDRESS,
+      ca: AUTHORITY.cert,
+      timeoutMs: 20_000,
+    },
+    tickMs: () => nowMs,
+    onFetch: (fetch) => void fetches.push(fetch),
+  })
+  return {
+    documents,
+    fetches,
+    at: (seconds) => {
+      nowMs = seconds * 1_000
+    },
+  }
+}
+
+const startHost = (t: Test): Promise<DocumentHost> =>
+  startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
+
+const urlAt = (host: DocumentHost, path = '/client'): string => `https://${NAME}:${host.port}${path}`
+
+const aDocument = (url: string) => ({ client_id: url, redirect_uris: ['http://127.0.0.1/callback'] })
+
+const DATE = 'Mon, 23 Nov 2026 00:00:00 GMT'
+const LATER = 'Mon, 23 Nov 2026 00:10:00 GMT'
+
+/** Headers of a response, and the time in seconds for which the cache uses the response. */
+const LIFETIMES: readonly (readonly [Readonly<Record<string, string>>, number])[] = [
+  [{}, 60],
+  [{ 'cache-control': 'no-store' }, 60],
+  [{ 'cache-control': 'no-cache, max-age=300' }, 60],
+  [{ 'cache-control': 'max-age=0' }, 60],
+  [{ 'cache-control': 'max-age=-1' }, 60],
+  [{ 'cache-control': 'max-age=300' }, 300],
+  [{ 'cache-control': 'public,max-age="300"' }, 300],
+  [{ 'cache-control': 'max-age=300, s-maxage=600' }, 600],
+  [{ 'cache-control': 'max-age=300', age: '100' }, 200],
+  [{ 'cache-control': 'max-age=300', age: 'old' }, 60],
+  [{ 'cache-control': 'max-age=9999999999' }, 86_400],
+  [{ date: DATE, expires: LATER }, 600],
+  [{ date: LATER, expires: DATE }, 60],
+  [{ date: DATE, expires: '0' }, 60],
+  [{ date: DATE, expires: LATER, 'cache-control': 'max-age=300' }, 300],
+]
+
+t.test('§ CIMD: a document is cached by its response headers, from a minute to a day', async (t) => {
+  const host = await startHost(t)
+  const url = urlAt(host)
+  for (const [headers, seconds] of LIFETIMES) {
+    const name = JSON.stringify(headers)
+    const { documents, fetches, at } = startCache(host)
+    host.respond(sendDocument(aDocument(url), headers))
+    await documents.find(url)
+    at(seconds - 1)
+    await documents.find(url)
+    t.equal(fetches.length, 1, `${name}: fresh`)
+    at(seconds)
+    await documents.find(url)
+    t.equal(fetches.length, 2, `${name}: expired`)
+  }
+})
+
+t.test('a failure is cached for ten seconds, and replaced by a valid document', async (t) => {
+  const host = await startHost(t)
+  const url = urlAt(host)
+  const { documents, fetches, at } = startCache(host)
+  await t.rejects(documents.find(url), { reason: 'status' })
+  host.respond(sendDocument(aDocument(url)))
+  at(9)
+  await t.rejects(documents.find(url), { reason: 'status' })
+  t.equal(host.requests.length, 1)
+  at(10)
+  t.match(await documents.find(url), { client_id: url })
+  t.same(
+    fetches.map(({ result }) => result),
+    ['status', 'ok'],
+  )
+})
+
+t.test('concurrent requests for one document share one fetch', async (t) => {
+  const host = await startHost(t)
+  const url = urlAt(host)
+  const { documents } = startCache(host)
+  host.respond(sendDocument(aDocument(url)))
+  const found = await Promise.all(Array.from({ length: 20 }, () => documents.find(url)))
+  t.equal(new Set(found).size, 1)
+  t.equal(host.connections, 1)
+})
+
+t.test('at most eight fetches run at once, and further fetches wait in a bounded queue', async (t) => {
+  const host = await startHost(t)
+  const { documents, fetches } = startCache(host)
+  const held: (() => void)[] = []
+  host.respond((request, response) => {
+    const send = sendDocument(aDocument(urlAt(host, request.url)))
+    held.push(() => send(request, response))
+  })
+  const results = Array.from({ length: 41 }, (_, index) =>
+    documents.find(urlAt(host, `/client-${index}`)).then(
+      () => 'ok',
+      (error: ClientDocumentError) => error.reason,
+    ),
+  )
+  t.equal(await results[40], 'busy')
+  await until('eight requests arrive', async () => held.length === 8)
+  t.equal(host.connections, 8)
+  let most = 0
+  for (let sent = 0; sent < 40; sent += 1) {
+    await until('a request arrives', async () => held.length > 0)
+    most = Math.max(most, held.length)
+    held.shift()?.()
+  }
+  t.equal(most, 8)
+  t.same(new Set(await Promise.all(results.slice(0, 40))), new Set(['ok']))
+  t.equal(fetches.filter(({ result }) => result === 'busy').length, 1)
+})
+
+t.test('the server uses only these members of a document', async (t) => {
+  const host = await startHost(t)
+  const url = urlAt(host)
+  const { documents } = startCache(host)
+  host.respond(
+    sendDocument({
+      client_id: url,
+      client_name: 'Agent',
+      client_uri: 'https://169.254.169.254/',
+      logo_uri: 'https://169.254.169.254/',
+      jwks_uri: 'https://169.254.169.254/',
+      jwks: { keys: [] },
+      sector_identifier_uri: 'https://169.254.169.254/',
+      backchannel_logout_uri: 'https://169.254.169.254/',
+      id_token_signed_response_alg: 'none',
+      application_type: 'web',
+      scope: 'openid',
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
+      redirect_uris: [
+        `https://${new URL(url).host}/callback`,
+        `https://${new URL(url).host}/callback`,
+        'https://claude.com/callback',
+        'http://127.0.0.1:33418/',
+        'http://localhost/callback',
+        'http://[::1]/callback',
+        'cursor://anysphere.cursor-mcp/oauth/callback',
+      ],
+      dpop_bound_access_tokens: true,
+    }),
+  )
+  t.strictSame(await documents.find(url), {
+    client_id: url,
+    client_name: 'Agent',
+    application_type: 'native',
+    redirect_uris: [
+      `https://${new URL(url).host}/callback`,
+      'http://127.0.0.1:33418/',
+      'http://localhost/callback',
+      'http://[::1]/callback',
+    ],
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    dpop_bound_access_tokens: true,
+  })
+})
