@@ -82,6 +82,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     allowOmittingSingleRegisteredRedirectUri: false,
     findAccount: options.findAccount,
     fetch: documentFetch(options.clientDocuments),
+    // The documents have their own limit. The limit of the engine is lower.
     fetchResponseBodyLimits: { 'client_id metadata document': Number.POSITIVE_INFINITY },
     routes: {
       authorization: ENDPOINTS.authorization,

@@ -1,5 +1,6 @@
 import { type Adapter, errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 import t from 'tap'
+import { documentFetch } from '../../../authorization-server/engine/document-clients.ts'
 import {
   type ProviderConfigurationOptions,
   providerConfiguration,
@@ -66,7 +67,7 @@ function plain(value: unknown): unknown {
 }
 
 t.test('the engine fetches nothing without client documents', async (t) => {
-  await t.rejects(configuration.fetch?.('https://agent.example/client', {}), {
+  await t.rejects(documentFetch(undefined)('https://agent.example/client', {}), {
     message: 'the engine must not fetch https://agent.example/client',
   })
 })
