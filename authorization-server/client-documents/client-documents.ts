@@ -50,17 +50,22 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
   const semaphore = createSemaphore(FETCHES)
 
   async function load(clientId: string, url: URL): Promise<ClientDocument> {
+    // The time limit includes the wait for a free slot.
+    const signal = AbortSignal.timeout(network.timeoutMs)
     try {
-      const { text, freshSeconds = 0 } = await fetchClientDocument(url, network)
+      const fetched = semaphore.run(() => fetchClientDocument(url, network, signal), signal)
+      if (fetched === undefined) throw new ClientDocumentError('busy')
+      const { text, freshSeconds = 0 } = await fetched
       const document = parseClientDocument(text, clientId)
       const seconds = Math.min(MAX_CACHE_SECONDS, Math.max(MIN_CACHE_SECONDS, freshSeconds))
       store(documents, clientId, { value: document, untilMs: tickMs() + seconds * 1_000 }, MAX_DOCUMENTS)
       onFetch({ clientId, result: 'ok' })
       return document
-    } catch (error) {
+    } catch (cause) {
+      const error = signal.aborted && cause === signal.reason ? new ClientDocumentError('timeout') : cause
       if (!(error instanceof ClientDocumentError)) throw error
       const untilMs = tickMs() + FAILURE_CACHE_SECONDS * 1_000
-      store(failures, clientId, { value: error, untilMs }, MAX_FAILURES)
+      if (error.reason !== 'busy') store(failures, clientId, { value: error, untilMs }, MAX_FAILURES)
       onFetch({ clientId, result: error.reason, cause: error.cause })
       throw error
     }
@@ -69,12 +74,7 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
   function fetchOnce(clientId: string, url: URL): Promise<ClientDocument> {
     const running = fetches.get(clientId)
     if (running !== undefined) return running
-    const started = semaphore.run(() => load(clientId, url))
-    if (started === undefined) {
-      onFetch({ clientId, result: 'busy' })
-      return Promise.reject(new ClientDocumentError('busy'))
-    }
-    const fetching = started.finally(() => fetches.delete(clientId))
+    const fetching = load(clientId, url).finally(() => fetches.delete(clientId))
     fetches.set(clientId, fetching)
     return fetching
   }

@@ -12,7 +12,7 @@ export type DocumentNetwork = {
   readonly isPermitted: (address: string) => boolean
   /** CA certificates in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
-  /** Time limit from the DNS lookup to the last byte. Milliseconds. */
+  /** Time limit of a fetch: wait for a slot, lookup, connection and complete response. Milliseconds. */
   readonly timeoutMs: number
 }
 
@@ -30,12 +30,16 @@ const MAX_HEADER_BYTES = 16_384
  * Fetches a client document with one GET, without redirects, compression, cookies and credentials.
  * The name is resolved once. All its addresses must be permitted. The connection uses only these addresses, so a later
  * change of the name has no effect.
+ * @param signal aborts the fetch at any step, from the lookup to the last byte of the response.
  * @throws {ClientDocumentError} when the server cannot fetch the document.
  */
-export async function fetchClientDocument(url: URL, network: DocumentNetwork): Promise<FetchedDocument> {
+export async function fetchClientDocument(
+  url: URL,
+  network: Omit<DocumentNetwork, 'timeoutMs'>,
+  signal: AbortSignal,
+): Promise<FetchedDocument> {
   // Node does not call `lookup` for an IP address, so the check of addresses would not run.
   if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) throw new ClientDocumentError('forbidden_address')
-  const signal = AbortSignal.timeout(network.timeoutMs)
   try {
     const response = await send(url, {
       agent: false, // a new connection, which no proxy setting of the environment affects
@@ -70,7 +74,10 @@ function send(url: URL, options: RequestOptions): Promise<IncomingMessage> {
 }
 
 /** Returns a lookup that fails if one of the addresses is not permitted. */
-function permittedLookup({ resolve, isPermitted }: DocumentNetwork): LookupFunction {
+function permittedLookup({
+  resolve,
+  isPermitted,
+}: Pick<DocumentNetwork, 'resolve' | 'isPermitted'>): LookupFunction {
   return (hostname, options, callback) => {
     const give = (addresses: Awaited<ReturnType<ResolveName>>): void => {
       const [first] = addresses

@@ -21,7 +21,7 @@ type Cache = {
   at(seconds: number): void
 }
 
-function startCache(host: DocumentHost): Cache {
+function startCache(host: DocumentHost, timeoutMs = 20_000): Cache {
   const fetches: DocumentFetch[] = []
   let nowMs = 0
   const documents = createClientDocuments({
@@ -30,7 +30,7 @@ function startCache(host: DocumentHost): Cache {
       resolve: async () => [{ address: HOST_ADDRESS, family: 4 }],
       isPermitted: (address) => address === HOST_ADDRESS,
       ca: AUTHORITY.cert,
-      timeoutMs: 20_000,
+      timeoutMs,
     },
     tickMs: () => nowMs,
     onFetch: (fetch) => void fetches.push(fetch),
@@ -143,6 +143,20 @@ t.test('at most eight fetches run at once, and further fetches wait in a bounded
   t.equal(most, 8)
   t.same(new Set(await Promise.all(results.slice(0, 40))), new Set(['ok']))
   t.equal(fetches.filter(({ result }) => result === 'busy').length, 1)
+})
+
+t.test('the time limit of a fetch includes the wait for other fetches', async (t) => {
+  const host = await startHost(t)
+  const { documents, fetches } = startCache(host, 1_000)
+  host.respond(() => undefined)
+  const results = await Promise.all(
+    Array.from({ length: 9 }, (_, index) =>
+      documents.find(urlAt(host, `/client-${index}`)).catch((error: ClientDocumentError) => error.reason),
+    ),
+  )
+  t.same(new Set(results), new Set(['timeout']))
+  t.equal(fetches.length, 9)
+  t.notOk(host.requests.includes('/client-8'), 'the last fetch sent no request')
 })
 
 t.test('the server uses only these members of a document', async (t) => {
