@@ -98,8 +98,8 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
 }
 
 /**
- * Reads the URL of a client document: https, canonical spelling, with a path, no credentials, no fragment. The canonical
- * spelling has no dot segments, no default port and no upper case letters in the host.
+ * Reads the URL of a client document: https, canonical spelling, with a path, no credentials, no fragment. The
+ * canonical spelling has no dot segments, no default port and no upper case letters in the host.
  * Source: draft-ietf-oauth-client-id-metadata-document-02.
  * @returns undefined for any other text.
  */

@@ -6,14 +6,14 @@ import type { ClientDocument } from '../client-documents/parse-client-document.t
 const { InvalidClient, InvalidClientAuth } = errors
 
 /**
- * Routes that read the current document of a client. All other routes use the copy that the server stored at the consent.
- * The server therefore needs no connection to the host of a document to refresh or introspect a token.
+ * Routes that read the current document of a client. All other routes use the copy that the server stored at the
+ * consent. The server therefore needs no connection to the host of a document to refresh or introspect a token.
  */
-const CURRENT_DOCUMENT_ROUTES: readonly unknown[] = ['authorization', 'resume', 'pushed_authorization_request']
+const CURRENT_ROUTES: readonly unknown[] = ['authorization', 'resume', 'pushed_authorization_request']
 
 /** Returns whether the engine now handles a request that reads the current document of a client. */
 export function readsCurrentDocument(): boolean {
-  return CURRENT_DOCUMENT_ROUTES.includes(Provider.ctx?.oidc.route)
+  return CURRENT_ROUTES.includes(Provider.ctx?.oidc.route)
 }
 
 type Feature = NonNullable<NonNullable<Configuration['features']>['clientIdMetadataDocument']>
@@ -35,8 +35,8 @@ export function documentFeature(documents: ClientDocuments | undefined): Feature
 }
 
 /**
- * Returns the `fetch` of the engine, which only returns client documents. The engine sends no other requests, because the
- * metadata of its clients contains no URL that the engine fetches.
+ * Returns the `fetch` of the engine, which only returns client documents. The engine sends no other requests, because
+ * the metadata of its clients contains no URL that the engine fetches.
  */
 export function documentFetch(documents: ClientDocuments | undefined): NonNullable<Configuration['fetch']> {
   return async (url) => {

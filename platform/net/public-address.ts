@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * IPv4 networks that are not public. Source: IANA IPv4 Special-Purpose Address Registry. The list also has multicast and
- * reserved networks, and 168.63.129.16, at which Azure serves the metadata of a virtual machine.
+ * IPv4 networks that are not public. Source: IANA IPv4 Special-Purpose Address Registry. The list also has multicast
+ * and reserved networks, and 168.63.129.16, at which Azure serves the metadata of a virtual machine.
  */
 const SPECIAL_IPV4 = new BlockList()
 for (const [network, bits] of [
@@ -43,8 +43,8 @@ for (const [network, bits] of [
   SPECIAL_IPV6.addSubnet(network, bits, 'ipv6')
 
 /**
- * Returns whether an address is on the public Internet. IPv6 addresses that contain an IPv4 address (IPv4-mapped, NAT64,
- * 6to4) are not public, because their route depends on the local network.
+ * Returns whether an address is on the public Internet. IPv6 addresses that contain an IPv4 address (IPv4-mapped,
+ * NAT64, 6to4) are not public, because their route depends on the local network.
  */
 export function isPublicAddress(address: string): boolean {
   // A zone id names an interface of this machine. BlockList ignores it.

@@ -196,7 +196,11 @@ t.test('§ CIMD: a URL in another spelling gets no lookup', async (t) => {
 
 t.test('§ CIMD: the connection uses the checked address when the name changes', async (t) => {
   const host = await startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
-  const other = await startDocumentHost(t, { address: '127.0.0.1', port: host.port, certificate: CERTIFICATE })
+  const other = await startDocumentHost(t, {
+    address: '127.0.0.1',
+    port: host.port,
+    certificate: CERTIFICATE,
+  })
   const domain = `${NAME}:${host.port}`
   const url = `https://${domain}/client`
   host.respond(sendDocument(aDocument(url)))
@@ -283,7 +287,11 @@ t.test('§ CIMD: a response that is not a client document is rejected', async (t
     ['client_id as a list', 'client_id', of({ client_id: [url] })],
     ['a secret', 'client_secret', of({ client_secret: 'secret' })],
     ['an expiry of a secret', 'client_secret', of({ client_secret_expires_at: 0 })],
-    ['client_secret_basic', 'client_authentication', of({ token_endpoint_auth_method: 'client_secret_basic' })],
+    [
+      'client_secret_basic',
+      'client_authentication',
+      of({ token_endpoint_auth_method: 'client_secret_basic' }),
+    ],
     ['private_key_jwt', 'client_authentication', of({ token_endpoint_auth_method: 'private_key_jwt' })],
     ['another grant type', 'grant_types', of({ grant_types: ['client_credentials'] })],
     ['another response type', 'response_types', of({ response_types: ['token'] })],
@@ -291,7 +299,7 @@ t.test('§ CIMD: a response that is not a client document is rejected', async (t
     ['a long name', 'client_name', of({ client_name: 'a'.repeat(201) })],
     ['no redirect URIs', 'redirect_uris', of({ redirect_uris: undefined })],
     ['an empty list', 'redirect_uris', of({ redirect_uris: [] })],
-    ['51 redirect URIs', 'redirect_uris', of({ redirect_uris: Array(51).fill(`https://${domain}/callback`) })],
+    ['51 redirect URIs', 'redirect_uris', of({ redirect_uris: Array(51).fill('http://127.0.0.1/') })],
     ['a number', 'redirect_uris', of({ redirect_uris: [1] })],
     ...[
       'https://other.example/callback',

@@ -42,7 +42,11 @@ async function startAgent(t: Test, overrides: Partial<AuthorizationServerConfig>
     jwks_uri: `https://${domain}/jwks.json`,
     sector_identifier_uri: `https://${domain}/sector.json`,
     scope: 'openid',
-    redirect_uris: [`https://${domain}/callback`, 'http://localhost/callback', 'https://other.example/callback'],
+    redirect_uris: [
+      `https://${domain}/callback`,
+      'http://localhost/callback',
+      'https://other.example/callback',
+    ],
     token_endpoint_auth_method: 'none',
   }
   host.respond(sendDocument(document))
@@ -111,7 +115,8 @@ async function completeSignIn(agent: Agent, redirectUri: string) {
 t.test('§ CIMD: an agent with a document completes the flow with one fetch', async (t) => {
   const agent = await startAgent(t)
   const { server, host, clientId } = agent
-  for (const redirectUri of [`https://${new URL(clientId).host}/callback`, 'http://localhost:49152/callback']) {
+  const ownRedirect = `https://${new URL(clientId).host}/callback`
+  for (const redirectUri of [ownRedirect, 'http://localhost:49152/callback']) {
     const tokens = await completeSignIn(agent, redirectUri)
     t.match(tokens, { status: 200, body: { scope: 'openid courses:read' } }, redirectUri)
     const introspection = await post(server, ENDPOINTS.introspection, {
