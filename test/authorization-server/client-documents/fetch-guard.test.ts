@@ -351,10 +351,13 @@ t.test('§ CIMD: one deadline covers the lookup, the connection and the response
   const host = await startDocumentHost(t, { address: HOST_ADDRESS, certificate: CERTIFICATE })
   const domain = `${NAME}:${host.port}`
   const url = `https://${domain}/client`
-  const never = new Promise<never>(() => undefined)
-  const slowLookup = guard({ domains: [domain], timeoutMs: 200, resolve: () => never })
+  const lookup = Promise.withResolvers<Awaited<ReturnType<ResolveName>>>()
+  const slowLookup = guard({ domains: [domain], timeoutMs: 200, resolve: () => lookup.promise })
   t.equal(await reasonOf(slowLookup.documents, url), 'timeout', 'lookup')
-  t.equal(host.connections, 0)
+  lookup.resolve([{ address: HOST_ADDRESS, family: 4 }])
+  host.respond(sendDocument(aDocument(url)))
+  t.equal(await reasonOf(guard({ domains: [domain] }).documents, url), 'ok')
+  t.equal(host.connections, 1, 'a late lookup leads to no connection')
 
   const silent = createServer((socket: Socket) => void socket.on('error', () => undefined))
   const sockets: Socket[] = []

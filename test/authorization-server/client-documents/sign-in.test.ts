@@ -215,6 +215,23 @@ t.test('§ CIMD: an invalid client document gets a page with the reason, and a l
   t.match(metrics, 'scopegate_oauth_client_documents_total{result="client_secret"} 1')
 })
 
+t.test('the server connects to no loopback host, even if the host is listed', async (t) => {
+  const host = await startDocumentHost(t)
+  const domain = `localhost:${host.port}`
+  const server = await startServer(t, { registration: registrationWith(domain) })
+  const page = await openBrowser(server.baseUrl).visit(
+    authorizeUrl(
+      { server, clientId: `https://${domain}/client` },
+      'http://localhost/callback',
+      makePkce().challenge,
+    ),
+  )
+  if (page.left) throw new Error('a redirect')
+  t.equal(page.status, 400)
+  t.match(page.html, 'the host of the client document must have public addresses only')
+  t.equal(host.connections, 0)
+})
+
 t.test('without listed hosts, a URL is an unknown client', async (t) => {
   const server = await startServer(t, {}, { documentNetwork: NETWORK })
   const clientId = 'https://agent.example/client.json'
@@ -300,6 +317,27 @@ t.test('§ CIMD: a grant outlives its document, and a changed document does not 
   })
   t.match(introspection.body, { active: true, scope: 'openid courses:read' })
   t.equal(host.requests.length, requests)
+})
+
+t.test('§ CIMD: an authorization request uses the current document, not the stored copy', async (t) => {
+  const dataDir = t.testdir()
+  const agent = await startAgent(t, { dataDir })
+  const { server, host, clientId, document } = agent
+  const ownHost = new URL(clientId).host
+  t.equal((await completeSignIn(agent, `https://${ownHost}/callback`)).status, 200)
+  await server.stop()
+  host.respond(sendDocument({ ...document, redirect_uris: [`https://${ownHost}/moved`] }))
+  const restarted = await startServer(
+    t,
+    { dataDir, registration: registrationWith(ownHost) },
+    { documentNetwork: NETWORK },
+  )
+  const moved = { ...agent, server: restarted }
+  t.equal((await completeSignIn(moved, `https://${ownHost}/moved`)).status, 200)
+  const page = await openBrowser(restarted.baseUrl).visit(
+    authorizeUrl(moved, `https://${ownHost}/callback`, makePkce().challenge),
+  )
+  t.equal(page.left, false, 'the server does not redirect to the removed redirect URI')
 })
 
 t.test('§ CIMD: the tokens of an agent end when its host is not listed any more', async (t) => {
