@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import type { DocumentNetwork } from '../../../authorization-server/client-documents/fetch-client-document.ts'
 import type { AuthorizationServerConfig } from '../../../authorization-server/config.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
-import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { type DocumentHost, sendDocument, startDocumentHost } from '../../fixtures/a-document-host.ts'
+import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
 import { makePkce } from '../../fixtures/register-client.ts'
 import { answerPage, signIn } from '../../fixtures/sign-in.ts'
@@ -97,10 +97,7 @@ async function post(server: AuthorizationServer, path: string, fields: Record<st
 async function completeSignIn(agent: Agent, redirectUri: string) {
   const { server, clientId } = agent
   const pkce = makePkce()
-  const location = await signIn(
-    openBrowser(server.baseUrl),
-    authorizeUrl(agent, redirectUri, pkce.challenge),
-  )
+  const location = await signIn(openBrowser(server.baseUrl), authorizeUrl(agent, redirectUri, pkce.challenge))
   const code = location.searchParams.get('code') ?? ''
   server.secret(code)
   return post(server, ENDPOINTS.token, {
