@@ -274,8 +274,7 @@ t.test('a pushed authorization request of an agent works, and shares the cached 
 })
 
 t.test('§ CIMD: a grant outlives its document, and a changed document does not widen it', async (t) => {
-  const dataDir = t.testdir()
-  const agent = await startAgent(t, { dataDir })
+  const agent = await startAgent(t)
   const { server, host, clientId, document } = agent
   const tokens = await completeSignIn(agent, 'http://localhost:1/callback')
   await server.stop()
@@ -289,7 +288,7 @@ t.test('§ CIMD: a grant outlives its document, and a changed document does not 
   const requests = host.requests.length
   const restarted = await startServer(
     t,
-    { dataDir, issuer: server.baseUrl, registration: registrationWith(new URL(clientId).host) },
+    { dataDir: server.dataDir, issuer: server.baseUrl, registration: registrationWith(new URL(clientId).host) },
     { documentNetwork: { ...NETWORK, resolve: () => Promise.reject(new Error('no name service')) } },
   )
   const endpoint = { ...restarted, baseUrl: `http://127.0.0.1:${restarted.port}` }
@@ -317,8 +316,7 @@ t.test('§ CIMD: a grant outlives its document, and a changed document does not 
 })
 
 t.test('§ CIMD: an authorization request uses the current document, not the stored copy', async (t) => {
-  const dataDir = t.testdir()
-  const agent = await startAgent(t, { dataDir })
+  const agent = await startAgent(t)
   const { server, host, clientId, document } = agent
   const ownHost = new URL(clientId).host
   t.equal((await completeSignIn(agent, `https://${ownHost}/callback`)).status, 200)
@@ -326,7 +324,7 @@ t.test('§ CIMD: an authorization request uses the current document, not the sto
   host.respond(sendDocument({ ...document, redirect_uris: [`https://${ownHost}/moved`] }))
   const restarted = await startServer(
     t,
-    { dataDir, registration: registrationWith(ownHost) },
+    { dataDir: server.dataDir, registration: registrationWith(ownHost) },
     { documentNetwork: NETWORK },
   )
   const moved = { ...agent, server: restarted }
@@ -338,15 +336,14 @@ t.test('§ CIMD: an authorization request uses the current document, not the sto
 })
 
 t.test('§ CIMD: the tokens of an agent end when its host is not listed any more', async (t) => {
-  const dataDir = t.testdir()
-  const agent = await startAgent(t, { dataDir })
+  const agent = await startAgent(t)
   const { server, clientId } = agent
   const tokens = await completeSignIn(agent, 'http://localhost:1/callback')
   await server.stop()
   for (const hosts of [[], ['other.example']]) {
     const restarted = await startServer(
       t,
-      { dataDir, issuer: server.baseUrl, registration: registrationWith(...hosts) },
+      { dataDir: server.dataDir, issuer: server.baseUrl, registration: registrationWith(...hosts) },
       { documentNetwork: NETWORK },
     )
     const endpoint = { ...restarted, baseUrl: `http://127.0.0.1:${restarted.port}` }
