@@ -288,7 +288,11 @@ t.test('§ CIMD: a grant outlives its document, and a changed document does not 
   const requests = host.requests.length
   const restarted = await startServer(
     t,
-    { dataDir: server.dataDir, issuer: server.baseUrl, registration: registrationWith(new URL(clientId).host) },
+    {
+      dataDir: server.dataDir,
+      issuer: server.baseUrl,
+      registration: registrationWith(new URL(clientId).host),
+    },
     { documentNetwork: { ...NETWORK, resolve: () => Promise.reject(new Error('no name service')) } },
   )
   const endpoint = { ...restarted, baseUrl: `http://127.0.0.1:${restarted.port}` }
