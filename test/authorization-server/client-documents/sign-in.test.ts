@@ -1,11 +1,14 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import type { DocumentNetwork } from '../../../authorization-server/client-documents/fetch-client-document.ts'
 import type { AuthorizationServerConfig } from '../../../authorization-server/config.ts'
+import { SQLITE_FILE_NAME } from '../../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { type DocumentHost, sendDocument, startDocumentHost } from '../../fixtures/a-document-host.ts'
 import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
-import { openBrowser } from '../../fixtures/open-browser.ts'
+import { type Browser, openBrowser } from '../../fixtures/open-browser.ts'
 import { makePkce } from '../../fixtures/register-client.ts'
 import { answerPage, signIn } from '../../fixtures/sign-in.ts'
 import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
@@ -94,10 +97,14 @@ async function post(server: AuthorizationServer, path: string, fields: Record<st
   return { status: response.status, body }
 }
 
-async function completeSignIn(agent: Agent, redirectUri: string) {
+async function completeSignIn(
+  agent: Agent,
+  redirectUri: string,
+  browser: Browser = openBrowser(agent.server.baseUrl),
+) {
   const { server, clientId } = agent
   const pkce = makePkce()
-  const location = await signIn(openBrowser(server.baseUrl), authorizeUrl(agent, redirectUri, pkce.challenge))
+  const location = await signIn(browser, authorizeUrl(agent, redirectUri, pkce.challenge))
   const code = location.searchParams.get('code') ?? ''
   server.secret(code)
   return post(server, ENDPOINTS.token, {
@@ -337,6 +344,20 @@ t.test('§ CIMD: an authorization request uses the current document, not the sto
     authorizeUrl(moved, `https://${ownHost}/callback`, makePkce().challenge),
   )
   t.equal(page.left, false, 'the server does not redirect to the removed redirect URI')
+})
+
+t.test('a remembered consent stores a copy of the document again', async (t) => {
+  const agent = await startAgent(t, { consent: { rememberSeconds: 3_600, includesLocalApps: false } })
+  const { server, clientId } = agent
+  const browser = openBrowser(server.baseUrl)
+  const redirectUri = `https://${new URL(clientId).host}/callback`
+  t.equal((await completeSignIn(agent, redirectUri, browser)).status, 200)
+  const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME))
+  t.equal(database.prepare("delete from artifacts where model = 'Client'").run().changes, 1)
+  database.close()
+  const departure = await browser.visit(authorizeUrl(agent, redirectUri, makePkce().challenge))
+  t.equal(departure.left, true, 'the server shows no page')
+  t.equal((await completeSignIn(agent, redirectUri, browser)).status, 200)
 })
 
 t.test('§ CIMD: the tokens of an agent end when its host is not listed any more', async (t) => {

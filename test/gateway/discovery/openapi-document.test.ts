@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createOpenapiDocuments } from '../../../gateway/discovery/openapi-document.ts'
-import { systemAddresses } from '../../../gateway/upstreams/name-addresses.ts'
 import { createUpstream, type Upstream } from '../../../gateway/upstreams/upstream.ts'
 import { createFailureLog } from '../../../platform/logging/failure-log.ts'
+import { systemAddresses } from '../../../platform/net/resolve-name.ts'
 import { anUpstream } from '../../fixtures/a-gateway.ts'
 
 const SECOND = 1_000
