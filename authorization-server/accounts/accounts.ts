@@ -53,7 +53,9 @@ export function createAccounts(options: {
 }): Accounts {
   const { store, development, nowSeconds } = options
   const counts = (account: StoredAccount | undefined): account is StoredAccount =>
-    account !== undefined && (account.origin === 'operator' || development)
+    account !== undefined &&
+    account.disabledAtSeconds === undefined &&
+    (account.origin !== 'development' || development)
   // Hash to verify for an unknown account, so that the response time does not reveal whether an account exists.
   const dummyHash = unmatchableHash()
 
@@ -68,7 +70,7 @@ export function createAccounts(options: {
       const account = await findStored(typedName)
       const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
       const result = await verifyPassword(attempt, account?.passwordHash ?? dummyHash)
-      if (account === undefined || result === 'mismatch') return undefined
+      if (account?.passwordHash === undefined || result === 'mismatch') return undefined
       if (result === 'outdated' && account.origin === 'operator')
         await store.setPasswordHash(account.id, await newHash(attempt))
       return toAccount(account)

@@ -168,6 +168,52 @@ const MIGRATIONS: readonly Migration[] = [
     drop function scopegate.log_revocation, scopegate.revoke_grant, scopegate.remove_account, scopegate.evict;
     `,
   },
+  {
+    up: `
+    alter table scopegate.accounts
+      alter column password_hash drop not null,
+      drop constraint accounts_origin_check,
+      add constraint accounts_origin_check check (origin in ('operator', 'development', 'provider')),
+      add column identity_issuer text,
+      add column identity_subject text,
+      add column disabled_at bigint,
+      add column claims text, -- JSON, see account-record.ts
+      add constraint accounts_identity unique (identity_issuer, identity_subject);
+
+    create function scopegate.disable_account(disabled text, at_seconds bigint, entry text)
+      returns void language plpgsql as $$
+    declare
+      pass bigint;
+    begin
+      update scopegate.accounts set disabled_at = at_seconds where id = disabled;
+      if not found then
+        return;
+      end if;
+      loop
+        delete from scopegate.artifacts where account_id = disabled;
+        get diagnostics pass = row_count;
+        exit when pass = 0;
+      end loop;
+      perform scopegate.log_revocation(entry);
+    end $$;
+    `,
+    undo: `
+    drop function scopegate.disable_account;
+    delete from scopegate.artifacts where account_id in
+      (select id from scopegate.accounts where origin = 'provider' or disabled_at is not null);
+    delete from scopegate.accounts
+      where origin = 'provider' or disabled_at is not null or password_hash is null;
+    alter table scopegate.accounts
+      drop constraint accounts_identity,
+      drop column identity_issuer,
+      drop column identity_subject,
+      drop column disabled_at,
+      drop column claims,
+      drop constraint accounts_origin_check,
+      add constraint accounts_origin_check check (origin in ('operator', 'development')),
+      alter column password_hash set not null;
+    `,
+  },
 ]
 
 export const POSTGRES_SCHEMA_VERSION = MIGRATIONS.length

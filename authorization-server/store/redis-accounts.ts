@@ -1,15 +1,19 @@
 import { layoutOf, ROOT_TAG } from '../../platform/redis/key-layout.ts'
 import { revocationStream, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { revocationName } from '../../platform/revocation-name.ts'
+import { claimsOf, fromAccountRecord, toAccountRecord } from './account-record.ts'
+import { hashId } from './artifact-record.ts'
 import { attemptRedis, REDIS_KEYS, readRedisClock, redisKeys } from './redis.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import {
   accountRevocation,
+  disabledRevocation,
+  disabledUpToSeconds,
   keepSeconds,
   REMOVED_ACCOUNT_AT_SECONDS,
   type RevocationContext,
 } from './revocation-records.ts'
-import type { AccountStore, StoredAccount } from './store.ts'
+import type { AccountIdentity, AccountStore, StoredAccount } from './store.ts'
 
 export type RedisAccounts = AccountStore & {
   /** Completes the removals of accounts that another process began. */
@@ -17,10 +21,11 @@ export type RedisAccounts = AccountStore & {
 }
 
 /**
- * Creates the account store in Redis. The store has a hash for each account, a pointer from each username, and a set
- * for each origin. All accounts have one hash tag.
+ * Creates the account store in Redis. The store has a hash for each account, a pointer from each username and identity,
+ * and a set for each origin. All accounts have one hash tag.
  * In a Redis Cluster, the artifacts of an account are in many partitions, so the removal of an account takes several
- * steps. The first step removes the account and records the removal. The later steps can be repeated.
+ * steps. The first step removes or disables the account and records the removal of its artifacts. The later steps can be
+ * repeated.
  */
 export function openRedisAccounts(redis: ScriptedRedis, context: RevocationContext): RedisAccounts {
   const layout = layoutOf(redis)
@@ -29,17 +34,25 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
     const fields = await attemptRedis(() => redis.hgetall(REDIS_KEYS.account(id)))
     return fields['username'] === undefined ? undefined : toAccount(id, fields)
   }
-  async function revocationOf(id: string): Promise<{ keys: readonly string[]; entry: string }> {
+  /** Returns the keys and arguments of a revocation of all tokens of an account. */
+  async function revocationOf(
+    id: string,
+    reason: 'removed' | 'disabled',
+  ): Promise<{ keys: readonly string[]; args: readonly (string | number)[] }> {
     const subject = revocationName(context.issuer, id)
     const tag = layout.tagOf(subject)
     const keys = [revocationStream(tag), revokedKey('subject', subject, tag)]
-    return { keys, entry: accountRevocation(id, context, await readRedisClock(redis, keys[0])) }
+    const now = await readRedisClock(redis, keys[0])
+    const isRemoved = reason === 'removed'
+    const entry = isRemoved ? accountRevocation(id, context, now) : disabledRevocation(id, context, now)
+    const upTo = isRemoved ? REMOVED_ACCOUNT_AT_SECONDS : disabledUpToSeconds(now)
+    return { keys, args: [entry, keepSeconds(context), upTo] }
   }
 
   async function finishRemoval(id: string): Promise<void> {
-    const { keys, entry } = await revocationOf(id)
-    const marked = [entry, keepSeconds(context), REMOVED_ACCOUNT_AT_SECONDS]
-    await attemptRedis(() => redis.publishRevocation(...keys, ...marked))
+    const isRemoved = (await findById(id)) === undefined
+    const { keys, args } = await revocationOf(id, isRemoved ? 'removed' : 'disabled')
+    await attemptRedis(() => redis.publishRevocation(...keys, ...args))
     await attemptRedis(() =>
       Promise.all([ROOT_TAG, ...layout.tags].map((tag) => redis.removeMembers(redisKeys(tag).ofAccount(id)))),
     )
@@ -57,18 +70,40 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
       const id = await attemptRedis(() => redis.get(REDIS_KEYS.username(username)))
       return id === null ? undefined : findById(id)
     },
+    findByIdentity: async (issuer, subject) => {
+      const id = await attemptRedis(() => redis.get(identityKey({ issuer, subject })))
+      return id === null ? undefined : findById(id)
+    },
     insert: async (account) => {
-      const { id, username, name, email, passwordHash, origin, createdAtSeconds } = account
-      const keys = [REDIS_KEYS.account(id), REDIS_KEYS.username(username), REDIS_KEYS.origin(origin)]
-      const fields = ['username', username, 'name', name, 'passwordHash', passwordHash, 'origin', origin]
-      const mail = email === undefined ? [] : ['email', email]
-      const args = [id, ...fields, ...mail, 'createdAtSeconds', createdAtSeconds]
-      return (await attemptRedis(() => redis.insertAccount(...keys, ...args))) === 1
+      const { id: _id, ...record } = toAccountRecord(account)
+      const fields = Object.entries(record).flatMap(([column, value]) =>
+        value === null ? [] : [FIELDS[column as keyof typeof record], value],
+      )
+      const keys = [REDIS_KEYS.origin(account.origin), ...keysOf(account)]
+      return (
+        (await attemptRedis(() => redis.insertAccount(keys.length, ...keys, account.id, ...fields))) === 1
+      )
     },
     setPasswordHash: async (id, passwordHash) =>
       void (await attemptRedis(() =>
-        redis.setAccountField(REDIS_KEYS.account(id), 'passwordHash', passwordHash),
+        redis.setAccountFields(REDIS_KEYS.account(id), 'passwordHash', passwordHash),
       )),
+    update: async (account) => {
+      const { id, name, email = '' } = account
+      const fields = ['name', name, 'email', email, 'claims', claimsOf(account) ?? '']
+      await attemptRedis(() => redis.setAccountFields(REDIS_KEYS.account(id), ...fields))
+    },
+    list: async ({ after = '', limit }) => {
+      const ids = await attemptRedis(() =>
+        Promise.all(ORIGINS.map((origin) => redis.smembers(REDIS_KEYS.origin(origin)))),
+      )
+      const page = ids
+        .flat()
+        .filter((id) => id > after)
+        .sort()
+        .slice(0, limit)
+      return (await Promise.all(page.map(findById))).filter((account) => account !== undefined)
+    },
     listByOrigin: async (origin) => {
       const ids = await attemptRedis(() => redis.smembers(REDIS_KEYS.origin(origin)))
       const found = await Promise.all(ids.map(findById))
@@ -76,39 +111,62 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
         .filter((account) => account !== undefined)
         .sort((a, b) => (a.username < b.username ? -1 : 1))
     },
+    setDisabled: async (id, atSeconds) => {
+      const key = REDIS_KEYS.account(id)
+      if (atSeconds === undefined)
+        return void (await attemptRedis(() => redis.setAccountFields(key, 'disabledAtSeconds', '')))
+      if (isSpread) {
+        const began = await attemptRedis(() => redis.beginDisabling(key, REDIS_KEYS.removals, id, atSeconds))
+        return began === 1 ? finishRemoval(id) : undefined
+      }
+      const { keys, args } = await revocationOf(id, 'disabled')
+      await attemptRedis(() =>
+        redis.disableAccount(key, REDIS_KEYS.ofAccount(id), ...keys, atSeconds, ...args),
+      )
+    },
     remove: async (id) => {
       const account = await findById(id)
       if (account === undefined) return
-      const { username, origin } = account
-      const own = [REDIS_KEYS.account(id), REDIS_KEYS.username(username), REDIS_KEYS.origin(origin)]
+      const own = [REDIS_KEYS.origin(account.origin), ...keysOf(account)]
       if (isSpread) {
-        await attemptRedis(() => redis.beginRemoval(...own, REDIS_KEYS.removals, id))
+        const keys = [REDIS_KEYS.removals, ...own]
+        await attemptRedis(() => redis.beginRemoval(keys.length, ...keys, id))
         return finishRemoval(id)
       }
-      const { keys, entry } = await revocationOf(id)
-      await attemptRedis(() =>
-        redis.removeAccount(
-          REDIS_KEYS.ofAccount(id),
-          ...own,
-          ...keys,
-          id,
-          entry,
-          keepSeconds(context),
-          REMOVED_ACCOUNT_AT_SECONDS,
-        ),
-      )
+      const { keys: published, args } = await revocationOf(id, 'removed')
+      const keys = [REDIS_KEYS.ofAccount(id), ...published, ...own]
+      await attemptRedis(() => redis.removeAccount(keys.length, ...keys, id, ...args))
     },
   }
 }
 
+const ORIGINS = ['operator', 'development', 'provider'] as const
+
+/** Names of the fields of an account in Redis. */
+const FIELDS = {
+  username: 'username',
+  name: 'name',
+  email: 'email',
+  password_hash: 'passwordHash',
+  origin: 'origin',
+  created_at: 'createdAtSeconds',
+  identity_issuer: 'identityIssuer',
+  identity_subject: 'identitySubject',
+  disabled_at: 'disabledAtSeconds',
+  claims: 'claims',
+} as const
+
+function identityKey({ issuer, subject }: Pick<AccountIdentity, 'issuer' | 'subject'>): string {
+  return REDIS_KEYS.identity(hashId(`${issuer}\n${subject}`))
+}
+
+/** Returns the key of an account and of its pointers. */
+function keysOf({ id, username, identity }: StoredAccount): readonly string[] {
+  const pointers = identity === undefined ? [] : [identityKey(identity)]
+  return [REDIS_KEYS.account(id), REDIS_KEYS.username(username), ...pointers]
+}
+
 function toAccount(id: string, fields: Readonly<Record<string, string>>): StoredAccount {
-  return {
-    id,
-    username: fields['username'] ?? '',
-    name: fields['name'] ?? '',
-    email: fields['email'],
-    passwordHash: fields['passwordHash'] ?? '',
-    origin: fields['origin'] === 'development' ? 'development' : 'operator',
-    createdAtSeconds: Number(fields['createdAtSeconds']),
-  }
+  const columns = Object.entries(FIELDS).map(([column, field]) => [column, fields[field]])
+  return fromAccountRecord({ id, ...Object.fromEntries(columns) })
 }

@@ -220,33 +220,67 @@ return removed
 `
 
 /**
- * Adds an account unless its id or username exists. KEYS: account, username, origin set.
- * ARGV: id, then field and value pairs.
+ * Adds an account unless its id, username or identity exists. KEYS: origin set, account, then its pointers (username,
+ * identity). ARGV: id, then field and value pairs.
  */
 const INSERT_ACCOUNT = `
-if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 0 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 2))
-redis.call('SET', KEYS[2], ARGV[1])
-redis.call('SADD', KEYS[3], ARGV[1])
-return 1
-`
-
-/** Sets one field of an existing account. KEYS: account. ARGV: field, value. */
-const SET_ACCOUNT_FIELD = `
-if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) end
+if redis.call('EXISTS', unpack(KEYS, 2)) > 0 then return 0 end
+redis.call('HSET', KEYS[2], unpack(ARGV, 2))
+for i = 3, #KEYS do redis.call('SET', KEYS[i], ARGV[1]) end
+redis.call('SADD', KEYS[1], ARGV[1])
 return 1
 `
 
 /**
- * Removes an account and all its artifacts, and publishes the revocation. KEYS: set of its artifacts, account,
- * username, origin set, stream, mark. ARGV: id, entry, seconds to keep the mark, Unix time up to which the tokens of
+ * Sets fields of an existing account. KEYS: account. ARGV: field and value pairs. An empty value removes the field.
+ * @returns 0 if the account does not exist.
+ */
+const SET_ACCOUNT_FIELDS = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for i = 1, #ARGV, 2 do
+  if ARGV[i + 1] == '' then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  else
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+end
+return 1
+`
+
+/**
+ * Disables an account, removes all its artifacts, and publishes the revocation. KEYS: account, set of its artifacts,
+ * stream, mark. ARGV: time, entry, seconds to keep the mark, Unix time up to which the tokens of the account are revoked.
+ */
+const DISABLE_ACCOUNT = `${PUBLISH}
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'disabledAtSeconds', ARGV[1])
+for _, key in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do redis.call('DEL', key) end
+redis.call('DEL', KEYS[2])
+publish(KEYS[3], KEYS[4], ARGV[2], ARGV[3], ARGV[4])
+return 1
+`
+
+/**
+ * Disables an account whose artifacts are in other partitions. Records that the artifacts still exist. KEYS: account,
+ * set of removals. ARGV: id, time.
+ */
+const BEGIN_DISABLING = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('SADD', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[1], 'disabledAtSeconds', ARGV[2])
+return 1
+`
+
+/**
+ * Removes an account and all its artifacts, and publishes the revocation. KEYS: set of its artifacts, stream, mark,
+ * origin set, account, then its pointers (username, identity). ARGV: id, entry, seconds to keep the mark, Unix time up to which the tokens of
  * the account are revoked.
  */
 const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
 redis.call('SREM', KEYS[4], ARGV[1])
-local removed = redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
-if removed > 0 then publish(KEYS[5], KEYS[6], ARGV[2], ARGV[3], ARGV[4]) end
+local removed = redis.call('DEL', KEYS[1], unpack(KEYS, 5))
+if removed > 0 then publish(KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4]) end
 return removed
 `
 
@@ -259,14 +293,14 @@ return removed
 `
 
 /**
- * Removes an account whose artifacts are in other partitions. Records that the artifacts still exist. KEYS: account,
- * username, origin set, set of removals. ARGV: id.
+ * Removes an account whose artifacts are in other partitions. Records that the artifacts still exist. KEYS: set of
+ * removals, origin set, account, then its pointers (username, identity). ARGV: id.
  */
 const BEGIN_REMOVAL = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-redis.call('SADD', KEYS[4], ARGV[1])
-redis.call('SREM', KEYS[3], ARGV[1])
-return redis.call('DEL', KEYS[1], KEYS[2])
+if redis.call('EXISTS', KEYS[3]) == 0 then return 0 end
+redis.call('SADD', KEYS[1], ARGV[1])
+redis.call('SREM', KEYS[2], ARGV[1])
+return redis.call('DEL', unpack(KEYS, 3))
 `
 
 /** Publishes a revocation. KEYS: stream, mark. ARGV: entry, seconds to keep the mark, time of the revocation. */
@@ -287,12 +321,14 @@ const SCRIPTS = {
   exchangeArtifact: { lua: EXCHANGE },
   claimArtifact: { lua: CLAIM, numberOfKeys: 1 },
   revokeGrant: { lua: REVOKE_GRANT, numberOfKeys: 3 },
-  insertAccount: { lua: INSERT_ACCOUNT, numberOfKeys: 3 },
-  setAccountField: { lua: SET_ACCOUNT_FIELD, numberOfKeys: 1 },
-  removeAccount: { lua: REMOVE_ACCOUNT, numberOfKeys: 6 },
+  insertAccount: { lua: INSERT_ACCOUNT },
+  setAccountFields: { lua: SET_ACCOUNT_FIELDS, numberOfKeys: 1 },
+  disableAccount: { lua: DISABLE_ACCOUNT, numberOfKeys: 4 },
+  beginDisabling: { lua: BEGIN_DISABLING, numberOfKeys: 2 },
+  removeAccount: { lua: REMOVE_ACCOUNT },
   pointArtifact: { lua: POINT, numberOfKeys: 1 },
   removeMembers: { lua: REMOVE_MEMBERS, numberOfKeys: 1 },
-  beginRemoval: { lua: BEGIN_REMOVAL, numberOfKeys: 4 },
+  beginRemoval: { lua: BEGIN_REMOVAL },
   publishRevocation: { lua: PUBLISH_ALONE, numberOfKeys: 2 },
 }
 

@@ -109,6 +109,8 @@ function keysOfTag(tag: string) {
     addressesOf: (model: string) => `${tag}:addresses:${model}:`,
     account: (id: string) => `${tag}:account:${id}`,
     username: (username: string) => `${tag}:username:${username}`,
+    /** Pointer to the account of a person at an OpenID provider. */
+    identity: (identityHash: string) => `${tag}:identity:${identityHash}`,
     origin: (origin: string) => `${tag}:accounts:${origin}`,
     /** Set of the ids of accounts whose removal is not complete. Only in a Redis Cluster. */
     removals: `${tag}:removals`,

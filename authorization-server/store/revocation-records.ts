@@ -38,6 +38,30 @@ export function accountRevocation(accountId: string, context: RevocationContext,
   })
 }
 
+/**
+ * Time after the disabling of an account up to which its tokens are revoked, because the clock of the issuing server may
+ * be ahead. Tokens that the enabled account gets within this time are also revoked. Seconds.
+ */
+const DISABLED_MARGIN_SECONDS = 60
+
+/** Returns the time up to which the tokens of an account are revoked when an operator disables it now. */
+export function disabledUpToSeconds(nowSeconds: number): number {
+  return nowSeconds + DISABLED_MARGIN_SECONDS
+}
+
+/** Returns the log entry of an account that was disabled. The sessions, grants and tokens of the account end. */
+export function disabledRevocation(
+  accountId: string,
+  context: RevocationContext,
+  nowSeconds: number,
+): string {
+  return writeRevocation({
+    ...withoutNames(context, nowSeconds),
+    subject: revocationName(context.issuer, accountId),
+    atSeconds: disabledUpToSeconds(nowSeconds),
+  })
+}
+
 function withoutNames(context: RevocationContext, nowSeconds: number): Revocation {
   return {
     issuer: context.issuer,

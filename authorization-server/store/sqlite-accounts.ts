@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { accountRevocation, type RevocationContext } from './revocation-records.ts'
+import { claimsOf, fromAccountRecord, toAccountRecord } from './account-record.ts'
+import { accountRevocation, disabledRevocation, type RevocationContext } from './revocation-records.ts'
 import { attemptSqlite, transact } from './sqlite.ts'
 import type { SqliteRevocations } from './sqlite-revocations.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
@@ -15,27 +16,45 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
   const { database, revocations, nowSeconds } = parts
   const byId = database.prepare('select * from accounts where id = ?')
   const byUsername = database.prepare('select * from accounts where username = ?')
+  const byIdentity = database.prepare(
+    'select * from accounts where identity_issuer = ? and identity_subject = ?',
+  )
   const byOrigin = database.prepare('select * from accounts where origin = ? order by username')
+  const page = database.prepare('select * from accounts where id > ? order by id limit ?')
   const insert = database.prepare(
-    `insert into accounts (id, username, name, email, password_hash, origin, created_at)
-      values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
+    `insert into accounts (id, username, name, email, password_hash, origin, created_at,
+        identity_issuer, identity_subject, disabled_at, claims)
+      values ($id, $username, $name, $email, $password_hash, $origin, $created_at,
+        $identity_issuer, $identity_subject, $disabled_at, $claims) on conflict do nothing`,
   )
   const setPasswordHash = database.prepare('update accounts set password_hash = ? where id = ?')
+  const update = database.prepare('update accounts set name = ?, email = ?, claims = ? where id = ?')
+  const setDisabled = database.prepare('update accounts set disabled_at = ? where id = ?')
   const removeArtifacts = database.prepare('delete from artifacts where account_id = ?')
   const remove = database.prepare('delete from accounts where id = ?')
   return {
     findById: async (id) => attemptSqlite(() => optional(byId.get(id))),
     findByUsername: async (username) => attemptSqlite(() => optional(byUsername.get(username))),
-    insert: async (account) =>
-      attemptSqlite(() => {
-        const { id, username, name, email, passwordHash, origin, createdAtSeconds } = account
-        return (
-          insert.run(id, username, name, email ?? null, passwordHash, origin, createdAtSeconds).changes === 1
-        )
-      }),
+    findByIdentity: async (issuer, subject) => attemptSqlite(() => optional(byIdentity.get(issuer, subject))),
+    insert: async (account) => attemptSqlite(() => insert.run(toAccountRecord(account)).changes === 1),
     setPasswordHash: async (id, passwordHash) =>
       void attemptSqlite(() => setPasswordHash.run(passwordHash, id)),
-    listByOrigin: async (origin) => attemptSqlite(() => byOrigin.all(origin).map(toAccount)),
+    update: async (account) =>
+      void attemptSqlite(() =>
+        update.run(account.name, account.email ?? null, claimsOf(account), account.id),
+      ),
+    list: async ({ after = '', limit }) => attemptSqlite(() => page.all(after, limit).map(fromAccountRecord)),
+    listByOrigin: async (origin) => attemptSqlite(() => byOrigin.all(origin).map(fromAccountRecord)),
+    setDisabled: async (id, atSeconds) => {
+      if (atSeconds === undefined) return void attemptSqlite(() => setDisabled.run(null, id))
+      const now = nowSeconds()
+      transact(database, () => {
+        if (setDisabled.run(atSeconds, id).changes === 0) return
+        removeArtifacts.run(id)
+        revocations.append(disabledRevocation(id, parts.context, now), now)
+      })
+      revocations.notify()
+    },
     remove: async (id) => {
       const now = nowSeconds()
       transact(database, () => {
@@ -48,18 +67,5 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
 }
 
 function optional(row: Record<string, SQLOutputValue> | undefined): StoredAccount | undefined {
-  return row === undefined ? undefined : toAccount(row)
-}
-
-function toAccount(row: Record<string, SQLOutputValue>): StoredAccount {
-  const email = row['email']
-  return {
-    id: String(row['id']),
-    username: String(row['username']),
-    name: String(row['name']),
-    email: typeof email === 'string' ? email : undefined,
-    passwordHash: String(row['password_hash']),
-    origin: row['origin'] === 'development' ? 'development' : 'operator',
-    createdAtSeconds: Number(row['created_at']),
-  }
+  return row === undefined ? undefined : fromAccountRecord(row)
 }

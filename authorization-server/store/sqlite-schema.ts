@@ -92,6 +92,26 @@ const MIGRATIONS: readonly string[] = [
       where model = old.model and network = old.source and address = old.address and held <= 0;
   end;
   `,
+  `
+  create table new_accounts (
+    id text primary key,
+    username text not null unique,
+    name text not null,
+    email text,
+    password_hash text,
+    origin text not null check (origin in ('operator', 'development', 'provider')),
+    created_at integer not null,
+    identity_issuer text,
+    identity_subject text,
+    disabled_at integer,
+    claims text, -- JSON, see account-record.ts
+    unique (identity_issuer, identity_subject)
+  ) strict;
+  insert into new_accounts (id, username, name, email, password_hash, origin, created_at)
+    select id, username, name, email, password_hash, origin, created_at from accounts;
+  drop table accounts;
+  alter table new_accounts rename to accounts;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -74,19 +74,53 @@ export type StoredAccount = {
   readonly username: string
   readonly name: string
   readonly email: string | undefined
-  /** PHC string: algorithm, parameters, salt and hash. */
-  readonly passwordHash: string
-  /** `development`: the password is published, so the account is ignored outside development mode. */
-  readonly origin: 'operator' | 'development'
+  /** PHC string: algorithm, parameters, salt and hash. Undefined: the account has no password. */
+  readonly passwordHash?: string | undefined
+  /**
+   * `development`: the password is published, so the account is ignored outside development mode. `provider`: the first
+   * sign-in through an OpenID provider created the account.
+   */
+  readonly origin: 'operator' | 'development' | 'provider'
   readonly createdAtSeconds: number
+  /** Account at an OpenID provider. `issuer` and `subject` together identify one account of the store. */
+  readonly identity?: AccountIdentity
+  readonly groups?: readonly string[]
+  readonly roles?: readonly string[]
+  /** Time from which the account cannot be used. Undefined: the account is enabled. */
+  readonly disabledAtSeconds?: number
+}
+
+export type AccountIdentity = {
+  readonly issuer: string
+  readonly subject: string
+  /** Name of the provider in the configuration. */
+  readonly provider: string
 }
 
 export type AccountStore = {
   findById(id: string): Promise<StoredAccount | undefined>
   findByUsername(username: string): Promise<StoredAccount | undefined>
-  /** @returns false, without a change, when the id or the username exists. */
+  findByIdentity(issuer: string, subject: string): Promise<StoredAccount | undefined>
+  /** @returns false, without a change, when the id, the username or the identity exists. */
   insert(account: StoredAccount): Promise<boolean>
   setPasswordHash(id: string, passwordHash: string): Promise<void>
+  /**
+   * Replaces the name, the e-mail address, the groups, the roles and the name of the provider. Does nothing if the
+   * account does not exist.
+   */
+  update(
+    account: Pick<StoredAccount, 'id' | 'name' | 'email' | 'groups' | 'roles' | 'identity'>,
+  ): Promise<void>
+  /** Returns up to `limit` accounts with ids after `after`, in the order of their ids. */
+  list(options: {
+    readonly after: string | undefined
+    readonly limit: number
+  }): Promise<readonly StoredAccount[]>
+  /**
+   * Disables an account: removes its sessions, grants and tokens, and logs the revocation, in one step.
+   * Undefined enables the account. Does nothing if the account does not exist.
+   */
+  setDisabled(id: string, atSeconds: number | undefined): Promise<void>
   listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>
   /** Removes the account with its sessions, grants and tokens, and logs the revocation, in one step. */
   remove(id: string): Promise<void>

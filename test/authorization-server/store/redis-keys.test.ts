@@ -23,6 +23,7 @@ t.test('the keys in Redis have fixed names, because servers of several versions 
     addressesOf: '{scopegate}:addresses:A:',
     account: '{scopegate}:account:A',
     username: '{scopegate}:username:A',
+    identity: '{scopegate}:identity:A',
     origin: '{scopegate}:accounts:A',
     removals: '{scopegate}:removals',
     migration: '{scopegate}:migration',

@@ -279,7 +279,7 @@ t.test('reading a damaged account returns default values for the damaged fields'
     username: 'carol',
     name: '',
     email: undefined,
-    passwordHash: '',
+    passwordHash: undefined,
     origin: 'operator',
   })
   await redis.del('{scopegate}:account:id-1')

@@ -28,6 +28,7 @@ const OBJECTS = [
   'table revocations',
   'index sqlite_autoindex_accounts_1',
   'index sqlite_autoindex_accounts_2',
+  'index sqlite_autoindex_accounts_3',
   'index sqlite_autoindex_artifacts_1',
   'table sqlite_sequence',
   'trigger uncount_artifact_of_address',
@@ -40,16 +41,16 @@ t.test(
     const database = new DatabaseSync(':memory:')
     t.teardown(() => database.close())
     t.equal(migrate(database), 0)
-    t.equal(SCHEMA_VERSION, 5)
-    t.equal(database.prepare('pragma user_version').get()?.['user_version'], 5)
-    t.equal(migrate(database), 5, 'the second migration changes nothing')
+    t.equal(SCHEMA_VERSION, 6)
+    t.equal(database.prepare('pragma user_version').get()?.['user_version'], 6)
+    t.equal(migrate(database), 6, 'the second migration changes nothing')
     const objects = database.prepare('select type, name, sql from sqlite_schema order by name').all()
     t.same(
       objects.map(({ type, name }) => `${type} ${name}`),
       OBJECTS,
     )
     const text = objects.map(({ sql }) => String(sql).replace(/\s+/g, ' ')).join('\n')
-    t.equal(hash('sha256', text, 'base64url'), 'Xd3EbT3x7cJSkhfboYgk7ckgL0CBWlGYWTidNi-A35Q', text)
+    t.equal(hash('sha256', text, 'base64url'), 'rpg1f3fkOQLirEC0NAbSNBGeQoIwfXQ_I2ecVZP0woE', text)
     const epoch = database.prepare('select epoch from revocation_epoch').all()
     t.match(epoch, [{ epoch: /^[0-9a-f]{16}$/ }])
     t.equal(epoch.length, 1)
@@ -100,12 +101,12 @@ t.test('openSqliteFile() explains each failure', async (t) => {
   })
   const newer = join(folder, 'newer.sqlite')
   const database = openSqliteFile(newer)
-  database.exec('pragma user_version = 6')
+  database.exec('pragma user_version = 7')
   database.close()
   t.throws(() => openSqliteFile(newer), {
     code: 'ERR_STORE_TOO_NEW',
     exitCode: 1,
-    message: `${newer} has schema version 6; this program supports versions up to 5. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
+    message: `${newer} has schema version 7; this program supports versions up to 6. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
   })
 })
 

@@ -36,7 +36,7 @@ t.test('openStore() names the file of the data folder', async (t) => {
   t.teardown(() => store.close())
   const database = new DatabaseSync(join(dataDir, 'authorization-server.sqlite'), { readOnly: true })
   t.teardown(() => database.close())
-  t.equal(database.prepare('pragma user_version').get()?.['user_version'], 5)
+  t.equal(database.prepare('pragma user_version').get()?.['user_version'], 6)
 })
 
 t.test('an artifact has exactly the expected columns', async (t) => {
@@ -136,7 +136,7 @@ t.test(
       createdAtSeconds: 7,
     })
     t.strictSame(rows('select * from accounts'), [
-      ['account-1', 'carol', 'Carol', null, 'phc', 'development', 7],
+      ['account-1', 'carol', 'Carol', null, 'phc', 'development', 7, null, null, null, null],
     ])
     await store.accounts.remove('account-1')
     t.strictSame(rows('select id, revoked_at, payload from revocations'), [

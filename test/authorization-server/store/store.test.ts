@@ -508,6 +508,91 @@ async function contract(
     },
   )
 
+  t.test(
+    'accounts: an identity belongs to one account, and its removal makes the identity free',
+    async (t) => {
+      const { accounts } = await open(t)
+      const eve = aProviderAccount({ id: 'p-1', username: 'company:p-1' })
+      t.equal(await accounts.insert(eve), true)
+      t.strictSame(await accounts.findByIdentity('https://login.test', 'eve'), eve)
+      t.equal(await accounts.insert(aProviderAccount({ id: 'p-2', username: 'company:p-2' })), false)
+      t.equal(await accounts.findById('p-2'), undefined)
+      t.equal(await accounts.findByIdentity('https://login.test', 'Eve'), undefined)
+      t.equal(await accounts.findByIdentity('https://login.test/', 'eve'), undefined)
+      t.equal(await accounts.findByIdentity('https://login.test\neve', ''), undefined)
+      t.equal(await accounts.findByIdentity('https://login.test', 'eve\0'), undefined)
+      const identity = { issuer: 'https://other.test', subject: 'eve', provider: 'other' }
+      t.equal(await accounts.insert(aProviderAccount({ id: 'p-3', username: 'other:p-3', identity })), true)
+      await accounts.remove('p-1')
+      t.equal(await accounts.findByIdentity('https://login.test', 'eve'), undefined)
+      t.equal(await accounts.insert(aProviderAccount({ id: 'p-4', username: 'company:p-4' })), true)
+    },
+  )
+
+  t.test('accounts: one of 20 simultaneous first sign-ins of a person inserts the account', async (t) => {
+    const [one, two] = [await open(t), await open(t)]
+    const identity = { issuer: 'https://login.test', subject: 'racing', provider: 'company' }
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        (i % 2 ? one : two).accounts.insert(
+          aProviderAccount({ id: `first-${i}`, username: `company:first-${i}`, identity }),
+        ),
+      ),
+    )
+    t.equal(results.filter(Boolean).length, 1)
+  })
+
+  t.test('accounts: update() replaces the data of the provider only', async (t) => {
+    const { accounts } = await open(t)
+    const identity = { issuer: 'https://login.test', subject: 'frank', provider: 'company' }
+    const frank = aProviderAccount({ id: 'u-1', username: 'company:u-1', identity })
+    await accounts.insert(frank)
+    const changed = { id: 'u-1', name: 'Frank', email: undefined, groups: ['staff'], roles: [], identity }
+    await accounts.update({ ...changed, ...{ username: 'ignored' } })
+    t.strictSame(await accounts.findById('u-1'), { ...frank, ...changed })
+    await accounts.update({ id: 'nobody-updated', name: 'Nobody', email: undefined })
+    t.equal(await accounts.findById('nobody-updated'), undefined)
+  })
+
+  t.test('accounts: list() returns all accounts in pages', async (t) => {
+    const { accounts } = await open(t)
+    for (const id of ['list-b', 'list-a', 'list-C']) await accounts.insert(anAccount({ id, username: id }))
+    await accounts.insert(anAccount({ id: 'list-D', username: 'list-D', origin: 'development' }))
+    const ids: string[] = []
+    let page: readonly StoredAccount[] = []
+    do {
+      page = await accounts.list({ after: ids.at(-1), limit: 2 })
+      t.ok(page.length <= 2)
+      ids.push(...page.map(({ id }) => id))
+    } while (page.length > 0)
+    const listed = ids.filter((id) => id.startsWith('list-'))
+    t.strictSame(listed, ['list-C', 'list-D', 'list-a', 'list-b'])
+  })
+
+  t.test('accounts: setDisabled() ends sessions, grants and tokens, and keeps the account', async (t) => {
+    const store = await open(t)
+    const account = anAccount({ id: 'off', username: 'off' })
+    await store.accounts.insert(account)
+    await store.artifacts('Session').upsert('off-s', { jti: 'off-s', uid: 's', accountId: 'off' }, 60)
+    await store.artifacts('Grant').upsert('off-g', { jti: 'off-g', accountId: 'off' }, 60)
+    await store.artifacts('RefreshToken').upsert('on', { jti: 'on', accountId: 'stays' }, 60)
+    const from = await revokeOne(store, 'before disabling')
+    await store.accounts.setDisabled('off', 1_234)
+    await store.accounts.setDisabled('unknown', 1_234)
+    const logged = await store.revocations.readAfter(from, 10)
+    t.equal(logged?.length, 1)
+    const { atSeconds = 0, subject } = logged?.[0]?.revocation ?? {}
+    t.equal(subject, revocationName(WHOSE.issuer, 'off'))
+    t.ok(atSeconds < 100_000_000_000, 'an enabled account gets valid tokens again')
+    t.equal(await store.artifacts('Session').find('off-s'), undefined)
+    t.equal(await store.artifacts('Grant').find('off-g'), undefined)
+    t.ok(await store.artifacts('RefreshToken').find('on'))
+    t.strictSame(await store.accounts.findById('off'), { ...account, disabledAtSeconds: 1_234 })
+    t.equal(await store.accounts.findById('unknown'), undefined)
+    await store.accounts.setDisabled('off', undefined)
+    t.strictSame(await store.accounts.findByUsername('off'), account)
+  })
+
   // This test is the last one, because the longer lifetime applies to all later revocations.
   t.test('a revocation applies to tokens with an earlier, longer lifetime, until they expire', async (t) => {
     const clock = { now: 1_000 }
@@ -759,6 +844,16 @@ async function revokeOne(store: Store, grantId: string): Promise<string> {
   await store.artifacts('AccessToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 60)
   await store.artifacts('Grant').revokeByGrantId(grantId)
   return store.revocations.lastId()
+}
+
+function aProviderAccount(fields: Partial<StoredAccount>): StoredAccount {
+  return {
+    ...anAccount(fields),
+    passwordHash: undefined,
+    origin: 'provider',
+    identity: { issuer: 'https://login.test', subject: 'eve', provider: 'company' },
+    ...fields,
+  }
 }
 
 function anAccount(fields: Partial<StoredAccount>): StoredAccount {

@@ -1,0 +1,86 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
+import type { StoredAccount } from './store.ts'
+
+/** An account in the format of every store. Null: absent. */
+export type AccountRecord = {
+  readonly id: string
+  readonly username: string
+  readonly name: string
+  readonly email: string | null
+  readonly password_hash: string | null
+  readonly origin: string
+  readonly created_at: number
+  readonly identity_issuer: string | null
+  readonly identity_subject: string | null
+  readonly disabled_at: number | null
+  /** JSON: the name of the provider, the groups and the roles. */
+  readonly claims: string | null
+}
+
+/** Converts an account for storage. */
+export function toAccountRecord(account: StoredAccount): AccountRecord {
+  return {
+    id: account.id,
+    username: account.username,
+    name: account.name,
+    email: account.email ?? null,
+    password_hash: account.passwordHash ?? null,
+    origin: account.origin,
+    created_at: account.createdAtSeconds,
+    identity_issuer: account.identity?.issuer ?? null,
+    identity_subject: account.identity?.subject ?? null,
+    disabled_at: account.disabledAtSeconds ?? null,
+    claims: claimsOf(account),
+  }
+}
+
+/** Returns the JSON of {@link AccountRecord.claims}. */
+export function claimsOf({
+  identity,
+  groups,
+  roles,
+}: Pick<StoredAccount, 'identity' | 'groups' | 'roles'>): string | null {
+  const provider = identity?.provider
+  return provider === undefined && groups === undefined && roles === undefined
+    ? null
+    : JSON.stringify({ provider, groups, roles })
+}
+
+const ORIGINS: readonly unknown[] = ['operator', 'development', 'provider']
+
+/** Restores an account from the values of a store. Numbers may be text. */
+export function fromAccountRecord(
+  record: Readonly<Partial<Record<keyof AccountRecord, unknown>>>,
+): StoredAccount {
+  const claims = parseClaims(record.claims)
+  const { identity_issuer: issuer, identity_subject: subject, disabled_at: disabledAt } = record
+  return {
+    id: String(record.id),
+    username: String(record.username),
+    name: text(record.name) ?? '',
+    email: text(record.email),
+    passwordHash: text(record.password_hash),
+    origin: ORIGINS.includes(record.origin) ? (record.origin as StoredAccount['origin']) : 'operator',
+    createdAtSeconds: Number(record.created_at),
+    ...(typeof issuer === 'string' && typeof subject === 'string'
+      ? { identity: { issuer, subject, provider: text(claims['provider']) ?? '' } }
+      : {}),
+    ...(Array.isArray(claims['groups']) ? { groups: claims['groups'].map(String) } : {}),
+    ...(Array.isArray(claims['roles']) ? { roles: claims['roles'].map(String) } : {}),
+    ...(disabledAt === null || disabledAt === undefined ? {} : { disabledAtSeconds: Number(disabledAt) }),
+  }
+}
+
+function parseClaims(json: unknown): Readonly<Record<string, unknown>> {
+  if (typeof json !== 'string') return {}
+  try {
+    const value: unknown = JSON.parse(json)
+    return isRecord(value) ? value : {}
+  } catch {
+    return {} // damaged claims give no groups and no roles
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
