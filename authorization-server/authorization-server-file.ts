@@ -5,6 +5,7 @@ import {
   ByteSizeText,
   DurationText,
   FilePath,
+  HttpAddress,
   HttpOrigin,
   ResourcePath,
   SecretText,
@@ -242,6 +243,93 @@ const Postgres = Type.Object(
   { description: 'only for store.type: postgres' },
 )
 
+const ClaimName = (description: string) => Type.String({ description, minLength: 1, maxLength: 200 })
+
+const SignInProvider = Type.Object(
+  {
+    name: Type.String({
+      description: 'name of the provider, which is part of its redirect URI',
+      pattern: '^[a-z0-9-]{1,32}$',
+      'x-is': 'a name of 1 to 32 lower-case letters, digits and -, such as company',
+    }),
+    title: Type.String({
+      description: 'name of the provider on the sign-in page',
+      minLength: 1,
+      maxLength: 60,
+    }),
+    issuer: HttpAddress('issuer of the provider, exactly as in its metadata'),
+    clientId: Type.String({ description: 'client_id of this server', minLength: 1, maxLength: 255 }),
+    clientSecretFile: FilePath('file with the client secrets of this server, one per line, newest first'),
+    scopes: Type.Optional(
+      Type.Array(Type.String({ description: 'a scope', pattern: '^[!#-\\[\\]-~]+$', 'x-is': 'a scope' }), {
+        description: 'requested scopes; default: openid, profile and email',
+        minItems: 1,
+        maxItems: 50,
+        uniqueItems: true,
+      }),
+    ),
+    claims: Type.Optional(
+      Type.Object(
+        {
+          name: Type.Optional(ClaimName('name of the person; default: name')),
+          email: Type.Optional(ClaimName('e-mail address; default: email, if email_verified is true')),
+          groups: Type.Optional(ClaimName('groups of the person; default: none')),
+          roles: Type.Optional(ClaimName('roles of the person; default: none')),
+        },
+        { description: 'claims of the provider, by name or by a path such as realm_access.roles' },
+      ),
+    ),
+    admit: Type.Optional(
+      Type.Object(
+        {
+          emailDomains: Type.Optional(
+            Type.Array(
+              Type.String({
+                description: 'a domain',
+                pattern: '^[a-z0-9-]+(\\.[a-z0-9-]+)*$',
+                'x-is': 'a domain in lower case, such as example.com',
+              }),
+              { description: 'domains of verified e-mail addresses', minItems: 1, maxItems: 1_000 },
+            ),
+          ),
+          groups: Type.Optional(
+            Type.Array(Type.String({ description: 'a group', minLength: 1, maxLength: 256 }), {
+              description: 'groups, of which the person needs one',
+              minItems: 1,
+              maxItems: 1_000,
+            }),
+          ),
+          claims: Type.Optional(
+            Type.Record(
+              Type.String({ pattern: '^.{1,200}$' }),
+              Type.Array(Type.String({ description: 'a value', minLength: 1, maxLength: 256 }), {
+                description: 'values, of which the claim needs one',
+                minItems: 1,
+                maxItems: 1_000,
+              }),
+              { description: 'required claims, each with its accepted values' },
+            ),
+          ),
+        },
+        { description: 'people who may sign in; a person must satisfy every rule' },
+      ),
+    ),
+  },
+  { description: 'an OpenID provider' },
+)
+
+const SignIn = Type.Object(
+  {
+    local: Type.Optional(
+      Type.Boolean({ description: 'false: no sign-in with a user name and password; default true' }),
+    ),
+    providers: Type.Optional(
+      Type.Array(SignInProvider, { description: 'OpenID providers for sign-in', maxItems: 20 }),
+    ),
+  },
+  { description: 'how people sign in' },
+)
+
 /** Schema of `config/authorization-server.yaml`. */
 export const AuthorizationServerFile = Type.Object(
   {
@@ -294,6 +382,7 @@ export const AuthorizationServerFile = Type.Object(
     authorization: Type.Optional(Authorization),
     consent: Type.Optional(Consent),
     compat: Type.Optional(CompatShape),
+    signIn: Type.Optional(SignIn),
     integrations: Type.Optional(
       Type.Array(RegisteredIntegration, { description: 'clients that the operator configures' }),
     ),

@@ -34,6 +34,32 @@ export type Integration = {
   readonly trusted?: boolean
 }
 
+/** An OpenID provider through which people sign in. */
+export type SignInProvider = {
+  /** Part of the redirect URI. */
+  readonly name: string
+  /** Name of the provider on the sign-in page. */
+  readonly title: string
+  /** The issuer, compared character by character. */
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecretFile: string
+  readonly scopes: readonly string[]
+  /** Claims of the person, by name or path. Undefined: the server does not read the claim. */
+  readonly claims: {
+    readonly name: string
+    readonly email: string
+    readonly groups: string | undefined
+    readonly roles: string | undefined
+  }
+  /** Rules of admission. An empty list allows everyone. A person must satisfy every rule. */
+  readonly admit: {
+    readonly emailDomains: readonly string[]
+    readonly groups: readonly string[]
+    readonly claims: ReadonlyMap<string, readonly string[]>
+  }
+}
+
 /** `jwt`: RFC 9068. Gateways verify these tokens without a request to this server. */
 export type AccessTokenFormat = 'opaque' | 'jwt'
 
@@ -121,6 +147,11 @@ export type AuthorizationServerConfig = {
     readonly includesLocalApps: boolean
   }
   readonly compat: Compat
+  readonly signIn: {
+    /** True: people can sign in with a user name and a password. */
+    readonly local: boolean
+    readonly providers: readonly SignInProvider[]
+  }
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
 }
@@ -138,6 +169,7 @@ const DEFAULTS = {
     pending: { perAddress: 200, total: 10_000 },
   },
   rememberConsent: '0s',
+  providerScopes: ['openid', 'profile', 'email'],
   postgresPool: { max: 10, connectTimeout: '2s', statementTimeout: '2s' },
   logLevel: 'info',
 } as const
@@ -228,6 +260,10 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       optionalState: file.compat?.optionalState ?? false,
       loopbackRedirects: file.compat?.loopbackRedirects ?? false,
     },
+    signIn: {
+      local: file.signIn?.local ?? true,
+      providers: (file.signIn?.providers ?? []).map(toSignInProvider),
+    },
     integrations: (file.integrations ?? []).map((integration) => ({
       clientId: integration.clientId,
       clientName: integration.clientName,
@@ -237,6 +273,31 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     })),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
   })
+}
+
+type ProviderSection = NonNullable<NonNullable<File['signIn']>['providers']>[number]
+
+function toSignInProvider(section: ProviderSection): SignInProvider {
+  const { name, title, issuer, clientId, clientSecretFile, scopes, claims, admit } = section
+  return {
+    name,
+    title,
+    issuer,
+    clientId,
+    clientSecretFile,
+    scopes: scopes ?? DEFAULTS.providerScopes,
+    claims: {
+      name: claims?.name ?? 'name',
+      email: claims?.email ?? 'email',
+      groups: claims?.groups,
+      roles: claims?.roles,
+    },
+    admit: {
+      emailDomains: admit?.emailDomains ?? [],
+      groups: admit?.groups ?? [],
+      claims: new Map(Object.entries(admit?.claims ?? {})),
+    },
+  }
 }
 
 function toPostgresConnection(section: NonNullable<File['postgres']>): PostgresConnection {
@@ -341,8 +402,72 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     )
   if (redis !== undefined)
     for (const { message, hint } of findConnectionFaults(redis, 'redis')) report(message, hint)
+  for (const { message, hint } of findSignInFaults(config.signIn)) report(message, hint)
   const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
-  for (const id of new Set(ids.filter((one, index) => ids.indexOf(one) !== index)))
+  for (const id of repeated(ids))
     report(`two clients have the id ${id}`, 'give each client its own id')
   return found
+}
+
+/** Finds settings of `signIn` that cannot work, or that would let any account of a public provider sign in. */
+function findSignInFaults({
+  local,
+  providers,
+}: AuthorizationServerConfig['signIn']): readonly { readonly message: string; readonly hint: string }[] {
+  const names = providers.map(({ name }) => name)
+  const issuers = providers.map(({ issuer }) => issuer)
+  return [
+    ...(local || providers.length > 0
+      ? []
+      : [
+          {
+            message: 'signIn.local is false, but signIn.providers is empty: no person could sign in',
+            hint: 'add a provider to signIn.providers, or remove signIn.local',
+          },
+        ]),
+    ...repeated(names).map((name) => ({
+      message: `signIn.providers: two providers have the name ${name}`,
+      hint: 'give each provider its own name',
+    })),
+    ...repeated(issuers).map((issuer) => ({
+      message: `signIn.providers: two providers have the issuer ${issuer}`,
+      hint: 'keep one of them: an account belongs to an issuer and a subject',
+    })),
+    ...providers.flatMap(findProviderFaults),
+  ]
+}
+
+/** Issuers at which anybody can create an account. */
+const PUBLIC_ISSUERS: readonly string[] = ['https://accounts.google.com']
+const ANY_TENANT = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)(\/|$)/
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/
+
+function findProviderFaults(
+  provider: SignInProvider,
+): readonly { readonly message: string; readonly hint: string }[] {
+  const { name, issuer, scopes, claims, admit } = provider
+  const at = `signIn.providers (${name})`
+  const found: { readonly message: string; readonly hint: string }[] = []
+  const report = (message: string, hint: string) => found.push({ message: `${at}: ${message}`, hint })
+  if (!issuer.startsWith('https:') && !LOOPBACK.test(issuer))
+    report('issuer does not begin with https', 'use https: plain http is for 127.0.0.1 and localhost only')
+  if (ANY_TENANT.test(issuer))
+    report(
+      'issuer accepts accounts of every tenant',
+      'use https://login.microsoftonline.com/TENANT-ID/v2.0 with the ID of your tenant',
+    )
+  if (!scopes.includes('openid')) report('scopes does not contain openid', 'add openid to scopes')
+  if (admit.groups.length > 0 && claims.groups === undefined)
+    report('admit.groups is set, but claims.groups is not', 'set claims.groups to the claim with the groups')
+  const rules = admit.emailDomains.length + admit.groups.length + admit.claims.size
+  if (PUBLIC_ISSUERS.includes(issuer) && rules === 0)
+    report(
+      'anybody can create an account at this issuer, and admit has no rule',
+      'set admit, for example admit: { claims: { hd: [example.com] } }',
+    )
+  return found
+}
+
+function repeated(values: readonly string[]): readonly string[] {
+  return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
 }

@@ -23,6 +23,8 @@ export type LiveSecrets = {
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
   /** Reads the file of the gateway's secrets again. */
   readGatewaySecrets(): Promise<void>
+  /** Returns the secrets of this server at an OpenID provider, newest first. */
+  providerSecrets(name: string): readonly string[]
   /** Calls `listener` after each change. If the listener throws, the earlier secrets stay. */
   onChange(listener: (changed: keyof Secrets) => void): void
 }
@@ -34,7 +36,13 @@ export type LiveSecrets = {
 export function followSecrets(
   config: Pick<
     AuthorizationServerConfig,
-    'gatewayClient' | 'integrations' | 'cookieKeysFile' | 'signingKeysFile' | 'accessTokens' | 'dataDir'
+        | 'gatewayClient'
+    | 'integrations'
+    | 'signIn'
+    | 'cookieKeysFile'
+    | 'signingKeysFile'
+    | 'accessTokens'
+    | 'dataDir'
   >,
   options: {
     readonly secrets: Secrets
@@ -122,6 +130,20 @@ export function followSecrets(
     })
     followed.set(clientId, follower)
   }
+  for (const [index, { name, clientSecretFile }] of config.signIn.providers.entries()) {
+    const setting = `signIn.providers[${index}].clientSecretFile`
+    files.follow({
+      setting,
+      file: clientSecretFile,
+      apply(text) {
+        const clientSecrets = parseClientSecrets(text, clientSecretFile, setting)
+        const providers = current.providers.map((provider) =>
+          provider.name === name ? { ...provider, clientSecrets } : provider,
+        )
+        return change('providers', providers) ? { accepted: clientSecrets.length } : undefined
+      },
+    })
+  }
   return {
     get current() {
       return current
@@ -130,6 +152,8 @@ export function followSecrets(
     verifyClientSecret: (clientId, presented) =>
       hashes.has(clientId) ? verify(clientId, presented) : undefined,
     readGatewaySecrets: () => gateway.check(),
+    providerSecrets: (name) =>
+      current.providers.find((provider) => provider.name === name)?.clientSecrets ?? [],
     onChange: (listener) => void listeners.push(listener),
   }
 }

@@ -20,6 +20,8 @@ export type Secrets = {
     /** Accepted secrets of the integration, newest first. Undefined: a public client. */
     readonly clientSecrets: readonly string[] | undefined
   }[]
+  /** Secrets of this server at the OpenID providers, newest first. */
+  readonly providers: readonly { readonly name: string; readonly clientSecrets: readonly string[] }[]
 }
 
 /**
@@ -40,6 +42,12 @@ export async function loadSecrets(config: AuthorizationServerConfig): Promise<Se
         clientName: integration.clientName,
         redirectUris: integration.redirectUris,
         clientSecrets: await loadIntegrationSecrets(integration.clientSecretFile),
+      })),
+    ),
+    providers: await Promise.all(
+      config.signIn.providers.map(async ({ name, clientSecretFile }) => ({
+        name,
+        clientSecrets: await loadProviderSecrets(clientSecretFile),
       })),
     ),
   }
@@ -84,8 +92,13 @@ async function loadIntegrationSecrets(file: string | undefined): Promise<readonl
   return parseClientSecrets(await readSecretFile(file, setting), file, setting)
 }
 
+async function loadProviderSecrets(file: string): Promise<readonly string[]> {
+  const setting = 'signIn.providers[].clientSecretFile'
+  return parseClientSecrets(await readSecretFile(file, setting), file, setting)
+}
+
 /**
- * Parses the accepted client secrets of an integration.
+ * Parses the client secrets of an integration, or of this server at an OpenID provider.
  * @throws {BootError} ERR_SECRET_FILE when the file contains no secret or more than 10 secrets.
  */
 export function parseClientSecrets(text: string, file: string, setting: string): readonly string[] {
@@ -93,7 +106,7 @@ export function parseClientSecrets(text: string, file: string, setting: string):
   if (secrets.length === 0)
     throw new BootError(
       'ERR_SECRET_FILE',
-      `${file} (${setting}): the file is empty. Write the client_secret of the integration to the file.`,
+      `${file} (${setting}): the file is empty. Write the client_secret to the file.`,
       { exitCode: 3 },
     )
   return secrets

@@ -111,6 +111,28 @@ compat?: relaxations for clients that do not follow the service interface
 compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorization request without scope
 compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state
 compat?.loopbackRedirects? {"type":"boolean"}: true: redirect URIs may name localhost and may omit the port
+signIn?: how people sign in
+signIn?.local? {"type":"boolean"}: false: no sign-in with a user name and password; default true
+signIn?.providers? {"maxItems":20}: OpenID providers for sign-in
+signIn?.providers?[]: an OpenID provider
+signIn?.providers?[].name {"type":"string","pattern":"^[a-z0-9-]{1,32}$","x-is":"a name of 1 to 32 lower-case letters, digits and -, such as company"}: name of the provider, which is part of its redirect URI
+signIn?.providers?[].title {"type":"string","minLength":1,"maxLength":60}: name of the provider on the sign-in page
+signIn?.providers?[].issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$","x-is":"a URL such as https://api.example.com, without user name, query or fragment"}: issuer of the provider, exactly as in its metadata
+signIn?.providers?[].clientId {"type":"string","minLength":1,"maxLength":255}: client_id of this server
+signIn?.providers?[].clientSecretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the client secrets of this server, one per line, newest first
+signIn?.providers?[].scopes? {"minItems":1,"maxItems":50,"uniqueItems":true}: requested scopes; default: openid, profile and email
+signIn?.providers?[].scopes?[] {"type":"string","pattern":"^[!#-\\[\\]-~]+$","x-is":"a scope"}: a scope
+signIn?.providers?[].claims?: claims of the provider, by name or by a path such as realm_access.roles
+signIn?.providers?[].claims?.name? {"type":"string","minLength":1,"maxLength":200}: name of the person; default: name
+signIn?.providers?[].claims?.email? {"type":"string","minLength":1,"maxLength":200}: e-mail address; default: email, if email_verified is true
+signIn?.providers?[].claims?.groups? {"type":"string","minLength":1,"maxLength":200}: groups of the person; default: none
+signIn?.providers?[].claims?.roles? {"type":"string","minLength":1,"maxLength":200}: roles of the person; default: none
+signIn?.providers?[].admit?: people who may sign in; a person must satisfy every rule
+signIn?.providers?[].admit?.emailDomains? {"minItems":1,"maxItems":1000}: domains of verified e-mail addresses
+signIn?.providers?[].admit?.emailDomains?[] {"type":"string","pattern":"^[a-z0-9-]+(\\.[a-z0-9-]+)*$","x-is":"a domain in lower case, such as example.com"}: a domain
+signIn?.providers?[].admit?.groups? {"minItems":1,"maxItems":1000}: groups, of which the person needs one
+signIn?.providers?[].admit?.groups?[] {"type":"string","minLength":1,"maxLength":256}: a group
+signIn?.providers?[].admit?.claims? {"type":"object","patternProperties":{"^.{1,200}$":{"type":"array","items":{"type":"string","description":"a value","minLength":1,"maxLength":256},"description":"values, of which the claim needs one","minItems":1,"maxItems":1000}}}: required claims, each with its accepted values
 integrations?: clients that the operator configures
 integrations?[]: a registered integration
 integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client_id

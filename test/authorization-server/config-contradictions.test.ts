@@ -1,5 +1,9 @@
 import t, { type Test } from 'tap'
-import { type AuthorizationServerConfig, findContradictions } from '../../authorization-server/config.ts'
+import {
+  type AuthorizationServerConfig,
+  findContradictions,
+  type SignInProvider,
+} from '../../authorization-server/config.ts'
 import { aConfig } from '../fixtures/start-authorization-server.ts'
 
 const good = { ...(await aConfig('/data')), development: false }
@@ -194,4 +198,95 @@ t.test('findContradictions() reports each repeated client ID once', async (t) =>
     ['error', 'two clients have the id gateway', 'give each client its own id'],
     ['error', 'two clients have the id app', 'give each client its own id'],
   )
+})
+
+const provider: SignInProvider = {
+  name: 'company',
+  title: 'Example account',
+  issuer: 'https://login.example.com/realms/main',
+  clientId: 'scopegate',
+  clientSecretFile: '/secrets/company',
+  scopes: ['openid'],
+  claims: { name: 'name', email: 'email', groups: undefined, roles: undefined },
+  admit: { emailDomains: [], groups: [], claims: new Map() },
+}
+
+t.test('findContradictions() accepts usable providers', async (t) => {
+  const google = {
+    ...provider,
+    name: 'google',
+    issuer: 'https://accounts.google.com',
+    admit: { ...provider.admit, claims: new Map([['hd', ['example.com']]]) },
+  }
+  const entra = {
+    ...provider,
+    name: 'entra',
+    issuer: 'https://login.microsoftonline.com/0a0a0a0a-0000-4000-8000-000000000000/v2.0',
+  }
+  const groups = {
+    ...provider,
+    name: 'groups',
+    issuer: 'http://127.0.0.1:8080',
+    claims: { ...provider.claims, groups: 'groups' },
+    admit: { ...provider.admit, groups: ['staff'] },
+  }
+  says(t, { signIn: { local: false, providers: [provider, google, entra, groups] } })
+  says(t, { signIn: { local: true, providers: [] } })
+})
+
+t.test('findContradictions() reports providers that cannot work or admit anybody', async (t) => {
+  says(
+    t,
+    { signIn: { local: false, providers: [] } },
+    [
+      'error',
+      'signIn.local is false, but signIn.providers is empty: no person could sign in',
+      'add a provider to signIn.providers, or remove signIn.local',
+    ],
+  )
+  says(
+    t,
+    { signIn: { local: true, providers: [provider, provider] } },
+    [
+      'error',
+      'signIn.providers: two providers have the name company',
+      'give each provider its own name',
+    ],
+    [
+      'error',
+      'signIn.providers: two providers have the issuer https://login.example.com/realms/main',
+      'keep one of them: an account belongs to an issuer and a subject',
+    ],
+  )
+  const https = 'use https: plain http is for 127.0.0.1 and localhost only'
+  const tenant = 'use https://login.microsoftonline.com/TENANT-ID/v2.0 with the ID of your tenant'
+  const rows: readonly (readonly [Partial<SignInProvider>, string, string])[] = [
+    [{ issuer: 'http://login.example.com' }, 'issuer does not begin with https', https],
+    [{ issuer: 'http://127.0.0.1.example.com' }, 'issuer does not begin with https', https],
+    ...['common', 'organizations', 'consumers'].map(
+      (name) =>
+        [
+          { issuer: `https://login.microsoftonline.com/${name}/v2.0` },
+          'issuer accepts accounts of every tenant',
+          tenant,
+        ] as const,
+    ),
+    [{ scopes: ['profile'] }, 'scopes does not contain openid', 'add openid to scopes'],
+    [
+      { admit: { ...provider.admit, groups: ['staff'] } },
+      'admit.groups is set, but claims.groups is not',
+      'set claims.groups to the claim with the groups',
+    ],
+    [
+      { issuer: 'https://accounts.google.com' },
+      'anybody can create an account at this issuer, and admit has no rule',
+      'set admit, for example admit: { claims: { hd: [example.com] } }',
+    ],
+  ]
+  for (const [change, message, hint] of rows)
+    says(
+      t,
+      { signIn: { local: true, providers: [{ ...provider, ...change }] } },
+      ['error', `signIn.providers (company): ${message}`, hint],
+    )
 })

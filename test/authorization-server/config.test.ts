@@ -237,6 +237,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
     },
     consent: { rememberSeconds: 0, includesLocalApps: false },
     compat: { defaultScope: undefined, optionalState: false, loopbackRedirects: false },
+    signIn: { local: true, providers: [] },
     integrations: [],
     log: { level: 'info' },
   })
@@ -267,6 +268,18 @@ authorization:
   pending: { perAddress: 12, total: 13 }
 consent: { remember: 14s, rememberLocalApps: true }
 compat: { defaultScope: openid, optionalState: true, loopbackRedirects: true }
+signIn:
+  local: false
+  providers:
+    - { name: one, title: One, issuer: https://one.test, clientId: us, clientSecretFile: ./one }
+    - name: two
+      title: Two
+      issuer: https://two.test/realms/main
+      clientId: scopegate
+      clientSecretFile: ./two
+      scopes: [openid, groups]
+      claims: { name: n, email: e, groups: g, roles: realm_access.roles }
+      admit: { emailDomains: [example.com], groups: [staff], claims: { 'https://x.test/hd': [a, b] } }
 integrations:
   - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one, trusted: true }
   - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b] }
@@ -318,6 +331,35 @@ log: { level: silent }
     },
     consent: { rememberSeconds: 14, includesLocalApps: true },
     compat: { defaultScope: 'openid', optionalState: true, loopbackRedirects: true },
+    signIn: {
+      local: false,
+      providers: [
+        {
+          name: 'one',
+          title: 'One',
+          issuer: 'https://one.test',
+          clientId: 'us',
+          clientSecretFile: join(configDir, 'one'),
+          scopes: ['openid', 'profile', 'email'],
+          claims: { name: 'name', email: 'email', groups: undefined, roles: undefined },
+          admit: { emailDomains: [], groups: [], claims: new Map() },
+        },
+        {
+          name: 'two',
+          title: 'Two',
+          issuer: 'https://two.test/realms/main',
+          clientId: 'scopegate',
+          clientSecretFile: join(configDir, 'two'),
+          scopes: ['openid', 'groups'],
+          claims: { name: 'n', email: 'e', groups: 'g', roles: 'realm_access.roles' },
+          admit: {
+            emailDomains: ['example.com'],
+            groups: ['staff'],
+            claims: new Map([['https://x.test/hd', ['a', 'b']]]),
+          },
+        },
+      ],
+    },
     integrations: [
       {
         clientId: 'one',

@@ -400,6 +400,7 @@ t.test('loadSecrets() returns exactly the secrets of the configuration', async (
       },
       { clientId: 'two', clientName: 'Two', redirectUris: ['https://two.test/'], clientSecrets: undefined },
     ],
+    providers: [],
   })
   const missing = join(dataDir, 'missing')
   const [one] = config.integrations
