@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { openSecretFiles } from '../platform/config/secret-files.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
@@ -33,6 +34,9 @@ import { activeKeys } from './keys/signing-keys.ts'
 import { createMetrics } from './observe/metrics.ts'
 import { auditAccount, observeDocuments, observeEngine, observeStreams } from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
+import type { ProviderSignIn } from './pages/provider-pages.ts'
+import { createProviderClient } from './sign-in/provider-client.ts'
+import { ATTEMPT_MODEL, createSignInAttempts } from './sign-in/sign-in-attempts.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
@@ -123,6 +127,7 @@ export async function startAuthorizationServer(options: {
       onEvent,
       revocations,
       secrets,
+      providers: providerSignIn({ config, secrets, accounts, store }),
     })
     closing.push(sweepRegularly(store, logger))
 
@@ -241,6 +246,34 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     nowSeconds,
   })
   return { engine, replaceAtSeconds: changesAtSeconds }
+}
+
+/** Creates the clients of the OpenID providers. Undefined: the configuration has no providers. */
+function providerSignIn({
+  config,
+  secrets,
+  accounts,
+  store,
+}: Pick<Parts, 'config' | 'secrets' | 'accounts'> & { readonly store: Store }): ProviderSignIn | undefined {
+  const { providers } = config.signIn
+  if (providers.length === 0) return undefined
+  const clients = providers.map((provider) =>
+    createProviderClient({
+      provider,
+      redirectUri: `${config.issuer}${ENDPOINTS.signIn}/${provider.name}/callback`,
+      clientSecrets: () => secrets.providerSecrets(provider.name),
+      nowSeconds,
+    }),
+  )
+  return {
+    accounts,
+    clients: new Map(clients.map((client) => [client.provider.name, client])),
+    attempts: createSignInAttempts({
+      artifacts: store.artifacts(ATTEMPT_MODEL),
+      expiresInSeconds: INTERACTION_SECONDS,
+      bound: config.authorization.pending,
+    }),
+  }
 }
 
 async function listen(app: FastifyInstance, config: AuthorizationServerConfig): Promise<string> {

@@ -21,6 +21,7 @@ import type { EngineEvent } from './engine/engine-events.ts'
 import type { LiveSecrets } from './keys/live-secrets.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
+import type { ProviderSignIn } from './pages/provider-pages.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
@@ -34,6 +35,8 @@ export type HttpServerOptions = {
   readonly onEvent: (event: EngineEvent) => void
   readonly revocations: RevocationStream
   readonly secrets: LiveSecrets
+  /** Sign-in through OpenID providers. Undefined: no providers. */
+  readonly providers?: ProviderSignIn | undefined
 }
 
 /** Creates the HTTP server with every route: endpoints, userinfo, revocation stream, pages. */
@@ -91,6 +94,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       origin: new URL(config.issuer).origin,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,
+      localAccounts: config.signIn.local,
+      ...(options.providers === undefined ? {} : { providers: options.providers }),
       nowMs: () => Date.now(),
       onEvent: options.onEvent,
       logger,

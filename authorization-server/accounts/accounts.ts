@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { AccountStore, StoredAccount } from '../store/store.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type AccountIdentity, type AccountStore, type StoredAccount, StoreError } from '../store/store.ts'
 import { hashPassword, MINIMUM_COST, unmatchableHash, verifyPassword } from './password-hash.ts'
 
 export type Account = {
@@ -8,6 +9,9 @@ export type Account = {
   readonly username: string
   readonly name: string
   readonly email: string | undefined
+  /** Groups and roles from the OpenID provider of the account. */
+  readonly groups?: readonly string[]
+  readonly roles?: readonly string[]
 }
 
 /** The reason why an account was not added. `message` says what to do. */
@@ -33,8 +37,24 @@ export type Accounts = {
   find(id: string): Promise<Account | undefined>
   /** Returns the id of the account with the typed name, for the audit log. */
   findId(username: string): Promise<string | undefined>
+  /**
+   * Finds the account of a person at an OpenID provider, or adds the account. Updates the data of the person.
+   * `issuer` and `subject` alone identify the account: an e-mail address never selects an account.
+   */
+  signInFromProvider(person: ProviderPerson): Promise<ProviderSignInResult>
   add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRejection>
 }
+
+/** A person after authentication at an OpenID provider. The data are validated and have a bounded length. */
+export type ProviderPerson = {
+  readonly identity: AccountIdentity
+  readonly name: string
+  readonly email: string | undefined
+  readonly groups: readonly string[] | undefined
+  readonly roles: readonly string[] | undefined
+}
+
+export type ProviderSignInResult = { readonly account: Account; readonly isNew: boolean } | 'disabled'
 
 const MIN_PASSWORD_CHARACTERS = 12
 const MAX_PASSWORD_CHARACTERS = 256
@@ -80,6 +100,7 @@ export function createAccounts(options: {
       return counts(account) ? toAccount(account) : undefined
     },
     findId: async (typedName) => (await findStored(typedName))?.id,
+    signInFromProvider: (person) => signInFromProvider(store, person, nowSeconds()),
     add: async (account) => {
       const rejection = validateNewAccount(account)
       if (rejection !== undefined) return rejection
@@ -138,8 +159,51 @@ function newHash(password: string, origin: StoredAccount['origin'] = 'operator')
   return hashPassword(password, randomBytes(SALT_BYTES), cost)
 }
 
-function toAccount({ id, username, name, email }: StoredAccount): Account {
-  return { id, username, name, email }
+async function signInFromProvider(
+  store: AccountStore,
+  person: ProviderPerson,
+  nowSeconds: number,
+): Promise<ProviderSignInResult> {
+  const { identity, name, email, groups, roles } = person
+  const profile = {
+    name,
+    email,
+    identity,
+    ...(groups === undefined ? {} : { groups }),
+    ...(roles === undefined ? {} : { roles }),
+  }
+  const found = await store.findByIdentity(identity.issuer, identity.subject)
+  if (found === undefined) {
+    const id = randomBytes(ID_BYTES).toString('base64url')
+    const added: StoredAccount = {
+      id,
+      // No person can type this name, because local user names cannot contain a colon.
+      username: `${identity.provider}:${id}`,
+      origin: 'provider',
+      createdAtSeconds: nowSeconds,
+      ...profile,
+    }
+    if (await store.insert(added)) return { account: toAccount(added), isNew: true }
+  }
+  // A concurrent first sign-in of the person may have inserted the account.
+  const present = found ?? (await store.findByIdentity(identity.issuer, identity.subject))
+  if (present === undefined) throw new StoreError('ERR_STORE_DAMAGED', 'An identity has no account.')
+  if (present.disabledAtSeconds !== undefined) return 'disabled'
+  const { groups: _groups, roles: _roles, ...rest } = present
+  const updated: StoredAccount = { ...rest, ...profile }
+  if (!isDeepStrictEqual(updated, present)) await store.update(updated)
+  return { account: toAccount(updated), isNew: false }
+}
+
+function toAccount({ id, username, name, email, groups, roles }: StoredAccount): Account {
+  return {
+    id,
+    username,
+    name,
+    email,
+    ...(groups === undefined ? {} : { groups }),
+    ...(roles === undefined ? {} : { roles }),
+  }
 }
 
 const MAX_LENGTH = 64

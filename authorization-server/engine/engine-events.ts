@@ -10,7 +10,23 @@ export type RequestOrigin = {
 export type EngineEvent = EventDetails & { readonly origin: RequestOrigin | undefined }
 
 type EventDetails =
-  | { readonly kind: 'signed_in'; readonly clientId: string; readonly accountId: string }
+  | {
+      readonly kind: 'signed_in'
+      readonly clientId: string
+      readonly accountId: string
+      /** Name of the OpenID provider. Undefined: a local account. */
+      readonly provider?: string
+    }
+  /** The first sign-in through an OpenID provider created an account. */
+  | { readonly kind: 'account_added'; readonly accountId: string; readonly provider: string }
+  /** A sign-in through an OpenID provider failed. `detail` is for the log only. */
+  | {
+      readonly kind: 'sign_in_failed'
+      readonly clientId: string
+      readonly provider: string
+      readonly reason: 'unavailable' | 'invalid' | 'denied' | 'not_admitted' | 'disabled'
+      readonly detail: string
+    }
   | {
       readonly kind: 'sign_in_failed'
       readonly clientId: string

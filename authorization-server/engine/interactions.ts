@@ -25,6 +25,21 @@ export type Interaction = {
   readonly accountId: string | undefined
   /** The `login_hint` of the client: untrusted text. OpenID Connect Core 1.0 section 3.1.2.1. */
   readonly loginHint: string | undefined
+  /** The authentication that the client requests. OpenID Connect Core 1.0 section 3.1.2.1. */
+  readonly requested: {
+    readonly prompt: readonly string[]
+    readonly maxAgeSeconds: number | undefined
+    readonly acrValues: string | undefined
+    readonly uiLocales: string | undefined
+  }
+}
+
+/** How and when a person authenticated. RFC 9068 section 2.2.1. */
+export type Authentication = {
+  readonly acr?: string | undefined
+  readonly amr?: readonly string[] | undefined
+  /** Default: now. */
+  readonly authTimeSeconds?: number | undefined
 }
 
 /**
@@ -46,6 +61,7 @@ export type Interactions = {
     request: IncomingMessage,
     response: ServerResponse,
     accountId: string,
+    authentication: Authentication,
   ): Promise<{ readonly address: string; readonly signedOut: string | undefined }>
   /**
    * Grants `grantedScopes`, a subset of the requested scopes. Each authorization creates a new grant. The revocation of

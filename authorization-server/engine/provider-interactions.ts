@@ -39,10 +39,16 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
   return {
     read: async (request, response) => describe(await load(request, response), options),
 
-    signedIn: async (request, response, accountId) => {
+    signedIn: async (request, response, accountId, { acr, amr, authTimeSeconds }) => {
       const details = await load(request, response)
       const signedOut = await leaveSessionOfOthers(details, accountId, request, response, options)
-      return { address: await finish(request, response, { login: { accountId, amr: ['pwd'] } }), signedOut }
+      const login = {
+        accountId,
+        ...(acr === undefined ? {} : { acr }),
+        ...(amr === undefined ? {} : { amr: [...amr] }),
+        ...(authTimeSeconds === undefined ? {} : { ts: authTimeSeconds }),
+      }
+      return { address: await finish(request, response, { login }), signedOut }
     },
 
     consented: async (request, response, grantedScopes) => {
@@ -75,6 +81,7 @@ async function describe(
 ): Promise<Interaction> {
   const clientId = String(details.params['client_id'])
   const { redirect_uri: redirectUri, login_hint: loginHint } = details.params
+  const { prompt, max_age: maxAge, acr_values: acrValues, ui_locales: uiLocales } = details.params
   return {
     uid: details.uid,
     prompt: details.prompt.name === 'consent' ? 'consent' : 'sign-in',
@@ -82,7 +89,13 @@ async function describe(
     redirectUri: String(redirectUri),
     ...requestedAccess(details.params, options),
     accountId: details.session?.accountId,
-    loginHint: typeof loginHint === 'string' ? loginHint : undefined,
+    loginHint: text(loginHint),
+    requested: {
+      prompt: text(prompt)?.split(' ') ?? [],
+      maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge),
+      acrValues: text(acrValues),
+      uiLocales: text(uiLocales),
+    },
   }
 }
 
@@ -135,6 +148,10 @@ async function leaveSessionOfOthers(
   delete (details as { session?: unknown }).session
   await details.persist()
   return other
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 function stepError(message: string): InteractionError {

@@ -24,9 +24,27 @@ export function observeEngine(options: {
 
     switch (event.kind) {
       case 'signed_in':
+        return audit(event.kind, {
+          client_id: event.clientId,
+          subject: event.accountId,
+          provider: event.provider,
+        })
+      case 'account_added':
+        return audit(event.kind, {
+          subject: event.accountId,
+          account_origin: 'provider',
+          provider: event.provider,
+        })
       case 'signed_out':
         return audit(event.kind, { client_id: event.clientId, subject: event.accountId })
       case 'sign_in_failed':
+        if ('provider' in event)
+          return audit(event.kind, {
+            client_id: event.clientId,
+            provider: event.provider,
+            reason: event.reason,
+            detail: event.detail,
+          })
         return audit(event.kind, {
           client_id: event.clientId,
           subject: event.accountId,

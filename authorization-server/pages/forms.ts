@@ -5,7 +5,7 @@ const COOKIE_BYTES = 32
 const COOKIE_VALUE = /^[A-Za-z0-9_-]{43}$/
 
 /** Tokens that prove that a form came from a page of this server, for this browser and this interaction. */
-type FormTokens = {
+export type FormTokens = {
   /** @returns the cookie value of the browser. `setCookie` is the `Set-Cookie` header to send when the value is new. */
   readCookie(header: string | undefined): { readonly value: string; readonly setCookie: string | undefined }
   /** Returns the token for the form: a MAC over the interaction and the cookie of the browser. */
@@ -32,7 +32,7 @@ export function createFormTokens(options: {
   readonly secureCookies: boolean
 }): FormTokens {
   const name = options.secureCookies ? '__Host-scopegate-form' : 'scopegate-form'
-  const attributes = options.secureCookies ? 'Path=/; Secure' : 'Path=/oauth/interaction'
+  const attributes = options.secureCookies ? 'Path=/; Secure' : 'Path=/oauth'
   const mac = (key: string, uid: string, cookie: string): Buffer =>
     createHmac('sha256', key).update(`scopegate form token\n${uid}\n${cookie}`).digest()
   const signingKey = (): string => {

@@ -23,6 +23,7 @@ import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
 import { type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
+import { type PageRequest, type PageRoute, type ProviderSignIn, registerProviderPages } from './provider-pages.ts'
 import { type Page, renderPage } from './render-page.ts'
 
 /**
@@ -41,13 +42,14 @@ export type InteractionPagesOptions = {
   /** Returns the keys that sign cookies, newest first. */
   readonly cookieKeys: () => readonly string[]
   readonly limits?: InteractionLimits
+  /** False: the pages accept no user name and password. Default: true. */
+  readonly localAccounts?: boolean
+  /** Sign-in through OpenID providers. Undefined: no providers. */
+  readonly providers?: ProviderSignIn
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void
   readonly logger: Pick<Logger, 'error'>
 }
-
-type Route = { Params: { uid: string }; Querystring: { account?: unknown } }
-type PageRequest = FastifyRequest<Route>
 
 /**
  * Mounts the sign-in and consent pages.
@@ -56,7 +58,8 @@ type PageRequest = FastifyRequest<Route>
  * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
-  const { interactions, accounts, catalogue, onEvent, serviceName } = options
+  const { interactions, accounts, catalogue, onEvent, serviceName, localAccounts = true } = options
+  const providers = [...(options.providers?.clients.values() ?? [])].map(({ provider }) => provider)
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
   const throttle = createSignInThrottle(limits.signIn, options.nowMs)
@@ -94,15 +97,22 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
-    state: { readonly username: string; readonly failed: boolean },
+    state: {
+      readonly username: string
+      readonly failed: boolean
+      readonly problem?: { readonly status: number; readonly text: string }
+    },
   ): FastifyReply => {
     const { shared, send } = begin(request, interaction)
     const { policySource } = readRedirectTarget(interaction.redirectUri)
-    return send(reply, signInPage({ ...state, ...shared }), {
-      status: state.failed ? 400 : 200,
+    const problem = state.problem?.text
+    return send(reply, signInPage({ ...state, ...shared, providers, problem, local: localAccounts }), {
+      status: state.problem?.status ?? (state.failed ? 400 : 200),
       // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy
       // must list the client too. If CSP cannot express the target of the client, the page has no form-action policy.
-      formTargets: policySource === undefined ? undefined : ["'self'", policySource],
+      // The same applies to a provider, which can redirect to any other provider.
+      formTargets:
+        policySource === undefined || providers.length > 0 ? undefined : ["'self'", policySource],
     })
   }
 
@@ -211,7 +221,20 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       return sendErrorPage(reply, { ...explained, serviceName })
     })
 
-    pages.get<Route>(`${ENDPOINTS.interaction}/:uid`, async (request, reply) => {
+    if (options.providers !== undefined)
+      registerProviderPages(pages, {
+        ...options.providers,
+        interactions,
+        tokens,
+        serviceName,
+        nowSeconds: () => Math.floor(options.nowMs() / 1_000),
+        onEvent,
+        receive,
+        showProblem: (request, reply, interaction, problem) =>
+          showSignIn(request, reply, interaction, { username: '', failed: false, problem }),
+      })
+
+    pages.get<PageRoute>(`${ENDPOINTS.interaction}/:uid`, async (request, reply) => {
       const interaction = await interactions.read(request.raw, reply.raw)
       const account = await consentingAccount(interaction)
       if (account === undefined || request.query.account === 'other')
@@ -223,9 +246,16 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       return showConsent(request, reply, interaction, { account, groups, ticked: defaultTicks(groups) })
     })
 
-    pages.post<Route>(`${ENDPOINTS.interaction}/:uid/sign-in`, async (request, reply) => {
+    pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/sign-in`, async (request, reply) => {
       const received = receiveForm(request, reply)
       if (!('form' in received)) return received
+      if (!localAccounts)
+        return sendErrorPage(reply, {
+          status: 403,
+          error: 'form_refused',
+          description: 'This service has no sign-in with a user name and a password.',
+          serviceName,
+        })
       const { form } = received
       const username = form.get('username') ?? ''
       const throttled = throttle.check(username, request.ip) // runs before the first read of the store
@@ -233,9 +263,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const interaction = await interactions.read(request.raw, reply.raw)
       const clientId = interaction.client.id
       const origin = originOf(request)
-      const failed = async (
-        reason: Extract<EngineEvent, { readonly kind: 'sign_in_failed' }>['reason'],
-      ): Promise<void> =>
+      const failed = async (reason: 'wrong_credentials' | 'busy'): Promise<void> =>
         onEvent({
           kind: 'sign_in_failed',
           clientId,
@@ -265,13 +293,15 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         })
       }
       throttle.succeeded(username, request.ip)
-      const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, account.id)
+      const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, account.id, {
+        amr: ['pwd'],
+      })
       if (signedOut !== undefined) onEvent({ kind: 'signed_out', clientId, accountId: signedOut, origin })
       onEvent({ kind: 'signed_in', clientId, accountId: account.id, origin })
       return redirectAfterForm(reply, address)
     })
 
-    pages.post<Route>(`${ENDPOINTS.interaction}/:uid/consent`, async (request, reply) => {
+    pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/consent`, async (request, reply) => {
       const received = await receive(request, reply)
       if (!('form' in received)) return received
       const { interaction, form } = received
@@ -302,7 +332,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       return redirectAfterForm(reply, address)
     })
 
-    pages.post<Route>(`${ENDPOINTS.interaction}/:uid/cancel`, async (request, reply) => {
+    pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/cancel`, async (request, reply) => {
       const received = await receive(request, reply)
       if (!('form' in received)) return received
       const { client, accountId } = received.interaction

@@ -17,10 +17,10 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
 }
 
 /**
- * Models of unfinished authorization requests. The scripts for these models use the records of all networks, so all
- * keys of these models have one hash tag. The number of these artifacts is bounded.
+ * Models of unfinished authorization requests and sign-ins. The scripts for these models use the records of all
+ * networks, so all keys of these models have one hash tag. The number of these artifacts is bounded.
  */
-export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest']
+export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest', 'SignInAttempt']
 
 /** An artifact in the form of arguments for the write script, and its partition. */
 type PlacedWrite = {

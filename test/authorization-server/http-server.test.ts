@@ -39,10 +39,12 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
         signingKeys: { keys: [] },
         cookieSecrets: ['a key of the cookies of this test'],
         integrations: [],
+        providers: [],
       },
       clientSecretHashes: () => undefined,
       verifyClientSecret: () => undefined,
       readGatewaySecrets: async () => undefined,
+      providerSecrets: () => [],
       onChange: () => undefined,
     },
   })

@@ -127,7 +127,7 @@ t.test('form tokens: the first key signs interaction and cookie', async (t) => {
 t.test('form tokens: readCookie() keeps a valid cookie and replaces any other cookie', async (t) => {
   const value = 'aZ09_-'.padEnd(43, 'c')
   for (const [secureCookies, name, attributes] of [
-    [false, 'scopegate-form', 'Path=/oauth/interaction; HttpOnly; SameSite=Lax'],
+    [false, 'scopegate-form', 'Path=/oauth; HttpOnly; SameSite=Lax'],
     [true, '__Host-scopegate-form', 'Path=/; Secure; HttpOnly; SameSite=Lax'],
   ] as const) {
     const tokens = createFormTokens({ cookieKeys: () => ['key'], secureCookies })

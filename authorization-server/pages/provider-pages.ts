@@ -1,0 +1,247 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { Accounts } from '../accounts/accounts.ts'
+import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
+import type { Interaction, Interactions } from '../engine/interactions.ts'
+import { requestSource } from '../engine/request-source.ts'
+import type { AuthenticationRequest, ProviderClient } from '../sign-in/provider-client.ts'
+import { ProviderError, type ProviderErrorReason } from '../sign-in/provider-error.ts'
+import { admitPerson } from '../sign-in/provider-profile.ts'
+import type { SignInAttempts } from '../sign-in/sign-in-attempts.ts'
+import type { FormTokens } from './forms.ts'
+import { redirectAfterForm, sendErrorPage } from './page-reply.ts'
+
+/** Sign-in through OpenID providers. */
+export type ProviderSignIn = {
+  readonly clients: ReadonlyMap<string, ProviderClient>
+  readonly attempts: SignInAttempts
+  readonly accounts: Pick<Accounts, 'signInFromProvider'>
+}
+
+export type ProviderPagesOptions = ProviderSignIn & {
+  readonly interactions: Interactions
+  readonly tokens: Pick<FormTokens, 'readCookie'>
+  readonly serviceName: string
+  readonly nowSeconds: () => number
+  readonly onEvent: (event: EngineEvent) => void
+  /** Reads a posted form. Sends an error page if a check of the form fails. */
+  readonly receive: (
+    request: PageRequest,
+    reply: FastifyReply,
+  ) => Promise<{ readonly interaction: Interaction } | FastifyReply>
+  /** Sends the sign-in page with the reason of a failure. The person can choose another way. */
+  readonly showProblem: (
+    request: PageRequest,
+    reply: FastifyReply,
+    interaction: Interaction,
+    problem: { readonly status: number; readonly text: string },
+  ) => FastifyReply
+}
+
+/** A route of the pages. `name` is the name of a provider. */
+export type PageRoute = {
+  Params: { uid: string; name?: string }
+  Querystring: { account?: unknown }
+}
+export type PageRequest = FastifyRequest<PageRoute>
+
+/** Path of the response of a provider, below the path of the interaction. */
+const RESPONSE_STEP = 'provider-response'
+
+/**
+ * Mounts the steps of a sign-in through a provider.
+ * POST /oauth/interaction/:uid/provider/:name redirects to the provider.
+ * GET /oauth/sign-in/:name/callback receives the response of the provider. The browser sends the cookies of the
+ * interaction only to the path of the interaction, so this step redirects to
+ * GET /oauth/interaction/:uid/provider-response, which checks the response and signs the person in.
+ * All steps need the cookie of the browser that started the sign-in, and the last step can run once.
+ */
+export function registerProviderPages(pages: FastifyInstance, options: ProviderPagesOptions): void {
+  const { attempts, clients, interactions, onEvent, serviceName, tokens } = options
+
+  const fail = (
+    request: PageRequest,
+    reply: FastifyReply,
+    interaction: Interaction,
+    client: ProviderClient,
+    { reason, detail }: ProviderError,
+  ): FastifyReply => {
+    const { name, title } = client.provider
+    const clientId = interaction.client.id
+    onEvent({
+      kind: 'sign_in_failed',
+      clientId,
+      provider: name,
+      reason,
+      detail,
+      origin: originOf(request),
+    })
+    const { status, text } = PROBLEMS[reason]
+    return options.showProblem(request, reply, interaction, { status, text: text(title, serviceName) })
+  }
+
+  pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/provider/:name`, async (request, reply) => {
+    const received = await options.receive(request, reply)
+    if (!('interaction' in received)) return received
+    const { interaction } = received
+    const client = clients.get(request.params.name ?? '')
+    if (client === undefined)
+      return options.showProblem(request, reply, interaction, { status: 400, text: UNKNOWN_PROVIDER })
+    const browser = tokens.readCookie(request.headers.cookie).value
+    const attempt = {
+      interaction: interaction.uid,
+      provider: client.provider.name,
+      startedAtSeconds: options.nowSeconds(),
+      maxAgeSeconds: interaction.requested.maxAgeSeconds,
+      isNewAuthentication: interaction.requested.prompt.includes('login'),
+    }
+    const secrets = await attempts.start(attempt, browser, requestSource({ clientAddress: request.ip }))
+    try {
+      const address = await client.authorizationUrl(secrets, authenticationRequest(interaction))
+      return redirectAfterForm(reply, address.href)
+    } catch (error) {
+      if (error instanceof ProviderError) return fail(request, reply, interaction, client, error)
+      throw error
+    }
+  })
+
+  pages.get<PageRoute>(`${ENDPOINTS.signIn}/:name/callback`, NO_HEAD, async (request, reply) => {
+    const query = queryOf(request)
+    const [state = '', ...others] = new URLSearchParams(query).getAll('state')
+    const attempt = others.length === 0 ? await attempts.find(state) : undefined
+    if (attempt === undefined || attempt.provider !== request.params.name)
+      return sendErrorPage(reply, { status: 400, ...EXPIRED, serviceName })
+    const browser = tokens.readCookie(request.headers.cookie).value
+    if (!(await attempts.isOfBrowser(state, browser)))
+      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName })
+    const path = `${ENDPOINTS.interaction}/${encodeURIComponent(attempt.interaction)}/${RESPONSE_STEP}`
+    return redirectAfterForm(reply, `${path}?${query}`)
+  })
+
+  pages.get<PageRoute>(`${ENDPOINTS.interaction}/:uid/${RESPONSE_STEP}`, NO_HEAD, async (request, reply) => {
+    const interaction = await interactions.read(request.raw, reply.raw)
+    const query = queryOf(request)
+    const [state = '', ...others] = new URLSearchParams(query).getAll('state')
+    const attempt = others.length === 0 ? await attempts.find(state) : undefined
+    const client = attempt === undefined ? undefined : clients.get(attempt.provider)
+    if (attempt === undefined || client === undefined || attempt.interaction !== interaction.uid)
+      return options.showProblem(request, reply, interaction, { status: 400, text: USED_RESPONSE })
+    const browser = tokens.readCookie(request.headers.cookie).value
+    if (!(await attempts.isOfBrowser(state, browser)))
+      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName })
+    if (!(await attempts.consume(state)))
+      return options.showProblem(request, reply, interaction, { status: 400, text: USED_RESPONSE })
+    const { provider } = client
+    try {
+      const identity = await client.complete(query, attempts.secrets(state, browser), {
+        maxAgeSeconds: attempt.maxAgeSeconds,
+        sinceSeconds: attempt.isNewAuthentication ? attempt.startedAtSeconds : undefined,
+      })
+      const { issuer, subject, acr, amr, authTimeSeconds } = identity
+      const profile = admitPerson(provider, identity)
+      const signedIn = await options.accounts.signInFromProvider({
+        ...profile,
+        identity: { issuer, subject, provider: provider.name },
+      })
+      if (signedIn === 'disabled') throw new ProviderError('disabled', 'account')
+      const accountId = signedIn.account.id
+      const origin = originOf(request)
+      if (signedIn.isNew) onEvent({ kind: 'account_added', accountId, provider: provider.name, origin })
+      const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, accountId, {
+        acr,
+        amr,
+        // The clock of the provider may be ahead.
+        authTimeSeconds:
+          authTimeSeconds === undefined ? undefined : Math.min(authTimeSeconds, options.nowSeconds()),
+      })
+      const clientId = interaction.client.id
+      if (signedOut !== undefined) onEvent({ kind: 'signed_out', clientId, accountId: signedOut, origin })
+      onEvent({ kind: 'signed_in', clientId, accountId, provider: provider.name, origin })
+      return redirectAfterForm(reply, address)
+    } catch (error) {
+      if (error instanceof ProviderError) return fail(request, reply, interaction, client, error)
+      throw error
+    }
+  })
+}
+
+/** A HEAD request would consume the response of the provider. */
+const NO_HEAD = { exposeHeadRoute: false }
+
+const UNKNOWN_PROVIDER = 'This way to sign in does not exist. Choose another one.'
+const USED_RESPONSE = 'This sign-in expired or is already complete. Start again.'
+
+const EXPIRED = {
+  error: 'interaction_expired',
+  description: 'The sign-in does not exist, has expired or is already complete.',
+}
+const OTHER_BROWSER = {
+  error: 'other_browser',
+  description: 'The cookie of this browser does not belong to the sign-in.',
+}
+
+type Problem = {
+  readonly status: number
+  readonly text: (title: string, serviceName: string) => string
+}
+
+/** The status and the text for each failure. The text contains only names from the configuration. */
+const PROBLEMS: Readonly<Record<ProviderErrorReason, Problem>> = {
+  unavailable: {
+    status: 503,
+    text: (title) => `${title} does not respond. Wait a moment and try again, or sign in another way.`,
+  },
+  invalid: {
+    status: 502,
+    text: (title) =>
+      `The response of ${title} is not valid, so you are not signed in. Try again. If it happens again, tell the operator of this service.`,
+  },
+  denied: {
+    status: 400,
+    text: (title) => `You are not signed in: ${title} did not complete the sign-in. Try again.`,
+  },
+  not_admitted: {
+    status: 403,
+    text: (title, serviceName) =>
+      `Your ${title} account may not use ${serviceName}. Use another account, or ask the operator for access.`,
+  },
+  disabled: {
+    status: 403,
+    text: (_title, serviceName) => `Your account of ${serviceName} is disabled. Ask the operator for access.`,
+  },
+}
+
+/** Values of `prompt` that a provider also gets. `consent` concerns only the client of this server. */
+const FORWARDED_PROMPTS: readonly string[] = ['login', 'select_account']
+const MAX_PARAMETER = 500
+
+function authenticationRequest({
+  prompt: step,
+  loginHint,
+  requested,
+}: Interaction): AuthenticationRequest {
+  const { prompt, maxAgeSeconds, acrValues, uiLocales } = requested
+  const asked = prompt.filter((value) => FORWARDED_PROMPTS.includes(value))
+  return {
+    // At the consent step, the person chose "Switch account". Without the prompt, the provider would select the account
+    // of its session again.
+    prompt: step === 'consent' && !asked.includes('select_account') ? [...asked, 'select_account'] : asked,
+    maxAgeSeconds,
+    loginHint: bounded(loginHint),
+    acrValues: bounded(acrValues),
+    uiLocales: bounded(uiLocales),
+  }
+}
+
+function bounded(text: string | undefined): string | undefined {
+  return text === undefined || text.length > MAX_PARAMETER ? undefined : text
+}
+
+function queryOf(request: FastifyRequest): string {
+  const [, query = ''] = (request.raw.url ?? '').split(/\?(.*)/s)
+  return query
+}
+
+function originOf(request: FastifyRequest): RequestOrigin {
+  return { requestId: request.id, clientAddress: request.ip }
+}

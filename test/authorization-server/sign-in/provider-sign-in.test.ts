@@ -1,0 +1,500 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { SignInProvider } from '../../../authorization-server/config.ts'
+import { SQLITE_FILE_NAME } from '../../../authorization-server/store/open-store.ts'
+import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
+import type { Store } from '../../../authorization-server/store/store.ts'
+import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import {
+  type OpenidProvider,
+  PROVIDER_CLIENT,
+  PROVIDER_SECRET,
+  startOpenidProvider,
+} from '../../fixtures/an-openid-provider.ts'
+import { type Browser, type Departure, openBrowser, type Page } from '../../fixtures/open-browser.ts'
+import { type Client, makePkce, registerClient } from '../../fixtures/register-client.ts'
+import { send } from '../../fixtures/send.ts'
+import { answerPage, signIn } from '../../fixtures/sign-in.ts'
+import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
+import { quietPort } from '../../fixtures/start-scopegate.ts'
+import { WHOSE } from '../../fixtures/whose-tokens.ts'
+
+const clientSecretFile = join(t.testdir({ secret: `${PROVIDER_SECRET}\n` }), 'secret')
+const SCOPE = 'openid profile email courses:read'
+
+function settings(issuer: string, overrides: Partial<SignInProvider> = {}): SignInProvider {
+  return {
+    name: 'company',
+    title: 'Example account',
+    issuer,
+    clientId: PROVIDER_CLIENT,
+    clientSecretFile,
+    scopes: ['openid', 'profile', 'email'],
+    claims: { name: 'name', email: 'email', groups: undefined, roles: undefined },
+    admit: { emailDomains: [], groups: [], claims: new Map() },
+    ...overrides,
+  }
+}
+
+type Started = { readonly server: AuthorizationServer; readonly client: Client }
+
+/** Starts a server with providers, and registers a client. All providers know the same client secret. */
+async function startWith(
+  t: Test,
+  providers: readonly SignInProvider[],
+  { local = true, port }: { readonly local?: boolean; readonly port?: number } = {},
+): Promise<Started> {
+  const server = await startServer(t, {
+    ...(port === undefined
+      ? {}
+      : { issuer: `http://127.0.0.1:${port}`, listen: { host: '127.0.0.1', port } }),
+    signIn: { local, providers },
+  })
+  server.secret(PROVIDER_SECRET)
+  return { server, client: await registerClient(server) }
+}
+
+/** Opens the store of a running server. */
+function openStoreOf(t: Test, { dataDir }: AuthorizationServer): Store {
+  const nowSeconds = () => Math.floor(Date.now() / 1_000)
+  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
+  t.teardown(() => store.close())
+  return store
+}
+
+function page(step: Page | Departure): Page {
+  if (step.left) throw new Error(`the browser left to ${step.location.href}`)
+  return step
+}
+
+function departure(step: Page | Departure): URL {
+  if (!step.left) throw new Error(`the browser shows ${step.status} ${step.url}\n${step.html}`)
+  return step.location
+}
+
+/** Presses the button of a provider. */
+async function choose(browser: Browser, shown: Page, name = 'company'): Promise<Page | Departure> {
+  const form = shown.forms.find(({ action }) => action.endsWith(`/provider/${name}`))
+  if (form === undefined) throw new Error(`no button for ${name}\n${shown.html}`)
+  return browser.submit(form)
+}
+
+type Departed = { readonly request: URL; readonly verifier: string; readonly signInPage: Page }
+
+/** Opens the sign-in page, and continues at the provider. */
+async function leave(
+  { client }: Pick<Started, 'client'>,
+  browser: Browser,
+  overrides: Record<string, string> = {},
+): Promise<Departed> {
+  const { verifier, challenge } = makePkce()
+  const signInPage = page(await browser.visit(client.authorizeUrl(SCOPE, challenge, overrides)))
+  return { request: departure(await choose(browser, signInPage)), verifier, signInPage }
+}
+
+/** Returns to the server with the response of the provider. */
+function comeBack({ server }: Pick<Started, 'server'>, browser: Browser, query: string, name = 'company') {
+  return browser.visit(`${server.baseUrl}${ENDPOINTS.signIn}/${name}/callback?${query}`)
+}
+
+/** Completes the consent page, and returns the claims of the person. */
+async function finish(started: Started, browser: Browser, verifier: string, consent: Page | Departure) {
+  const { server, client } = started
+  const redirect = departure(await answerPage(browser, page(consent)))
+  const code = redirect.searchParams.get('code') ?? ''
+  const tokens = client.readTokens(await client.exchange({ code, verifier }))
+  const claims = await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, {
+    headers: { authorization: `Bearer ${tokens.accessToken}` },
+  })
+  return { tokens, claims: claims.json }
+}
+
+async function signInThrough(
+  started: Started,
+  provider: OpenidProvider,
+  browser = openBrowser(started.server.baseUrl),
+) {
+  const { request, verifier } = await leave(started, browser)
+  const consent = await comeBack(started, browser, provider.authorize(request))
+  return finish(started, browser, verifier, consent)
+}
+
+function audit(server: AuthorizationServer, action: string) {
+  return server.log().filter((line) => line['event'] === 'audit' && line['action'] === action)
+}
+
+t.test('a person signs in through a second instance of this server', async (t) => {
+  const port = await quietPort()
+  const company = await startServer(t, {
+    integrations: [
+      {
+        clientId: PROVIDER_CLIENT,
+        clientName: 'API platform',
+        redirectUris: [`http://127.0.0.1:${port}${ENDPOINTS.signIn}/company/callback`],
+        clientSecretFile,
+      },
+    ],
+  })
+  const started = await startWith(t, [settings(company.baseUrl)], { port })
+  const { server } = started
+  const subjects = new Set<unknown>()
+  for (const round of [1, 2]) {
+    const browser = openBrowser(server.baseUrl)
+    const { request, verifier } = await leave(started, browser)
+    t.equal(request.origin, company.baseUrl)
+    const response = await signIn(openBrowser(company.baseUrl), request)
+    const { claims } = await finish(started, browser, verifier, await comeBack(started, browser, response.search.slice(1)))
+    t.match(claims, { name: 'Alice Example', preferred_username: /^company:/ }, `round ${round}`)
+    t.notOk('email' in claims, 'the address was not verified')
+    subjects.add(claims['sub'])
+  }
+  t.equal(subjects.size, 1, 'both sign-ins use the same account')
+  const [subject] = subjects
+  t.match(audit(server, 'account_added').filter((line) => line['account_origin'] === 'provider'), [
+    { subject, provider: 'company' },
+  ])
+  t.match(audit(server, 'signed_in'), [
+    { subject, provider: 'company' },
+    { subject, provider: 'company' },
+  ])
+})
+
+const provider = await startOpenidProvider(t, { path: '/realms/main' })
+
+t.test('the sign-in page has a button for each provider beside the local form', async (t) => {
+  const other = settings('https://other.test', { name: 'other', title: '<b>Other</b>' })
+  const started = await startWith(t, [settings(provider.issuer), other])
+  const browser = openBrowser(started.server.baseUrl)
+  const { signInPage } = await leave(started, browser)
+  t.match(signInPage.html, 'Sign in with Example account</button>')
+  t.match(signInPage.html, 'Sign in with &#60;b&#62;Other&#60;/b&#62;</button>')
+  t.match(signInPage.html, 'type="password"')
+  t.notMatch(signInPage.headers.get('content-security-policy') ?? '', 'form-action')
+})
+
+t.test('without local accounts, the page has no password field, and a posted password is rejected', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)], { local: false })
+  const browser = openBrowser(started.server.baseUrl)
+  const { signInPage } = await leave(started, browser)
+  t.notMatch(signInPage.html, 'type="password"')
+  const [form] = signInPage.forms
+  if (form === undefined) return t.fail('no form')
+  const action = form.action.replace('/provider/company', '/sign-in')
+  const posted = await browser.submit({ ...form, action }, { username: 'alice', password: 'alice' })
+  t.equal(page(posted).status, 403)
+  const { claims } = await signInThrough(started, provider)
+  t.match(claims, { name: 'Person One', email: 'one@example.com' })
+})
+
+t.test('the authentication request of the client reaches the provider', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const { request } = await leave(started, browser, {
+    prompt: 'login consent',
+    max_age: '60',
+    login_hint: 'one@example.com',
+    acr_values: 'urn:example:mfa',
+    ui_locales: 'de',
+  })
+  t.match(Object.fromEntries(request.searchParams), {
+    prompt: 'login',
+    max_age: '60',
+    login_hint: 'one@example.com',
+    acr_values: 'urn:example:mfa',
+    ui_locales: 'de',
+    redirect_uri: `${started.server.baseUrl}${ENDPOINTS.signIn}/company/callback`,
+  })
+  provider.behavior = { claims: { auth_time: Math.floor(Date.now() / 1_000) - 3_600 } }
+  t.teardown(() => {
+    provider.behavior = {}
+  })
+  const old = page(await comeBack(started, browser, provider.authorize(request)))
+  t.equal(old.status, 502, 'an authentication older than max_age')
+  t.match(audit(started.server, 'sign_in_failed'), [
+    { provider: 'company', reason: 'invalid', detail: /auth_time/ },
+  ])
+})
+
+t.test('auth_time of the provider becomes auth_time of the ID token', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const authTime = Math.floor(Date.now() / 1_000) - 20
+  provider.behavior = { claims: { auth_time: authTime } }
+  t.teardown(() => {
+    provider.behavior = {}
+  })
+  const { request, verifier } = await leave(started, browser, { max_age: '60' })
+  const consent = await comeBack(started, browser, provider.authorize(request))
+  const { tokens } = await finish(started, browser, verifier, consent)
+  const [, body = ''] = tokens.idToken?.split('.') ?? []
+  t.equal(JSON.parse(Buffer.from(body, 'base64url').toString()).auth_time, authTime)
+})
+
+t.test('a response works only in the browser that started the sign-in', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const { request, verifier } = await leave(started, browser)
+  const query = provider.authorize(request)
+
+  const stranger = openBrowser(started.server.baseUrl)
+  t.equal(page(await comeBack(started, stranger, query)).status, 403, 'a browser without cookies')
+  await leave(started, stranger)
+  t.equal(page(await comeBack(started, stranger, query)).status, 403, 'a browser with its own sign-in')
+  const store = openStoreOf(t, started.server)
+  t.equal(await store.accounts.findByIdentity(provider.issuer, 'person-1'), undefined)
+
+  const { claims } = await finish(started, browser, verifier, await comeBack(started, browser, query))
+  t.match(claims, { name: 'Person One' }, 'the first browser can still continue')
+})
+
+t.test('a response of the attacker does not sign in the victim', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const [attacker, victim] = [openBrowser(started.server.baseUrl), openBrowser(started.server.baseUrl)]
+  const stolen = new URLSearchParams(provider.authorize((await leave(started, attacker)).request))
+  const { request } = await leave(started, victim)
+  stolen.set('state', request.searchParams.get('state') ?? '')
+  const shown = page(await comeBack(started, victim, stolen.toString()))
+  t.equal(shown.status, 502)
+  t.match(shown.html, 'The response of Example account is not valid')
+  t.match(audit(started.server, 'sign_in_failed'), [{ detail: 'token endpoint: invalid_grant' }])
+})
+
+t.test('a response works once, at the provider and the interaction of its state', async (t) => {
+  const second = await startOpenidProvider(t)
+  const started = await startWith(t, [
+    settings(provider.issuer),
+    settings(second.issuer, { name: 'second', title: 'Second' }),
+  ])
+  const browser = openBrowser(started.server.baseUrl)
+  const { request, verifier } = await leave(started, browser)
+  const query = provider.authorize(request)
+
+  const elsewhere = page(await comeBack(started, browser, query, 'second'))
+  t.equal(elsewhere.status, 400, 'the redirect URI of another provider')
+  t.equal(page(await comeBack(started, browser, query, 'unknown')).status, 400)
+  for (const wrong of ['', 'state=x', `${query}&state=x`, query.replace(/state=[^&]+/, `state=${'A'.repeat(43)}`)])
+    t.equal(page(await comeBack(started, browser, wrong)).status, 400, wrong)
+
+  const consent = page(await comeBack(started, browser, query))
+  t.equal(consent.status, 200)
+  const before = provider.paths.length
+  t.equal(page(await comeBack(started, browser, query)).status, 400, 'a repeated response')
+  t.equal(provider.paths.length, before, 'the server sent no request to the provider')
+  t.match((await finish(started, browser, verifier, consent)).claims, { name: 'Person One' })
+})
+
+t.test('an authorization code of one provider does not work at another (mix-up)', async (t) => {
+  const second = await startOpenidProvider(t)
+  const started = await startWith(t, [
+    settings(provider.issuer),
+    settings(second.issuer, { name: 'second', title: 'Second' }),
+  ])
+  const browser = openBrowser(started.server.baseUrl)
+  const { request } = await leave(started, browser)
+  const mixed = new URLSearchParams(provider.authorize(request))
+  mixed.set('iss', second.issuer)
+  const shown = page(await comeBack(started, browser, mixed.toString()))
+  t.equal(shown.status, 502)
+  t.strictSame(second.paths, [], 'the second provider received nothing')
+  t.strictSame(audit(started.server, 'signed_in'), [])
+})
+
+t.test('two tabs of one browser complete their own sign-ins in any order', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const [first, second] = [await leave(started, browser), await leave(started, browser)]
+  for (const { request, verifier } of [second, first]) {
+    const consent = await comeBack(started, browser, provider.authorize(request))
+    t.match((await finish(started, browser, verifier, consent)).claims, { name: 'Person One' })
+  }
+})
+
+t.test('an e-mail address never links accounts, and another subject is another account', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const store = openStoreOf(t, started.server)
+  const alice = await store.accounts.findByUsername('alice')
+  t.equal(alice?.email, 'alice@example.com')
+  t.teardown(() => {
+    provider.behavior = {}
+  })
+  const claims = { email: 'alice@example.com', email_verified: true, preferred_username: 'alice', name: 'Alice' }
+  provider.behavior = { claims }
+  const one = await signInThrough(started, provider)
+  t.match(one.claims, { email: 'alice@example.com' })
+  t.not(one.claims['sub'], alice?.id)
+  provider.behavior = { claims: { ...claims, sub: 'person-2' } }
+  const two = await signInThrough(started, provider)
+  t.not(two.claims['sub'], one.claims['sub'], 'a changed subject')
+  provider.behavior = { claims: { name: 'Renamed', email_verified: false } }
+  const three = await signInThrough(started, provider)
+  t.equal(three.claims['sub'], one.claims['sub'])
+  t.equal(three.claims['name'], 'Renamed', 'the data follow the provider')
+  t.notOk('email' in three.claims)
+})
+
+t.test('the rules of admission exclude people, without an account', async (t) => {
+  const admit = { emailDomains: ['example.com'], groups: ['staff'], claims: new Map([['hd', ['example.com']]]) }
+  const started = await startWith(t, [
+    settings(provider.issuer, {
+      admit,
+      claims: { name: 'name', email: 'email', groups: 'groups', roles: 'realm_access.roles' },
+    }),
+  ])
+  t.teardown(() => {
+    provider.behavior = {}
+  })
+  const good = { groups: ['staff', 'x'], hd: 'example.com', realm_access: { roles: ['editor'] } }
+  const rows = [
+    [{ email: 'one@evil.test' }, 'admit.emailDomains'],
+    [{ email: 'one@example.com.evil.test' }, 'admit.emailDomains'],
+    [{ email: 'one@evil.test@example.com' }, 'admit.emailDomains'],
+    [{ email: 'one@sub.example.com' }, 'admit.emailDomains'],
+    [{ email_verified: false }, 'admit.emailDomains'],
+    [{ email_verified: 'true' }, 'admit.emailDomains'],
+    [{ email_verified: undefined }, 'admit.emailDomains'],
+    [{ email: undefined }, 'admit.emailDomains'],
+    [{ groups: ['Staff'] }, 'admit.groups'],
+    [{ groups: 'other' }, 'admit.groups'],
+    [{ groups: { staff: true } }, 'admit.groups'],
+    [{ groups: undefined }, 'admit.groups'],
+    [
+      { groups: undefined, _claim_names: { groups: 'src1' } },
+      'admit.groups: the provider left out the groups',
+    ],
+    [{ hd: 'example.org' }, 'admit.claims.hd'],
+    [{ hd: undefined }, 'admit.claims.hd'],
+  ] as const
+  for (const [change, detail] of rows) {
+    const browser = openBrowser(started.server.baseUrl)
+    provider.behavior = { claims: { ...good, ...change } }
+    const { request } = await leave(started, browser)
+    const shown = page(await comeBack(started, browser, provider.authorize(request)))
+    t.equal(shown.status, 403, JSON.stringify(change))
+    t.match(shown.html, 'Your Example account account may not use Learning platform.')
+    t.match(audit(started.server, 'sign_in_failed').at(-1), { reason: 'not_admitted', detail })
+  }
+  const store = openStoreOf(t, started.server)
+  t.equal(await store.accounts.findByIdentity(provider.issuer, 'person-1'), undefined)
+  provider.behavior = { claims: good }
+  await signInThrough(started, provider)
+  t.match(await store.accounts.findByIdentity(provider.issuer, 'person-1'), {
+    origin: 'provider',
+    email: 'one@example.com',
+    groups: ['staff', 'x'],
+    roles: ['editor'],
+    identity: { provider: 'company' },
+  })
+})
+
+t.test('hostile claims are bounded and shown as text', async (t) => {
+  const started = await startWith(t, [
+    settings(provider.issuer, {
+      claims: { name: 'name', email: 'email', groups: 'groups', roles: undefined },
+    }),
+  ])
+  provider.behavior = {
+    claims: {
+      name: `<script>alert(1)</script>\u202e${'x'.repeat(5_000)}`,
+      email: `${'x'.repeat(300)}@example.com`,
+      groups: [...Array.from({ length: 2_000 }, (_, i) => `g${i}`), 'x'.repeat(300), 'a\nb', 7],
+    },
+  }
+  t.teardown(() => {
+    provider.behavior = {}
+  })
+  const browser = openBrowser(started.server.baseUrl)
+  const { request } = await leave(started, browser)
+  const consent = page(await comeBack(started, browser, provider.authorize(request)))
+  t.match(consent.html, '&#60;script&#62;')
+  t.notMatch(consent.html, '<script>')
+  t.notMatch(consent.html, '\u202e')
+  const store = openStoreOf(t, started.server)
+  const account = await store.accounts.findByIdentity(provider.issuer, 'person-1')
+  t.equal([...(account?.name ?? '')].length, 100)
+  t.equal(account?.email, undefined)
+  t.equal(account?.groups?.length, 500)
+})
+
+t.test('a disabled account cannot sign in, also in mid-flow', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const store = openStoreOf(t, started.server)
+  const { claims } = await signInThrough(started, provider)
+  const browser = openBrowser(started.server.baseUrl)
+  const { request } = await leave(started, browser)
+  const query = provider.authorize(request)
+  await store.accounts.setDisabled(String(claims['sub']), 1_000)
+  const shown = page(await comeBack(started, browser, query))
+  t.equal(shown.status, 403)
+  t.match(shown.html, 'Your account of Learning platform is disabled.')
+  t.match(audit(started.server, 'sign_in_failed'), [{ reason: 'disabled', detail: 'account' }])
+  await store.accounts.setDisabled(String(claims['sub']), undefined)
+  t.equal((await signInThrough(started, provider)).claims['sub'], claims['sub'])
+})
+
+t.test('while a provider is away, the page explains it, and the other ways work', async (t) => {
+  const away = await startOpenidProvider(t)
+  const started = await startWith(t, [
+    settings(away.issuer),
+    settings(provider.issuer, { name: 'second', title: 'Second' }),
+  ])
+  await away.stop()
+  const { verifier, challenge } = makePkce()
+  const browser = openBrowser(started.server.baseUrl)
+  const first = page(await browser.visit(started.client.authorizeUrl(SCOPE, challenge)))
+  const shown = page(await choose(browser, first))
+  t.equal(shown.status, 503)
+  t.match(shown.html, 'Example account does not respond.')
+  t.match(audit(started.server, 'sign_in_failed'), [{ reason: 'unavailable', provider: 'company' }])
+
+  const request = departure(await choose(browser, shown, 'second'))
+  const consent = await comeBack(started, browser, provider.authorize(request), 'second')
+  t.match((await finish(started, browser, verifier, consent)).claims, { name: 'Person One' })
+  t.match(await localClaims(started), { name: 'Alice Example' })
+})
+
+async function localClaims(started: Started) {
+  const browser = openBrowser(started.server.baseUrl)
+  const { accessToken } = await started.client.obtainTokens({ browser, scope: SCOPE })
+  const answer = await send(`${started.server.baseUrl}${ENDPOINTS.userinfo}`, {
+    headers: { authorization: `Bearer ${accessToken}` },
+  })
+  return answer.json
+}
+
+t.test('a cancelled sign-in returns to the sign-in page', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const { request, verifier } = await leave(started, browser)
+  provider.behavior = { query: { code: undefined, error: 'access_denied', error_description: '<b>evil</b>' } }
+  const query = provider.authorize(request)
+  provider.behavior = {}
+  const shown = page(await comeBack(started, browser, query))
+  t.equal(shown.status, 400)
+  t.match(shown.html, 'You are not signed in: Example account did not complete the sign-in.')
+  t.notMatch(shown.html, 'evil')
+  const again = departure(await choose(browser, shown))
+  const consent = await comeBack(started, browser, provider.authorize(again))
+  t.match((await finish(started, browser, verifier, consent)).claims, { name: 'Person One' })
+})
+
+t.test('"Switch account" asks the provider for another account', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const { request } = await leave(started, browser)
+  t.equal(request.searchParams.get('prompt'), null)
+  const consent = page(await comeBack(started, browser, provider.authorize(request)))
+  const switched = page(await browser.visit(`${consent.url.split('?')[0]}?account=other`))
+  const next = departure(await choose(browser, switched))
+  t.equal(next.searchParams.get('prompt'), 'select_account')
+})
+
+t.test('the start of a sign-in needs the token of the form', async (t) => {
+  const started = await startWith(t, [settings(provider.issuer)])
+  const browser = openBrowser(started.server.baseUrl)
+  const { signInPage } = await leave(started, browser)
+  const form = signInPage.forms.find(({ action }) => action.endsWith('/provider/company'))
+  if (form === undefined) return t.fail('no form')
+  t.equal(page(await browser.submit(form, { form_token: 'x' })).status, 403)
+  const unknown = { ...form, action: form.action.replace('company', 'unknown') }
+  t.equal(page(await browser.submit(unknown)).status, 400)
+})
