@@ -9,7 +9,7 @@ import { clientExists, readsCurrentDocument, rejectDocument } from './document-c
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import { keepClient } from './grants.ts'
 import type { Interactions } from './interactions.ts'
-import { type AccessTokenContent, createJwtAccessTokens, isJwt } from './jwt-access-tokens.ts'
+import { type AccessTokenContent, accountTokenClaims, createJwtAccessTokens, isJwt } from './jwt-access-tokens.ts'
 import { acceptNonces } from './proof-nonces.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
@@ -81,7 +81,14 @@ export type EngineOptions = Omit<
   readonly findAccount: (
     accountId: string,
   ) => Promise<
-    { readonly username: string; readonly name: string; readonly email: string | undefined } | undefined
+    | {
+        readonly username: string
+        readonly name: string
+        readonly email: string | undefined
+        readonly groups?: readonly string[]
+        readonly roles?: readonly string[]
+      }
+    | undefined
   >
   /** Returns the page for a browser at the authorization endpoint when the server cannot redirect to the client. */
   readonly renderErrorPage: (
@@ -153,7 +160,11 @@ export function createEngine(options: EngineOptions): Engine {
         const account = await options.findAccount(accountId)
         return account === undefined
           ? undefined
-          : { accountId, claims: () => accountClaims(accountId, account) }
+          : {
+              accountId,
+              claims: () => accountClaims(accountId, account),
+              tokenClaims: accountTokenClaims(account),
+            }
       },
       renderError: (ctx, error) => renderError(ctx, error, options),
       onGranted: (ctx, consent) =>

@@ -108,7 +108,7 @@ function publicKeys({ keys }: JWKS) {
 
 /** @returns undefined when a claim is missing that each access token of this server has. */
 function toContent(payload: JWTPayload): AccessTokenContent | undefined {
-  const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant, auth_time, acr } = payload
+  const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant, auth_time, acr, groups, roles } = payload
   const grantId = jti?.slice(0, jti.lastIndexOf('.'))
   if (jti === undefined || iat === undefined || exp === undefined || sub === undefined) return undefined
   if (typeof aud !== 'string' || typeof clientId !== 'string') return undefined
@@ -123,7 +123,7 @@ function toContent(payload: JWTPayload): AccessTokenContent | undefined {
     grantId,
     scope: typeof scope === 'string' ? scope : undefined,
     jkt: (payload['cnf'] as { readonly jkt?: string } | undefined)?.jkt,
-    extra: withoutMissing({ grant, auth_time, acr }),
+    extra: withoutMissing({ grant, auth_time, acr, groups, roles }),
   }
 }
 
@@ -139,12 +139,37 @@ export function completeJwt(_ctx: KoaContextWithOIDC, token: object, { payload }
 
 /**
  * Returns the claims of an access token beyond those of the engine, for both formats of tokens. `auth_time` and `acr`
- * describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2.
+ * describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The account adds the {@link accountTokenClaims}.
  */
 export function extraClaims(ctx: KoaContextWithOIDC, grantId: string): Record<string, unknown> {
   const { AuthorizationCode, RefreshToken } = ctx.oidc.entities
   const { authTime, acr } = AuthorizationCode ?? RefreshToken ?? {}
-  return withoutMissing({ grant: hashId(grantId), auth_time: authTime, acr })
+  return withoutMissing({ grant: hashId(grantId), auth_time: authTime, acr, ...accountClaimsOf(ctx) })
+}
+
+/**
+ * Maximum length of the JSON of a claim with groups or roles. A longer claim is left out, because gateways accept tokens
+ * and introspection responses of limited length. Conditions on the claim then fail.
+ */
+const MAX_CLAIM_LENGTH = 2_048
+
+/** Returns the claims that access tokens of an account have, for both formats of tokens. */
+export function accountTokenClaims(account: {
+  readonly groups?: readonly string[]
+  readonly roles?: readonly string[]
+}): Readonly<Record<string, unknown>> {
+  const { groups, roles } = account
+  return Object.fromEntries(
+    Object.entries({ groups, roles }).filter(
+      ([, names]) => names !== undefined && JSON.stringify(names).length <= MAX_CLAIM_LENGTH,
+    ),
+  )
+}
+
+/** Returns the {@link accountTokenClaims} of the account in a token request. */
+function accountClaimsOf(ctx: KoaContextWithOIDC): Readonly<Record<string, unknown>> {
+  const claims = ctx.oidc.entities.Account?.['tokenClaims']
+  return typeof claims === 'object' && claims !== null ? { ...claims } : {}
 }
 
 /** Returns the format of the tokens for a resource. */

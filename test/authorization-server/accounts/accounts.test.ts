@@ -335,3 +335,61 @@ async function open(t: Test, development = false) {
   t.teardown(() => store.close())
   return { store, accounts: createAccounts({ store: store.accounts, development, nowSeconds }) }
 }
+
+const PERSON = {
+  identity: { issuer: 'https://login.test', subject: 'one', provider: 'company' },
+  name: 'Person One',
+  email: 'alice@example.com',
+  groups: ['staff'],
+  roles: undefined,
+}
+
+t.test('signInFromProvider() adds one account for an identity, also for concurrent sign-ins', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  t.teardown(() => store.close())
+  const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
+  const results = await Promise.all(Array.from({ length: 10 }, () => accounts.signInFromProvider(PERSON)))
+  const [first] = results
+  if (first === undefined || first === 'disabled') return t.fail('no account')
+  t.match(first.account, { name: 'Person One', email: 'alice@example.com', groups: ['staff'] })
+  t.equal(first.account.username, `company:${first.account.id}`)
+  t.equal(normalizeUsername(first.account.username), undefined, 'the form for local accounts rejects the name')
+  t.equal(results.filter((result) => result !== 'disabled' && result.isNew).length, 1)
+  t.same(new Set(results.map((result) => (result === 'disabled' ? '' : result.account.id))).size, 1)
+  t.equal(await accounts.verify(first.account.username, ''), undefined)
+  t.match(await accounts.find(first.account.id), { name: 'Person One' })
+})
+
+t.test('signInFromProvider() updates the data, and never selects an account by e-mail', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  t.teardown(() => store.close())
+  const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
+  const local = await accounts.add({ username: 'alice', password: PASSWORD, email: 'alice@example.com' })
+  const one = await accounts.signInFromProvider(PERSON)
+  const changed = { ...PERSON, name: 'Renamed', email: undefined, groups: undefined, roles: ['editor'] }
+  const again = await accounts.signInFromProvider(changed)
+  if (!('added' in local) || one === 'disabled' || again === 'disabled') return t.fail('no account')
+  t.not(one.account.id, local.added.id)
+  t.equal(again.isNew, false)
+  const { id } = one.account
+  t.same(again.account, { id, username: `company:${id}`, name: 'Renamed', email: undefined, roles: ['editor'] })
+  t.same(await accounts.find(id), again.account)
+})
+
+t.test('a disabled account cannot sign in and is not found', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  t.teardown(() => store.close())
+  const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
+  const local = await accounts.add({ username: 'alice', password: PASSWORD })
+  const person = await accounts.signInFromProvider(PERSON)
+  if (!('added' in local) || person === 'disabled') return t.fail('no account')
+  for (const { id } of [local.added, person.account]) {
+    await store.accounts.setDisabled(id, 1_000)
+    t.equal(await accounts.find(id), undefined)
+  }
+  t.equal(await accounts.verify('alice', PASSWORD), undefined)
+  t.equal(await accounts.signInFromProvider(PERSON), 'disabled')
+  for (const { id } of [local.added, person.account]) await store.accounts.setDisabled(id, undefined)
+  t.ok(await accounts.verify('alice', PASSWORD))
+  t.match(await accounts.signInFromProvider(PERSON), { isNew: false })
+})

@@ -71,6 +71,7 @@ t.test('read() returns every field of an interaction', async (t) => {
     prompt: 'sign-in',
     client: { id: client.clientId, name: 'Flow test', verified: false },
     loginHint: 'carol',
+    requested: { prompt: [] },
     ...fields,
   })
   const { address } = await first.operate('sign-in')
@@ -82,9 +83,26 @@ t.test('read() returns every field of an interaction', async (t) => {
     client: { id: client.clientId, name: 'Flow test', verified: false },
     accountId: 'account-1',
     loginHint: 'carol',
+    requested: { prompt: [] },
     ...fields,
   })
   t.not(read.uid, first.uid)
+})
+
+t.test('read() returns the authentication that the client requests', async (t) => {
+  const { client, browser } = await setUp(t)
+  const { operate } = await authorize(client, browser, {
+    prompt: 'login consent',
+    max_age: '60',
+    acr_values: 'urn:example:mfa urn:example:pwd',
+    ui_locales: 'de en',
+  })
+  t.strictSame((await operate('read'))['requested'], {
+    prompt: ['login', 'consent'],
+    maxAgeSeconds: 60,
+    acrValues: 'urn:example:mfa urn:example:pwd',
+    uiLocales: 'de en',
+  })
 })
 
 t.test('read() marks an integration as verified, and defaults to the issuer as resource', async (t) => {

@@ -83,6 +83,52 @@ t.test('the server uses changed files of client secrets and cookie keys without 
   await files.check()
   t.match(
     logged.at(-1)?.reason,
-    /the file is empty. Write the client_secret of the integration to the file\.$/,
+    /the file is empty. Write the client_secret to the file\.$/,
   )
+})
+
+t.test('the secrets at OpenID providers follow their files', async (t) => {
+  const dataDir = t.testdir({ gateway: `${OLD}\n`, company: 'old at the provider\n' })
+  const file = join(dataDir, 'company')
+  const config = await aConfig(dataDir, {
+    gatewayClient: { id: 'gateway', secretFile: join(dataDir, 'gateway') },
+    signIn: {
+      local: true,
+      providers: [
+        {
+          name: 'company',
+          title: 'Example account',
+          issuer: 'https://login.test',
+          clientId: 'scopegate',
+          clientSecretFile: file,
+          scopes: ['openid'],
+          claims: { name: 'name', email: 'email', groups: undefined, roles: undefined },
+          admit: { emailDomains: [], groups: [], claims: new Map() },
+        },
+      ],
+    },
+  })
+  const logged: unknown[] = []
+  const log = (fields: object) => void logged.push(fields)
+  const files = openSecretFiles({ registry: new Registry(), logger: { info: log, error: log } as never })
+  t.teardown(files.close)
+  const secrets = followSecrets(config, {
+    secrets: await loadSecrets(config),
+    files,
+    logger: { warn: log } as never,
+  })
+  t.same(secrets.providerSecrets('company'), ['old at the provider'])
+  t.same(secrets.providerSecrets('unknown'), [])
+  writeFileSync(file, 'new at the provider\nold at the provider\n')
+  await files.check()
+  t.same(secrets.providerSecrets('company'), ['new at the provider', 'old at the provider'])
+  writeFileSync(file, '')
+  await files.check()
+  t.same(secrets.providerSecrets('company'), ['new at the provider', 'old at the provider'], 'they stay')
+  const setting = 'signIn.providers[0].clientSecretFile'
+  t.match(logged, [
+    { event: 'secret_reloaded', setting, accepted: 2 },
+    { event: 'secret_unusable', setting },
+  ])
+  t.notMatch(JSON.stringify(logged), 'at the provider')
 })

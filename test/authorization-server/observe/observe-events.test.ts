@@ -56,6 +56,40 @@ t.test('observeEngine() writes one log line for each event, and counts the event
       { ...AUDIT, action: 'signed_in', ...WHO, msg: 'signed in' },
     ],
     [
+      { kind: 'signed_in', ...who, provider: 'company', origin },
+      { ...AUDIT, action: 'signed_in', ...WHO, provider: 'company', msg: 'signed in' },
+    ],
+    [
+      { kind: 'account_added', accountId: 'account-1', provider: 'company', origin },
+      {
+        ...AUDIT,
+        action: 'account_added',
+        subject: 'account-1',
+        account_origin: 'provider',
+        provider: 'company',
+        msg: 'account added',
+      },
+    ],
+    [
+      {
+        kind: 'sign_in_failed',
+        clientId: 'client-1',
+        provider: 'company',
+        reason: 'invalid',
+        detail: 'azp',
+        origin,
+      },
+      {
+        ...AUDIT,
+        action: 'sign_in_failed',
+        client_id: 'client-1',
+        provider: 'company',
+        reason: 'invalid',
+        detail: 'azp',
+        msg: 'sign in failed',
+      },
+    ],
+    [
       { kind: 'signed_out', ...who, origin },
       { ...AUDIT, action: 'signed_out', ...WHO, msg: 'signed out' },
     ],

@@ -498,3 +498,35 @@ t.test('the start of a sign-in needs the token of the form', async (t) => {
   const unknown = { ...form, action: form.action.replace('company', 'unknown') }
   t.equal(page(await browser.submit(unknown)).status, 400)
 })
+
+for (const format of ['opaque', 'jwt'] as const)
+  t.test(`groups and roles reach introspection of ${format} access tokens, within a limit`, async (t) => {
+    const mapped = settings(provider.issuer, {
+      claims: { name: 'name', email: 'email', groups: 'groups', roles: 'roles' },
+    })
+    const server = await startServer(t, {
+      signIn: { local: true, providers: [mapped] },
+      accessTokens: { format, algorithm: 'ES256', resources: new Map() },
+    })
+    const started = { server, client: await registerClient(server) }
+    t.teardown(() => {
+      provider.behavior = {}
+    })
+    const introspect = async (token: string) => {
+      const answer = await send(`${server.baseUrl}${ENDPOINTS.introspection}`, {
+        form: { client_id: 'gateway', client_secret: server.gatewaySecret, token },
+      })
+      return answer.json
+    }
+    provider.behavior = { claims: { groups: ['staff', 'x'], roles: ['editor'] } }
+    const { tokens } = await signInThrough(started, provider)
+    t.match(await introspect(tokens.accessToken), { active: true, groups: ['staff', 'x'], roles: ['editor'] })
+    const refreshed = started.client.readTokens(await started.client.refresh(tokens.refreshToken))
+    t.match(await introspect(refreshed.accessToken), { groups: ['staff', 'x'], roles: ['editor'] })
+
+    const many = Array.from({ length: 400 }, (_, index) => `group-${index}`)
+    provider.behavior = { claims: { groups: many, roles: ['editor'] } }
+    const large = await introspect((await signInThrough(started, provider)).tokens.accessToken)
+    t.match(large, { active: true, roles: ['editor'] })
+    t.notOk('groups' in large, 'the claim is too long for a token')
+  })

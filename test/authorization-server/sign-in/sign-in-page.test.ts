@@ -44,3 +44,52 @@ t.test('signInPage() keeps the user name after a failure, with the focus on the 
 ${REST}`,
   )
 })
+
+const PROVIDERS = [
+  { name: 'company', title: 'Example account' },
+  { name: 'other', title: '<Other>' },
+]
+const BUTTON = (name: string, text: string, cancel: string) => `<form method="post" action="/oauth/interaction/uid/provider/${name}">
+<input type="hidden" name="form_token" value="token">
+<div class="actions">
+<button>Sign in with ${text}</button>
+${cancel}
+</div>
+</form>
+`
+
+t.test('signInPage() shows a button for each provider above the form, and no field has the focus', async (t) => {
+  const { body } = signInPage({
+    ...OPTIONS,
+    clientName: 'App',
+    username: '',
+    failed: false,
+    providers: PROVIDERS,
+  })
+  const buttons = BUTTON('company', 'Example account', '') + BUTTON('other', '&#60;Other&#62;', '')
+  t.match(String(body), `</p>\n\n${buttons}<form method="post" action="/oauth/interaction/uid/sign-in">`)
+  t.notMatch(String(body), 'autofocus')
+  t.ok(String(body).endsWith(REST))
+})
+
+t.test('signInPage() without local accounts shows the providers and one Cancel button', async (t) => {
+  const { title, body } = signInPage({
+    ...OPTIONS,
+    clientName: 'App',
+    username: '',
+    failed: false,
+    local: false,
+    providers: PROVIDERS,
+    problem: 'It failed & why.',
+  })
+  t.equal(title, 'Sign in: try again')
+  const cancel = '<button class="quiet" form="cancel">Cancel</button>'
+  t.equal(
+    String(body),
+    `<p>to continue to <strong><bdi>App</bdi></strong></p>
+<p class="wrong" role="alert">It failed &#38; why.</p>
+${BUTTON('company', 'Example account', '')}${BUTTON('other', '&#60;Other&#62;', cancel)}<form method="post" action="/oauth/interaction/uid/cancel" id="cancel">
+<input type="hidden" name="form_token" value="token">
+</form>`,
+  )
+})
