@@ -11,6 +11,8 @@ import {
   PROVIDER_SECRET,
   startOpenidProvider,
 } from '../../fixtures/an-openid-provider.ts'
+import { aKey } from '../../fixtures/jwk.ts'
+import { signJws } from '../../fixtures/jws.ts'
 import { type Browser, type Departure, openBrowser, type Page } from '../../fixtures/open-browser.ts'
 import { type Client, makePkce, registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
@@ -497,6 +499,81 @@ t.test('the start of a sign-in needs the token of the form', async (t) => {
   t.equal(page(await browser.submit(form, { form_token: 'x' })).status, 403)
   const unknown = { ...form, action: form.action.replace('company', 'unknown') }
   t.equal(page(await browser.submit(unknown)).status, 400)
+})
+
+t.test('people sign in through a provider that behaves like Keycloak', async (t) => {
+  const keycloak = await startOpenidProvider(t, { path: '/realms/company' })
+  const started = await startWith(t, [
+    settings(keycloak.issuer, {
+      claims: { name: 'name', email: 'email', groups: 'groups', roles: 'realm_access.roles' },
+      admit: { emailDomains: [], groups: ['/staff'], claims: new Map() },
+    }),
+  ])
+  keycloak.behavior = {
+    query: { session_state: '0a0a0a0a-0000-4000-8000-000000000000' },
+    header: { typ: 'JWT' },
+    claims: {
+      typ: 'ID',
+      azp: PROVIDER_CLIENT,
+      sid: '0a0a0a0a-0000-4000-8000-000000000000',
+      acr: '1',
+      preferred_username: 'one',
+      groups: ['/staff', '/staff/editors'],
+      realm_access: { roles: ['editor', 'offline_access'] },
+    },
+  }
+  const { claims } = await signInThrough(started, keycloak)
+  t.match(claims, { name: 'Person One', email: 'one@example.com' })
+  const account = await openStoreOf(t, started.server).accounts.findByIdentity(keycloak.issuer, 'person-1')
+  t.match(account, { groups: ['/staff', '/staff/editors'], roles: ['editor', 'offline_access'] })
+})
+
+t.test('people sign in through a provider that behaves like Entra ID', async (t) => {
+  const entra = await startOpenidProvider(t, { path: '/0a0a0a0a-0000-4000-8000-000000000000/v2.0' })
+  const started = await startWith(t, [
+    settings(entra.issuer, {
+      claims: { name: 'name', email: 'email', groups: 'groups', roles: 'roles' },
+      admit: { emailDomains: [], groups: [], claims: new Map([['tid', ['0a0a']]]) },
+    }),
+  ])
+  const { privateKey, jwk } = aKey('RS256', 'rsa')
+  const behavior = {
+    metadata: {
+      token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt', 'client_secret_basic'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      authorization_response_iss_parameter_supported: undefined,
+    },
+    query: { iss: undefined, session_state: '0b0b' },
+    keys: [{ ...jwk, alg: undefined }], // the keys of Entra ID have no `alg`
+    header: { alg: 'RS256', kid: 'rsa', typ: 'JWT' },
+    idToken: (header: object, claims: object) => signJws({ ...header }, claims, privateKey),
+  }
+  const claims = {
+    tid: '0a0a',
+    oid: '0c0c',
+    ver: '2.0',
+    auth_time: undefined,
+    at_hash: undefined,
+    email_verified: undefined,
+    preferred_username: 'one@example.com',
+    roles: ['editor'],
+    // The person has too many groups for a token.
+    _claim_names: { groups: 'src1' },
+    _claim_sources: { src1: { endpoint: 'https://graph.microsoft.com/v1.0/users/0c0c/getMemberObjects' } },
+  }
+  entra.behavior = { ...behavior, claims }
+  const person = await signInThrough(started, entra)
+  t.equal(person.claims['name'], 'Person One')
+  t.notOk('email' in person.claims, 'Entra ID does not verify addresses')
+  const account = await openStoreOf(t, started.server).accounts.findByIdentity(entra.issuer, 'person-1')
+  t.match(account, { roles: ['editor'] })
+  t.same(account?.groups, [])
+
+  entra.behavior = { ...behavior, claims: { ...claims, tid: '0d0d' } }
+  const browser = openBrowser(started.server.baseUrl)
+  const { request } = await leave(started, browser)
+  const shown = page(await comeBack(started, browser, entra.authorize(request)))
+  t.equal(shown.status, 403, 'another tenant')
 })
 
 for (const format of ['opaque', 'jwt'] as const)
