@@ -404,8 +404,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     for (const { message, hint } of findConnectionFaults(redis, 'redis')) report(message, hint)
   for (const { message, hint } of findSignInFaults(config.signIn)) report(message, hint)
   const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
-  for (const id of repeated(ids))
-    report(`two clients have the id ${id}`, 'give each client its own id')
+  for (const id of repeated(ids)) report(`two clients have the id ${id}`, 'give each client its own id')
   return found
 }
 

@@ -9,7 +9,12 @@ import { clientExists, readsCurrentDocument, rejectDocument } from './document-c
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import { keepClient } from './grants.ts'
 import type { Interactions } from './interactions.ts'
-import { type AccessTokenContent, accountTokenClaims, createJwtAccessTokens, isJwt } from './jwt-access-tokens.ts'
+import {
+  type AccessTokenContent,
+  accountTokenClaims,
+  createJwtAccessTokens,
+  isJwt,
+} from './jwt-access-tokens.ts'
 import { acceptNonces } from './proof-nonces.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
 import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
@@ -78,9 +83,7 @@ export type EngineOptions = Omit<
    * grant.
    */
   readonly refreshRepeatSeconds: number
-  readonly findAccount: (
-    accountId: string,
-  ) => Promise<
+  readonly findAccount: (accountId: string) => Promise<
     | {
         readonly username: string
         readonly name: string

@@ -108,7 +108,20 @@ function publicKeys({ keys }: JWKS) {
 
 /** @returns undefined when a claim is missing that each access token of this server has. */
 function toContent(payload: JWTPayload): AccessTokenContent | undefined {
-  const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant, auth_time, acr, groups, roles } = payload
+  const {
+    jti,
+    iat,
+    exp,
+    aud,
+    sub,
+    client_id: clientId,
+    scope,
+    grant,
+    auth_time,
+    acr,
+    groups,
+    roles,
+  } = payload
   const grantId = jti?.slice(0, jti.lastIndexOf('.'))
   if (jti === undefined || iat === undefined || exp === undefined || sub === undefined) return undefined
   if (typeof aud !== 'string' || typeof clientId !== 'string') return undefined

@@ -36,7 +36,7 @@ export type LiveSecrets = {
 export function followSecrets(
   config: Pick<
     AuthorizationServerConfig,
-        | 'gatewayClient'
+    | 'gatewayClient'
     | 'integrations'
     | 'signIn'
     | 'cookieKeysFile'

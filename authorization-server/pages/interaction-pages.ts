@@ -23,7 +23,12 @@ import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
 import { type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
-import { type PageRequest, type PageRoute, type ProviderSignIn, registerProviderPages } from './provider-pages.ts'
+import {
+  type PageRequest,
+  type PageRoute,
+  type ProviderSignIn,
+  registerProviderPages,
+} from './provider-pages.ts'
 import { type Page, renderPage } from './render-page.ts'
 
 /**
@@ -111,8 +116,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy
       // must list the client too. If CSP cannot express the target of the client, the page has no form-action policy.
       // The same applies to a provider, which can redirect to any other provider.
-      formTargets:
-        policySource === undefined || providers.length > 0 ? undefined : ["'self'", policySource],
+      formTargets: policySource === undefined || providers.length > 0 ? undefined : ["'self'", policySource],
     })
   }
 

@@ -91,6 +91,7 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const attempt = {
       interaction: interaction.uid,
       provider: client.provider.name,
+      issuer: client.provider.issuer,
       startedAtSeconds: options.nowSeconds(),
       maxAgeSeconds: interaction.requested.maxAgeSeconds,
       isNewAuthentication: interaction.requested.prompt.includes('login'),
@@ -124,7 +125,8 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const [state = '', ...others] = new URLSearchParams(query).getAll('state')
     const attempt = others.length === 0 ? await attempts.find(state) : undefined
     const client = attempt === undefined ? undefined : clients.get(attempt.provider)
-    if (attempt === undefined || client === undefined || attempt.interaction !== interaction.uid)
+    const isExpected = attempt?.interaction === interaction.uid && attempt.issuer === client?.provider.issuer
+    if (attempt === undefined || client === undefined || !isExpected)
       return options.showProblem(request, reply, interaction, { status: 400, text: USED_RESPONSE })
     const browser = tokens.readCookie(request.headers.cookie).value
     if (!(await attempts.isOfBrowser(state, browser)))
@@ -215,11 +217,7 @@ const PROBLEMS: Readonly<Record<ProviderErrorReason, Problem>> = {
 const FORWARDED_PROMPTS: readonly string[] = ['login', 'select_account']
 const MAX_PARAMETER = 500
 
-function authenticationRequest({
-  prompt: step,
-  loginHint,
-  requested,
-}: Interaction): AuthenticationRequest {
+function authenticationRequest({ prompt: step, loginHint, requested }: Interaction): AuthenticationRequest {
   const { prompt, maxAgeSeconds, acrValues, uiLocales } = requested
   const asked = prompt.filter((value) => FORWARDED_PROMPTS.includes(value))
   return {

@@ -216,11 +216,7 @@ function forwardedParameters(request: AuthenticationRequest): Record<string, str
   )
 }
 
-function clientAuthentication(
-  metadata: ServerMetadata,
-  secret: string,
-  openid: OpenidClient,
-): ClientAuth {
+function clientAuthentication(metadata: ServerMetadata, secret: string, openid: OpenidClient): ClientAuth {
   // Without the member, the provider supports client_secret_basic. OpenID Connect Discovery 1.0 section 3.
   const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
   if (methods.includes('client_secret_basic')) return openid.ClientSecretBasic(secret)

@@ -96,6 +96,7 @@ function namesOf(value: unknown): readonly string[] {
 /** Returns whether Entra ID replaced the groups by a link, because the person has more groups than a token can hold. */
 function hasOverage(claims: Claims, groups: string | undefined): boolean {
   const sources = claims['_claim_names']
-  const isLinked = typeof sources === 'object' && sources !== null && Object.hasOwn(sources, groups ?? 'groups')
+  const isLinked =
+    typeof sources === 'object' && sources !== null && Object.hasOwn(sources, groups ?? 'groups')
   return isLinked || claims['hasgroups'] === true
 }

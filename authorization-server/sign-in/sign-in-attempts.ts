@@ -9,6 +9,8 @@ export type SignInAttempt = {
   readonly interaction: string
   /** Name of the provider. The response is checked as a response of this provider, whatever the response claims. */
   readonly provider: string
+  /** Issuer of the provider. A restart can give its name to another issuer. */
+  readonly issuer: string
   readonly startedAtSeconds: number
   readonly maxAgeSeconds: number | undefined
   readonly isNewAuthentication: boolean
@@ -72,6 +74,7 @@ export function createSignInAttempts(options: {
       return {
         interaction: String(stored['interaction']),
         provider: String(stored['provider']),
+        issuer: String(stored['issuer']),
         startedAtSeconds: Number(stored['startedAtSeconds']),
         maxAgeSeconds: typeof maxAgeSeconds === 'number' ? maxAgeSeconds : undefined,
         isNewAuthentication: stored['isNewAuthentication'] === true,

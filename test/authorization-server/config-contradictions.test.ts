@@ -235,23 +235,15 @@ t.test('findContradictions() accepts usable providers', async (t) => {
 })
 
 t.test('findContradictions() reports providers that cannot work or admit anybody', async (t) => {
-  says(
-    t,
-    { signIn: { local: false, providers: [] } },
-    [
-      'error',
-      'signIn.local is false, but signIn.providers is empty: no person could sign in',
-      'add a provider to signIn.providers, or remove signIn.local',
-    ],
-  )
+  says(t, { signIn: { local: false, providers: [] } }, [
+    'error',
+    'signIn.local is false, but signIn.providers is empty: no person could sign in',
+    'add a provider to signIn.providers, or remove signIn.local',
+  ])
   says(
     t,
     { signIn: { local: true, providers: [provider, provider] } },
-    [
-      'error',
-      'signIn.providers: two providers have the name company',
-      'give each provider its own name',
-    ],
+    ['error', 'signIn.providers: two providers have the name company', 'give each provider its own name'],
     [
       'error',
       'signIn.providers: two providers have the issuer https://login.example.com/realms/main',
@@ -284,9 +276,9 @@ t.test('findContradictions() reports providers that cannot work or admit anybody
     ],
   ]
   for (const [change, message, hint] of rows)
-    says(
-      t,
-      { signIn: { local: true, providers: [{ ...provider, ...change }] } },
-      ['error', `signIn.providers (company): ${message}`, hint],
-    )
+    says(t, { signIn: { local: true, providers: [{ ...provider, ...change }] } }, [
+      'error',
+      `signIn.providers (company): ${message}`,
+      hint,
+    ])
 })

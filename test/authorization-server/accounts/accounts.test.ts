@@ -353,7 +353,11 @@ t.test('signInFromProvider() adds one account for an identity, also for concurre
   if (first === undefined || first === 'disabled') return t.fail('no account')
   t.match(first.account, { name: 'Person One', email: 'alice@example.com', groups: ['staff'] })
   t.equal(first.account.username, `company:${first.account.id}`)
-  t.equal(normalizeUsername(first.account.username), undefined, 'the form for local accounts rejects the name')
+  t.equal(
+    normalizeUsername(first.account.username),
+    undefined,
+    'the form for local accounts rejects the name',
+  )
   t.equal(results.filter((result) => result !== 'disabled' && result.isNew).length, 1)
   t.same(new Set(results.map((result) => (result === 'disabled' ? '' : result.account.id))).size, 1)
   t.equal(await accounts.verify(first.account.username, ''), undefined)
@@ -372,7 +376,13 @@ t.test('signInFromProvider() updates the data, and never selects an account by e
   t.not(one.account.id, local.added.id)
   t.equal(again.isNew, false)
   const { id } = one.account
-  t.same(again.account, { id, username: `company:${id}`, name: 'Renamed', email: undefined, roles: ['editor'] })
+  t.same(again.account, {
+    id,
+    username: `company:${id}`,
+    name: 'Renamed',
+    email: undefined,
+    roles: ['editor'],
+  })
   t.same(await accounts.find(id), again.account)
 })
 

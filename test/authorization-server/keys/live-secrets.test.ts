@@ -81,10 +81,7 @@ t.test('the server uses changed files of client secrets and cookie keys without 
   t.notMatch(JSON.stringify(logged), /secret of the gateway|nnnn|other one/)
   writeFileSync(join(dataDir, 'app'), '\n')
   await files.check()
-  t.match(
-    logged.at(-1)?.reason,
-    /the file is empty. Write the client_secret to the file\.$/,
-  )
+  t.match(logged.at(-1)?.reason, /the file is empty. Write the client_secret to the file\.$/)
 })
 
 t.test('the secrets at OpenID providers follow their files', async (t) => {

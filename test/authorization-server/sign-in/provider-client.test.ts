@@ -142,22 +142,27 @@ t.test('optional parts of a response are accepted', async (t) => {
   const rows: readonly (readonly [name: string, ProviderBehavior])[] = [
     ['no at_hash', { claims: { at_hash: undefined } }],
     ['no auth_time', { claims: { auth_time: undefined } }],
-    ['no iss parameter, and the metadata do not announce it', {
-      metadata: { authorization_response_iss_parameter_supported: undefined },
-      query: { iss: undefined },
-    }],
+    [
+      'no iss parameter, and the metadata do not announce it',
+      {
+        metadata: { authorization_response_iss_parameter_supported: undefined },
+        query: { iss: undefined },
+      },
+    ],
     ['audience as a list', { claims: { aud: [PROVIDER_CLIENT] } }],
     ['several audiences, and azp', { claims: { aud: ['other', PROVIDER_CLIENT], azp: PROVIDER_CLIENT } }],
     ['a token that expired within the clock tolerance', { claims: { exp: now() - 5 } }],
-    ['an RS256 signature', {
-      keys: [rsa.jwk],
-      header: { alg: 'RS256', kid: 'rsa' },
-      idToken: (header, claims) => signJws(header, claims, rsa.privateKey),
-    }],
+    [
+      'an RS256 signature',
+      {
+        keys: [rsa.jwk],
+        header: { alg: 'RS256', kid: 'rsa' },
+        idToken: (header, claims) => signJws(header, claims, rsa.privateKey),
+      },
+    ],
     ['further parameters in the response', { query: { session_state: 'x', unknown: 'y' } }],
   ]
-  for (const [name, behavior] of rows)
-    t.equal((await signInWith(behavior)).subject, 'person-1', name)
+  for (const [name, behavior] of rows) t.equal((await signInWith(behavior)).subject, 'person-1', name)
 })
 
 t.test('acr, amr and auth_time of the ID token are returned within bounds', async (t) => {
@@ -183,10 +188,10 @@ t.test('claims that the ID token lacks come from the userinfo endpoint', async (
 
 const other = aKey('ES256', 'key-1')
 const es384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
-const plain = (body: string, status = 200, type = 'application/json') => (
-  _request: unknown,
-  response: ServerResponse,
-) => void response.writeHead(status, { 'content-type': type }).end(body)
+const plain =
+  (body: string, status = 200, type = 'application/json') =>
+  (_request: unknown, response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': type }).end(body)
 const discovery = '/.well-known/openid-configuration'
 
 /** Invalid responses of a provider. `detail` is what the log shows. */
@@ -196,9 +201,17 @@ const HOSTILE: readonly (readonly [
   detail: RegExp,
   request?: Request,
 ])[] = [
-  ['iss of the ID token: another issuer', { claims: { iss: 'https://evil.test' } }, /CLAIM_COMPARISON\w* iss/],
+  [
+    'iss of the ID token: another issuer',
+    { claims: { iss: 'https://evil.test' } },
+    /CLAIM_COMPARISON\w* iss/,
+  ],
   ['iss of the ID token: a trailing slash', { claims: { iss: `${provider.issuer}/` } }, /iss/],
-  ['iss of the ID token: another realm', { claims: { iss: provider.issuer.replace('main', 'other') } }, /iss/],
+  [
+    'iss of the ID token: another realm',
+    { claims: { iss: provider.issuer.replace('main', 'other') } },
+    /iss/,
+  ],
   ['iss of the ID token: absent', { claims: { iss: undefined } }, /INVALID_RESPONSE/],
   ['iss of the ID token: a list', { claims: { iss: [provider.issuer] } }, /INVALID_RESPONSE/],
   ['aud: another client', { claims: { aud: 'other' } }, /CLAIM_COMPARISON\w* aud/],
@@ -228,45 +241,84 @@ const HOSTILE: readonly (readonly [
   ['at_hash: empty', { claims: { at_hash: '' } }, /^at_hash$/],
   ['at_hash: a number', { claims: { at_hash: 1 } }, /^at_hash$/],
   ['access token: exchanged', { tokenResponse: { access_token: 'another' } }, /^at_hash$/],
-  ['auth_time: absent, and max_age was sent', { claims: { auth_time: undefined } }, /INVALID_RESPONSE/, {
-    maxAgeSeconds: 60,
-  }],
-  ['auth_time: older than max_age', { claims: { auth_time: now() - 600 } }, /TIMESTAMP\w* auth_time/, {
-    maxAgeSeconds: 60,
-  }],
+  [
+    'auth_time: absent, and max_age was sent',
+    { claims: { auth_time: undefined } },
+    /INVALID_RESPONSE/,
+    {
+      maxAgeSeconds: 60,
+    },
+  ],
+  [
+    'auth_time: older than max_age',
+    { claims: { auth_time: now() - 600 } },
+    /TIMESTAMP\w* auth_time/,
+    {
+      maxAgeSeconds: 60,
+    },
+  ],
   ['auth_time: in the future', { claims: { auth_time: now() + 600 } }, /^auth_time$/],
   ['auth_time: text', { claims: { auth_time: 'now' } }, /INVALID_RESPONSE/],
-  ['auth_time: before the sign-in that prompt=login requires', { claims: { auth_time: now() - 600 } }, /before/, {
-    prompt: ['login'],
-    sinceSeconds: now(),
-  }],
-  ['signature: of another key with the same kid', {
-    idToken: (header, claims) => signJws(header, claims, other.privateKey),
-  }, /./],
-  ['signature: absent', { idToken: (header, claims) => `${part(header)}.${part(claims)}.` }, /./],
-  ['signature: changed claims', {
-    idToken: (header, claims, key) => {
-      const [head, , signature] = signJws(header, claims, key.privateKey).split('.')
-      return `${head}.${part({ ...claims, sub: 'person-2' })}.${signature}`
+  [
+    'auth_time: before the sign-in that prompt=login requires',
+    { claims: { auth_time: now() - 600 } },
+    /before/,
+    {
+      prompt: ['login'],
+      sinceSeconds: now(),
     },
-  }, /./],
+  ],
+  [
+    'signature: of another key with the same kid',
+    {
+      idToken: (header, claims) => signJws(header, claims, other.privateKey),
+    },
+    /./,
+  ],
+  ['signature: absent', { idToken: (header, claims) => `${part(header)}.${part(claims)}.` }, /./],
+  [
+    'signature: changed claims',
+    {
+      idToken: (header, claims, key) => {
+        const [head, , signature] = signJws(header, claims, key.privateKey).split('.')
+        return `${head}.${part({ ...claims, sub: 'person-2' })}.${signature}`
+      },
+    },
+    /./,
+  ],
   ['alg: none', { idToken: (_header, claims) => `${part({ alg: 'none' })}.${part(claims)}.` }, /./],
-  ['alg: HS256 with the client secret', {
-    idToken: (_header, claims) => macJws({ alg: 'HS256' }, claims, PROVIDER_SECRET),
-  }, /./],
-  ['alg: HS256 with the client secret, announced in the metadata', {
-    metadata: { id_token_signing_alg_values_supported: ['HS256', 'ES256'] },
-    claims: { at_hash: undefined },
-    idToken: (_header, claims) => macJws({ alg: 'HS256' }, claims, PROVIDER_SECRET),
-  }, /./],
-  ['alg: not in the metadata', {
-    idToken: (header, claims) => signJws({ ...header, alg: 'ES384' }, claims, es384),
-  }, /./],
+  [
+    'alg: HS256 with the client secret',
+    {
+      idToken: (_header, claims) => macJws({ alg: 'HS256' }, claims, PROVIDER_SECRET),
+    },
+    /./,
+  ],
+  [
+    'alg: HS256 with the client secret, announced in the metadata',
+    {
+      metadata: { id_token_signing_alg_values_supported: ['HS256', 'ES256'] },
+      claims: { at_hash: undefined },
+      idToken: (_header, claims) => macJws({ alg: 'HS256' }, claims, PROVIDER_SECRET),
+    },
+    /./,
+  ],
+  [
+    'alg: not in the metadata',
+    {
+      idToken: (header, claims) => signJws({ ...header, alg: 'ES384' }, claims, es384),
+    },
+    /./,
+  ],
   ['kid: unknown', { header: { kid: 'unknown' } }, /KEY_SELECTION/],
-  ['kid: absent, and several keys match', {
-    header: { kid: undefined },
-    keys: [provider.key.jwk, other.jwk],
-  }, /KEY_SELECTION/],
+  [
+    'kid: absent, and several keys match',
+    {
+      header: { kid: undefined },
+      keys: [provider.key.jwk, other.jwk],
+    },
+    /KEY_SELECTION/,
+  ],
   ['crit: an unknown extension', { header: { crit: ['x'], x: 1 } }, /UNSUPPORTED/],
   ['keys: an encryption key', { keys: [{ ...provider.key.jwk, use: 'enc' }] }, /KEY_SELECTION/],
   ['keys: empty', { keys: [] }, /KEY_SELECTION/],
@@ -274,30 +326,54 @@ const HOSTILE: readonly (readonly [
   ['ID token: absent', { tokenResponse: { id_token: undefined } }, /INVALID_RESPONSE/],
   ['ID token: not a JWT', { tokenResponse: { id_token: 'x' } }, /INVALID_RESPONSE/],
   ['ID token: encrypted', { tokenResponse: { id_token: 'a.b.c.d.e' } }, /UNSUPPORTED/],
-  ['ID token: a list of claims', { idToken: (header, _claims, key) => signJws(header, [], key.privateKey) }, /INVALID/],
+  [
+    'ID token: a list of claims',
+    { idToken: (header, _claims, key) => signJws(header, [], key.privateKey) },
+    /INVALID/,
+  ],
   ['token response: no access token', { tokenResponse: { access_token: undefined } }, /INVALID_RESPONSE/],
   ['token response: another token type', { tokenResponse: { token_type: 'mac' } }, /UNSUPPORTED/],
-  ['token response: not JSON', { reply: { '/token': plain('access_token=x', 200, 'text/plain') } }, /NOT_JSON/],
+  [
+    'token response: not JSON',
+    { reply: { '/token': plain('access_token=x', 200, 'text/plain') } },
+    /NOT_JSON/,
+  ],
   ['token response: a list', { reply: { '/token': plain('[]') } }, /INVALID_RESPONSE/],
   ['token response: above 256 KiB', { tokenResponse: { padding: 'x'.repeat(300_000) } }, /256 KiB/],
-  ['token response: above 256 KiB after decompression', {
-    reply: {
-      '/token': (_request, response) =>
-        void response
-          .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-          .end(gzipSync(JSON.stringify({ padding: 'x'.repeat(1_000_000) }))),
+  [
+    'token response: above 256 KiB after decompression',
+    {
+      reply: {
+        '/token': (_request, response) =>
+          void response
+            .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+            .end(gzipSync(JSON.stringify({ padding: 'x'.repeat(1_000_000) }))),
+      },
     },
-  }, /256 KiB/],
-  ['token response: a redirect', {
-    reply: {
-      '/token': (_request, response) =>
-        void response.writeHead(307, { location: `${provider.issuer}/elsewhere` }).end(),
+    /256 KiB/,
+  ],
+  [
+    'token response: a redirect',
+    {
+      reply: {
+        '/token': (_request, response) =>
+          void response.writeHead(307, { location: `${provider.issuer}/elsewhere` }).end(),
+      },
     },
-  }, /redirect 307/],
-  ['token response: an error', { reply: { '/token': plain('{"error":"invalid_grant"}', 400) } }, /invalid_grant/],
-  ['token response: an error with markup', {
-    reply: { '/token': plain('{"error":"<script>"}', 400) },
-  }, /^token endpoint: unknown error$/],
+    /redirect 307/,
+  ],
+  [
+    'token response: an error',
+    { reply: { '/token': plain('{"error":"invalid_grant"}', 400) } },
+    /invalid_grant/,
+  ],
+  [
+    'token response: an error with markup',
+    {
+      reply: { '/token': plain('{"error":"<script>"}', 400) },
+    },
+    /^token endpoint: unknown error$/,
+  ],
   ['iss parameter: another issuer (mix-up)', { query: { iss: 'https://evil.test' } }, /INVALID_RESPONSE/],
   ['iss parameter: absent, although announced', { query: { iss: undefined } }, /INVALID_RESPONSE/],
   ['state parameter: another value', { query: { state: 'other' } }, /INVALID_RESPONSE/],
@@ -312,20 +388,32 @@ const HOSTILE: readonly (readonly [
   ['metadata: no issuer', { metadata: { issuer: undefined } }, /./],
   ['metadata: no authorization endpoint', { metadata: { authorization_endpoint: undefined } }, /./],
   ['metadata: no token endpoint', { metadata: { token_endpoint: undefined } }, /./],
-  ['metadata: a script as the authorization endpoint', {
-    metadata: { authorization_endpoint: 'javascript:alert(1)' },
-  }, /./],
-  ['metadata: no supported client authentication', {
-    metadata: { token_endpoint_auth_methods_supported: ['private_key_jwt'] },
-  }, /client authentication/],
+  [
+    'metadata: a script as the authorization endpoint',
+    {
+      metadata: { authorization_endpoint: 'javascript:alert(1)' },
+    },
+    /./,
+  ],
+  [
+    'metadata: no supported client authentication',
+    {
+      metadata: { token_endpoint_auth_methods_supported: ['private_key_jwt'] },
+    },
+    /client authentication/,
+  ],
   ['metadata: not JSON', { reply: { [discovery]: plain('<html>', 200, 'text/html') } }, /./],
   ['metadata: above 256 KiB', { metadata: { padding: 'x'.repeat(300_000) } }, /256 KiB/],
-  ['metadata: a redirect', {
-    reply: {
-      [discovery]: (_request, response) =>
-        void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+  [
+    'metadata: a redirect',
+    {
+      reply: {
+        [discovery]: (_request, response) =>
+          void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+      },
     },
-  }, /redirect 302/],
+    /redirect 302/,
+  ],
 ]
 
 for (const [name, behavior, detail, request] of HOSTILE)
@@ -363,10 +451,13 @@ t.test('a failure of the provider itself is reported as unavailable', async (t) 
     ['token: status 500', { reply: { '/token': plain('{"error":"x"}', 500) } }],
     ['token: a response that is cut off', { reply: { '/token': cut } }],
     ['keys: status 502', { reply: { '/keys': plain('', 502) } }],
-    ['userinfo: status 500', {
-      claims: { name: undefined },
-      reply: { '/userinfo': plain('', 500) },
-    }],
+    [
+      'userinfo: status 500',
+      {
+        claims: { name: undefined },
+        reply: { '/userinfo': plain('', 500) },
+      },
+    ],
   ]
   for (const [name, behavior] of rows)
     t.equal((await failureOf(signInWith(behavior))).reason, 'unavailable', name)

@@ -145,16 +145,22 @@ t.test('a person signs in through a second instance of this server', async (t) =
     const { request, verifier } = await leave(started, browser)
     t.equal(request.origin, company.baseUrl)
     const response = await signIn(openBrowser(company.baseUrl), request)
-    const { claims } = await finish(started, browser, verifier, await comeBack(started, browser, response.search.slice(1)))
+    const { claims } = await finish(
+      started,
+      browser,
+      verifier,
+      await comeBack(started, browser, response.search.slice(1)),
+    )
     t.match(claims, { name: 'Alice Example', preferred_username: /^company:/ }, `round ${round}`)
     t.notOk('email' in claims, 'the address was not verified')
     subjects.add(claims['sub'])
   }
   t.equal(subjects.size, 1, 'both sign-ins use the same account')
   const [subject] = subjects
-  t.match(audit(server, 'account_added').filter((line) => line['account_origin'] === 'provider'), [
-    { subject, provider: 'company' },
-  ])
+  t.match(
+    audit(server, 'account_added').filter((line) => line['account_origin'] === 'provider'),
+    [{ subject, provider: 'company' }],
+  )
   t.match(audit(server, 'signed_in'), [
     { subject, provider: 'company' },
     { subject, provider: 'company' },
@@ -174,19 +180,22 @@ t.test('the sign-in page has a button for each provider beside the local form', 
   t.notMatch(signInPage.headers.get('content-security-policy') ?? '', 'form-action')
 })
 
-t.test('without local accounts, the page has no password field, and a posted password is rejected', async (t) => {
-  const started = await startWith(t, [settings(provider.issuer)], { local: false })
-  const browser = openBrowser(started.server.baseUrl)
-  const { signInPage } = await leave(started, browser)
-  t.notMatch(signInPage.html, 'type="password"')
-  const [form] = signInPage.forms
-  if (form === undefined) return t.fail('no form')
-  const action = form.action.replace('/provider/company', '/sign-in')
-  const posted = await browser.submit({ ...form, action }, { username: 'alice', password: 'alice' })
-  t.equal(page(posted).status, 403)
-  const { claims } = await signInThrough(started, provider)
-  t.match(claims, { name: 'Person One', email: 'one@example.com' })
-})
+t.test(
+  'without local accounts, the page has no password field, and a posted password is rejected',
+  async (t) => {
+    const started = await startWith(t, [settings(provider.issuer)], { local: false })
+    const browser = openBrowser(started.server.baseUrl)
+    const { signInPage } = await leave(started, browser)
+    t.notMatch(signInPage.html, 'type="password"')
+    const [form] = signInPage.forms
+    if (form === undefined) return t.fail('no form')
+    const action = form.action.replace('/provider/company', '/sign-in')
+    const posted = await browser.submit({ ...form, action }, { username: 'alice', password: 'alice' })
+    t.equal(page(posted).status, 403)
+    const { claims } = await signInThrough(started, provider)
+    t.match(claims, { name: 'Person One', email: 'one@example.com' })
+  },
+)
 
 t.test('the authentication request of the client reaches the provider', async (t) => {
   const started = await startWith(t, [settings(provider.issuer)])
@@ -274,7 +283,12 @@ t.test('a response works once, at the provider and the interaction of its state'
   const elsewhere = page(await comeBack(started, browser, query, 'second'))
   t.equal(elsewhere.status, 400, 'the redirect URI of another provider')
   t.equal(page(await comeBack(started, browser, query, 'unknown')).status, 400)
-  for (const wrong of ['', 'state=x', `${query}&state=x`, query.replace(/state=[^&]+/, `state=${'A'.repeat(43)}`)])
+  for (const wrong of [
+    '',
+    'state=x',
+    `${query}&state=x`,
+    query.replace(/state=[^&]+/, `state=${'A'.repeat(43)}`),
+  ])
     t.equal(page(await comeBack(started, browser, wrong)).status, 400, wrong)
 
   const consent = page(await comeBack(started, browser, query))
@@ -319,7 +333,12 @@ t.test('an e-mail address never links accounts, and another subject is another a
   t.teardown(() => {
     provider.behavior = {}
   })
-  const claims = { email: 'alice@example.com', email_verified: true, preferred_username: 'alice', name: 'Alice' }
+  const claims = {
+    email: 'alice@example.com',
+    email_verified: true,
+    preferred_username: 'alice',
+    name: 'Alice',
+  }
   provider.behavior = { claims }
   const one = await signInThrough(started, provider)
   t.match(one.claims, { email: 'alice@example.com' })
@@ -335,7 +354,11 @@ t.test('an e-mail address never links accounts, and another subject is another a
 })
 
 t.test('the rules of admission exclude people, without an account', async (t) => {
-  const admit = { emailDomains: ['example.com'], groups: ['staff'], claims: new Map([['hd', ['example.com']]]) }
+  const admit = {
+    emailDomains: ['example.com'],
+    groups: ['staff'],
+    claims: new Map([['hd', ['example.com']]]),
+  }
   const started = await startWith(t, [
     settings(provider.issuer, {
       admit,

@@ -49,7 +49,11 @@ const PROVIDERS = [
   { name: 'company', title: 'Example account' },
   { name: 'other', title: '<Other>' },
 ]
-const BUTTON = (name: string, text: string, cancel: string) => `<form method="post" action="/oauth/interaction/uid/provider/${name}">
+const BUTTON = (
+  name: string,
+  text: string,
+  cancel: string,
+) => `<form method="post" action="/oauth/interaction/uid/provider/${name}">
 <input type="hidden" name="form_token" value="token">
 <div class="actions">
 <button>Sign in with ${text}</button>
@@ -58,19 +62,22 @@ ${cancel}
 </form>
 `
 
-t.test('signInPage() shows a button for each provider above the form, and no field has the focus', async (t) => {
-  const { body } = signInPage({
-    ...OPTIONS,
-    clientName: 'App',
-    username: '',
-    failed: false,
-    providers: PROVIDERS,
-  })
-  const buttons = BUTTON('company', 'Example account', '') + BUTTON('other', '&#60;Other&#62;', '')
-  t.match(String(body), `</p>\n\n${buttons}<form method="post" action="/oauth/interaction/uid/sign-in">`)
-  t.notMatch(String(body), 'autofocus')
-  t.ok(String(body).endsWith(REST))
-})
+t.test(
+  'signInPage() shows a button for each provider above the form, and no field has the focus',
+  async (t) => {
+    const { body } = signInPage({
+      ...OPTIONS,
+      clientName: 'App',
+      username: '',
+      failed: false,
+      providers: PROVIDERS,
+    })
+    const buttons = BUTTON('company', 'Example account', '') + BUTTON('other', '&#60;Other&#62;', '')
+    t.match(String(body), `</p>\n\n${buttons}<form method="post" action="/oauth/interaction/uid/sign-in">`)
+    t.notMatch(String(body), 'autofocus')
+    t.ok(String(body).endsWith(REST))
+  },
+)
 
 t.test('signInPage() without local accounts shows the providers and one Cancel button', async (t) => {
   const { title, body } = signInPage({
