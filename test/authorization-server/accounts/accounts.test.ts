@@ -350,7 +350,7 @@ t.test('signInFromProvider() adds one account for an identity, also for concurre
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   const results = await Promise.all(Array.from({ length: 10 }, () => accounts.signInFromProvider(PERSON)))
   const [first] = results
-  if (first === undefined || first === 'disabled') return t.fail('no account')
+  if (first === undefined || first === 'disabled') throw new Error('no account')
   t.match(first.account, { name: 'Person One', email: 'alice@example.com', groups: ['staff'] })
   t.equal(first.account.username, `company:${first.account.id}`)
   t.equal(
@@ -372,7 +372,7 @@ t.test('signInFromProvider() updates the data, and never selects an account by e
   const one = await accounts.signInFromProvider(PERSON)
   const changed = { ...PERSON, name: 'Renamed', email: undefined, groups: undefined, roles: ['editor'] }
   const again = await accounts.signInFromProvider(changed)
-  if (!('added' in local) || one === 'disabled' || again === 'disabled') return t.fail('no account')
+  if (!('added' in local) || one === 'disabled' || again === 'disabled') throw new Error('no account')
   t.not(one.account.id, local.added.id)
   t.equal(again.isNew, false)
   const { id } = one.account
@@ -392,7 +392,7 @@ t.test('a disabled account cannot sign in and is not found', async (t) => {
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   const local = await accounts.add({ username: 'alice', password: PASSWORD })
   const person = await accounts.signInFromProvider(PERSON)
-  if (!('added' in local) || person === 'disabled') return t.fail('no account')
+  if (!('added' in local) || person === 'disabled') throw new Error('no account')
   for (const { id } of [local.added, person.account]) {
     await store.accounts.setDisabled(id, 1_000)
     t.equal(await accounts.find(id), undefined)

@@ -362,7 +362,7 @@ t.test(
       'Chromium applies form-action to the whole redirect chain',
     )
     const [setCookie] = response.headers.getSetCookie()
-    t.match(setCookie, /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/)
+    t.match(setCookie, /^scopegate-form=[\w-]{43}; Path=\/oauth; HttpOnly; SameSite=Lax$/)
     const markup = await response.text()
     t.match(markup, /<html lang="en">/)
     t.match(markup, /value="carol" autocomplete="username"/)
@@ -638,7 +638,7 @@ t.test('reads a form of 16 KiB, with a charset', async (t) => {
 
 t.test('keeps the cookies of the engine when it sets the cookie of the form', async (t) => {
   const pages = await startPages(t)
-  const own = /^scopegate-form=[\w-]{43}; Path=\/oauth\/interaction; HttpOnly; SameSite=Lax$/
+  const own = /^scopegate-form=[\w-]{43}; Path=\/oauth; HttpOnly; SameSite=Lax$/
   for (const [cookies, expected] of [
     ['a=1; Path=/', ['a=1; Path=/', own]],
     [

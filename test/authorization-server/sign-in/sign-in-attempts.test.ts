@@ -72,8 +72,7 @@ t.test('an attempt expires, and an invalid state is not looked up', async (t) =>
 t.test('an address has a bounded number of attempts', async (t) => {
   const { attempts } = open(t)
   const states: string[] = []
-  for (let count = 0; count < 3; count++)
-    states.push((await attempts.start(ATTEMPT, BROWSER, SOURCE)).state)
+  for (let count = 0; count < 3; count++) states.push((await attempts.start(ATTEMPT, BROWSER, SOURCE)).state)
   const found = await Promise.all(states.map((state) => attempts.find(state)))
   t.strictSame(
     found.map((attempt) => attempt !== undefined),
