@@ -424,6 +424,16 @@ for (const [name, behavior, detail, request] of HOSTILE)
     t.notMatch(logged, /evil|person|example\.com|script>/, 'the log shows no value of the provider')
   })
 
+t.test('the issuer in the metadata is compared character by character', async (t) => {
+  const other = await startOpenidProvider(t) // without a path, so that both spellings are the same URL
+  const client = aClient({ issuer: other.issuer })
+  const behavior = { metadata: { issuer: `${other.issuer}/` } }
+  t.match(await failureOf(signInWith(behavior, {}, client, other)), {
+    reason: 'invalid',
+    detail: 'issuer in metadata',
+  })
+})
+
 t.test('an error response of the provider is reported', async (t) => {
   const rows = [
     ['access_denied', 'denied', 'access_denied'],
