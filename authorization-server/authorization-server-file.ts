@@ -311,7 +311,7 @@ const SignInProvider = Type.Object(
             ),
           ),
         },
-        { description: 'people who may sign in; a person must satisfy every rule' },
+        { description: 'rules of admission; a person must satisfy every rule' },
       ),
     ),
   },

@@ -127,7 +127,7 @@ signIn?.providers?[].claims?.name? {"type":"string","minLength":1,"maxLength":20
 signIn?.providers?[].claims?.email? {"type":"string","minLength":1,"maxLength":200}: e-mail address; default: email, if email_verified is true
 signIn?.providers?[].claims?.groups? {"type":"string","minLength":1,"maxLength":200}: groups of the person; default: none
 signIn?.providers?[].claims?.roles? {"type":"string","minLength":1,"maxLength":200}: roles of the person; default: none
-signIn?.providers?[].admit?: people who may sign in; a person must satisfy every rule
+signIn?.providers?[].admit?: rules of admission; a person must satisfy every rule
 signIn?.providers?[].admit?.emailDomains? {"minItems":1,"maxItems":1000}: domains of verified e-mail addresses
 signIn?.providers?[].admit?.emailDomains?[] {"type":"string","pattern":"^[a-z0-9-]+(\\.[a-z0-9-]+)*$","x-is":"a domain in lower case, such as example.com"}: a domain
 signIn?.providers?[].admit?.groups? {"minItems":1,"maxItems":1000}: groups, of which the person needs one
