@@ -246,30 +246,33 @@ t.test('loadExistingGrant() returns only the grant of this consent', async (t) =
   t.equal(await load({ consent: { grantId: 'g' } }), 'grant g')
 })
 
-t.test('extraTokenClaims() adds the grant, the sign-in and the account to an access token only', async (t) => {
-  const claims = (token: object, entities: object = {}) =>
-    configuration.extraTokenClaims?.({ oidc: { entities } } as KoaContextWithOIDC, token as never)
-  const grant = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols'
-  const accessToken = { kind: 'AccessToken', grantId: 'secret' }
-  t.strictSame(claims(accessToken), { grant })
-  t.strictSame(claims(accessToken, { Account: { accountId: 'a' } }), { grant })
-  t.strictSame(claims(accessToken, { Account: { accountId: 'a', tokenClaims: { groups: ['staff'] } } }), {
-    grant,
-    groups: ['staff'],
-  })
-  for (const entity of ['AuthorizationCode', 'RefreshToken'])
-    t.match(
-      claims(accessToken, { [entity]: { authTime: 7, acr: 'mfa' } }),
-      { auth_time: 7, acr: 'mfa' },
-      entity,
-    )
-  for (const token of [
-    { kind: 'AccessToken' },
-    { kind: 'AccessToken', grantId: 7 },
-    { kind: 'ClientCredentials', grantId: 'secret' },
-  ])
-    t.equal(claims(token), undefined)
-})
+t.test(
+  'extraTokenClaims() adds the grant, the sign-in and the account to an access token only',
+  async (t) => {
+    const claims = (token: object, entities: object = {}) =>
+      configuration.extraTokenClaims?.({ oidc: { entities } } as KoaContextWithOIDC, token as never)
+    const grant = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols'
+    const accessToken = { kind: 'AccessToken', grantId: 'secret' }
+    t.strictSame(claims(accessToken), { grant })
+    t.strictSame(claims(accessToken, { Account: { accountId: 'a' } }), { grant })
+    t.strictSame(claims(accessToken, { Account: { accountId: 'a', tokenClaims: { groups: ['staff'] } } }), {
+      grant,
+      groups: ['staff'],
+    })
+    for (const entity of ['AuthorizationCode', 'RefreshToken'])
+      t.match(
+        claims(accessToken, { [entity]: { authTime: 7, acr: 'mfa' } }),
+        { auth_time: 7, acr: 'mfa' },
+        entity,
+      )
+    for (const token of [
+      { kind: 'AccessToken' },
+      { kind: 'AccessToken', grantId: 7 },
+      { kind: 'ClientCredentials', grantId: 'secret' },
+    ])
+      t.equal(claims(token), undefined)
+  },
+)
 
 t.test('a refresh token expires with its idle lifetime, and with its family at the latest', async (t) => {
   const lifetime = configuration.ttl?.RefreshToken as unknown as (ctx: unknown, token: object) => number
