@@ -117,7 +117,7 @@ signIn?.providers? {"maxItems":20}: OpenID providers for sign-in
 signIn?.providers?[]: an OpenID provider
 signIn?.providers?[].name {"type":"string","pattern":"^[a-z0-9-]{1,32}$","x-is":"a name of 1 to 32 lower-case letters, digits and -, such as company"}: name of the provider, which is part of its redirect URI
 signIn?.providers?[].title {"type":"string","minLength":1,"maxLength":60}: name of the provider on the sign-in page
-signIn?.providers?[].issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$","x-is":"a URL such as https://api.example.com, without user name, query or fragment"}: issuer of the provider, exactly as in its metadata
+signIn?.providers?[].issuer {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$","format":"url","x-is":"a URL such as https://api.example.com, without user name, query or fragment"}: issuer of the provider, exactly as in its metadata
 signIn?.providers?[].clientId {"type":"string","minLength":1,"maxLength":255}: client_id of this server
 signIn?.providers?[].clientSecretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the client secrets of this server, one per line, newest first
 signIn?.providers?[].scopes? {"minItems":1,"maxItems":50,"uniqueItems":true}: requested scopes; default: openid, profile and email
