@@ -99,6 +99,20 @@ t.test(
   },
 )
 
+t.test('the delay of an attempt to reconnect has a random part', async (t) => {
+  const redis = await openRedis({ sentinel })
+  t.teardown(() => redis.disconnect())
+  for (const [random, delayMs] of [
+    [0, 500],
+    [0.5, 400],
+  ] as const) {
+    const restore = t.intercept(Math, 'random', { value: () => random, configurable: true })
+    const { retryStrategy, sentinelRetryStrategy } = (redis as Redis).options
+    t.same([retryStrategy?.(2), sentinelRetryStrategy?.(2)], [delayMs, delayMs])
+    restore()
+  }
+})
+
 t.test('writes work again within 2 s after a failover', async (t) => {
   const redis = await openRedis({ sentinel })
   t.teardown(() => redis.disconnect())
