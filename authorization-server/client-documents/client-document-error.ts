@@ -9,6 +9,7 @@ const DESCRIPTIONS = {
   connection: 'the connection to the host of the client document failed',
   timeout: 'the host of the client document did not send the document in time',
   busy: 'the server fetches too many client documents; try again',
+  unavailable: 'the host of the client document responded with status 403, 429 or 5xx',
   status: 'the host of the client document did not respond with status 200; redirects are not followed',
   content_type: 'the content type of the client document must be application/json',
   content_encoding: 'the client document must not be compressed',

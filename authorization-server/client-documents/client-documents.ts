@@ -33,23 +33,28 @@ export type ClientDocumentsOptions = {
 const MAX_URL_LENGTH = 1_024
 const MIN_CACHE_SECONDS = 60
 const MAX_CACHE_SECONDS = 86_400
-const FAILURE_CACHE_SECONDS = 10
 const MAX_DOCUMENTS = 500
-const MAX_FAILURES = 1_000
 const FETCHES = { maxConcurrent: 8, maxQueue: 32 } as const
 
-type Entry<T> = { readonly value: T; readonly untilMs: number }
+/** Reasons that say nothing about the document. The server then uses an expired document. RFC 5861 section 4. */
+const UNAVAILABLE: readonly ClientDocumentReason[] = ['busy', 'connection', 'timeout', 'unavailable']
+const MAX_STALE_SECONDS = 3_600
+/** Time between two fetches of a document whose host is unavailable. */
+const RETRY_SECONDS = 10
 
-/** Creates the cache of client documents. Concurrent requests for one document share one fetch. */
+type Entry = { readonly document: ClientDocument; readonly untilMs: number; readonly staleUntilMs: number }
+
+/**
+ * Creates the cache of client documents. Concurrent requests for one document share one fetch.
+ * The cache stores no failures. Source: draft-ietf-oauth-client-id-metadata-document-02 section 5.2.
+ */
 export function createClientDocuments(options: ClientDocumentsOptions): ClientDocuments {
   const { domains, network, onFetch, tickMs } = options
-  const documents = new Map<string, Entry<ClientDocument>>()
-  // A separate map: requests for documents that do not exist must not evict valid documents.
-  const failures = new Map<string, Entry<ClientDocumentError>>()
+  const documents = new Map<string, Entry>()
   const fetches = new Map<string, Promise<ClientDocument>>()
   const semaphore = createSemaphore(FETCHES)
 
-  async function load(clientId: string, url: URL): Promise<ClientDocument> {
+  async function fetchDocument(clientId: string, url: URL): Promise<Entry> {
     // The time limit includes the wait for a free slot.
     const signal = AbortSignal.timeout(network.timeoutMs)
     try {
@@ -58,25 +63,32 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
       const { text, freshSeconds = 0 } = await fetched
       const document = parseClientDocument(text, clientId)
       const seconds = Math.min(MAX_CACHE_SECONDS, Math.max(MIN_CACHE_SECONDS, freshSeconds))
-      store(documents, clientId, { value: document, untilMs: tickMs() + seconds * 1_000 }, MAX_DOCUMENTS)
-      onFetch({ clientId, result: 'ok' })
-      return document
-    } catch (cause) {
-      const error = signal.aborted && cause === signal.reason ? new ClientDocumentError('timeout') : cause
-      if (!(error instanceof ClientDocumentError)) throw error
-      const untilMs = tickMs() + FAILURE_CACHE_SECONDS * 1_000
-      if (error.reason !== 'busy') store(failures, clientId, { value: error, untilMs }, MAX_FAILURES)
-      onFetch({ clientId, result: error.reason, cause: error.cause })
-      throw error
+      const untilMs = tickMs() + seconds * 1_000
+      return { document, untilMs, staleUntilMs: untilMs + MAX_STALE_SECONDS * 1_000 }
+    } catch (error) {
+      throw signal.aborted && error === signal.reason ? new ClientDocumentError('timeout') : error
     }
   }
 
-  function fetchOnce(clientId: string, url: URL): Promise<ClientDocument> {
-    const running = fetches.get(clientId)
-    if (running !== undefined) return running
-    const fetching = load(clientId, url).finally(() => fetches.delete(clientId))
-    fetches.set(clientId, fetching)
-    return fetching
+  async function load(clientId: string, url: URL): Promise<ClientDocument> {
+    try {
+      const entry = await fetchDocument(clientId, url)
+      store(documents, clientId, entry)
+      onFetch({ clientId, result: 'ok' })
+      return entry.document
+    } catch (error) {
+      if (!(error instanceof ClientDocumentError)) throw error
+      onFetch({ clientId, result: error.reason, cause: error.cause })
+      const expired = documents.get(clientId)
+      if (expired === undefined) throw error
+      if (!UNAVAILABLE.includes(error.reason) || tickMs() >= expired.staleUntilMs) {
+        documents.delete(clientId)
+        throw error
+      }
+      const untilMs = Math.min(expired.staleUntilMs, tickMs() + RETRY_SECONDS * 1_000)
+      store(documents, clientId, { ...expired, untilMs })
+      return expired.document
+    }
   }
 
   return {
@@ -88,11 +100,13 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
       const url = readDocumentUrl(clientId)
       if (url === undefined) throw new ClientDocumentError('invalid_url')
       if (!domains.includes(url.host)) throw new ClientDocumentError('not_listed')
-      const document = findFresh(documents, clientId, tickMs())
-      if (document !== undefined) return document
-      const failure = findFresh(failures, clientId, tickMs())
-      if (failure !== undefined) throw failure
-      return fetchOnce(clientId, url)
+      const cached = documents.get(clientId)
+      if (cached !== undefined && tickMs() < cached.untilMs) return cached.document
+      const running = fetches.get(clientId)
+      if (running !== undefined) return running
+      const loading = load(clientId, url).finally(() => fetches.delete(clientId))
+      fetches.set(clientId, loading)
+      return loading
     },
   }
 }
@@ -100,7 +114,7 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
 /**
  * Reads the URL of a client document: https, canonical spelling, with a path, no credentials, no fragment. The
  * canonical spelling has no dot segments, no default port and no upper case letters in the host.
- * Source: draft-ietf-oauth-client-id-metadata-document-02.
+ * Source: draft-ietf-oauth-client-id-metadata-document-02 section 3.
  * @returns undefined for any other text.
  */
 export function readDocumentUrl(clientId: string): URL | undefined {
@@ -111,16 +125,11 @@ export function readDocumentUrl(clientId: string): URL | undefined {
   return url.username === '' && url.password === '' ? url : undefined
 }
 
-function findFresh<T>(entries: ReadonlyMap<string, Entry<T>>, key: string, nowMs: number): T | undefined {
-  const entry = entries.get(key)
-  return entry !== undefined && nowMs < entry.untilMs ? entry.value : undefined
-}
-
 /** Stores an entry. Evicts the oldest entry when the map is full. */
-function store<T>(entries: Map<string, Entry<T>>, key: string, entry: Entry<T>, max: number): void {
-  entries.delete(key)
-  entries.set(key, entry)
-  if (entries.size <= max) return
-  const [oldest] = entries.keys()
-  if (oldest !== undefined) entries.delete(oldest)
+function store(documents: Map<string, Entry>, clientId: string, entry: Entry): void {
+  documents.delete(clientId)
+  documents.set(clientId, entry)
+  if (documents.size <= MAX_DOCUMENTS) return
+  const [oldest] = documents.keys()
+  if (oldest !== undefined) documents.delete(oldest)
 }

@@ -90,9 +90,14 @@ function permittedLookup({
   }
 }
 
+/** Statuses that an overloaded host, or a filter in front of the host, sends instead of an existing document. */
+const UNAVAILABLE_STATUS: readonly number[] = [403, 429]
+
 async function readResponse(response: IncomingMessage): Promise<FetchedDocument> {
   const { headers } = response
-  if (response.statusCode !== 200) throw new ClientDocumentError('status')
+  const { statusCode = 0 } = response
+  if (UNAVAILABLE_STATUS.includes(statusCode) || statusCode >= 500) throw new ClientDocumentError('unavailable')
+  if (statusCode !== 200) throw new ClientDocumentError('status')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ClientDocumentError('content_encoding')
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw new ClientDocumentError('content_type')

@@ -11,7 +11,8 @@ import { until } from '../../fixtures/until.ts'
 
 const NAME = 'agent.example'
 const AUTHORITY = aCertificate({ names: ['authority.example'], authority: true })
-const CERTIFICATE = aCertificate({ names: [NAME], by: AUTHORITY })
+const OTHER_NAME = 'other.example'
+const CERTIFICATE = aCertificate({ names: [NAME, OTHER_NAME], by: AUTHORITY })
 const HOST_ADDRESS = '127.0.0.2'
 
 type Cache = {
@@ -25,7 +26,7 @@ function startCache(host: DocumentHost, timeoutMs = 20_000): Cache {
   const fetches: DocumentFetch[] = []
   let nowMs = 0
   const documents = createClientDocuments({
-    domains: [`${NAME}:${host.port}`],
+    domains: [`${NAME}:${host.port}`, `${OTHER_NAME}:${host.port}`],
     network: {
       resolve: async () => [{ address: HOST_ADDRESS, family: 4 }],
       isPermitted: (address) => address === HOST_ADDRESS,
@@ -79,7 +80,7 @@ const LIFETIMES: readonly (readonly [Readonly<Record<string, string>>, number])[
   [{ date: DATE, expires: LATER, 'cache-control': 'max-age=300' }, 300],
 ]
 
-t.test('§ CIMD: a document is cached by its response headers, from a minute to a day', async (t) => {
+t.test('§5.2 of CIMD: a document is cached by its response headers, from a minute to a day', async (t) => {
   const host = await startHost(t)
   const url = urlAt(host)
   for (const [headers, seconds] of LIFETIMES) {
@@ -96,21 +97,67 @@ t.test('§ CIMD: a document is cached by its response headers, from a minute to 
   }
 })
 
-t.test('a failure is cached for ten seconds, and replaced by a valid document', async (t) => {
+t.test('§5.2 of CIMD: a failure is not cached', async (t) => {
   const host = await startHost(t)
   const url = urlAt(host)
-  const { documents, fetches, at } = startCache(host)
+  const { documents, fetches } = startCache(host)
   t.equal(await reasonOf(documents, url), 'status')
+  host.respond(sendDocument({ ...aDocument(url), client_secret: 'secret' }))
+  t.equal(await reasonOf(documents, url), 'client_secret')
   host.respond(sendDocument(aDocument(url)))
-  at(9)
-  t.equal(await reasonOf(documents, url), 'status')
-  t.equal(host.requests.length, 1)
-  at(10)
   t.match(await documents.find(url), { client_id: url })
   t.same(
     fetches.map(({ result }) => result),
-    ['status', 'ok'],
+    ['status', 'client_secret', 'ok'],
   )
+})
+
+/** Responses that say nothing about the document. */
+const UNAVAILABLE: readonly Parameters<DocumentHost['respond']>[0][] = [
+  (_request, response) => void response.writeHead(403).end(),
+  (_request, response) => void response.writeHead(429).end(),
+  (_request, response) => void response.writeHead(500).end(),
+  (_request, response) => void response.writeHead(503).end(),
+  (_request, response) => void response.destroy(),
+]
+
+t.test('an expired document is used for one hour while its host is unavailable', async (t) => {
+  const host = await startHost(t)
+  const url = urlAt(host)
+  const { documents, fetches, at } = startCache(host)
+  host.respond(sendDocument(aDocument(url)))
+  const document = await documents.find(url)
+  for (const [index, respond] of UNAVAILABLE.entries()) {
+    host.respond(respond)
+    at(60 + 10 * index)
+    t.equal(await documents.find(url), document)
+    t.equal(await documents.find(url), document)
+    t.equal(fetches.length, index + 2, 'one fetch in ten seconds')
+  }
+  at(60 + 3_599)
+  t.equal(await documents.find(url), document)
+  at(60 + 3_600)
+  t.equal(await reasonOf(documents, url), 'connection')
+})
+
+t.test('a document is not used any more after its host removes or breaks it', async (t) => {
+  const host = await startHost(t)
+  const url = urlAt(host)
+  for (const [reason, respond] of [
+    ['status', (_request, response) => void response.writeHead(404).end()],
+    ['status', (_request, response) => void response.writeHead(410).end()],
+    ['client_id', sendDocument({ ...aDocument(url), client_id: `${url}/` })],
+  ] as const satisfies readonly (readonly [string, Parameters<DocumentHost['respond']>[0]])[]) {
+    const { documents, at } = startCache(host)
+    host.respond(sendDocument(aDocument(url)))
+    await documents.find(url)
+    at(60)
+    host.respond(respond)
+    t.equal(await reasonOf(documents, url), reason)
+    at(70)
+    host.respond((_request, response) => void response.writeHead(503).end())
+    t.equal(await reasonOf(documents, url), 'unavailable', 'the removed document stays removed')
+  }
 })
 
 t.test('concurrent requests for one document share one fetch', async (t) => {
@@ -123,7 +170,7 @@ t.test('concurrent requests for one document share one fetch', async (t) => {
   t.equal(host.connections, 1)
 })
 
-t.test('at most eight fetches run at once, and further fetches wait in a bounded queue', async (t) => {
+t.test('at most eight fetches run at once for a host, and further fetches wait in a bounded queue', async (t) => {
   const host = await startHost(t)
   const { documents, fetches } = startCache(host)
   const held: (() => void)[] = []
@@ -146,6 +193,25 @@ t.test('at most eight fetches run at once, and further fetches wait in a bounded
   t.equal(most, 8)
   t.same(new Set(await Promise.all(results.slice(0, 40))), new Set(['ok']))
   t.equal(fetches.filter(({ result }) => result === 'busy').length, 1)
+})
+
+t.test('a slow host does not delay the documents of another host', async (t) => {
+  const host = await startHost(t)
+  const { documents } = startCache(host)
+  const otherUrl = `https://${OTHER_NAME}:${host.port}/client`
+  const sendOther = sendDocument(aDocument(otherUrl))
+  const held: (() => void)[] = []
+  host.respond((request, response) => {
+    if (request.headers.host === new URL(otherUrl).host) sendOther(request, response)
+    else held.push(() => response.writeHead(404).end())
+  })
+  const slow = Array.from({ length: 9 }, (_, index) => reasonOf(documents, urlAt(host, `/client-${index}`)))
+  await until('eight requests arrive', async () => held.length === 8)
+  t.equal(await reasonOf(documents, otherUrl), 'ok')
+  for (const send of held) send()
+  await until('the last request arrives', async () => held.length === 9)
+  held[8]?.()
+  t.same(new Set(await Promise.all(slow)), new Set(['status']))
 })
 
 t.test('a fetch that waits for other fetches has a time limit', async (t) => {
