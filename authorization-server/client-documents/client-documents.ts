@@ -34,6 +34,7 @@ const MAX_URL_LENGTH = 1_024
 const MIN_CACHE_SECONDS = 60
 const MAX_CACHE_SECONDS = 86_400
 const MAX_DOCUMENTS = 500
+/** Limits of each host, so that a slow host delays no documents of other hosts. */
 const FETCHES = { maxConcurrent: 8, maxQueue: 32 } as const
 
 /** Reasons that say nothing about the document. The server then uses an expired document. RFC 5861 section 4. */
@@ -52,13 +53,14 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
   const { domains, network, onFetch, tickMs } = options
   const documents = new Map<string, Entry>()
   const fetches = new Map<string, Promise<ClientDocument>>()
-  const semaphore = createSemaphore(FETCHES)
+  const semaphores = new Map(domains.map((domain) => [domain, createSemaphore(FETCHES)]))
 
   async function fetchDocument(clientId: string, url: URL): Promise<Entry> {
     // The time limit includes the wait for a free slot.
     const signal = AbortSignal.timeout(network.timeoutMs)
     try {
-      const fetched = semaphore.run(() => fetchClientDocument(url, network, signal), signal)
+      const semaphore = semaphores.get(url.host)
+      const fetched = semaphore?.run(() => fetchClientDocument(url, network, signal), signal)
       if (fetched === undefined) throw new ClientDocumentError('busy')
       const { text, freshSeconds = 0 } = await fetched
       const document = parseClientDocument(text, clientId)
@@ -94,12 +96,12 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
   return {
     accepts: (clientId) => {
       const url = readDocumentUrl(clientId)
-      return url !== undefined && domains.includes(url.host)
+      return url !== undefined && semaphores.has(url.host)
     },
     find: async (clientId) => {
       const url = readDocumentUrl(clientId)
       if (url === undefined) throw new ClientDocumentError('invalid_url')
-      if (!domains.includes(url.host)) throw new ClientDocumentError('not_listed')
+      if (!semaphores.has(url.host)) throw new ClientDocumentError('not_listed')
       const cached = documents.get(clientId)
       if (cached !== undefined && tickMs() < cached.untilMs) return cached.document
       const running = fetches.get(clientId)
