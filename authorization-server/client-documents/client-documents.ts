@@ -114,13 +114,14 @@ export function createClientDocuments(options: ClientDocumentsOptions): ClientDo
 }
 
 /**
- * Reads the URL of a client document: https, canonical spelling, with a path, no credentials, no fragment. The
- * canonical spelling has no dot segments, no default port and no upper case letters in the host.
+ * Reads the URL of a client document: https, canonical spelling, with a path, no credentials, query and fragment. The
+ * canonical spelling has no dot segments, no default port and no upper case letters in the host. The draft discourages
+ * queries. A query could contain a document that the host only repeats.
  * Source: draft-ietf-oauth-client-id-metadata-document-02 section 3.
  * @returns undefined for any other text.
  */
 export function readDocumentUrl(clientId: string): URL | undefined {
-  if (!clientId.startsWith('https://') || clientId.length > MAX_URL_LENGTH || clientId.includes('#'))
+  if (!clientId.startsWith('https://') || clientId.length > MAX_URL_LENGTH || /[?#]/.test(clientId))
     return undefined
   const url = URL.parse(clientId)
   if (url === null || url.href !== clientId || url.pathname === '/') return undefined
