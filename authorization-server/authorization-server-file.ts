@@ -114,8 +114,8 @@ const Registration = Type.Object(
               description: 'a host of client documents, with a port if it is not 443',
               maxLength: 260,
               pattern:
-                '^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[1-9][0-9]{1,4})?$',
-              'x-is': 'a host name in lower case such as claude.ai, without https:// and path',
+                '^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::(?!443$)[1-9][0-9]{1,4})?$',
+              'x-is': 'a host name in lower case such as claude.ai, without https://, path and port 443',
             }),
             {
               description: 'hosts whose clients may use a URL as client_id; empty: none',

@@ -92,7 +92,7 @@ registration?.redirectUris?.loopback[] {"enum":["127.0.0.1","localhost","[::1]"]
 registration?.bodyLimit? {"type":"string","pattern":"^[0-9]{1,6}(B|KiB|MiB|GiB)$","x-is":"a size such as 512B, 16KiB, 10MiB or 1GiB"}: largest registration request
 registration?.clientDocuments?: Client ID Metadata Documents: registration of hosted agents
 registration?.clientDocuments?.domains {"maxItems":100,"uniqueItems":true}: hosts whose clients may use a URL as client_id; empty: none
-registration?.clientDocuments?.domains[] {"type":"string","maxLength":260,"pattern":"^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[1-9][0-9]{1,4})?$","x-is":"a host name in lower case such as claude.ai, without https:// and path"}: a host of client documents, with a port if it is not 443
+registration?.clientDocuments?.domains[] {"type":"string","maxLength":260,"pattern":"^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::(?!443$)[1-9][0-9]{1,4})?$","x-is":"a host name in lower case such as claude.ai, without https://, path and port 443"}: a host of client documents, with a port if it is not 443
 registration?.unusedClients? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: age at which a registered client without a grant expires
 registration?.rateLimit?: rate limit of client registrations
 registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: maximum number of registrations per address in a window
