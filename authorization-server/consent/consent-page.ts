@@ -74,15 +74,21 @@ ${choices.length === 0 ? html`<p>This app learns only that you signed in.</p>` :
   }
 }
 
-/** Describes the trust in the name of the client. */
-function identity({ clientName, documentHost, serviceName, verified }: ConsentPageOptions): Html {
+/**
+ * Describes the trust in the name of the client. The host of a client document is reliable only if the code goes to this
+ * host: each app on the device can use the document of another app. RFC 8252 section 8.6.
+ */
+function identity({ clientName, documentHost, serviceName, target, verified }: ConsentPageOptions): Html {
   if (verified)
     return html`<span class="badge">Verified</span> The operator of ${serviceName} knows this app.`
   if (documentHost === undefined)
     return html`<span class="badge">Not verified</span> Anybody can register an app under this name.`
-  return clientName === undefined
-    ? html`This app belongs to <strong><bdi>${documentHost}</bdi></strong>.`
-    : html`This app belongs to <strong><bdi>${documentHost}</bdi></strong> and uses the name <bdi>${clientName}</bdi>. <span class="badge">Not verified</span> The operator of ${serviceName} did not check this name.`
+  const host = html`<strong><bdi>${documentHost}</bdi></strong>`
+  const name = clientName !== undefined && html` and uses the name <bdi>${clientName}</bdi>`
+  if (target.onThisDevice)
+    return html`<span class="badge">Not verified</span> This app says that it belongs to ${host}${name}. Every app on this computer can say the same.`
+  if (clientName === undefined) return html`This app belongs to ${host}.`
+  return html`This app belongs to ${host}${name}. <span class="badge">Not verified</span> The operator of ${serviceName} did not check this name.`
 }
 
 /**

@@ -123,6 +123,25 @@ ${BUTTONS}`,
   )
 })
 
+t.test('consentPage() says how reliable the host of a client document is', async (t) => {
+  const target = { shown: 'agent.example', onThisDevice: false, policySource: undefined }
+  const documentHost = 'agent.example'
+  const hosted = render({ documentHost, target })
+  t.equal(hosted.heading, '<bdi>agent.example</bdi> wants to use your account')
+  t.match(
+    hosted.body,
+    '<p>This app belongs to <strong><bdi>agent.example</bdi></strong> and uses the name <bdi>App</bdi>. <span class="badge">Not verified</span> The operator of Platform did not check this name.</p>',
+  )
+  t.match(
+    render({ documentHost, target, clientName: undefined }).body,
+    '<p>This app belongs to <strong><bdi>agent.example</bdi></strong>.</p>',
+  )
+  t.match(
+    render({ documentHost }).body,
+    '<p><span class="badge">Not verified</span> This app says that it belongs to <strong><bdi>agent.example</bdi></strong> and uses the name <bdi>App</bdi>. Every app on this computer can say the same.</p>',
+  )
+})
+
 t.test('consentPage() without a scope shows one sentence', async (t) => {
   t.equal(
     render({}).body,
