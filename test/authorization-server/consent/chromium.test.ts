@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { readScopeCatalogue } from '../../../platform/config/read-scope-catalogue.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { sendDocument, startAgentHost } from '../../fixtures/a-document-host.ts'
 import { launchChromium } from '../../fixtures/launch-chromium.ts'
 import { listenAsLoopbackClient } from '../../fixtures/loopback-client.ts'
 import { makePkce, registerClient } from '../../fixtures/register-client.ts'
@@ -128,6 +129,72 @@ t.test('Allow without a selected scope shows a message, stays on the page and gr
   t.same(await allow(), ['orders:read'])
 })
 
+/** Names in client documents, and the text on the page. */
+const HOSTILE_NAMES: readonly (readonly [name: string, shown: string])[] = [
+  ['A'.repeat(200), `${'A'.repeat(99)}…`],
+  ['</bdi></p><b>Agent</b><script>alert(1)</script>', '</bdi></p><b>Agent</b><script>alert(1)</script>'],
+  ['\u202Elive\u202C.gro \u2066agent\u2069\u200B', 'live.gro agent'],
+  ['Agent\n\n\tVerified\u2028', 'Agent Verified'],
+  ['Cl\u0430ude (claude.ai)', 'Cl\u0430ude (claude.ai)'], // with a Cyrillic letter
+  ['Agent\u0301\u0302\u0303\u0304\u0305', 'Agent\u0301\u0302'],
+  ['\u0000\u{E0041}Agent', 'Agent'],
+]
+
+t.test('§8.5 of CIMD: a hostile name or logo of a document does not change the page', async (t) => {
+  const names = ['agent.example', `${'a'.repeat(63)}.${'b'.repeat(63)}.example`, 'xn--80ak6aa92e.example']
+  const { host, network, domains, registration } = await startAgentHost(t, names)
+  const { baseUrl } = await startServer(t, { registration }, { documentNetwork: network })
+  const context = await chrome.newContext({
+    javaScriptEnabled: false,
+    viewport: { width: 320, height: 800 },
+  })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  const requested = new Set<string>()
+  page.on('request', (request) => requested.add(new URL(request.url()).origin))
+  for (const [index, [name, shown]] of HOSTILE_NAMES.entries()) {
+    const domain = domains[index % domains.length] ?? ''
+    const clientId = `https://${domain}/client-${index}`
+    host.respond(
+      sendDocument({
+        client_id: clientId,
+        client_name: name,
+        client_uri: 'javascript:alert(1)',
+        logo_uri: `https://${domain}/logo.svg`,
+        redirect_uris: [`https://${domain}/callback`],
+      }),
+    )
+    await page.goto(documentRequest(baseUrl, clientId, `https://${domain}/callback`))
+    if (index === 0) await signInAsAlice(page)
+    await page.getByRole('button', { name: 'Allow' }).waitFor()
+    t.equal(await page.locator('h1').textContent(), `${domain} wants to use your account`)
+    const identity = await page.getByText('This app belongs to').innerText()
+    t.ok(identity.startsWith(`This app belongs to ${domain} and uses the name ${shown}. Not verified`), identity)
+    t.equal(await page.locator('dd').nth(1).innerText(), domain, 'the host of the redirect')
+    t.equal(await page.locator('main :is(b, script, img)').count(), 0, 'the name is text')
+    t.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 320, 'nothing overflows')
+  }
+  t.same(
+    host.requests,
+    HOSTILE_NAMES.map((_name, index) => `/client-${index}`),
+  )
+  t.same([...requested], [baseUrl], 'the browser fetches nothing from the agent')
+})
+
+function documentRequest(baseUrl: string, clientId: string, redirectUri: string): string {
+  const url = new URL(`${baseUrl}/oauth/authorize`)
+  url.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    scope: 'courses:read',
+    code_challenge: makePkce().challenge,
+    code_challenge_method: 'S256',
+    state: 'state-1',
+  }).toString()
+  return url.href
+}
+
 /** Opens the consent page in a browser without JavaScript. */
 async function openConsent(
   t: Test,
@@ -149,9 +216,7 @@ async function openConsent(
   const client = await registerClient(server, { client_name: 'Planner', redirect_uris: [app.redirectUri] })
   const { verifier, challenge } = makePkce()
   await page.goto(client.authorizeUrl(scopes.join(' '), challenge).href)
-  await page.getByLabel('User name').fill('alice')
-  await page.getByLabel('Password').fill('alice')
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await signInAsAlice(page)
   await page.getByRole('button', { name: 'Allow' }).waitFor()
   const allow = async (): Promise<readonly string[]> => {
     const arrives = app.nextCallback()
@@ -161,6 +226,12 @@ async function openConsent(
     return client.readTokens(await client.exchange({ code, verifier })).scope?.split(' ') ?? []
   }
   return { page, allow }
+}
+
+async function signInAsAlice(page: Page): Promise<void> {
+  await page.getByLabel('User name').fill('alice')
+  await page.getByLabel('Password').fill('alice')
+  await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
 function box(page: Page, scope: string): Locator {
