@@ -54,12 +54,15 @@ export function rejectDocument(error: unknown): never {
   throw error instanceof ClientDocumentError ? new InvalidClient(error.message, error.reason) : error
 }
 
-/** Returns whether a client exists. A client without a stored copy of its document does not exist. */
-export async function clientExists(provider: Provider, clientId: string): Promise<boolean> {
+/** Finds a client. A client without a stored copy of its document does not exist. */
+export async function findClient(
+  provider: Provider,
+  clientId: string,
+): ReturnType<Provider['Client']['find']> {
   try {
-    return (await provider.Client.find(clientId)) !== undefined
+    return await provider.Client.find(clientId)
   } catch (error) {
-    if (error instanceof InvalidClientAuth) return false
+    if (error instanceof InvalidClientAuth) return undefined
     throw error
   }
 }

@@ -5,7 +5,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { matchesClientSecret } from './client-secret.ts'
-import { clientExists, readsCurrentDocument, rejectDocument } from './document-clients.ts'
+import { findClient, readsCurrentDocument, rejectDocument } from './document-clients.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 import { keepClient } from './grants.ts'
 import type { Interactions } from './interactions.ts'
@@ -285,7 +285,7 @@ export function createEngine(options: EngineOptions): Engine {
       const grant = token.grantId === undefined ? undefined : await provider.Grant.find(token.grantId)
       if (grant?.accountId !== token.accountId || grant.clientId !== token.clientId) return undefined
       if (token.clientId === undefined) return undefined
-      if (!(await clientExists(provider, token.clientId))) return undefined
+      if ((await findClient(provider, token.clientId)) === undefined) return undefined
       return {
         accountId: token.accountId,
         clientId: token.clientId,

@@ -15,7 +15,7 @@ import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
-import { clientExists, documentFeature, documentFetch } from './document-clients.ts'
+import { documentFeature, documentFetch, findClient } from './document-clients.ts'
 import { completeJwt, extraClaims, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
 export type StaticClient = {
@@ -254,6 +254,6 @@ function introspectionPolicy(
     if (token.clientId === undefined) return false
     if (token.clientId === client.clientId) return true
     if (client.clientId !== options.gatewayClientId || token.kind !== 'AccessToken') return false
-    return clientExists(ctx.oidc.provider, token.clientId)
+    return (await findClient(ctx.oidc.provider, token.clientId)) !== undefined
   }
 }

@@ -5,6 +5,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { ClientDocumentError } from '../client-documents/client-document-error.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
+import { findClient } from './document-clients.ts'
 import { requestedAccess, saveGrant } from './grants.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
@@ -108,7 +109,7 @@ async function describeClient(
     const document = await documents.find(id).catch(rejectDocument)
     return { id, name: document.client_name, verified, documentHost: new URL(id).host }
   }
-  const client = await provider.Client.find(id)
+  const client = await findClient(provider, id)
   if (client === undefined) throw expired(new Error('the client no longer exists'))
   return { id, name: client.clientName, verified, documentHost: undefined }
 }

@@ -337,6 +337,32 @@ t.test('a remembered consent stores a copy of the document again', async (t) => 
   t.equal((await completeSignIn(agent, redirectUri, browser)).status, 200)
 })
 
+t.test('a sign-in ends when the host of the document is not listed any more', async (t) => {
+  const agent = await startAgent(t)
+  const { server, network, clientId } = agent
+  const browser = openBrowser(server.baseUrl)
+  const url = authorizeUrl(agent, 'http://localhost:1/callback', makePkce().challenge)
+  const signInPage = await browser.visit(url)
+  if (signInPage.left) throw new Error('the sign-in page is missing')
+  await server.stop()
+  for (const hosts of [['other.example'], [], [new URL(clientId).host]]) {
+    const restarted = await startServer(
+      t,
+      {
+        dataDir: server.dataDir,
+        issuer: server.baseUrl,
+        listen: { host: '127.0.0.1', port: server.port },
+        registration: registrationWith(...hosts),
+      },
+      { documentNetwork: network },
+    )
+    const page = await browser.visit(signInPage.url)
+    if (page.left) throw new Error('a redirect')
+    t.match([page.status, page.html], hosts[0]?.startsWith('agent') ? [200, 'Password'] : [400, 'expired'])
+    await restarted.stop()
+  }
+})
+
 t.test('§8.9 of CIMD: the tokens of an agent end when its host is not listed any more', async (t) => {
   const agent = await startAgent(t)
   const { server, network, clientId } = agent
