@@ -69,7 +69,12 @@ export async function fetchClientDocument(
 
 function send(url: URL, options: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    request(url, options).on('response', resolve).on('error', reject).end()
+    request(url, options)
+      .on('response', resolve)
+      .on('error', reject)
+      // Status 101 closes the connection without an error event.
+      .on('close', () => reject(new Error('the connection closed before the response')))
+      .end()
   })
 }
 

@@ -294,6 +294,11 @@ t.test('§5 of CIMD: a response that is not a client document is rejected', asyn
         response.socket?.destroySoon()
       },
     ],
+    [
+      '101',
+      'connection',
+      raw('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'),
+    ],
     ['two lengths', 'connection', raw('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}')],
     ['no status line', 'connection', raw('{"client_id":"x"}\r\n\r\n')],
     ['not JSON', 'not_json', sendDocument('<html>')],
@@ -302,7 +307,7 @@ t.test('§5 of CIMD: a response that is not a client document is rejected', asyn
     ['a repeated member', 'not_json', sendDocument(`{"client_id":"x",${JSON.stringify(valid).slice(1)}`)],
     ['__proto__', 'not_json', sendDocument(`{"__proto__":{},${JSON.stringify(valid).slice(1)}`)],
     ['a byte order mark', 'not_json', sendDocument(`\u{feff}${JSON.stringify(valid)}`)],
-    ['deep nesting', 'not_json', sendDocument(`{"a":${'['.repeat(100)}${']'.repeat(100)}}`)],
+    ['deep nesting', 'not_json', sendDocument(`{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`)],
     ['another client_id', 'client_id', of({ client_id: `${url}/other` })],
     ['client_id with a slash at the end', 'client_id', of({ client_id: `${url}/` })],
     ['client_id in another case', 'client_id', of({ client_id: url.replace('/client', '/Client') })],
