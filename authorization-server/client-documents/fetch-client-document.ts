@@ -56,7 +56,9 @@ export async function fetchClientDocument(
       },
     })
     try {
-      return await readResponse(response)
+      const document = await readResponse(response)
+      signal.throwIfAborted() // an abort ends a body without a length like the end of the connection
+      return document
     } finally {
       response.on('error', () => undefined) // the end of the connection is expected here
       response.destroy()

@@ -426,6 +426,10 @@ t.test('one deadline covers the lookup, the connection and the response', async 
   })
   const slowBody = guard({ domains: [domain], timeoutMs: 500 })
   t.equal(await reasonOf(slowBody.documents, url), 'timeout', 'body')
+  const head = 'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n'
+  host.respond((_request, response) => void response.socket?.write(head + JSON.stringify(aDocument(url))))
+  const endless = guard({ domains: [domain], timeoutMs: 500 })
+  t.equal(await reasonOf(endless.documents, url), 'timeout', 'body without a length')
 })
 
 function aDocument(url: string): Record<string, unknown> {
