@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { type Configuration, errors, Provider } from 'oidc-provider'
 import { ClientDocumentError } from '../client-documents/client-document-error.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
@@ -45,8 +46,18 @@ export function documentFetch(documents: ClientDocuments | undefined): NonNullab
   }
 }
 
+type Lookup = { readonly clientId: string; readonly document: Promise<ClientDocument> }
+
+/** The lookup of each request. The engine looks up the client several times, also after a failure. */
+const lookups = new WeakMap<IncomingMessage, Lookup>()
+
 function findDocument(documents: ClientDocuments, clientId: string): Promise<ClientDocument> {
-  return documents.find(clientId).catch(rejectDocument)
+  const request = Provider.ctx?.req
+  const known = request && lookups.get(request)
+  if (known?.clientId === clientId) return known.document
+  const document = documents.find(clientId).catch(rejectDocument)
+  if (request !== undefined) lookups.set(request, { clientId, document })
+  return document
 }
 
 /** Throws the error of the engine for a client document that the server does not accept. */
