@@ -103,7 +103,8 @@ const UNAVAILABLE_STATUS: readonly number[] = [403, 429]
 async function readResponse(response: IncomingMessage): Promise<FetchedDocument> {
   const { headers } = response
   const { statusCode = 0 } = response
-  if (UNAVAILABLE_STATUS.includes(statusCode) || statusCode >= 500) throw new ClientDocumentError('unavailable')
+  if (UNAVAILABLE_STATUS.includes(statusCode) || statusCode >= 500)
+    throw new ClientDocumentError('unavailable')
   if (statusCode !== 200) throw new ClientDocumentError('status')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ClientDocumentError('content_encoding')

@@ -43,7 +43,10 @@ for (const format of ['opaque', 'jwt'] as const)
         }),
       )
       const call = (token?: string) =>
-        fetch(`${base}/api/challenged`, token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } })
+        fetch(
+          `${base}/api/challenged`,
+          token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } },
+        )
 
       const challenge = await call()
       t.equal(challenge.status, 401)
@@ -74,8 +77,10 @@ for (const format of ['opaque', 'jwt'] as const)
       const refreshed = await openid.refreshTokenGrant(agent, tokens.refresh_token ?? '')
       t.equal((await call(refreshed.access_token)).status, 200)
       await openid.tokenRevocation(agent, refreshed.refresh_token ?? '')
-      const reuse = openid.refreshTokenGrant(agent, refreshed.refresh_token ?? '')
-      await t.rejects(reuse, { status: 400, error: 'invalid_grant' })
+      const reuse = await openid
+        .refreshTokenGrant(agent, refreshed.refresh_token ?? '')
+        .catch((error: unknown) => error)
+      t.match(reuse, { status: 400, error: 'invalid_grant' })
       t.same(host.requests, ['/oauth/client.json'], 'the server fetched the document once')
     },
   )

@@ -198,22 +198,25 @@ t.test('§5.1 of CIMD: an invalid client document gets a page with the reason, a
   t.match(metrics, 'scopegate_oauth_client_documents_total{result="client_secret"} 1')
 })
 
-t.test('§8.6 of CIMD: the server does not connect to a loopback host, even if the host is listed', async (t) => {
-  const host = await startDocumentHost(t)
-  const domain = `localhost:${host.port}`
-  const server = await startServer(t, { registration: registrationWith(domain) })
-  const page = await openBrowser(server.baseUrl).visit(
-    authorizeUrl(
-      { server, clientId: `https://${domain}/client` },
-      'http://localhost/callback',
-      makePkce().challenge,
-    ),
-  )
-  if (page.left) throw new Error('a redirect')
-  t.equal(page.status, 400)
-  t.match(page.html, 'the host of the client document must have public addresses only')
-  t.equal(host.connections, 0)
-})
+t.test(
+  '§8.6 of CIMD: the server does not connect to a loopback host, even if the host is listed',
+  async (t) => {
+    const host = await startDocumentHost(t)
+    const domain = `localhost:${host.port}`
+    const server = await startServer(t, { registration: registrationWith(domain) })
+    const page = await openBrowser(server.baseUrl).visit(
+      authorizeUrl(
+        { server, clientId: `https://${domain}/client` },
+        'http://localhost/callback',
+        makePkce().challenge,
+      ),
+    )
+    if (page.left) throw new Error('a redirect')
+    t.equal(page.status, 400)
+    t.match(page.html, 'the host of the client document must have public addresses only')
+    t.equal(host.connections, 0)
+  },
+)
 
 t.test('without listed hosts, a URL is an unknown client', async (t) => {
   const { host, network, domains } = await startAgentHost(t)
@@ -276,7 +279,11 @@ t.test('§8.4 of CIMD: a grant outlives its document, and a changed document doe
   const requests = host.requests.length
   const restarted = await startServer(
     t,
-    { dataDir: server.dataDir, issuer: server.baseUrl, registration: registrationWith(new URL(clientId).host) },
+    {
+      dataDir: server.dataDir,
+      issuer: server.baseUrl,
+      registration: registrationWith(new URL(clientId).host),
+    },
     { documentNetwork: { ...network, resolve: () => Promise.reject(new Error('no name service')) } },
   )
   const endpoint = { ...restarted, baseUrl: `http://127.0.0.1:${restarted.port}` }

@@ -170,30 +170,33 @@ t.test('concurrent requests for one document share one fetch', async (t) => {
   t.equal(host.connections, 1)
 })
 
-t.test('at most eight fetches run at once for a host, and further fetches wait in a bounded queue', async (t) => {
-  const host = await startHost(t)
-  const { documents, fetches } = startCache(host)
-  const held: (() => void)[] = []
-  host.respond((request, response) => {
-    const send = sendDocument(aDocument(urlAt(host, request.url)))
-    held.push(() => send(request, response))
-  })
-  const results = Array.from({ length: 41 }, (_, index) =>
-    reasonOf(documents, urlAt(host, `/client-${index}`)),
-  )
-  t.equal(await results[40], 'busy')
-  await until('eight requests arrive', async () => held.length === 8)
-  t.equal(host.connections, 8)
-  let most = 0
-  for (let sent = 0; sent < 40; sent += 1) {
-    await until('a request arrives', async () => held.length > 0)
-    most = Math.max(most, held.length)
-    held.shift()?.()
-  }
-  t.equal(most, 8)
-  t.same(new Set(await Promise.all(results.slice(0, 40))), new Set(['ok']))
-  t.equal(fetches.filter(({ result }) => result === 'busy').length, 1)
-})
+t.test(
+  'at most eight fetches run at once for a host, and further fetches wait in a bounded queue',
+  async (t) => {
+    const host = await startHost(t)
+    const { documents, fetches } = startCache(host)
+    const held: (() => void)[] = []
+    host.respond((request, response) => {
+      const send = sendDocument(aDocument(urlAt(host, request.url)))
+      held.push(() => send(request, response))
+    })
+    const results = Array.from({ length: 41 }, (_, index) =>
+      reasonOf(documents, urlAt(host, `/client-${index}`)),
+    )
+    t.equal(await results[40], 'busy')
+    await until('eight requests arrive', async () => held.length === 8)
+    t.equal(host.connections, 8)
+    let most = 0
+    for (let sent = 0; sent < 40; sent += 1) {
+      await until('a request arrives', async () => held.length > 0)
+      most = Math.max(most, held.length)
+      held.shift()?.()
+    }
+    t.equal(most, 8)
+    t.same(new Set(await Promise.all(results.slice(0, 40))), new Set(['ok']))
+    t.equal(fetches.filter(({ result }) => result === 'busy').length, 1)
+  },
+)
 
 t.test('a slow host does not delay the documents of another host', async (t) => {
   const host = await startHost(t)

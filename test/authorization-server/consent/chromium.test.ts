@@ -168,9 +168,12 @@ t.test('§8.5 of CIMD: a hostile name or logo of a document does not change the 
     if (index === 0) await signInAsAlice(page)
     await page.getByRole('button', { name: 'Allow' }).waitFor()
     t.equal(await page.locator('h1').textContent(), `${domain} wants to use your account`)
-    const identity = await page.getByText('This app belongs to').innerText()
-    t.ok(identity.startsWith(`This app belongs to ${domain} and uses the name ${shown}. Not verified`), identity)
-    t.equal(await page.locator('dd').nth(1).innerText(), domain, 'the host of the redirect')
+    const identity = await page.getByText('This app belongs to').textContent()
+    t.ok(
+      identity?.startsWith(`This app belongs to ${domain} and uses the name ${shown}. Not verified`),
+      String(identity),
+    )
+    t.equal(await page.locator('dd').nth(1).textContent(), domain, 'the host of the redirect')
     t.equal(await page.locator('main :is(b, script, img)').count(), 0, 'the name is text')
     t.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 320, 'nothing overflows')
   }
