@@ -1,4 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
+import { type Locale, message } from '../pages/messages/message.ts'
 import {
   canChange,
   defaultTicks,
@@ -21,6 +22,7 @@ export type ConsentPageOptions = {
   /** Host of the client document, which identifies the client instead of its name. Undefined: no document. */
   readonly documentHost?: string | undefined
   readonly serviceName: string
+  readonly locale: Locale
   readonly account: { readonly name: string; readonly username: string }
   readonly target: RedirectTarget
   readonly groups: readonly ScopeGroup[]
@@ -39,36 +41,36 @@ export type ConsentPageOptions = {
  * button, the server changes the ticks and renders the page again.
  */
 export function consentPage(options: ConsentPageOptions): {
-  readonly title: string
+  readonly title: Html
   readonly heading: Html
   readonly isWide: boolean
   readonly body: Html
 } {
-  const { documentHost, formToken, groups, path, target } = options
+  const { account, documentHost, formToken, groups, locale, path, target } = options
   const shownName = documentHost ?? options.clientName
-  const name = shownName === undefined ? html`An app without a name` : html`<bdi>${shownName}</bdi>`
+  const app = shownName === undefined ? message(locale, 'consent.unnamedApp') : html`<bdi>${shownName}</bdi>`
   const choices = groups.flatMap(({ scopes }) => scopes)
   return {
-    title: 'Allow access?',
-    heading: html`${name} wants to use your account`,
+    title: message(locale, 'consent.title'),
+    heading: message(locale, 'consent.heading', { app }),
     isWide: choices.length > ONE_COLUMN,
     body: html`<p>${identity(options)}</p>
 <dl>
-<div><dt>You are signed in as</dt><dd><strong><bdi>${options.account.name}</bdi></strong> (<bdi>${options.account.username}</bdi>) <a href="${path}?account=other">Not you? Switch account</a></dd></div>
-<div><dt>You will be sent to</dt><dd>${
+<div><dt>${message(locale, 'consent.account')}</dt><dd><strong><bdi>${account.name}</bdi></strong> (<bdi>${account.username}</bdi>) <a href="${path}?account=other">${message(locale, 'consent.switchAccount')}</a></dd></div>
+<div><dt>${message(locale, 'consent.target')}</dt><dd>${
       target.onThisDevice
-        ? html`<strong>an app on this computer</strong> (<bdi>${target.shown}</bdi>)`
-        : html`<strong><bdi>${target.shown}</bdi></strong>`
+        ? html`<strong>${message(locale, 'consent.thisComputer')}</strong> (<bdi>${target.shown}</bdi>)`
+        : html`<strong><bdi>${target.shown ?? message(locale, 'consent.unknownTarget')}</bdi></strong>`
     }</dd></div>
 </dl>
-${target.onThisDevice && html`<p class="notice">Continue only if you just started this sign-in from an app on this device.</p>`}
+${target.onThisDevice && html`<p class="notice">${message(locale, 'consent.thisDevice')}</p>`}
 <form method="post" action="${path}/consent" class="consent">
 ${DEFAULT_BUTTON}
 <input type="hidden" name="form_token" value="${formToken}">
-${choices.length === 0 ? html`<p>This app learns only that you signed in.</p>` : scopeChoices(options, choices)}
+${choices.length === 0 ? html`<p>${message(locale, 'consent.signInOnly')}</p>` : scopeChoices(options, choices)}
 <div class="actions">
-<button>Allow</button>
-<button class="quiet" formaction="${path}/cancel">Cancel</button>
+<button>${message(locale, 'consent.allow')}</button>
+<button class="quiet" formaction="${path}/cancel">${message(locale, 'consent.cancel')}</button>
 </div>
 </form>`,
   }
@@ -78,17 +80,21 @@ ${choices.length === 0 ? html`<p>This app learns only that you signed in.</p>` :
  * Describes the trust in the name of the client. The host of a client document is reliable only if the code goes to this
  * host: each app on the device can use the document of another app. RFC 8252 section 8.6.
  */
-function identity({ clientName, documentHost, serviceName, target, verified }: ConsentPageOptions): Html {
-  if (verified)
-    return html`<span class="badge">Verified</span> The operator of ${serviceName} knows this app.`
-  if (documentHost === undefined)
-    return html`<span class="badge">Not verified</span> Anybody can register an app under this name.`
+function identity(options: ConsentPageOptions): Html {
+  const { clientName, documentHost, locale, serviceName: service, target, verified } = options
+  const badge = (key: 'consent.verified' | 'consent.notVerified') =>
+    html`<span class="badge">${message(locale, key)}</span>`
+  const notVerified = badge('consent.notVerified')
+  if (verified) return html`${badge('consent.verified')} ${message(locale, 'consent.knownApp', { service })}`
+  if (documentHost === undefined) return html`${notVerified} ${message(locale, 'consent.unknownApp')}`
   const host = html`<strong><bdi>${documentHost}</bdi></strong>`
-  const name = clientName !== undefined && html` and uses the name <bdi>${clientName}</bdi>`
+  const name = html`<bdi>${clientName ?? ''}</bdi>`
   if (target.onThisDevice)
-    return html`<span class="badge">Not verified</span> This app says that it belongs to ${host}${name}. Every app on this computer can say the same.`
-  if (clientName === undefined) return html`This app belongs to ${host}.`
-  return html`This app belongs to ${host}${name}. <span class="badge">Not verified</span> The operator of ${serviceName} did not check this name.`
+    return clientName === undefined
+      ? html`${notVerified} ${message(locale, 'consent.claimedHost', { host })}`
+      : html`${notVerified} ${message(locale, 'consent.claimedHostAndName', { host, name })}`
+  if (clientName === undefined) return message(locale, 'consent.host', { host })
+  return html`${message(locale, 'consent.hostAndName', { host, name })} ${notVerified} ${message(locale, 'consent.unknownName', { service })}`
 }
 
 /**
@@ -99,30 +105,37 @@ function identity({ clientName, documentHost, serviceName, target, verified }: C
 const DEFAULT_BUTTON = html`<button name="${TOGGLE_FIELD}" value="" hidden></button>`
 
 function scopeChoices(options: ConsentPageOptions, choices: readonly ScopeChoice[]): Html {
-  const { groups, nothingChosen } = options
+  const { groups, locale, nothingChosen } = options
   const withheld = choices.length > defaultTicks(groups).size
   const writes = choices.filter(canChange).length
-  return html`<h2>It will be able to</h2>
-${nothingChosen && html`<p class="wrong" role="alert">Select at least one box, or cancel.</p>`}
-${withheld && html`<p class="notice">This app asks for ${writes} permissions to change data. Select the permissions that you want to allow.</p>`}
-${choices.length > 1 && html`<p>${toggle(TOGGLE_ALL, 'Everything', choices, options)}</p>`}
+  const values = {
+    count: html`<strong class="count"></strong>`,
+    total: choices.length,
+    writes: html`<strong class="count changes"></strong>`,
+  }
+  return html`<h2>${message(locale, 'consent.scopes')}</h2>
+${nothingChosen && html`<p class="wrong" role="alert">${message(locale, 'consent.nothingChosen')}</p>`}
+${withheld && html`<p class="notice">${message(locale, 'consent.manyWrites', { count: writes })}</p>`}
+${choices.length > 1 && html`<p>${toggle(TOGGLE_ALL, message(locale, 'consent.everything'), choices, options)}</p>`}
 <div class="groups">
 ${groups.map((group, index) => scopeGroup(group, `group-${index}`, options))}</div>
-<p class="chosen">Selected: <strong class="count"></strong> of ${choices.length}${writes > 0 && html`, <strong class="count changes"></strong> can change data`}</p>`
+<p class="chosen">${writes > 0 ? message(locale, 'consent.selectedWrites', values) : message(locale, 'consent.selected', values)}</p>`
 }
 
 function scopeGroup(group: ScopeGroup, id: string, options: ConsentPageOptions): Html {
+  const { locale } = options
+  const ofGroup = html`<span class="unseen">${message(locale, 'consent.ofGroup', { group: group.name })}</span>`
   const hasToggle = options.groups.length > 1 && group.scopes.length > 1
   return html`<div class="group" role="group" aria-labelledby="${id}">
 <h3 id="${id}">${group.name}</h3>
-${hasToggle && toggle(toggleValue(group), html`All<span class="unseen"> of ${group.name}</span>`, group.scopes, options)}
-${group.scopes.map((scope) => choice(scope, options.ticked.has(scope.name)))}</div>
+${hasToggle && toggle(toggleValue(group), message(locale, 'consent.all', { ofGroup }), group.scopes, options)}
+${group.scopes.map((scope) => choice(scope, options))}</div>
 `
 }
 
 function toggle(
   value: string,
-  label: Html | string,
+  label: Html,
   scopes: readonly ScopeChoice[],
   { ticked, toggled }: ConsentPageOptions,
 ): Html {
@@ -130,18 +143,18 @@ function toggle(
   return html`<button class="toggle" role="checkbox" aria-checked="${toggleState(scopes, ticked)}" name="${TOGGLE_FIELD}" value="${value}"${focus}>${label}</button>`
 }
 
-const MARK = html`<span class="badge changes">can change</span>`
-
-function choice(scope: ScopeChoice, isTicked: boolean): Html {
+function choice(scope: ScopeChoice, { locale, ticked }: ConsentPageOptions): Html {
+  const mark = html`<span class="badge changes">${message(locale, 'consent.canChange')}</span>`
+  const included = message(locale, 'consent.includes', { scopes: scope.impliedDescriptions.join('; ') })
   const changes = canChange(scope)
-  return html`<label class="scope${changes && ' changes'}"><input type="checkbox" name="${scopeField(scope.name)}" value="on"${isTicked && html` checked`}><span>${scope.description}${changes && html` ${MARK}`}${scope.impliedDescriptions.length > 0 && html` <small>This includes: ${scope.impliedDescriptions.join('; ')}.</small>`}</span></label>
+  return html`<label class="scope${changes && ' changes'}"><input type="checkbox" name="${scopeField(scope.name)}" value="on"${ticked.has(scope.name) && html` checked`}><span>${scope.description}${changes && html` ${mark}`}${scope.impliedDescriptions.length > 0 && html` <small>${included}</small>`}</span></label>
 `
 }
 
 /** Target of the redirect after the person allows or denies the request. */
 type RedirectTarget = {
-  /** Text for the person to compare: host and port, or the scheme of a private-use URI. */
-  readonly shown: string
+  /** Text for the person to compare: host and port, or the scheme of a private-use URI. Undefined: not a URL. */
+  readonly shown: string | undefined
   /** True for an app on the device of the person. Such an app cannot prove its identity. RFC 8252 section 8.6. */
   readonly onThisDevice: boolean
   /**
@@ -155,8 +168,7 @@ const LOOPBACK_HOSTS = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /** Reads the redirect URI of an authorization request. Source: RFC 8252 section 7. */
 export function readRedirectTarget(redirectUri: string): RedirectTarget {
-  if (!URL.canParse(redirectUri))
-    return { shown: 'an unknown target', onThisDevice: false, policySource: undefined }
+  if (!URL.canParse(redirectUri)) return { shown: undefined, onThisDevice: false, policySource: undefined }
   const url = new URL(redirectUri)
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return { shown: url.protocol.slice(0, -1), onThisDevice: true, policySource: url.protocol }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { pageHeaders, sendPage } from '../pages/page-reply.ts'
+import { localeOf, pageHeaders, sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
 import { type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
@@ -13,10 +13,13 @@ export function errorPage(
   response: ServerResponse,
   serviceName: string,
 ): string {
-  for (const [name, value] of Object.entries(pageHeaders([]))) response.setHeader(name, value)
+  const { headers, url = '' } = response.req
+  const locale = localeOf({ headers, url })
+  for (const [name, value] of Object.entries(pageHeaders([], locale))) response.setHeader(name, value)
   const requestId = response.getHeader('x-request-id')
   return renderErrorPage({
     ...error,
+    locale,
     serviceName,
     requestId: typeof requestId === 'string' ? requestId : undefined,
   })
@@ -31,6 +34,7 @@ export function sendAuthorizationError(
   if (!(reply.request.headers.accept ?? '').includes('text/html'))
     return sendErrorResponse(reply, errorResponse)
   const { status, headers = {} } = errorResponse
-  const markup = renderErrorPage({ ...errorResponse, serviceName, requestId: reply.request.id })
-  return sendPage(reply.headers(headers), { status, markup, formTargets: [] })
+  const locale = localeOf(reply.request)
+  const markup = renderErrorPage({ ...errorResponse, locale, serviceName, requestId: reply.request.id })
+  return sendPage(reply.headers(headers), { status, markup, locale, formTargets: [] })
 }

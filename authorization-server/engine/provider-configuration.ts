@@ -13,6 +13,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
+import { LOCALES } from '../pages/messages/message.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
 import { documentFeature, documentFetch, findClient } from './document-clients.ts'
@@ -132,6 +133,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     discovery: {
       service_documentation: `${issuer}/auth.md`,
       protected_resources: options.resources,
+      ui_locales_supported: LOCALES,
       userinfo_endpoint: issuer + ENDPOINTS.userinfo,
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
       introspection_endpoint_auth_methods_supported: ['client_secret_post'],

@@ -22,12 +22,13 @@ import { explainFailure } from './explain-failure.ts'
 import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
-import { type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
+import { localeOf, type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
 import {
   type PageRequest,
   type PageRoute,
   type ProviderSignIn,
   registerProviderPages,
+  type SignInProblem,
 } from './provider-pages.ts'
 import { type Page, renderPage } from './render-page.ts'
 
@@ -77,11 +78,13 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
    */
   const begin = (request: PageRequest, interaction: Interaction) => {
     const cookie = tokens.readCookie(request.headers.cookie)
+    const locale = localeOf(request, interaction.requested.uiLocales)
     return {
       shared: {
         clientName: displayText(interaction.client.name),
         documentHost: interaction.client.documentHost,
         serviceName,
+        locale,
         formToken: tokens.issue(interaction.uid, cookie.value),
         path: pathOf(interaction),
       },
@@ -92,7 +95,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       ) =>
         sendPage(reply, {
           ...shown,
-          markup: renderPage({ ...page, serviceName, requestId: request.id }),
+          locale,
+          markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
           setCookie: cookie.setCookie,
         }),
     }
@@ -105,12 +109,12 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     state: {
       readonly username: string
       readonly failed: boolean
-      readonly problem?: { readonly status: number; readonly text: string }
+      readonly problem?: SignInProblem
     },
   ): FastifyReply => {
     const { shared, send } = begin(request, interaction)
     const { policySource } = readRedirectTarget(interaction.redirectUri)
-    const problem = state.problem?.text
+    const problem = state.problem?.text(shared.locale)
     return send(reply, signInPage({ ...state, ...shared, providers, problem, local: localAccounts }), {
       status: state.problem?.status ?? (state.failed ? 400 : 200),
       // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy

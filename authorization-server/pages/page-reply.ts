@@ -1,10 +1,12 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Locale, selectLocale } from './messages/message.ts'
 import { PAGE_STYLE_SOURCE } from './page-style.ts'
 import { type PageError, renderErrorPage } from './render-error-page.ts'
 
 export type PageReply = {
   readonly status: number
   readonly markup: string
+  readonly locale: Locale
   /** Allowed targets of the forms on the page, as CSP sources. Undefined: any target. */
   readonly formTargets: readonly string[] | undefined
   readonly setCookie?: string | undefined
@@ -16,7 +18,7 @@ export function sendPage(reply: FastifyReply, page: PageReply): FastifyReply {
     const present = reply.raw.getHeader('set-cookie') ?? []
     reply.header('set-cookie', [...(Array.isArray(present) ? present : [String(present)]), page.setCookie])
   }
-  return reply.code(page.status).headers(pageHeaders(page.formTargets)).send(page.markup)
+  return reply.code(page.status).headers(pageHeaders(page.formTargets, page.locale)).send(page.markup)
 }
 
 /** Sends an error page. `retryAfterSeconds`: time after which the person can try the step again. */
@@ -29,8 +31,21 @@ export function sendErrorPage(
   },
 ): FastifyReply {
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
-  const markup = renderErrorPage({ ...error, requestId: reply.request.id })
-  return sendPage(reply, { status: error.status, markup, formTargets: [] })
+  const locale = localeOf(reply.request)
+  const markup = renderErrorPage({ ...error, locale, requestId: reply.request.id })
+  return sendPage(reply, { status: error.status, markup, locale, formTargets: [] })
+}
+
+/**
+ * Selects the language of a page. `uiLocales` is the parameter of the authorization request. Default: the query of the
+ * request.
+ */
+export function localeOf(request: Pick<FastifyRequest, 'headers' | 'url'>, uiLocales?: string): Locale {
+  const [, query = ''] = request.url.split('?', 2)
+  return selectLocale({
+    uiLocales: uiLocales ?? new URLSearchParams(query).get('ui_locales') ?? undefined,
+    acceptLanguage: request.headers['accept-language'],
+  })
 }
 
 /**
@@ -48,7 +63,10 @@ export function redirectAfterForm(reply: FastifyReply, address: string): Fastify
  * referrer.
  * @param formTargets allowed targets of forms and their redirects. Undefined: any target; see the consent page.
  */
-export function pageHeaders(formTargets: readonly string[] | undefined): Readonly<Record<string, string>> {
+export function pageHeaders(
+  formTargets: readonly string[] | undefined,
+  locale: Locale,
+): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'none'",
     `style-src ${PAGE_STYLE_SOURCE}`,
@@ -58,6 +76,8 @@ export function pageHeaders(formTargets: readonly string[] | undefined): Readonl
   ]
   return {
     'content-type': 'text/html; charset=utf-8',
+    'content-language': locale,
+    vary: 'accept-language',
     'content-security-policy': policy.join('; '),
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',

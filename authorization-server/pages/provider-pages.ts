@@ -9,6 +9,8 @@ import { ProviderError, type ProviderErrorReason } from '../sign-in/provider-err
 import { admitPerson } from '../sign-in/provider-profile.ts'
 import type { SignInAttempts } from '../sign-in/sign-in-attempts.ts'
 import type { FormTokens } from './forms.ts'
+import type { Html } from './html.ts'
+import { type Locale, message } from './messages/message.ts'
 import { redirectAfterForm, sendErrorPage } from './page-reply.ts'
 
 /** Sign-in through OpenID providers. */
@@ -34,9 +36,12 @@ export type ProviderPagesOptions = ProviderSignIn & {
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
-    problem: { readonly status: number; readonly text: string },
+    problem: SignInProblem,
   ) => FastifyReply
 }
+
+/** The status of the page, and the text in the language of the page. */
+export type SignInProblem = { readonly status: number; readonly text: (locale: Locale) => Html }
 
 /** A route of the pages. `name` is the name of a provider. */
 export type PageRoute = {
@@ -77,7 +82,10 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
       origin: originOf(request),
     })
     const { status, text } = PROBLEMS[reason]
-    return options.showProblem(request, reply, interaction, { status, text: text(title, serviceName) })
+    return options.showProblem(request, reply, interaction, {
+      status,
+      text: (locale) => text(locale, title, serviceName),
+    })
   }
 
   pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/provider/:name`, async (request, reply) => {
@@ -85,8 +93,7 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     if (!('interaction' in received)) return received
     const { interaction } = received
     const client = clients.get(request.params.name ?? '')
-    if (client === undefined)
-      return options.showProblem(request, reply, interaction, { status: 400, text: UNKNOWN_PROVIDER })
+    if (client === undefined) return options.showProblem(request, reply, interaction, UNKNOWN_PROVIDER)
     const browser = tokens.readCookie(request.headers.cookie).value
     const attempt = {
       interaction: interaction.uid,
@@ -127,12 +134,12 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const client = attempt === undefined ? undefined : clients.get(attempt.provider)
     const isExpected = attempt?.interaction === interaction.uid && attempt.issuer === client?.provider.issuer
     if (attempt === undefined || client === undefined || !isExpected)
-      return options.showProblem(request, reply, interaction, { status: 400, text: USED_RESPONSE })
+      return options.showProblem(request, reply, interaction, USED_RESPONSE)
     const browser = tokens.readCookie(request.headers.cookie).value
     if (!(await attempts.isOfBrowser(state, browser)))
       return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName })
     if (!(await attempts.consume(state)))
-      return options.showProblem(request, reply, interaction, { status: 400, text: USED_RESPONSE })
+      return options.showProblem(request, reply, interaction, USED_RESPONSE)
     const { provider } = client
     try {
       const identity = await client.complete(query, attempts.secrets(state, browser), {
@@ -170,8 +177,14 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
 /** A HEAD request would consume the response of the provider. */
 const NO_HEAD = { exposeHeadRoute: false }
 
-const UNKNOWN_PROVIDER = 'This way to sign in does not exist. Choose another one.'
-const USED_RESPONSE = 'This sign-in expired or is already complete. Start again.'
+const UNKNOWN_PROVIDER: SignInProblem = {
+  status: 400,
+  text: (locale) => message(locale, 'signIn.unknownProvider'),
+}
+const USED_RESPONSE: SignInProblem = {
+  status: 400,
+  text: (locale) => message(locale, 'signIn.usedResponse'),
+}
 
 const EXPIRED = {
   error: 'interaction_expired',
@@ -184,32 +197,30 @@ const OTHER_BROWSER = {
 
 type Problem = {
   readonly status: number
-  readonly text: (title: string, serviceName: string) => string
+  readonly text: (locale: Locale, title: string, service: string) => Html
 }
 
 /** The status and the text for each failure. The text contains only names from the configuration. */
 const PROBLEMS: Readonly<Record<ProviderErrorReason, Problem>> = {
   unavailable: {
     status: 503,
-    text: (title) => `${title} does not respond. Wait a moment and try again, or sign in another way.`,
+    text: (locale, title) => message(locale, 'signIn.unavailable', { title }),
   },
   invalid: {
     status: 502,
-    text: (title) =>
-      `The response of ${title} is not valid, so you are not signed in. Try again. If it happens again, tell the operator of this service.`,
+    text: (locale, title) => message(locale, 'signIn.invalid', { title }),
   },
   denied: {
     status: 400,
-    text: (title) => `You are not signed in: ${title} did not complete the sign-in. Try again.`,
+    text: (locale, title) => message(locale, 'signIn.denied', { title }),
   },
   not_admitted: {
     status: 403,
-    text: (title, serviceName) =>
-      `Your ${title} account may not use ${serviceName}. Use another account, or ask the operator for access.`,
+    text: (locale, title, service) => message(locale, 'signIn.notAdmitted', { title, service }),
   },
   disabled: {
     status: 403,
-    text: (_title, serviceName) => `Your account of ${serviceName} is disabled. Ask the operator for access.`,
+    text: (locale, _title, service) => message(locale, 'signIn.disabled', { service }),
   },
 }
 

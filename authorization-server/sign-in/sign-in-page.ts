@@ -1,7 +1,8 @@
 import { type Html, html } from '../pages/html.ts'
+import { type Locale, message } from '../pages/messages/message.ts'
 
 export type SignInPage = {
-  readonly title: string
+  readonly title: Html
   readonly body: Html
 }
 
@@ -16,27 +17,31 @@ export function signInPage(options: {
   readonly clientName: string | undefined
   /** Host of the client document. The page then shows this host instead of the name. */
   readonly documentHost?: string | undefined
-  readonly serviceName: string
+  readonly locale: Locale
   readonly username: string
   readonly failed: boolean
   readonly local?: boolean
   readonly providers?: readonly { readonly name: string; readonly title: string }[]
-  readonly problem?: string | undefined
+  readonly problem?: Html | undefined
   readonly formToken: string
   readonly path: string
 }): SignInPage {
-  const { failed, formToken, path, username, local = true, providers = [], problem } = options
+  const { failed, formToken, locale, path, username, local = true, providers = [], problem } = options
   const clientName = options.documentHost ?? options.clientName
+  const app =
+    clientName === undefined
+      ? message(locale, 'signIn.unnamedApp')
+      : html`<strong><bdi>${clientName}</bdi></strong>`
   const invalid = failed ? html` aria-invalid="true" aria-describedby="wrong"` : undefined
   // Focuses the first field that is empty. With providers, their buttons come first, so no field gets the focus.
   const focus = providers.length > 0 ? undefined : username === '' ? 'username' : 'password'
   const token = html`<input type="hidden" name="form_token" value="${formToken}">`
-  const cancel = html`<button class="quiet" form="cancel">Cancel</button>`
+  const cancel = html`<button class="quiet" form="cancel">${message(locale, 'signIn.cancel')}</button>`
   const buttons = providers.map(
     ({ name, title }, index) => html`<form method="post" action="${path}/provider/${name}">
 ${token}
 <div class="actions">
-<button>Sign in with ${title}</button>
+<button>${message(locale, 'signIn.withProvider', { title })}</button>
 ${!local && index === providers.length - 1 && cancel}
 </div>
 </form>
@@ -44,20 +49,20 @@ ${!local && index === providers.length - 1 && cancel}
   )
   const fields = html`<form method="post" action="${path}/sign-in">
 ${token}
-<label for="username">User name</label>
+<label for="username">${message(locale, 'signIn.username')}</label>
 <input type="text" id="username" name="username" value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="256" required${invalid}${focus === 'username' && html` autofocus`}>
-<label for="password">Password</label>
+<label for="password">${message(locale, 'signIn.password')}</label>
 <input type="password" id="password" name="password" autocomplete="current-password" maxlength="256" required${invalid}${focus === 'password' && html` autofocus`}>
 <div class="actions">
-<button>Sign in</button>
+<button>${message(locale, 'signIn.submit')}</button>
 ${cancel}
 </div>
 </form>
 `
   return {
-    title: failed || problem !== undefined ? 'Sign in: try again' : 'Sign in',
-    body: html`<p>to continue to ${clientName === undefined ? 'an app without a name' : html`<strong><bdi>${clientName}</bdi></strong>`}</p>
-${failed && html`<p class="wrong" id="wrong" role="alert">User name or password is wrong. Check both and try again.</p>`}${problem !== undefined && html`<p class="wrong" role="alert">${problem}</p>`}
+    title: message(locale, failed || problem !== undefined ? 'signIn.failedTitle' : 'signIn.title'),
+    body: html`<p>${message(locale, 'signIn.continueTo', { app })}</p>
+${failed && html`<p class="wrong" id="wrong" role="alert">${message(locale, 'signIn.wrong')}</p>`}${problem !== undefined && html`<p class="wrong" role="alert">${problem}</p>`}
 ${buttons}${local && fields}<form method="post" action="${path}/cancel" id="cancel">
 ${token}
 </form>`,

@@ -39,6 +39,7 @@ t.test(
       introspection_endpoint: `${baseUrl}/api/oauth/introspect`,
       jwks_uri: `${baseUrl}/api/oauth/jwks`,
       service_documentation: `${baseUrl}/auth.md`,
+      ui_locales_supported: ['en', 'de'],
       response_types_supported: ['code'],
       code_challenge_methods_supported: ['S256'],
       authorization_response_iss_parameter_supported: true,

@@ -19,6 +19,7 @@ const render = (options: Partial<ConsentPageOptions>) => {
     clientName: 'App',
     verified: false,
     serviceName: 'Platform',
+    locale: 'en',
     account: { name: 'Alice Example', username: 'alice' },
     target: { shown: '127.0.0.1:5', onThisDevice: true, policySource: undefined },
     groups: [],
@@ -29,7 +30,8 @@ const render = (options: Partial<ConsentPageOptions>) => {
     path: '/oauth/interaction/uid',
     ...options,
   })
-  return { ...page, heading: String(page.heading), body: String(page.body) }
+  const { title, heading, body } = page
+  return { ...page, title: String(title), heading: String(heading), body: String(body) }
 }
 
 const SIGNED_IN = `<div><dt>You are signed in as</dt><dd><strong><bdi>Alice Example</bdi></strong> (<bdi>alice</bdi>) <a href="/oauth/interaction/uid?account=other">Not you? Switch account</a></dd></div>`

@@ -36,6 +36,7 @@ t.test('the consent page names the scopes that a checkbox includes', async (t) =
     clientName: 'App',
     verified: false,
     serviceName: 'Platform',
+    locale: 'en',
     account: { name: 'Alice', username: 'alice' },
     target: { shown: '127.0.0.1', onThisDevice: true, policySource: '' },
     groups: groupScopes(['courses:write', 'courses:read'], CATALOGUE),

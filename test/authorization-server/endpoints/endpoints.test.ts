@@ -94,6 +94,7 @@ t.test('RFC 8414 §3.2 both discovery documents are complete and equal', async (
     jwks_uri: url('/api/oauth/jwks'),
     pushed_authorization_request_endpoint: url('/api/oauth/par'),
     service_documentation: url('/auth.md'),
+    ui_locales_supported: ['en', 'de'],
     protected_resources: [server.baseUrl],
     response_types_supported: ['code'],
     response_modes_supported: ['query'],

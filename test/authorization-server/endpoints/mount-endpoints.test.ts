@@ -354,9 +354,11 @@ t.test('a browser gets a page for an error of the authorization endpoint', async
     'retry-after': '7',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
+    vary: 'accept-language',
+    'content-language': 'en',
   })
   t.match(answer.text, '<title>Too many sign-ins were started · Platform</title>')
-  t.match(answer.text, '<pre>rate_limited: Too many authorization requests came from this address.')
+  t.match(answer.text, '<pre lang="en">rate_limited: Too many authorization requests came from this address.')
   t.match(answer.text, '<footer>Request request-1</footer>')
   for (const other of [
     (await ask('/api/oauth/par', { headers, form: {} })).answer,
@@ -380,7 +382,7 @@ t.test('errorPage() shows the request ID of the response and sets its headers', 
   t.teardown(() => app.close())
   const shown = await send(`${url}/request-9`)
   t.match(shown.text, '<title>Something went wrong on our side · Platform</title>')
-  t.match(shown.text, '<pre>server_error: why</pre>')
+  t.match(shown.text, '<pre lang="en">server_error: why</pre>')
   t.match(shown.text, '<footer>Request request-9</footer>')
   const { 'content-security-policy': policy, ...headers } = headerSet(shown.headers)
   t.match(policy, /; form-action 'none'$/)
@@ -392,6 +394,8 @@ t.test('errorPage() shows the request ID of the response and sets its headers', 
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
+    vary: 'accept-language',
+    'content-language': 'en',
     'x-request-id': 'request-9',
   })
   t.notMatch((await send(`${url}/none`)).text, '<footer>')

@@ -80,6 +80,7 @@ t.test('the metadata is exactly the expected document', async (t) => {
     revocation_endpoint: 'https://as.test/api/oauth/revoke',
     userinfo_endpoint: 'https://as.test/api/oauth/userinfo',
     service_documentation: 'https://as.test/auth.md',
+    ui_locales_supported: ['en', 'de'],
     protected_resources: ['https://as.test', 'https://as.test/mcp'],
     authorization_response_iss_parameter_supported: true,
     claim_types_supported: ['normal'],

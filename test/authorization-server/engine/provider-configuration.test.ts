@@ -184,6 +184,7 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
     renderError: 'function',
     discovery: {
       service_documentation: 'https://login.example.com/auth.md',
+      ui_locales_supported: ['en', 'de'],
       protected_resources: ['https://login.example.com', 'https://login.example.com/mcp'],
       userinfo_endpoint: 'https://login.example.com/api/oauth/userinfo',
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],

@@ -59,6 +59,7 @@ t.test('read() returns every field of an interaction', async (t) => {
   const first = await authorize(client, browser, {
     scope: 'courses:read openid offline_access courses:read',
     login_hint: 'carol',
+    ui_locales: 'de en',
     resource: `${on.baseUrl}/mcp`,
   })
   const fields = {
@@ -71,7 +72,7 @@ t.test('read() returns every field of an interaction', async (t) => {
     prompt: 'sign-in',
     client: { id: client.clientId, name: 'Flow test', verified: false },
     loginHint: 'carol',
-    requested: { prompt: [] },
+    requested: { prompt: [], uiLocales: 'de en' },
     ...fields,
   })
   const { address } = await first.operate('sign-in')
@@ -83,7 +84,7 @@ t.test('read() returns every field of an interaction', async (t) => {
     client: { id: client.clientId, name: 'Flow test', verified: false },
     accountId: 'account-1',
     loginHint: 'carol',
-    requested: { prompt: [] },
+    requested: { prompt: [], uiLocales: 'de en' },
     ...fields,
   })
   t.not(read.uid, first.uid)

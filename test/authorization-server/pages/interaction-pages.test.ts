@@ -530,7 +530,7 @@ t.test('each error page has its description, the service and the request ID', as
     t.equal(response.headers.get('retry-after'), retryAfter)
     t.match(response.headers.get('content-security-policy'), /; form-action 'none'$/)
     const markup = await response.text()
-    t.match(markup, `<pre>${details}</pre>`)
+    t.match(markup, `<pre lang="en">${details}</pre>`)
     t.match(markup, ' · Learning platform</title>')
     t.match(markup, '<footer>Request request-1</footer>')
   }

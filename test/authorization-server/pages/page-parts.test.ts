@@ -93,7 +93,7 @@ t.test('readRedirectTarget() returns host and port, and identifies apps on this 
     ['https://user:pw@evil.example/', 'evil.example', false, 'https://evil.example'],
     ['https://b\u00fccher.example/', 'xn--bcher-kva.example', false, 'https://xn--bcher-kva.example'],
     ['com.example.app:/cb', 'com.example.app', true, 'com.example.app:'],
-    ['nonsense', 'an unknown target', false, undefined],
+    ['nonsense', undefined, false, undefined],
   ] as const
   for (const [uri, shown, onThisDevice, policySource] of cases)
     t.strictSame(readRedirectTarget(uri), { shown, onThisDevice, policySource }, uri)
@@ -194,7 +194,13 @@ t.test('form tokens: each browser gets its own cookie', async (t) => {
 })
 
 t.test('an error page closes every element, and has its footer after main', async (t) => {
-  const page = { serviceName: 'S', requestId: 'id', error: 'server_error', description: 'details' }
+  const page = {
+    serviceName: 'S',
+    locale: 'en',
+    requestId: 'id',
+    error: 'server_error',
+    description: 'details',
+  } as const
   const markup = renderErrorPage(page).replace(/<style>[^<]*/, '<style>')
   const open: string[] = []
   for (const [, slash, name = ''] of markup.matchAll(/<(\/?)([a-z][a-z0-9]*)/g))
@@ -208,7 +214,7 @@ t.test('an error page closes every element, and has its footer after main', asyn
 t.test(
   'renderErrorPage() escapes all values and shows the default heading for an unknown error code',
   async (t) => {
-    const options = { serviceName: '<S>', requestId: '<id>' }
+    const options = { serviceName: '<S>', locale: 'en', requestId: '<id>' } as const
     const markup = renderErrorPage({ ...options, error: '<svg>', description: '<script>\u202e' })
     t.notMatch(markup, /<svg|<script|<S>|<id>|\u202e/)
     t.match(markup, /<h1>The app sent an invalid request<\/h1>/)

@@ -29,10 +29,16 @@ t.test('text has a contrast of at least 4.5:1 in both color schemes (WCAG 2.2 se
 })
 
 t.test('the Content Security Policy contains the hash of the embedded stylesheet', async (t) => {
-  const markup = renderPage({ title: 'T', serviceName: 'S', body: html``, requestId: undefined })
+  const markup = renderPage({
+    title: 'T',
+    serviceName: 'S',
+    body: html``,
+    locale: 'en',
+    requestId: undefined,
+  })
   const [, embedded = ''] = /<style>([\s\S]*?)<\/style>/.exec(markup) ?? []
   t.equal(`'sha256-${hash('sha256', embedded, 'base64')}'`, PAGE_STYLE_SOURCE)
-  t.match(pageHeaders([])['content-security-policy'], `style-src ${PAGE_STYLE_SOURCE};`)
+  t.match(pageHeaders([], 'en')['content-security-policy'], `style-src ${PAGE_STYLE_SOURCE};`)
 })
 
 // Before you change this hash, look at every page in both color schemes.
@@ -44,6 +50,8 @@ t.test('pageHeaders() returns every header of a page', async (t) => {
   const policy = `default-src 'none'; style-src ${PAGE_STYLE_SOURCE}; frame-ancestors 'none'; base-uri 'none'`
   const headers = {
     'content-type': 'text/html; charset=utf-8',
+    'content-language': 'en',
+    vary: 'accept-language',
     'content-security-policy': policy,
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
@@ -52,10 +60,10 @@ t.test('pageHeaders() returns every header of a page', async (t) => {
     'cross-origin-opener-policy': 'same-origin',
     'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
   }
-  t.strictSame(pageHeaders(undefined), headers)
-  t.equal(pageHeaders([])['content-security-policy'], `${policy}; form-action 'none'`)
+  t.strictSame(pageHeaders(undefined, 'en'), headers)
+  t.equal(pageHeaders([], 'en')['content-security-policy'], `${policy}; form-action 'none'`)
   t.equal(
-    pageHeaders(["'self'", 'https://app.example'])['content-security-policy'],
+    pageHeaders(["'self'", 'https://app.example'], 'en')['content-security-policy'],
     `${policy}; form-action 'self' https://app.example`,
   )
 })

@@ -21,7 +21,13 @@ ${body}
 `
 
 t.test('renderPage() renders the whole document', async (t) => {
-  const page = { title: 'Title', serviceName: 'Service', body: html`<p>Body</p>`, requestId: 'id' }
+  const page = {
+    title: 'Title',
+    serviceName: 'Service',
+    body: html`<p>Body</p>`,
+    locale: 'en',
+    requestId: 'id',
+  } as const
   t.equal(
     withoutStyle(renderPage(page)),
     documentOf(
@@ -51,7 +57,13 @@ t.test('renderPage() renders the whole document', async (t) => {
 })
 
 t.test('renderErrorPage() renders title, advice, details and request ID', async (t) => {
-  const page = { serviceName: 'Service', requestId: 'id', error: 'busy', description: 'why' }
+  const page = {
+    serviceName: 'Service',
+    locale: 'en',
+    requestId: 'id',
+    error: 'busy',
+    description: 'why',
+  } as const
   t.equal(
     withoutStyle(renderErrorPage(page)),
     documentOf(
@@ -62,7 +74,7 @@ t.test('renderErrorPage() renders title, advice, details and request ID', async 
 <p>Nothing was changed. Go back, wait a few seconds and try again.</p>
 <details>
 <summary>Details for the app’s developer</summary>
-<pre>busy: why</pre>
+<pre lang="en">busy: why</pre>
 </details>
 </main>
 <footer>Request id</footer>`,
@@ -115,7 +127,13 @@ t.test('renderErrorPage() has a title and advice for each error code', async (t)
     ],
   }
   for (const [error, [title, advice]] of Object.entries(cases)) {
-    const markup = renderErrorPage({ error, description: '', serviceName: 'Service', requestId: undefined })
+    const markup = renderErrorPage({
+      error,
+      description: '',
+      serviceName: 'Service',
+      locale: 'en',
+      requestId: undefined,
+    })
     t.match(markup, `<h1>${title}</h1>\n<p>${advice}</p>\n\n</main>`, error)
   }
 })

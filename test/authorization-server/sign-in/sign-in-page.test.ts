@@ -1,7 +1,8 @@
 import t from 'tap'
+import { html } from '../../../authorization-server/pages/html.ts'
 import { signInPage } from '../../../authorization-server/sign-in/sign-in-page.ts'
 
-const OPTIONS = { serviceName: 'Platform', formToken: 'token', path: '/oauth/interaction/uid' }
+const OPTIONS = { locale: 'en', formToken: 'token', path: '/oauth/interaction/uid' } as const
 const REST = `<div class="actions">
 <button>Sign in</button>
 <button class="quiet" form="cancel">Cancel</button>
@@ -13,7 +14,7 @@ const REST = `<div class="actions">
 
 t.test('signInPage() renders an empty form with the focus on the user name', async (t) => {
   const { title, body } = signInPage({ ...OPTIONS, clientName: 'App', username: '', failed: false })
-  t.equal(title, 'Sign in')
+  t.equal(String(title), 'Sign in')
   t.equal(
     String(body),
     `<p>to continue to <strong><bdi>App</bdi></strong></p>
@@ -30,7 +31,7 @@ ${REST}`,
 
 t.test('signInPage() keeps the user name after a failure, with the focus on the password', async (t) => {
   const { title, body } = signInPage({ ...OPTIONS, clientName: undefined, username: 'alice', failed: true })
-  t.equal(title, 'Sign in: try again')
+  t.equal(String(title), 'Sign in: try again')
   t.equal(
     String(body),
     `<p>to continue to an app without a name</p>
@@ -87,14 +88,14 @@ t.test('signInPage() without local accounts shows the providers and one Cancel b
     failed: false,
     local: false,
     providers: PROVIDERS,
-    problem: 'It failed & why.',
+    problem: html`It failed &amp; why.`,
   })
-  t.equal(title, 'Sign in: try again')
+  t.equal(String(title), 'Sign in: try again')
   const cancel = '<button class="quiet" form="cancel">Cancel</button>'
   t.equal(
     String(body),
     `<p>to continue to <strong><bdi>App</bdi></strong></p>
-<p class="wrong" role="alert">It failed &#38; why.</p>
+<p class="wrong" role="alert">It failed &amp; why.</p>
 ${BUTTON('company', 'Example account', '')}${BUTTON('other', '&#60;Other&#62;', cancel)}<form method="post" action="/oauth/interaction/uid/cancel" id="cancel">
 <input type="hidden" name="form_token" value="token">
 </form>`,

@@ -1,0 +1,99 @@
+import type { Texts } from './en.ts'
+
+/** The German texts of all pages. */
+export const DE: Texts = {
+  'page.request': 'Anfrage {id}',
+
+  'signIn.title': 'Anmelden',
+  'signIn.failedTitle': 'Anmelden: Bitte versuchen Sie es erneut',
+  'signIn.continueTo': 'weiter zu {app}',
+  'signIn.unnamedApp': 'einer App ohne Namen',
+  'signIn.wrong':
+    'Der Benutzername oder das Passwort ist falsch. Prüfen Sie beide Angaben und versuchen Sie es erneut.',
+  'signIn.username': 'Benutzername',
+  'signIn.password': 'Passwort',
+  'signIn.submit': 'Anmelden',
+  'signIn.cancel': 'Abbrechen',
+  'signIn.withProvider': 'Mit {title} anmelden',
+  'signIn.unknownProvider': 'Diese Art der Anmeldung gibt es nicht. Wählen Sie eine andere aus.',
+  'signIn.usedResponse': 'Diese Anmeldung ist abgelaufen oder bereits abgeschlossen. Beginnen Sie erneut.',
+  'signIn.unavailable':
+    '{title} antwortet nicht. Warten Sie einen Moment und versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.',
+  'signIn.invalid':
+    'Die Antwort von {title} ist ungültig, daher sind Sie nicht angemeldet. Versuchen Sie es erneut. Wenn der Fehler erneut auftritt, wenden Sie sich an den Betreiber dieses Dienstes.',
+  'signIn.denied':
+    'Sie sind nicht angemeldet: {title} hat die Anmeldung nicht abgeschlossen. Versuchen Sie es erneut.',
+  'signIn.notAdmitted':
+    'Ihr Konto bei {title} darf {service} nicht verwenden. Verwenden Sie ein anderes Konto, oder bitten Sie den Betreiber um Zugriff.',
+  'signIn.disabled': 'Ihr Konto bei {service} ist gesperrt. Bitten Sie den Betreiber um Zugriff.',
+
+  'consent.title': 'Zugriff erlauben?',
+  'consent.heading': '{app} möchte Ihr Konto verwenden',
+  'consent.unnamedApp': 'Eine App ohne Namen',
+  'consent.verified': 'Geprüft',
+  'consent.knownApp': 'Der Betreiber von {service} kennt diese App.',
+  'consent.notVerified': 'Nicht geprüft',
+  'consent.unknownApp': 'Jede Person kann eine App mit diesem Namen registrieren.',
+  'consent.host': 'Diese App gehört zu {host}.',
+  'consent.hostAndName': 'Diese App gehört zu {host} und verwendet den Namen {name}.',
+  'consent.unknownName': 'Der Betreiber von {service} hat diesen Namen nicht geprüft.',
+  'consent.claimedHost':
+    'Diese App gibt an, zu {host} zu gehören. Jede App auf diesem Computer kann dasselbe angeben.',
+  'consent.claimedHostAndName':
+    'Diese App gibt an, zu {host} zu gehören, und verwendet den Namen {name}. Jede App auf diesem Computer kann dasselbe angeben.',
+  'consent.account': 'Sie sind angemeldet als',
+  'consent.switchAccount': 'Falsches Konto? Konto wechseln',
+  'consent.target': 'Sie werden weitergeleitet an',
+  'consent.thisComputer': 'eine App auf diesem Computer',
+  'consent.unknownTarget': 'ein unbekanntes Ziel',
+  'consent.thisDevice':
+    'Fahren Sie nur fort, wenn Sie diese Anmeldung gerade selbst in einer App auf diesem Gerät gestartet haben.',
+  'consent.signInOnly': 'Diese App erfährt nur, dass Sie sich angemeldet haben.',
+  'consent.scopes': 'Die App erhält diese Berechtigungen',
+  'consent.nothingChosen': 'Wählen Sie mindestens ein Kästchen aus, oder brechen Sie ab.',
+  'consent.manyWrites':
+    'Diese App bittet um {count} Berechtigungen, mit denen sie Daten ändern kann. Wählen Sie die Berechtigungen aus, die Sie erteilen möchten.',
+  'consent.everything': 'Alles',
+  'consent.all': 'Alle{ofGroup}',
+  'consent.ofGroup': ' aus {group}',
+  'consent.canChange': 'kann ändern',
+  'consent.includes': 'Das umfasst: {scopes}.',
+  'consent.selected': 'Ausgewählt: {count} von {total}',
+  'consent.selectedWrites': 'Ausgewählt: {count} von {total}, davon mit Änderung von Daten: {writes}',
+  'consent.allow': 'Erlauben',
+  'consent.cancel': 'Abbrechen',
+
+  'error.details': 'Einzelheiten für die Entwicklung der App',
+  'error.app.title': 'Die App hat eine ungültige Anfrage gesendet',
+  'error.app.advice':
+    'Sie haben nichts falsch gemacht, und es wurden keine Daten weitergegeben. Die Entwicklung der App muss die Anfrage anhand der folgenden Einzelheiten korrigieren.',
+  'error.interaction_expired.title': 'Diese Seite ist nicht mehr gültig',
+  'error.interaction_expired.advice':
+    'Die Seite ist abgelaufen, oder Sie haben den Vorgang bereits abgeschlossen. Kehren Sie zur App zurück und beginnen Sie dort erneut.',
+  'error.other_browser.title': 'Diese Seite gehört zu einem anderen Browser',
+  'error.other_browser.advice':
+    'Schließen Sie die Anmeldung in dem Browser ab, in dem Sie sie begonnen haben, und erlauben Sie dort Cookies. Kehren Sie zur App zurück und beginnen Sie dort erneut.',
+  'error.wrong_step.title': 'Dieser Schritt ist bereits abgeschlossen',
+  'error.wrong_step.advice': 'Kehren Sie zur App zurück und beginnen Sie dort erneut.',
+  'error.form_refused.title': 'Wir konnten Ihre Anfrage nicht überprüfen',
+  'error.form_refused.advice':
+    'Es wurde nichts geändert. Erlauben Sie Cookies für diese Website, kehren Sie zur App zurück und beginnen Sie dort erneut.',
+  'error.form_unreadable.title': 'Wir konnten Ihr Formular nicht lesen',
+  'error.form_unreadable.advice':
+    'Es wurde nichts geändert. Kehren Sie zur App zurück und beginnen Sie dort erneut.',
+  'error.too_many_attempts.title': 'Zu viele Versuche',
+  'error.too_many_attempts.advice':
+    'Zum Schutz des Kontos ist die Anmeldung für einige Minuten gesperrt. Warten Sie, gehen Sie dann zurück und versuchen Sie es erneut.',
+  'error.rate_limited.title': 'Zu viele Anmeldungen wurden begonnen',
+  'error.rate_limited.advice':
+    'Aus Ihrem Netzwerk wurden zu viele Anmeldungen begonnen. Es wurden keine Daten weitergegeben. Warten Sie einige Minuten, kehren Sie dann zur App zurück und beginnen Sie dort erneut.',
+  'error.busy.title': 'Zurzeit melden sich viele Personen an',
+  'error.busy.advice':
+    'Es wurde nichts geändert. Gehen Sie zurück, warten Sie einige Sekunden und versuchen Sie es erneut.',
+  'error.temporarily_unavailable.title': 'Die Anmeldung ist zurzeit nicht möglich',
+  'error.temporarily_unavailable.advice':
+    'Der Fehler liegt auf unserer Seite. Es wurde nichts geändert. Warten Sie einen Moment, gehen Sie zurück und versuchen Sie es erneut.',
+  'error.server_error.title': 'Auf unserer Seite ist ein Fehler aufgetreten',
+  'error.server_error.advice':
+    'Es wurden keine Daten weitergegeben. Kehren Sie zur App zurück und versuchen Sie es erneut. Wenn der Fehler erneut auftritt, wenden Sie sich an den Betreiber dieses Dienstes und nennen Sie die unten stehende Kennung der Anfrage.',
+}
