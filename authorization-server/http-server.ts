@@ -91,6 +91,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       accounts: options.accounts,
       catalogue: config.catalogue,
       serviceName: config.name,
+      lifetimes: config.lifetimes,
       origin: new URL(config.issuer).origin,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,

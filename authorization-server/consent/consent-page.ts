@@ -1,5 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
-import { type Locale, message } from '../pages/messages/message.ts'
+import { formatDuration, type Locale, message } from '../pages/messages/message.ts'
 import {
   canChange,
   defaultTicks,
@@ -25,6 +25,7 @@ export type ConsentPageOptions = {
   readonly locale: Locale
   readonly account: { readonly name: string; readonly username: string }
   readonly target: RedirectTarget
+  readonly lifetimes: GrantLifetimes
   readonly groups: readonly ScopeGroup[]
   readonly ticked: ReadonlySet<string>
   /** The toggle that the person used last. This toggle keeps the focus. */
@@ -33,6 +34,14 @@ export type ConsentPageOptions = {
   readonly nothingChosen: boolean
   readonly formToken: string
   readonly path: string
+}
+
+/** The lifetimes of a grant. */
+export type GrantLifetimes = {
+  /** Time after the consent. */
+  readonly refreshTokenMaxSeconds: number
+  /** Time after the last use. */
+  readonly refreshTokenSeconds: number
 }
 
 /**
@@ -62,6 +71,7 @@ export function consentPage(options: ConsentPageOptions): {
         ? html`<strong>${message(locale, 'consent.thisComputer')}</strong> (<bdi>${target.shown}</bdi>)`
         : html`<strong><bdi>${target.shown ?? message(locale, 'consent.unknownTarget')}</bdi></strong>`
     }</dd></div>
+<div><dt>${message(locale, 'consent.duration')}</dt><dd>${duration(options)} ${message(locale, 'consent.removal', { service: options.serviceName })}</dd></div>
 </dl>
 ${target.onThisDevice && html`<p class="notice">${message(locale, 'consent.thisDevice')}</p>`}
 <form method="post" action="${path}/consent" class="consent">
@@ -74,6 +84,14 @@ ${choices.length === 0 ? html`<p>${message(locale, 'consent.signInOnly')}</p>` :
 </div>
 </form>`,
   }
+}
+
+function duration({ lifetimes, locale }: ConsentPageOptions): Html {
+  const { refreshTokenMaxSeconds, refreshTokenSeconds } = lifetimes
+  const max = formatDuration(locale, refreshTokenMaxSeconds)
+  return refreshTokenSeconds < refreshTokenMaxSeconds
+    ? message(locale, 'consent.lastsUnused', { max, idle: formatDuration(locale, refreshTokenSeconds) })
+    : message(locale, 'consent.lasts', { max })
 }
 
 /**

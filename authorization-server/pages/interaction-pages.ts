@@ -4,7 +4,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { createSemaphore } from '../../platform/semaphore.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
-import { consentPage, readRedirectTarget } from '../consent/consent-page.ts'
+import { consentPage, type GrantLifetimes, readRedirectTarget } from '../consent/consent-page.ts'
 import {
   defaultTicks,
   grantedScopes,
@@ -41,6 +41,7 @@ export type InteractionPagesOptions = {
   readonly accounts: Pick<Accounts, 'verify' | 'find' | 'findId'>
   readonly catalogue: ScopeCatalogue
   readonly serviceName: string
+  readonly lifetimes: GrantLifetimes
   /** Origin of the public URL, for example `https://login.example`. Forms must come from this origin. */
   readonly origin: string
   /** True for an https issuer: cookies get the prefix `__Host-` and the attribute Secure. */
@@ -145,6 +146,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       nothingChosen,
       verified: interaction.client.verified,
       target: readRedirectTarget(interaction.redirectUri),
+      lifetimes: options.lifetimes,
     })
     return send(reply, page, {
       status: nothingChosen ? 400 : 200,

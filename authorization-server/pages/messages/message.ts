@@ -63,3 +63,16 @@ function readRange(text: string): { readonly range: string; readonly quality: nu
   const quality = weight === undefined ? 1 : Number(weight)
   return { range, quality: Number.isNaN(quality) ? 0 : quality }
 }
+
+/** Returns a duration in its largest whole unit, for example `90 days`. */
+export function formatDuration(locale: Locale, seconds: number): string {
+  const [unit, size] =
+    UNITS.find(([, unitSeconds]) => seconds % unitSeconds === 0) ?? (['second', 1] as const)
+  return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(seconds / size)
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const

@@ -27,6 +27,8 @@ for (const width of [320, 1280])
     }
     t.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= width, 'nothing overflows')
     t.equal(await chosen(page), `Selected: ${reads.length} of 35, 0 can change data`)
+    const allowTop = (await page.getByRole('button', { name: 'Allow' }).boundingBox())?.y ?? 0
+    for (const name of writes) t.ok(await isAbove(box(page, name), allowTop), `${name} is above the button`)
     t.same(await allow(), reads, 'Allow grants the ticked scopes, and the token response names them')
   })
 
@@ -235,6 +237,12 @@ async function signInAsAlice(page: Page): Promise<void> {
   await page.getByLabel('User name').fill('alice')
   await page.getByLabel('Password').fill('alice')
   await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** Returns whether a whole element is above a vertical position of the page. */
+async function isAbove(element: Locator, top: number): Promise<boolean> {
+  const bounds = await element.boundingBox()
+  return bounds !== null && bounds.height > 0 && bounds.y + bounds.height < top
 }
 
 function box(page: Page, scope: string): Locator {

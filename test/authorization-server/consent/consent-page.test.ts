@@ -20,6 +20,7 @@ const render = (options: Partial<ConsentPageOptions>) => {
     verified: false,
     serviceName: 'Platform',
     locale: 'en',
+    lifetimes: { refreshTokenMaxSeconds: 7_776_000, refreshTokenSeconds: 3_600 },
     account: { name: 'Alice Example', username: 'alice' },
     target: { shown: '127.0.0.1:5', onThisDevice: true, policySource: undefined },
     groups: [],
@@ -35,10 +36,12 @@ const render = (options: Partial<ConsentPageOptions>) => {
 }
 
 const SIGNED_IN = `<div><dt>You are signed in as</dt><dd><strong><bdi>Alice Example</bdi></strong> (<bdi>alice</bdi>) <a href="/oauth/interaction/uid?account=other">Not you? Switch account</a></dd></div>`
+const LASTS = `<div><dt>Access lasts</dt><dd>At most 90 days, or 1 hour without use. You can end it earlier: disconnect the app in its settings, or ask the operator of Platform.</dd></div>`
 const ON_THIS_DEVICE = `<p><span class="badge">Not verified</span> Anybody can register an app under this name.</p>
 <dl>
 ${SIGNED_IN}
 <div><dt>You will be sent to</dt><dd><strong>an app on this computer</strong> (<bdi>127.0.0.1:5</bdi>)</dd></div>
+${LASTS}
 </dl>
 <p class="notice">Continue only if you just started this sign-in from an app on this device.</p>`
 const FORM = `<form method="post" action="/oauth/interaction/uid/consent" class="consent">
@@ -106,6 +109,7 @@ t.test('consentPage() of a verified client has no warning and shows the host of 
 <dl>
 ${SIGNED_IN}
 <div><dt>You will be sent to</dt><dd><strong><bdi>app.example</bdi></strong></dd></div>
+${LASTS}
 </dl>
 
 ${FORM}
@@ -178,4 +182,14 @@ t.test('consentPage() is wide above ten scopes', async (t) => {
     [11, true],
   ] as const)
     t.equal(render({ groups: [{ name: 'Writes', scopes: writes(count) }] }).isWide, isWide, `${count} scopes`)
+})
+
+t.test('consentPage() states the lifetimes in the largest unit, and a single lifetime once', async (t) => {
+  const lasting = (refreshTokenMaxSeconds: number, refreshTokenSeconds: number, locale: 'en' | 'de' = 'en') =>
+    /<dt>(?:Access lasts|Dauer des Zugriffs)<\/dt><dd>([^.]*\.)/.exec(
+      render({ lifetimes: { refreshTokenMaxSeconds, refreshTokenSeconds }, locale }).body,
+    )?.[1]
+  t.equal(lasting(86_400, 86_400), 'At most 1 day.')
+  t.equal(lasting(5_400, 90), 'At most 90 minutes, or 90 seconds without use.')
+  t.equal(lasting(7_776_000, 2_592_000, 'de'), 'Höchstens 90 Tage, ohne Nutzung 30 Tage.')
 })

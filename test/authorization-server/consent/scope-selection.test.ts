@@ -37,6 +37,7 @@ t.test('the consent page names the scopes that a checkbox includes', async (t) =
     verified: false,
     serviceName: 'Platform',
     locale: 'en',
+    lifetimes: { refreshTokenMaxSeconds: 1, refreshTokenSeconds: 1 },
     account: { name: 'Alice', username: 'alice' },
     target: { shown: '127.0.0.1', onThisDevice: true, policySource: '' },
     groups: groupScopes(['courses:write', 'courses:read'], CATALOGUE),
