@@ -127,6 +127,7 @@ export async function startAuthorizationServer(options: {
       onEvent,
       revocations,
       secrets,
+      attempts: store.attempts,
       providers: providerSignIn({ config, secrets, accounts, store }),
     })
     closing.push(sweepRegularly(store, logger))

@@ -22,6 +22,7 @@ import type { LiveSecrets } from './keys/live-secrets.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
+import type { AttemptCounters } from './store/store.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
@@ -35,6 +36,8 @@ export type HttpServerOptions = {
   readonly onEvent: (event: EngineEvent) => void
   readonly revocations: RevocationStream
   readonly secrets: LiveSecrets
+  /** Counters of sign-ins in the store. Undefined: the pages count in this process. */
+  readonly attempts?: AttemptCounters
   /** Sign-in through OpenID providers. Undefined: no providers. */
   readonly providers?: ProviderSignIn | undefined
 }
@@ -95,6 +98,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       origin: new URL(config.issuer).origin,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,
+      ...(options.attempts === undefined ? {} : { attempts: options.attempts }),
       localAccounts: config.signIn.local,
       ...(options.providers === undefined ? {} : { providers: options.providers }),
       nowMs: () => Date.now(),

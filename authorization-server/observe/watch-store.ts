@@ -144,6 +144,7 @@ export function observeStore(store: Store, onError: (error: StoreError) => void)
     ...observe({ exchange, sweep }),
     artifacts: (model) => observe(store.artifacts(model)),
     accounts: observe(store.accounts),
+    attempts: observe(store.attempts),
     revocations: observe(store.revocations),
   }
 }

@@ -16,8 +16,10 @@ import {
 } from '../consent/scope-selection.ts'
 import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
+import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
-import { createSignInThrottle, type ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
+import type { ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
+import type { AttemptCounters } from '../store/store.ts'
 import { explainFailure } from './explain-failure.ts'
 import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
@@ -49,6 +51,8 @@ export type InteractionPagesOptions = {
   /** Returns the keys that sign cookies, newest first. */
   readonly cookieKeys: () => readonly string[]
   readonly limits?: InteractionLimits
+  /** Counters of sign-ins in the store. Undefined: the pages count in this process. */
+  readonly attempts?: AttemptCounters
   /** False: the pages accept no user name and password. Default: true. */
   readonly localAccounts?: boolean
   /** Sign-in through OpenID providers. Undefined: no providers. */
@@ -69,7 +73,12 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   const providers = [...(options.providers?.clients.values() ?? [])].map(({ provider }) => provider)
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
-  const throttle = createSignInThrottle(limits.signIn, options.nowMs)
+  const throttle = createSharedThrottle({
+    purpose: 'sign-in',
+    limits: limits.signIn,
+    counters: options.attempts,
+    nowMs: options.nowMs,
+  })
   // Each hash takes one core and 19 MiB. The limit keeps the server responsive during many concurrent sign-ins.
   const hashing = createSemaphore(limits.passwordHashes)
 
@@ -268,7 +277,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         })
       const { form } = received
       const username = form.get('username') ?? ''
-      const throttled = throttle.check(username, request.ip) // runs before the first read of the store
+      const throttled = await throttle.check(username, request.ip) // runs before the interaction is read
       if (throttled !== undefined) return rejectThrottled(request, reply, throttled)
       const interaction = await interactions.read(request.raw, reply.raw)
       const clientId = interaction.client.id
@@ -281,7 +290,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           reason,
           origin,
         })
-      const raced = throttle.attempt(username, request.ip)
+      const raced = await throttle.attempt(username, request.ip)
       if (raced !== undefined) return rejectThrottled(request, reply, raced)
       const verification = hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
       if (verification === undefined) {
@@ -302,7 +311,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           failed: true,
         })
       }
-      throttle.succeeded(username, request.ip)
+      await throttle.succeeded(username, request.ip)
       const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, account.id, {
         amr: ['pwd'],
       })

@@ -12,7 +12,7 @@ export type SignInLimits = {
 /** A rejected attempt. `isFirst`: the attempt is the first rejected one in the time window. */
 export type ThrottledAttempt = { readonly retryAfterSeconds: number; readonly isFirst: boolean }
 
-/** Limits password guessing, in this process. */
+/** Limits password guessing, in this process. See `createSharedThrottle()` for the limit over all servers. */
 export type SignInThrottle = {
   /** Checks an attempt without counting it. */
   check(username: string, address: string): ThrottledAttempt | undefined
@@ -80,6 +80,7 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
   }
 }
 
-function pairKey(username: string, address: string): string {
+/** Returns the key of an account at an address. */
+export function pairKey(username: string, address: string): string {
   return `${ipPrefix(address)} ${normalizeUsername(username) ?? ''}`
 }

@@ -214,6 +214,45 @@ const MIGRATIONS: readonly Migration[] = [
       alter column password_hash set not null;
     `,
   },
+  {
+    up: `
+    create table scopegate.attempt_counters (
+      id text primary key,
+      number bigint generated always as identity unique,
+      attempts bigint not null default 1,
+      is_rejected boolean not null default false,
+      ends_at timestamptz not null
+    );
+
+    -- Counts as add() of the store contract specifies. Returns whether the attempt is counted. The lock serializes the
+    -- calls that share counters.
+    create function scopegate.count_attempt(ids text[], limits bigint[], seconds double precision, total bigint)
+      returns boolean language plpgsql as $$
+    begin
+      perform pg_advisory_xact_lock(hashtext('scopegate.count_attempt'), hashtext(ids[cardinality(ids)]));
+      if exists (select from scopegate.attempt_counters counter join unnest(ids, limits) as given (id, maximum) using (id)
+          where ends_at > now() and attempts >= maximum) then
+        return false;
+      end if;
+      for place in 1..cardinality(ids) loop
+        update scopegate.attempt_counters set attempts = attempts + 1 where id = ids[place] and ends_at > now();
+        if not found then
+          delete from scopegate.attempt_counters where id = ids[place];
+          insert into scopegate.attempt_counters (id, ends_at) values (ids[place], now() + make_interval(secs => seconds));
+        end if;
+      end loop;
+      delete from scopegate.attempt_counters where number in (
+        select number from scopegate.attempt_counters
+        where number <= (select max(number) from scopegate.attempt_counters) - total
+        for update skip locked);
+      return true;
+    end $$;
+    `,
+    undo: `
+    drop function scopegate.count_attempt;
+    drop table scopegate.attempt_counters;
+    `,
+  },
 ]
 
 export const POSTGRES_SCHEMA_VERSION = MIGRATIONS.length

@@ -4,6 +4,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import { fromArtifactRecord, hashId, toArtifactColumns } from './artifact-record.ts'
 import { attemptPostgres, explainPostgres, readPostgresClock } from './postgres.ts'
 import { postgresAccounts } from './postgres-accounts.ts'
+import { postgresAttempts } from './postgres-attempts.ts'
 import { openPostgresPool, type PostgresConnection, type PostgresPool } from './postgres-connection.ts'
 import { openPostgresRevocations } from './postgres-revocations.ts'
 import { migratePostgres, POSTGRES_SCHEMA_VERSION } from './postgres-schema.ts'
@@ -67,6 +68,7 @@ export async function openPostgresStore(
     },
     onGap: () => revokeAgain(ended, pool, options),
   })
+  const attempts = postgresAttempts(pool)
   const parts: Parts = { pool, context: options, ended, evict: createEviction(pool) }
   return {
     artifacts: (model) => artifacts(model, parts),
@@ -77,6 +79,7 @@ export async function openPostgresStore(
       return rows[0]?.first === true
     },
     accounts: postgresAccounts(pool, options),
+    attempts,
     revocations,
     probe: async () => {
       const sentMs = Date.now()
@@ -84,7 +87,10 @@ export async function openPostgresStore(
       const middleMs = (sentMs + Date.now()) / 2
       return middleMs / 1_000 - Number(rows[0]?.now)
     },
-    sweep: () => sweep(pool, options),
+    sweep: async () => {
+      await attempts.sweep()
+      return sweep(pool, options)
+    },
     close: async () => {
       await revocations.close()
       await pool.close()

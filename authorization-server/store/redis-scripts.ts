@@ -303,6 +303,45 @@ redis.call('SREM', KEYS[2], ARGV[1])
 return redis.call('DEL', unpack(KEYS, 3))
 `
 
+/**
+ * Finds the first counter at its limit, or adds 1 to all counters. KEYS: set of all counters, then the counters. ARGV:
+ * 1 to count, seconds of a window, maximum number of counters, then the limit of each counter.
+ * @returns the place of the full counter, its remaining milliseconds, and 1 for the first caller in the window.
+ */
+const COUNT_ATTEMPT = `
+for i = 2, #KEYS do
+  if tonumber(redis.call('HGET', KEYS[i], 'n') or 0) >= tonumber(ARGV[i + 2]) then
+    return { i - 2, redis.call('PTTL', KEYS[i]), redis.call('HSETNX', KEYS[i], 'r', 1) }
+  end
+end
+if ARGV[1] ~= '1' then return {} end
+local window = tonumber(ARGV[2])
+local now = tonumber(redis.call('TIME')[1])
+for i = 2, #KEYS do
+  redis.call('HINCRBY', KEYS[i], 'n', 1)
+  if redis.call('TTL', KEYS[i]) < 0 then
+    redis.call('EXPIRE', KEYS[i], window)
+    redis.call('ZADD', KEYS[1], now + window, KEYS[i])
+  end
+end
+redis.call('EXPIRE', KEYS[1], window)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 1)
+local surplus = redis.call('ZCARD', KEYS[1]) - tonumber(ARGV[3])
+if surplus > 0 then
+  for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, surplus - 1)) do redis.call('DEL', key) end
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, surplus - 1)
+end
+return {}
+`
+
+/** Removes a counter, and subtracts 1 from another one. KEYS: set of all counters, removed counter, reduced counter. */
+const RELEASE_ATTEMPT = `
+redis.call('DEL', KEYS[2])
+redis.call('ZREM', KEYS[1], KEYS[2])
+if tonumber(redis.call('HGET', KEYS[3], 'n') or 0) > 0 then redis.call('HINCRBY', KEYS[3], 'n', -1) end
+return 1
+`
+
 /** Publishes a revocation. KEYS: stream, mark. ARGV: entry, seconds to keep the mark, time of the revocation. */
 const PUBLISH_ALONE = `${PUBLISH}
 publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
@@ -329,6 +368,8 @@ const SCRIPTS = {
   pointArtifact: { lua: POINT, numberOfKeys: 1 },
   removeMembers: { lua: REMOVE_MEMBERS, numberOfKeys: 1 },
   beginRemoval: { lua: BEGIN_REMOVAL },
+  countAttempt: { lua: COUNT_ATTEMPT },
+  releaseAttempt: { lua: RELEASE_ATTEMPT, numberOfKeys: 3 },
   publishRevocation: { lua: PUBLISH_ALONE, numberOfKeys: 2 },
 }
 

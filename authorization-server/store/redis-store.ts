@@ -9,6 +9,7 @@ import { addressSetting, explainFailure, nameConnection } from '../../platform/r
 import { attemptRedis, REDIS_KEYS, readClockDifference, redisKeys } from './redis.ts'
 import { openRedisAccounts } from './redis-accounts.ts'
 import { redisArtifacts } from './redis-artifacts.ts'
+import { redisAttempts } from './redis-attempts.ts'
 import { CLUSTER_SCHEMA_VERSION, moveToPartitions } from './redis-migration.ts'
 import { openRedisRevocations } from './redis-revocations.ts'
 import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
@@ -65,6 +66,7 @@ export async function openRedisStore(
     artifacts: (model) => artifacts.ofModel(model, ended.add),
     exchange: artifacts.exchange,
     accounts,
+    attempts: redisAttempts(redis),
     revocations,
     probe: async () => {
       await attemptRedis(() =>

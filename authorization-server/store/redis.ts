@@ -112,6 +112,10 @@ function keysOfTag(tag: string) {
     /** Pointer to the account of a person at an OpenID provider. */
     identity: (identityHash: string) => `${tag}:identity:${identityHash}`,
     origin: (origin: string) => `${tag}:accounts:${origin}`,
+    /** Redis hash: the number of attempts (`n`), and whether an attempt was rejected (`r`). */
+    attempts: (idHash: string) => `${tag}:attempts:${idHash}`,
+    /** Sorted set of the keys of all attempt counters, by expiry. */
+    attemptCounters: `${tag}:attempt-counters`,
     /** Set of the ids of accounts whose removal is not complete. Only in a Redis Cluster. */
     removals: `${tag}:removals`,
     /** Lock of the server that moves the artifacts of schema version 1. Only in a Redis Cluster. */

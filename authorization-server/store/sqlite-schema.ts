@@ -112,6 +112,15 @@ const MIGRATIONS: readonly string[] = [
   drop table accounts;
   alter table new_accounts rename to accounts;
   `,
+  `
+  create table attempt_counters (
+    number integer primary key, -- increases with each new counter, so the oldest counter has the smallest number
+    id text not null unique,
+    attempts integer not null default 1,
+    is_rejected integer not null default 0,
+    ends_at integer not null
+  ) strict;
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -3,6 +3,7 @@ import { fromArtifactRecord, hashId, toArtifactColumns } from './artifact-record
 import { grantRevocation, type RevocationContext } from './revocation-records.ts'
 import { attemptSqlite, transact } from './sqlite.ts'
 import { type SqliteParts, sqliteAccounts } from './sqlite-accounts.ts'
+import { sqliteAttempts } from './sqlite-attempts.ts'
 import { BUSY_TIMEOUT_MS, openSqliteFile, setBusyTimeout } from './sqlite-file.ts'
 import { sqliteRevocations } from './sqlite-revocations.ts'
 import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
@@ -26,6 +27,7 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
   const revocations = sqliteRevocations(database, options)
   const { nowSeconds } = options
   const parts: ArtifactParts = { database, statements, revocations, context: options, nowSeconds }
+  const attempts = sqliteAttempts({ database, nowSeconds })
   return {
     artifacts: (model) => artifacts(model, parts),
     exchange: async (used, writes) => {
@@ -38,6 +40,7 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
       return isFirst
     },
     accounts: sqliteAccounts(parts),
+    attempts,
     revocations,
     probe: async () => {
       const write = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: PROBE_SECONDS }
@@ -55,6 +58,7 @@ export function openSqliteStore(file: string, options: SqliteStoreOptions): Stor
     sweep: async (nowSeconds) =>
       attemptSqlite(() => {
         revocations.trim(nowSeconds)
+        attempts.sweep(nowSeconds)
         return Number(statements.sweep.run(nowSeconds).changes)
       }),
     close: async () => {

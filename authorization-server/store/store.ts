@@ -160,6 +160,38 @@ export type RevocationLog = {
   follow(listener: RevocationListener): Promise<() => void>
 }
 
+/** A counter of attempts. `limit`: maximum number of attempts in the window. */
+export type AttemptCounter = { readonly id: string; readonly limit: number }
+
+/** A counter at its limit. */
+export type FullCounter = {
+  readonly id: string
+  /** Remaining time of the window. */
+  readonly endsInSeconds: number
+  /** True for the first caller in the window that finds the counter at its limit, over all processes. */
+  readonly isFirst: boolean
+}
+
+/**
+ * Counters of attempts, which all processes share. The window of a counter begins with its first attempt. The store has
+ * only the hash of an id. The store has at most {@link MAX_ATTEMPT_COUNTERS} counters, and removes the oldest ones.
+ */
+export type AttemptCounters = {
+  /** Finds the first counter at its limit. Counts nothing. */
+  check(counters: readonly AttemptCounter[]): Promise<FullCounter | undefined>
+  /**
+   * Adds 1 to all counters, or to none if a counter is at its limit. One step over all processes.
+   * Calls that share a counter must have the same last counter, because the PostgreSQL store locks the last counter.
+   * @returns the first counter at its limit. Undefined: the attempt is counted.
+   */
+  add(counters: readonly AttemptCounter[], windowSeconds: number): Promise<FullCounter | undefined>
+  /** Removes a counter, and subtracts 1 from another one. A counter does not fall below 0. */
+  release(ids: { readonly removed: string; readonly reduced: string }): Promise<void>
+}
+
+/** Uses about 15 MB in the store. */
+export const MAX_ATTEMPT_COUNTERS = 100_000
+
 /** The state of the authorization server, which SQLite, Redis or PostgreSQL stores. */
 export type Store = {
   artifacts(model: string): ArtifactStore
@@ -173,6 +205,7 @@ export type Store = {
     writes: readonly ArtifactWrite[],
   ): Promise<boolean>
   readonly accounts: AccountStore
+  readonly attempts: AttemptCounters
   readonly revocations: RevocationLog
   /**
    * Writes to the store like a request, and compares the clocks of this process and the store.

@@ -25,6 +25,8 @@ t.test('the keys in Redis have fixed names, because servers of several versions 
     username: '{scopegate}:username:A',
     identity: '{scopegate}:identity:A',
     origin: '{scopegate}:accounts:A',
+    attempts: '{scopegate}:attempts:A',
+    attemptCounters: '{scopegate}:attempt-counters',
     removals: '{scopegate}:removals',
     migration: '{scopegate}:migration',
   })

@@ -65,6 +65,34 @@ for (const engine of STORE_ENGINES)
       t.match(userinfo.headers.get('www-authenticate'), 'error="invalid_token"')
     })
 
+    t.test('the servers limit the failed sign-ins of an account together', async (t) => {
+      const client = await registerClient(one)
+      const browser = openBrowser(one.baseUrl)
+      const page = await browser.visit(client.authorizeUrl(scope, 'x'.repeat(43)))
+      if (page.left) throw new Error('the server redirected to the client')
+      const fields = new URLSearchParams(
+        page.forms[0]?.fields.map(([name, value]): [string, string] => [name, value]),
+      )
+      fields.set('username', 'bob')
+      fields.set('password', 'wrong')
+      const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ')
+      const post = (replica: typeof one) =>
+        fetch(`${urlOf(replica)}${new URL(page.url).pathname}/sign-in`, {
+          method: 'POST',
+          headers: { cookie },
+          body: fields,
+          redirect: 'manual',
+        })
+      for (let i = 0; i < 10; i++) t.equal((await post(i % 2 === 0 ? one : two)).status, 400)
+      for (const replica of [one, two]) {
+        const rejected = await post(replica)
+        t.equal(rejected.status, 429)
+        t.ok(Number(rejected.headers.get('retry-after')) > 0)
+      }
+      const lines = [...one.log(), ...two.log()].filter(({ action }) => action === 'sign_in_throttled')
+      t.equal(lines.length, 1, 'one audit line for both servers')
+    })
+
     t.test(
       'each replica publishes the revocations of the other replica, and accepts its event IDs',
       async (t) => {

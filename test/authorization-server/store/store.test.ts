@@ -242,6 +242,68 @@ async function contract(
     t.equal(found.filter((artifact) => artifact !== undefined).length, 30)
   })
 
+  t.test('attempts.add() counts 100 callers over two stores up to the limit', async (t) => {
+    const [one, two] = [await open(t), await open(t)]
+    const counters = (at: number) => [
+      { id: `pair ${at % 4}`, limit: 100 },
+      { id: 'parallel address', limit: 12 },
+    ]
+    const results = await Promise.all(
+      Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? one : two).attempts.add(counters(at), 300)),
+    )
+    t.equal(results.filter((full) => full === undefined).length, 12)
+    const rejected = results.filter((full) => full !== undefined)
+    t.equal(rejected.filter(({ isFirst }) => isFirst).length, 1, 'one caller reports the rejection')
+    t.match(rejected[0], { id: 'parallel address', endsInSeconds: 300 })
+    t.match(await two.attempts.check(counters(0)), { id: 'parallel address', isFirst: false })
+    t.equal(await one.attempts.check([{ id: 'pair 0', limit: 12 }]), undefined)
+    t.notMatch(await rawContent(), 'parallel address', 'the store has only the hash of the id')
+  })
+
+  t.test('attempts.add() counts nothing when one counter is at its limit', async (t) => {
+    const { attempts } = await open(t)
+    const [full, other] = [
+      { id: 'full', limit: 1 },
+      { id: 'other', limit: 1 },
+    ]
+    t.equal(await attempts.add([full], 300), undefined)
+    t.match(await attempts.add([other, full], 300), { id: 'full', isFirst: true })
+    t.match(await attempts.add([full, other], 300), { id: 'full', isFirst: false })
+    t.equal(await attempts.check([other]), undefined)
+  })
+
+  t.test('attempts: a window ends after its time, and the next window counts from the start', async (t) => {
+    const clock = { now: 1_000 }
+    const { attempts, sweep } = await open(t, clock)
+    const counter = { id: 'window', limit: 2 }
+    for (const _ of [1, 2]) t.equal(await attempts.add([counter], 300), undefined)
+    await passTime(clock, 200)
+    t.match(await attempts.add([counter], 300), { endsInSeconds: 100, isFirst: true })
+    await passTime(clock, 100)
+    t.equal(await attempts.check([counter]), undefined)
+    for (const _ of [1, 2]) t.equal(await attempts.add([counter], 300), undefined)
+    t.match(await attempts.check([counter]), { endsInSeconds: 300, isFirst: true })
+    await passTime(clock, 300)
+    await sweep(clock.now)
+    t.equal(await attempts.add([counter], 300), undefined)
+  })
+
+  t.test('attempts.release() removes one counter, and reduces the other one, but not below 0', async (t) => {
+    const { attempts } = await open(t)
+    const [removed, reduced] = [
+      { id: 'removed', limit: 2 },
+      { id: 'reduced', limit: 2 },
+    ]
+    for (const _ of [1, 2]) await attempts.add([removed, reduced], 300)
+    await attempts.release({ removed: 'removed', reduced: 'reduced' })
+    t.equal(await attempts.check([removed, reduced]), undefined)
+    t.equal(await attempts.add([removed, reduced], 300), undefined)
+    t.match(await attempts.check([removed, reduced]), { id: 'reduced' })
+    for (const _ of [1, 2, 3]) await attempts.release({ removed: 'unknown', reduced: 'reduced' })
+    for (const _ of [1, 2]) t.equal(await attempts.add([reduced], 300), undefined)
+    t.match(await attempts.add([reduced], 300), { id: 'reduced' })
+  })
+
   t.test('exchange() consumes and writes in one step, once for 100 callers over two stores', async (t) => {
     const [one, two] = [await open(t), await open(t)]
     await one.artifacts('RefreshToken').upsert('used', { jti: 'used', grantId: 'g' }, 60)
