@@ -1,3 +1,4 @@
+import type { Address, ResolveName } from '../../platform/net/resolve-name.ts'
 import { createSemaphore } from '../../platform/semaphore.ts'
 import { ClientDocumentError, type ClientDocumentReason } from './client-document-error.ts'
 import { type DocumentNetwork, fetchClientDocument } from './fetch-client-document.ts'
@@ -50,7 +51,8 @@ type Entry = { readonly document: ClientDocument; readonly untilMs: number; read
  * The cache stores no failures. Source: draft-ietf-oauth-client-id-metadata-document-02 section 5.2.
  */
 export function createClientDocuments(options: ClientDocumentsOptions): ClientDocuments {
-  const { domains, network, onFetch, tickMs } = options
+  const { domains, onFetch, tickMs } = options
+  const network = { ...options.network, resolve: shareLookups(options.network.resolve) }
   const documents = new Map<string, Entry>()
   const fetches = new Map<string, Promise<ClientDocument>>()
   const semaphores = new Map(domains.map((domain) => [domain, createSemaphore(FETCHES)]))
@@ -126,6 +128,21 @@ export function readDocumentUrl(clientId: string): URL | undefined {
   const url = URL.parse(clientId)
   if (url === null || url.href !== clientId || url.pathname === '/') return undefined
   return url.username === '' && url.password === '' ? url : undefined
+}
+
+/**
+ * Returns a lookup that concurrent fetches share. A lookup continues after the time limit of its fetch and occupies a
+ * thread of Node's small thread pool, so many lookups of one name would block all other work of these threads.
+ */
+function shareLookups(resolve: ResolveName): ResolveName {
+  const lookups = new Map<string, Promise<readonly Address[]>>()
+  return (hostname) => {
+    const running = lookups.get(hostname)
+    if (running !== undefined) return running
+    const lookup = resolve(hostname).finally(() => lookups.delete(hostname))
+    lookups.set(hostname, lookup)
+    return lookup
+  }
 }
 
 /** Stores an entry. Evicts the oldest entry when the map is full. */

@@ -5,6 +5,7 @@ import {
   createClientDocuments,
   type DocumentFetch,
 } from '../../../authorization-server/client-documents/client-documents.ts'
+import type { ResolveName } from '../../../platform/net/resolve-name.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { type DocumentHost, sendDocument, startDocumentHost } from '../../fixtures/a-document-host.ts'
 import { until } from '../../fixtures/until.ts'
@@ -22,13 +23,17 @@ type Cache = {
   at(seconds: number): void
 }
 
-function startCache(host: DocumentHost, timeoutMs = 20_000): Cache {
+function startCache(
+  host: DocumentHost,
+  timeoutMs = 20_000,
+  resolve: ResolveName = async () => [{ address: HOST_ADDRESS, family: 4 }],
+): Cache {
   const fetches: DocumentFetch[] = []
   let nowMs = 0
   const documents = createClientDocuments({
     domains: [`${NAME}:${host.port}`, `${OTHER_NAME}:${host.port}`],
     network: {
-      resolve: async () => [{ address: HOST_ADDRESS, family: 4 }],
+      resolve,
       isPermitted: (address) => address === HOST_ADDRESS,
       ca: AUTHORITY.cert,
       timeoutMs,
@@ -226,6 +231,26 @@ t.test('a fetch that waits for other fetches has a time limit', async (t) => {
   )
   t.same(new Set(results), new Set(['timeout']))
   t.equal(fetches.length, 9)
+})
+
+t.test('concurrent fetches from one host share one lookup, which outlives their time limit', async (t) => {
+  const host = await startHost(t)
+  const address = { address: HOST_ADDRESS, family: 4 }
+  const pending = Promise.withResolvers<readonly (typeof address)[]>()
+  let lookups = 0
+  const { documents } = startCache(host, 1_000, () => {
+    lookups += 1
+    return lookups === 1 ? pending.promise : Promise.resolve([address])
+  })
+  host.respond((request, response) => sendDocument(aDocument(urlAt(host, request.url)))(request, response))
+  const first = await Promise.all(['/a', '/b'].map((path) => reasonOf(documents, urlAt(host, path))))
+  t.same(first, ['timeout', 'timeout'])
+  const joined = reasonOf(documents, urlAt(host, '/c'))
+  pending.resolve([address])
+  t.equal(await joined, 'ok')
+  t.equal(lookups, 1)
+  t.equal(await reasonOf(documents, urlAt(host, '/d')), 'ok')
+  t.equal(lookups, 2, 'the next fetch looks up the name again')
 })
 
 t.test('the server uses only these members of a document', async (t) => {
