@@ -77,7 +77,7 @@ async function post(server: AuthorizationServer, path: string, fields: Record<st
 }
 
 async function completeSignIn(
-  agent: Agent,
+  agent: Pick<Agent, 'server' | 'clientId'>,
   redirectUri: string,
   browser: Browser = openBrowser(agent.server.baseUrl),
 ) {
@@ -217,6 +217,27 @@ t.test(
     t.equal(host.connections, 0)
   },
 )
+
+t.test('§7.2 of CIMD: an integration with the URL as client id needs no document', async (t) => {
+  const { host, network, domains, registration } = await startAgentHost(t)
+  const clientId = `https://${domains[0]}/oauth/client.json`
+  const redirectUri = 'https://other.example/callback'
+  const integration = {
+    clientId,
+    clientName: 'Agent',
+    redirectUris: [redirectUri],
+    clientSecretFile: undefined,
+    trusted: false,
+  }
+  const server = await startServer(
+    t,
+    { registration, integrations: [integration] },
+    { documentNetwork: network },
+  )
+  const tokens = await completeSignIn({ server, clientId }, redirectUri)
+  t.match(tokens, { status: 200, body: { scope: 'openid courses:read' } })
+  t.equal(host.connections, 0)
+})
 
 t.test('without listed hosts, a URL is an unknown client', async (t) => {
   const { host, network, domains } = await startAgentHost(t)
