@@ -18,7 +18,7 @@ export type Bench = {
   readonly printProgress: (text: string) => void
 }
 
-/** The ratio of the CPU time per request of two subjects. */
+/** Two subjects, and the target for the ratio of their CPU times per request. */
 export type Ratio = {
   readonly of: string
   readonly to: string
@@ -32,7 +32,7 @@ export type Ratio = {
 /** The result of a row. */
 export type RowResult = {
   readonly title: string
-  /** The conditions of the figures: load generator, upstream, connections. */
+  /** The conditions of the measurements: load generator, upstream, connections. */
   readonly conditions: Readonly<Record<string, string>>
   /** Subjects under load. Empty in a row without load. */
   readonly measured: readonly Measured[]

@@ -264,7 +264,8 @@ async function checkAuthorizationServer(
   const ownVariables = gateway?.warnings ?? []
   if (!existsSync(file)) return ownVariables
   const { found, attempt } = collectProblems()
-  // Loaded only here, because the gateway's image contains neither the authorization server nor this file.
+  // Imported only if authorization-server.yaml exists, because the image of the gateway does not contain the code of the
+  // authorization server.
   const { AuthorizationServerFile } = await import('../authorization-server/authorization-server-file.ts')
   const other = attempt(() => readConfig({ file, schema: AuthorizationServerFile, env }))
   if (isClear && gateway !== undefined && other !== undefined)

@@ -6,7 +6,7 @@ import type { AuthorizationServerConfig } from '../config.ts'
 import { createFileOnce, readSecretFile } from './create-file-once.ts'
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts'
 
-/** All secrets that the process holds in memory. */
+/** Signing keys, cookie keys and client secrets of the process. Passwords of stores are not included. */
 export type Secrets = {
   /** Accepted secrets of the gateway client, newest first. */
   readonly gatewaySecrets: readonly string[]
@@ -25,7 +25,7 @@ export type Secrets = {
 }
 
 /**
- * Reads all secrets. Creates missing secrets if the configuration allows it.
+ * Reads the keys and secrets. Creates missing keys and secrets if the configuration allows it.
  * @throws {BootError} the errors of the function that loads each kind of secret.
  */
 export async function loadSecrets(config: AuthorizationServerConfig): Promise<Secrets> {

@@ -338,7 +338,10 @@ function describeCheck(error: unknown): string {
   return [code, claim].filter((part) => typeof part === 'string').join(' ') || 'response'
 }
 
-/** Returns an error code of the provider if it has the characters of a code. */
+/**
+ * Returns the error code of the provider if it has 1 to 40 lower-case letters and underscores. Otherwise returns
+ * `unknown error`.
+ */
 function knownError(code: string): string {
   return /^[a-z_]{1,40}$/.test(code) ? code : 'unknown error'
 }

@@ -306,8 +306,9 @@ const SWEEP = `delete from scopegate.artifacts where (model, id) in (
   for update skip locked)`
 
 /**
- * Keeps the last entry, so that readers at that position can resume. The lifetime of tokens may have been longer when an
- * entry was written, so `exp` of the entry counts too.
+ * Deletes an entry that is older than `$1` seconds if its `exp` was more than `$2` seconds ago. `exp` counts because the
+ * lifetime of tokens may have been longer when the entry was written. Of the other entries, the newest `$3` stay. The
+ * newest entry always stays, so that readers at its position can resume.
  */
 const TRIM_REVOCATIONS = `delete from scopegate.revocations entry using scopegate.revocation_log log
   where (revoked_at < now() - make_interval(secs => $1)

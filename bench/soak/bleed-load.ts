@@ -15,8 +15,8 @@ export type BleedCounts = {
    */
   readonly left: { sending: number; waiting: number; receiving: number }
   /**
-   * Nonces of pipelined requests behind a response with `connection: close`. The gateway must not have forwarded these
-   * requests.
+   * Nonces of pipelined requests without a response, because an earlier response had `connection: close`. The gateway
+   * must not have forwarded these requests.
    */
   readonly putOff: string[]
   /** Complete or partial responses that do not belong to their request, and unexpected bytes. */

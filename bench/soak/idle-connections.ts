@@ -9,7 +9,10 @@ import { watchRss } from './watch-rss.ts'
 const LIMIT_MIB = 350
 const CONCURRENCY = 100
 const PROBED_MS = 5_000
-/** Limit for the duration of a request beside the idle connections, on an otherwise idle machine. Milliseconds. */
+/**
+ * Limit for the 99th percentile of the request duration while the idle connections are open, on a machine without other
+ * load. Milliseconds.
+ */
 const LIMIT_P99_MS = 5
 
 /** Opens keep-alive connections, sends one request on each, and leaves them idle while other clients send requests. */

@@ -78,8 +78,8 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
 }
 
 /**
- * Validates the upstream's handshake. Destroys the upstream connection and rejects the request if the handshake is not
- * valid.
+ * Returns whether the upstream's handshake is valid and the client has sent no data before the response. Otherwise
+ * destroys the upstream connection and rejects the request.
  */
 function isAccepted(
   context: ForwardableContext,

@@ -26,7 +26,7 @@ const BROKEN: Rejection = { rejected: 'upstream_broken' }
 const TIMED_OUT: Rejection = { rejected: 'upstream_timed_out' }
 const UNFORWARDABLE: Rejection = {
   rejected: 'request_malformed',
-  detail: 'This request cannot be forwarded.',
+  detail: 'The request cannot be forwarded: a header, the path or Content-Length is not valid.',
 }
 
 export function upstreamFailure(error: unknown): UpstreamFailure {

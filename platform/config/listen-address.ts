@@ -15,13 +15,12 @@ const HostName = Type.String({
   'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
 })
 
-/** Listen address and host names of a service's management port. */
 export const ManagementAddress = Type.Object(
   {
     ...LISTEN_KEYS,
     names: Type.Optional(
       Type.Array(HostName, {
-        description: 'accepted host names besides its addresses and localhost',
+        description: 'accepted host names, in addition to IP addresses, localhost and host',
         maxItems: 100,
         uniqueItems: true,
       }),
@@ -29,7 +28,10 @@ export const ManagementAddress = Type.Object(
   },
   { description: 'address of the listener for /livez, /readyz and /metrics' },
 )
-/** A management port. The port accepts requests for `names`, its addresses and `localhost`. */
+/**
+ * A management port. The port accepts a request whose `Host` header is an IP address, `localhost`, `host` or one of
+ * `names`. It also accepts a request without a `Host` header.
+ */
 export type ManagementAddress = {
   readonly host: string
   readonly port: number

@@ -29,7 +29,7 @@ export function optionalCheck(name: string, problem: string | undefined): Readin
 export type OpsServerOptions = {
   readonly host: string
   readonly port: number
-  /** Accepted host names, in addition to the addresses of the server and `localhost`. */
+  /** Accepted host names, in addition to IP addresses, `localhost` and `host`. */
   readonly names?: readonly string[] | undefined
   readonly service: string
   readonly version: string
@@ -43,7 +43,8 @@ export type OpsServerOptions = {
 export type OpsServer = { readonly url: string; close(): Promise<void> }
 
 /**
- * Starts the management server, which listens separately from the public port and accepts only its own host names.
+ * Starts the management server, which listens separately from the public port. It accepts requests only for IP
+ * addresses, `localhost`, `host` and `names`.
  * - `/livez`: the event loop runs.
  * - `/readyz`: 200 or 503. `?verbose` lists the checks.
  * - `/metrics`: Prometheus text.

@@ -133,8 +133,9 @@ export function checkToken(request: AccessRequest, caller: Caller): TokenFault |
 }
 
 /**
- * Returns the scopes that a token lacks, in policy order. Scopes must match exactly. If the token has no scope of
- * `any`, the result contains the advertised scope of `any`.
+ * Returns the required scopes that a token lacks, in policy order. A token has a required scope if it contains this
+ * scope or a scope that implies it. If the token has no scope of `any`, the result ends with the advertised scope of
+ * `any`.
  */
 export function missingScopes(
   held: ReadonlySet<string>,

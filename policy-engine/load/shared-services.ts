@@ -15,7 +15,7 @@ export type UpstreamAddresses = ReadonlyMap<string, readonly string[]>
 
 /** The part of a service that an upstream reaches. */
 type Reach = {
-  /** Identifiers of the services: host and port. */
+  /** Results of `serviceOf()`. If the addresses are unknown: `name:` and the name of the upstream. */
   readonly services: readonly string[]
   /** Folded segments of the base path. Every request path begins with these segments. */
   readonly base: readonly string[]
@@ -35,17 +35,18 @@ export type SharedServices = {
    */
   baseOf(upstream: string, own?: readonly string[]): readonly string[]
   /**
-   * Returns the uses of an upstream by other sources. Two upstreams reach the same paths if they have the same host and
-   * port, and if one base path contains the other base path. The names of the upstreams have no effect. An address that
-   * a source may use counts as used, so the files of the other sources have no effect either.
+   * Returns the parts of services that other sources may use and that this upstream reaches. Two upstreams share paths
+   * if they have the same service (`serviceOf()`), and if one base path contains the other base path. If the addresses
+   * of an upstream are unknown, its name identifies the service. The result depends on the permissions of the other
+   * sources, not on their files.
    * @param own the addresses of an upstream that the source defines.
    */
   neighboursOf(source: ServiceUser, upstream: string, own?: readonly string[]): readonly Neighbour[]
 }
 
 /**
- * Finds the services that several sources may use.
- * @param addresses undefined: the addresses are unknown, so only upstreams with equal names count as the same service.
+ * Creates a lookup of the services that several sources may use.
+ * @param addresses undefined: the addresses are unknown. Upstreams with equal names then are the same service.
  */
 export function findSharedServices(
   sources: readonly ServiceUser[],
@@ -88,8 +89,8 @@ function isNested(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /**
- * Returns host and port. The default ports of http and https count as one, because a server usually has the same
- * content at both ports. All names of the loopback interface count as one.
+ * Returns host and port. The result omits the ports 80 and 443, because a server usually has the same content at both
+ * ports. All names and addresses of the loopback interface become `localhost`.
  */
 export function serviceOf(url: string): string {
   const { hostname, port } = new URL(url)

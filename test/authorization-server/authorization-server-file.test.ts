@@ -28,7 +28,7 @@ listen.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; w
 management: address of the listener for /livez, /readyz and /metrics
 management.host {"type":"string","minLength":1,"maxLength":255}: address to listen on
 management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; with 0, the system selects a free port
-management.names? {"maxItems":100,"uniqueItems":true}: accepted host names besides its addresses and localhost
+management.names? {"maxItems":100,"uniqueItems":true}: accepted host names, in addition to IP addresses, localhost and host
 management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: an accepted host name
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
 protectedResources? {"maxItems":1000,"uniqueItems":true}: resources for which the server issues tokens, besides the API itself

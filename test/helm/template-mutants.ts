@@ -12,7 +12,10 @@ export type Mutant = {
   readonly after: string | undefined
   /** The complete template with the change. */
   readonly text: string
-  /** The error message of a `fail` in this line or in the next two lines. Undefined without such a `fail`. */
+  /**
+   * The error message in this line or in the next two lines, from `fail` or from the list of removed values. Undefined
+   * without such a message.
+   */
   readonly message: string | undefined
 }
 

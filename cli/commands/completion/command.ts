@@ -20,6 +20,6 @@ export const COMPLETION: Command = {
       description: 'For fish: put the file into ~/.config/fish/completions.',
     },
   ],
-  exits: { 0: 'printed' },
+  exits: { 0: 'the script is printed' },
   run: async (given, terminal) => (await import('./completion.ts')).completion(given, terminal),
 }

@@ -31,6 +31,10 @@ export const EXPORT_OPENAPI: Command = {
   examples: [
     { commandLine: 'scopegate export openapi --output openapi.json', description: 'Writes openapi.json.' },
   ],
-  exits: { 0: 'written', 1: 'the file could not be written', 3: 'policies or configuration are not valid' },
+  exits: {
+    0: 'the document is written',
+    1: 'the file could not be written',
+    3: 'policies or configuration are not valid',
+  },
   run: async (given, terminal) => (await import('./export-openapi.ts')).runExport(given, terminal),
 }

@@ -89,8 +89,8 @@ export const IMPORT: Command = {
     },
   ],
   exits: {
-    0: 'written; with --check: no difference',
-    1: 'the file could not be written; with --check: a difference',
+    0: 'the policy was written; with --check: the document and the policy do not differ',
+    1: 'the file could not be written; with --check: the document and the policy differ',
     3: 'the document, the policy or the configuration is not valid',
   },
   run: async (given, terminal) => (await import('./run-import.ts')).runImport(given, terminal),

@@ -20,6 +20,6 @@ export const INIT: Command = {
       description: 'The written policies are valid, and their tests pass.',
     },
   ],
-  exits: { 0: 'written', 1: 'a file exists, or cannot be written' },
+  exits: { 0: 'the files are written', 1: 'a file exists, or cannot be written' },
   run: async (given, terminal) => (await import('./init.ts')).init(given, terminal),
 }

@@ -43,7 +43,9 @@ export async function rotateKeys(given: ParsedArguments, terminal: Terminal): Pr
         `the key ${waiting.kid} (${waiting.type}) is already scheduled to sign from ${timeOrNull(waiting.notBefore)}. Nothing was changed.`,
       )
     if (set.keys.length + generated.length > MAX_KEYS)
-      throw refuse(`${file} has ${set.keys.length} keys. Retire old keys first: scopegate keys retire`)
+      throw refuse(
+        `${file} has ${set.keys.length} keys, and a file can have at most ${MAX_KEYS}, including the new keys. Retire old keys first: scopegate keys retire`,
+      )
     signsFrom = time.nowSeconds + 1 + leadSeconds
     added = generated.map((key) => ({ ...key, alg: nameOfAlgorithm(set, key) }))
     const changed = formatSet(text, addKeys(set, added, { ...time, signsFrom }))
@@ -76,7 +78,7 @@ function describeResult(
   return [
     `scopegate: added ${count(keys.length, 'key')} to ${visibleText(file)}. ${sign} from ${formatTime(signsFrom)}.`,
     ...lines,
-    'Until then, check that every server publishes them: scopegate keys list --url URL',
+    'Until then, check that every server publishes each new key: scopegate keys list --url URL',
     `Retire the old keys from ${formatTime(retireFrom)}: scopegate keys retire --url URL`,
     '',
   ].join('\n')

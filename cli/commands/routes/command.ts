@@ -27,7 +27,7 @@ export const ROUTES: Command = {
     },
   ],
   exits: {
-    0: 'listed',
+    0: 'the routes are listed',
     1: 'the running gateway did not return its policies',
     3: 'configuration or policies are not valid',
   },

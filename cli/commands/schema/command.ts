@@ -18,7 +18,7 @@ export const SCHEMA: Command = {
   examples: [
     { commandLine: 'scopegate schema > policy.v1.json', description: 'Writes the schema to a file.' },
   ],
-  exits: { 0: 'printed' },
+  exits: { 0: 'the schema is printed' },
   run: async (given, terminal) => {
     const { policySchema } = await import('../../../policy-engine/format/policy-schema.ts')
     const kind = given.text('kind') === 'PolicyTest' ? 'PolicyTest' : 'Policy'

@@ -39,6 +39,6 @@ export const TOKEN: Command = {
       description: 'Prints the response of the token endpoint for the other account.',
     },
   ],
-  exits: { 0: 'printed', 1: 'the development server is not available, or rejects the request' },
+  exits: { 0: 'the token is printed', 1: 'the development server is not available, or rejects the request' },
   run: async (given, terminal) => (await import('./token.ts')).token(given, terminal),
 }

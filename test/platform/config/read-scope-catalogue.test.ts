@@ -108,7 +108,7 @@ t.test(
   },
 )
 
-/** Returns all diagnostics of a catalogue, one per line: code, location, message and hint. */
+/** Returns one text for each diagnostic of a catalogue: severity, code, location, message, hint, related locations. */
 function problemsOf(t: Test, text: string): readonly string[] {
   const file = join(t.testdir({ 'scopes.yaml': text }), 'scopes.yaml')
   return diagnosticsOf(() => readScopeCatalogue({ file })).map(

@@ -54,7 +54,7 @@ t.test('ManagementAddress accepts at most 100 different host names without a por
       port: PORT,
       names: {
         type: 'array',
-        description: 'accepted host names besides its addresses and localhost',
+        description: 'accepted host names, in addition to IP addresses, localhost and host',
         maxItems: 100,
         uniqueItems: true,
         items: {

@@ -82,7 +82,7 @@ t.test('rotate adds a key for each algorithm, and list shows the plan', async (t
   ES256    ${added[0]?.kid}
   Ed25519  ${added[1]?.kid}
   RS256    ${added[2]?.kid}
-Until then, check that every server publishes them: scopegate keys list --url URL
+Until then, check that every server publishes each new key: scopegate keys list --url URL
 Retire the old keys from ${retireTime}: scopegate keys retire --url URL
 `,
   )
