@@ -162,6 +162,21 @@ t.test('§4.2 of CIMD: a redirect URI outside of the rules gets a page without a
     'http://localhost:0/callback',
     'https://localhost/callback',
     'http://10.0.0.1/callback',
+    'http://127.0.0.1:49152/callback', // the document has only localhost
+    'http://[::1]:49152/callback',
+    'http://user@localhost:49152/callback',
+    'http://localhost:49152@evil.example/callback',
+    'http://localhost.evil.example/callback',
+    'http://localhost:49152/callback?a=1',
+    'http://localhost:49152/callback#a',
+    'http://localhost:49152/callback/../callback',
+    'http://localhost:049152/callback',
+    `https://${host}/callback/`,
+    `https://${host}/callback?a=1`,
+    `https://${host}@evil.example/callback`,
+    `https://${host}.evil.example/callback`,
+    `//${host}/callback`,
+    'javascript:alert(1)',
   ]) {
     const page = await openBrowser(agent.server.baseUrl).visit(
       authorizeUrl(agent, redirectUri, makePkce().challenge),
