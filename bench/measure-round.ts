@@ -6,7 +6,8 @@ import type { Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
 
 /**
- * Puts a server under load for `seconds` seconds and measures the CPU time of its processes.
+ * Puts a server under load for `seconds` seconds and measures the CPU time of its processes. The measurement does not
+ * include `subject.prepare`.
  * @throws {BenchError} ERR_BENCH_ANSWERS for a wrong or missing response, ERR_BENCH_SUBJECT when the server ended, and
  * the errors of `subject.verify`.
  */
@@ -14,6 +15,7 @@ export async function measureRound(subject: Subject, load: Load, seconds: number
   const ended = subject.process.ended.then((complaints): never => {
     throw new BenchError('ERR_BENCH_SUBJECT', `${subject.name} ended under the load: ${complaints}`)
   })
+  await subject.prepare?.(seconds)
   const before = readClocks(subject)
   const result = await Promise.race([load.run(subject.target, seconds), ended])
   const after = readClocks(subject)

@@ -9,6 +9,7 @@ import { printProgress } from './print-progress.ts'
 import { readOptions } from './read-options.ts'
 import type { Row, RowResult } from './row.ts'
 import { addedLatency } from './rows/added-latency.ts'
+import { authorizationServer } from './rows/authorization-server.ts'
 import { bundledTokens } from './rows/bundled-tokens.ts'
 import { cachedToken } from './rows/cached-token.ts'
 import { check } from './rows/check.ts'
@@ -17,7 +18,6 @@ import { opaqueTokens } from './rows/opaque-tokens.ts'
 import { reload } from './rows/reload.ts'
 import { routeMatch } from './rows/route-match.ts'
 import { start } from './rows/start.ts'
-import { stores } from './rows/stores.ts'
 import { twoWorkers } from './rows/two-workers.ts'
 import { runProgram } from './run-program.ts'
 import { writeResults } from './write-results.ts'
@@ -26,7 +26,7 @@ const ROWS: readonly Row[] = [
   cachedToken,
   firstUse,
   bundledTokens,
-  stores,
+  authorizationServer,
   opaqueTokens,
   twoWorkers,
   addedLatency,

@@ -13,6 +13,8 @@ export type Subject = {
   /** The processor for this server only. Undefined when the server is not pinned. */
   readonly core: string | undefined
   readonly target: Target
+  /** Prepares a round of `seconds` seconds before its measurement, for example obtains codes. */
+  readonly prepare?: (seconds: number) => Promise<void>
   /**
    * Checks after each load that the server did all its work, such as logging. A server that omits work would give wrong
    * figures.

@@ -1,7 +1,10 @@
 import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
-/** Sends one request on a connection, and classifies the response. `connection` is the index of the connection. */
-export type Exchange = (connection: number) => Promise<'right' | 'wrongStatus' | 'wrongBody'>
+/**
+ * Performs one operation on a connection, and classifies the response. `connection` is the index of the connection.
+ * `finished`: the exchange sent no request, because no prepared input remains. The connection ends.
+ */
+export type Exchange = (connection: number) => Promise<'right' | 'wrongStatus' | 'wrongBody' | 'finished'>
 
 /**
  * Creates a closed loop in this process, for requests that differ for each connection or depend on earlier responses.
@@ -28,6 +31,7 @@ async function runExchanges(exchange: Exchange, seconds: number): Promise<LoadRe
     Array.from({ length: CONNECTIONS }, async (_, connection) => {
       while (performance.now() < endMs) {
         const outcome = await exchange(connection).catch(() => 'broken' as const)
+        if (outcome === 'finished') return
         count[outcome]++
         if (outcome !== 'right') return
       }

@@ -33,3 +33,31 @@ t.test('measureRound() counts the CPU time of every process that serves the requ
   )
   t.ok(sample.cpuMicros >= MICROS, `${sample.cpuMicros} µs`)
 })
+
+t.test('measureRound() prepares the round before it sends the load', async (t) => {
+  const cleanup = createCleanup()
+  t.teardown(cleanup.run)
+  const idleProcess = startProcess({
+    name: 'idle',
+    command: [process.execPath, '-e', 'setInterval(() => undefined, 60_000)'],
+    cores: undefined,
+    cleanup,
+  })
+  const steps: string[] = []
+  const target = { url: 'http://127.0.0.1:1/', headers: {}, expectedBody: '' }
+  const prepare = async (seconds: number) => void steps.push(`prepare ${seconds} s`)
+  const sample = await measureRound(
+    { name: 'prepared', process: idleProcess, core: undefined, target, prepare },
+    {
+      name: 'records its start',
+      connections: 1,
+      async run(_target, seconds) {
+        steps.push(`load ${seconds} s`)
+        return { right: 1, wrongStatus: 0, wrongBody: 0, broken: 0, elapsedMs: 1 }
+      },
+    },
+    2,
+  )
+  t.strictSame(steps, ['prepare 2 s', 'load 2 s'])
+  t.equal(sample.requests, 1)
+})

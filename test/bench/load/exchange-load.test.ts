@@ -47,3 +47,14 @@ t.test('createExchangeLoad() ends a connection after a wrong or missing response
   )
   t.match(await load.run(target, 1), { right: 0, wrongStatus: 1, wrongBody: 1, broken: CONNECTIONS - 2 })
 })
+
+t.test(
+  'createExchangeLoad() ends a connection without prepared input, and counts no request for it',
+  async (t) => {
+    let prepared = 3
+    const load = createExchangeLoad(
+      new Map([[target.url, async () => (prepared-- > 0 ? ('right' as const) : ('finished' as const))]]),
+    )
+    t.match(await load.run(target, 60), { right: 3, wrongStatus: 0, wrongBody: 0, broken: 0 })
+  },
+)
