@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client'
+import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { BufferedHistogram } from './buffered-histogram.ts'
 import type { Decision } from './decision.ts'
-import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
 import { memoize } from './memoize.ts'
 
 /** Metrics of one route. Series are looked up once. Labels never contain values that callers choose. */

@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { CircuitState } from '../../platform/circuit-breaker.ts'
+import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { BufferedHistogram } from './buffered-histogram.ts'
-import { codeClass, HTTP_BUCKETS } from './http-labels.ts'
 import { memoize } from './memoize.ts'
 
 export type UpstreamMeter = {

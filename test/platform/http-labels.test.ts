@@ -1,5 +1,5 @@
 import t from 'tap'
-import { codeClass } from '../../../gateway/observability/http-labels.ts'
+import { codeClass } from '../../platform/http-labels.ts'
 
 t.test('codeClass() returns the first digit of the status', async (t) => {
   t.strictSame([100, 101, 200, 299, 304, 404, 499, 500, 599].map(codeClass), [
