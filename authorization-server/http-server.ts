@@ -20,6 +20,7 @@ import type { Engine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
 import type { LiveSecrets } from './keys/live-secrets.ts'
 import type { Metrics } from './observe/metrics.ts'
+import { observeDurations } from './observe/observe-durations.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
 import type { AttemptCounters } from './store/store.ts'
@@ -57,6 +58,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     schemaController: NO_SCHEMA_COMPILERS,
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
   })
+  observeDurations(app, metrics)
   registerFallbackHandlers(app, { logger })
   app.register(async (scope) =>
     mountEndpoints(scope, {

@@ -1,7 +1,12 @@
-import { Counter, Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
+import type { ConsentReason } from '../engine/consent-step.ts'
+import type { EngineEvent } from '../engine/engine-events.ts'
 import type { StoreErrorReason } from '../store/store.ts'
+
+type GrantEndReason = Extract<EngineEvent, { readonly kind: 'grant_revoked' }>['reason']
 
 /** Metrics of the authorization server. Labels never contain values from callers. */
 export type Metrics = {
@@ -13,15 +18,27 @@ export type Metrics = {
   countClientDocument(result: string): void
   countThrottledSignIn(): void
   countConsent(outcome: 'given' | 'denied'): void
+  countSessionEnded(): void
+  /** @param consent `page`, or the reason for a grant without the consent page. */
+  countGrantCreated(consent: 'page' | ConsentReason): void
+  countGrantEnded(reason: GrantEndReason): void
   countRefreshReuse(): void
   countRefreshRepeat(): void
   countStoreError(reason: StoreErrorReason): void
   setStoreWritable(isWritable: boolean): void
   /** @param aheadSeconds time by which the clock of this process is ahead of the clock of the store. */
   setClockDifference(aheadSeconds: number): void
+  /** @param endpoint name of the endpoint, or path of the route of a page. */
+  observeRequest(endpoint: string, status: number, seconds: number): void
+  observeStoreOperation(operation: string, result: 'ok' | StoreErrorReason, seconds: number): void
 }
 
 const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
+
+/** Buckets in seconds: an operation of SQLite takes less than a millisecond, a failed one up to some seconds. */
+const STORE_BUCKETS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+]
 
 /** Creates the metrics of one process in a separate registry. */
 export function createMetrics(options: {
@@ -75,6 +92,23 @@ export function createMetrics(options: {
     labelNames: ['outcome'],
     registers,
   })
+  const sessionsEnded = new Counter({
+    name: 'scopegate_oauth_sessions_ended_total',
+    help: 'Sessions that ended before their expiry.',
+    registers,
+  })
+  const grantsCreated = new Counter({
+    name: 'scopegate_oauth_grants_created_total',
+    help: 'Created grants, by consent: page, or the reason for a grant without the consent page.',
+    labelNames: ['consent'],
+    registers,
+  })
+  const grantsEnded = new Counter({
+    name: 'scopegate_oauth_grants_ended_total',
+    help: 'Grants that ended before their expiry, by reason.',
+    labelNames: ['reason'],
+    registers,
+  })
   const reuse = new Counter({
     name: 'scopegate_oauth_refresh_reuse_total',
     help: 'Refresh tokens that were used again outside the repeat window or by another client; each such use ended the grant.',
@@ -96,6 +130,20 @@ export function createMetrics(options: {
     help: 'Whether the last write probe of the store succeeded: 1 or 0.',
     registers,
   })
+  const requestDurations = new Histogram({
+    name: 'scopegate_oauth_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its response.',
+    labelNames: ['endpoint', 'code_class'],
+    buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const storeDurations = new Histogram({
+    name: 'scopegate_oauth_store_operation_duration_seconds',
+    help: 'Time of store operations, by result: ok or the reason of the failure.',
+    labelNames: ['operation', 'result'],
+    buckets: STORE_BUCKETS,
+    registers,
+  })
   let clockDifference: Gauge | undefined
   return {
     registry,
@@ -105,6 +153,9 @@ export function createMetrics(options: {
     countClientDocument: (result) => documents.inc({ result }),
     countThrottledSignIn: () => throttled.inc(),
     countConsent: (outcome) => consents.inc({ outcome }),
+    countSessionEnded: () => sessionsEnded.inc(),
+    countGrantCreated: (consent) => grantsCreated.inc({ consent }),
+    countGrantEnded: (reason) => grantsEnded.inc({ reason }),
     countRefreshReuse: () => reuse.inc(),
     countRefreshRepeat: () => repeats.inc(),
     countStoreError: (reason) => storeErrors.inc({ reason }),
@@ -119,5 +170,9 @@ export function createMetrics(options: {
       })
       clockDifference.set(aheadSeconds)
     },
+    observeRequest: (endpoint, status, seconds) =>
+      requestDurations.observe({ endpoint, code_class: codeClass(status) }, seconds),
+    observeStoreOperation: (operation, result, seconds) =>
+      storeDurations.observe({ operation, result }, seconds),
   }
 }

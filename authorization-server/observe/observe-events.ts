@@ -36,6 +36,7 @@ export function observeEngine(options: {
           provider: event.provider,
         })
       case 'signed_out':
+        metrics.countSessionEnded()
         return audit(event.kind, { client_id: event.clientId, subject: event.accountId })
       case 'sign_in_failed':
         if ('provider' in event)
@@ -58,6 +59,7 @@ export function observeEngine(options: {
         return audit(event.kind, { client_id: event.clientId, redirect_uris: event.redirectUris })
       case 'consent_given':
         if (event.reason === undefined) metrics.countConsent('given')
+        metrics.countGrantCreated(event.reason ?? 'page')
         return audit(event.kind, {
           client_id: event.clientId,
           subject: event.accountId,
@@ -83,6 +85,7 @@ export function observeEngine(options: {
           grant: event.grant,
         })
       case 'grant_revoked':
+        metrics.countGrantEnded(event.reason)
         if (event.reason === 'refresh_token_reused') metrics.countRefreshReuse()
         return audit(event.reason === 'revoked' ? 'token_revoked' : event.reason, {
           client_id: event.clientId,

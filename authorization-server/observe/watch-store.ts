@@ -4,7 +4,7 @@ import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts
 import type { Metrics } from './metrics.ts'
 
 type WatchedStore = {
-  /** The watched store. Each failed operation is counted and starts a write probe. */
+  /** The watched store. Each operation is timed. Each failed operation is counted and starts a write probe. */
   readonly store: Store
   /**
    * Readiness checks. Each check has `ok: true` even after a failure, because metadata and keys work without the store.
@@ -33,7 +33,10 @@ const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
 export async function watchStore(options: {
   readonly store: Store
   readonly logger: Pick<Logger, 'info' | 'warn'>
-  readonly metrics: Pick<Metrics, 'countStoreError' | 'setStoreWritable' | 'setClockDifference'>
+  readonly metrics: Pick<
+    Metrics,
+    'countStoreError' | 'setStoreWritable' | 'setClockDifference' | 'observeStoreOperation'
+  >
 }): Promise<WatchedStore> {
   const { logger, metrics } = options
   let failure: StoreErrorReason | undefined
@@ -82,12 +85,15 @@ export async function watchStore(options: {
   await probe()
   const timer = setInterval(() => void probe(), PROBE_EVERY_MS).unref()
   return {
-    store: observeStore(options.store, (error) => {
-      metrics.countStoreError(error.reason)
-      if (failure !== undefined) return
-      // A late response alone is not an outage. The write probe checks whether the store works.
-      if (error.reason === 'read_only' || error.reason === 'full') report(error.reason, error)
-      else void probe()
+    store: observeStore(options.store, {
+      onOperation: metrics.observeStoreOperation,
+      onError: (error) => {
+        metrics.countStoreError(error.reason)
+        if (failure !== undefined) return
+        // A late response alone is not an outage. The write probe checks whether the store works.
+        if (error.reason === 'read_only' || error.reason === 'full') report(error.reason, error)
+        else void probe()
+      },
     }),
     checks: () => [
       failure === undefined
@@ -122,29 +128,43 @@ function messageOf(error: unknown): string | undefined {
 
 type Operations = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>
 
-/** Wraps a store so that `onError` receives the failures of all operations except the write probe. */
-export function observeStore(store: Store, onError: (error: StoreError) => void): Store {
-  const observe = <Part extends object>(part: Part): Part =>
+/** Callbacks for the operations of a store, except the write probe. */
+type StoreObserver = {
+  /** Receives the failure of an operation. */
+  onError(error: StoreError): void
+  /** Receives each operation, such as `artifacts_find`, after its end. */
+  onOperation: Metrics['observeStoreOperation']
+}
+
+/** Wraps a store so that `observer` receives all operations except the write probe. */
+export function observeStore(store: Store, { onError, onOperation }: StoreObserver): Store {
+  const observe = <Part extends object>(part: Part, prefix = ''): Part =>
     Object.fromEntries(
-      Object.entries(part as unknown as Operations).map(([name, run]) => [
-        name,
-        async (...args: never[]) => {
+      Object.entries(part as unknown as Operations).map(([name, run]) => {
+        const operation = prefix + name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+        const observed = async (...args: never[]): Promise<unknown> => {
+          const startMs = performance.now()
+          let result: 'ok' | StoreErrorReason = 'ok'
           try {
             return await run(...args)
           } catch (error) {
+            result = error instanceof StoreError ? error.reason : 'failed'
             if (error instanceof StoreError) onError(error)
             throw error
+          } finally {
+            onOperation(operation, result, (performance.now() - startMs) / 1_000)
           }
-        },
-      ]),
+        }
+        return [name, observed]
+      }),
     ) as Part
   const { exchange, sweep, ...rest } = store
   return {
     ...rest,
     ...observe({ exchange, sweep }),
-    artifacts: (model) => observe(store.artifacts(model)),
-    accounts: observe(store.accounts),
-    attempts: observe(store.attempts),
-    revocations: observe(store.revocations),
+    artifacts: (model) => observe(store.artifacts(model), 'artifacts_'),
+    accounts: observe(store.accounts, 'accounts_'),
+    attempts: observe(store.attempts, 'attempts_'),
+    revocations: observe(store.revocations, 'revocations_'),
   }
 }

@@ -158,6 +158,15 @@ t.test('a sign-in with another account in the same browser signs out the first a
     line('signed_in', { client_id: own.clientId, subject: subjects['bob'] }),
   ])
   t.equal(lines[0]?.['request_id'], lines[1]?.['request_id'])
+  const { text } = await send(`${fresh.managementUrl}/metrics`)
+  for (const [name, value] of [
+    ['sessions_ended_total', 1],
+    ['grants_created_total{consent="page"}', 1],
+    ['request_duration_seconds_count{endpoint="/oauth/interaction/:uid/sign-in",code_class="3xx"}', 2],
+    ['request_duration_seconds_count{endpoint="token",code_class="2xx"}', 1],
+    ['store_operation_duration_seconds_count{operation="artifacts_consume",result="ok"}', 1],
+  ] as const)
+    t.ok(text.includes(`\nscopegate_oauth_${name} ${value}\n`), `${name} ${value}`)
 })
 
 t.test('refresh, revocation and reuse: the exact fields of each audit line', async (t) => {
@@ -206,6 +215,8 @@ t.test('a reused refresh token has an audit line with every field', async (t) =>
     }),
   ])
   t.ok(last?.['subject'])
+  const metrics = await send(`${strict.managementUrl}/metrics`)
+  t.match(metrics.text, /^scopegate_oauth_grants_ended_total\{reason="refresh_token_reused"\} 1$/m)
 })
 
 t.test('audit lines contain the request ID and the client address from the gateway', async (t) => {

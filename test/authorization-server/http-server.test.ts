@@ -113,6 +113,38 @@ t.test('userinfo requests are counted by result, and the stream has no HEAD', as
   t.equal((await send(`${url}/internal/revocations`, { method: 'HEAD' })).status, 404)
 })
 
+t.test('the duration of each request is observed by endpoint and class of the status', async (t) => {
+  const { app, metrics } = await create(t)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  for (const [path, status, message] of [
+    [ENDPOINTS.jwks, 200, {}],
+    [ENDPOINTS.openidConfiguration, 200, {}],
+    [ENDPOINTS.token, 400, { form: { grant_type: 'password' } }],
+    [ENDPOINTS.registration, 201, { json: payload }],
+    [ENDPOINTS.userinfo, 401, {}],
+    [`${ENDPOINTS.interaction}/uid-1`, 400, {}],
+    [`${ENDPOINTS.interaction}/uid-2/consent`, 403, { form: {} }],
+    ['/unknown-1', 404, {}],
+    ['/unknown-2', 404, {}],
+    ['/internal/revocations', 401, {}],
+  ] as const)
+    t.equal((await send(url + path, message)).status, status, path)
+  const text = await metrics.registry.metrics()
+  const counts = text.match(/(?<=^scopegate_oauth_request_duration_seconds_count).*$/gm) ?? []
+  t.strictSame(counts.toSorted(), [
+    '{endpoint="-",code_class="4xx"} 2',
+    '{endpoint="/oauth/interaction/:uid",code_class="4xx"} 1',
+    '{endpoint="/oauth/interaction/:uid/consent",code_class="4xx"} 1',
+    '{endpoint="discovery",code_class="2xx"} 1',
+    '{endpoint="jwks",code_class="2xx"} 1',
+    '{endpoint="registration",code_class="2xx"} 1',
+    '{endpoint="token",code_class="4xx"} 1',
+    '{endpoint="userinfo",code_class="4xx"} 1',
+  ])
+  for (const [, seconds] of text.matchAll(/^scopegate_oauth_request_duration_seconds_sum\S+ (\S+)$/gm))
+    t.ok(Number(seconds) > 0)
+})
+
 t.test('the server applies each limit of the configuration', async (t) => {
   const limited = { perAddress: 1, windowMs: 60_000 }
   const { app } = await create(t, {

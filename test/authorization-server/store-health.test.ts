@@ -107,6 +107,8 @@ t.test('a full Redis is reported as degraded, counted, and logged in one line', 
   t.equal(await register(server), 503)
   await shownAs(t, server, '[!] store: full: the store is full')
   t.equal(await metric(server, 'scopegate_oauth_store_errors_total{reason="full"}'), 2)
+  const durations = 'scopegate_oauth_store_operation_duration_seconds_count'
+  t.equal(await metric(server, `${durations}{operation="artifacts_upsert",result="full"}`), 2)
   t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
   t.equal((await client.revoke(tokens.accessToken)).status, 200, 'a revocation requires no memory')
   t.equal((await introspect(server, tokens.accessToken))['active'], false)

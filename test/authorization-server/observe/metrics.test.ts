@@ -5,7 +5,7 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 const ownMetrics = (text: string): string =>
   text
     .split('\n')
-    .filter((line) => /scopegate_(oauth|build)/.test(line))
+    .filter((line) => /scopegate_(oauth|build)/.test(line) && !line.includes('_bucket{'))
     .join('\n')
 
 t.test(
@@ -32,6 +32,10 @@ t.test(
     for (let i = 0; i < 3; i++) metrics.countThrottledSignIn()
     metrics.countConsent('given')
     metrics.countConsent('denied')
+    metrics.countSessionEnded()
+    metrics.countGrantCreated('page')
+    metrics.countGrantCreated('remembered')
+    metrics.countGrantEnded('revoked')
     for (let i = 0; i < 4; i++) metrics.countRefreshReuse()
     for (let i = 0; i < 5; i++) metrics.countRefreshRepeat()
     metrics.countStoreError('away')
@@ -39,8 +43,13 @@ t.test(
     metrics.setStoreWritable(true)
     metrics.setClockDifference(9)
     metrics.setClockDifference(-1.5)
+    metrics.observeRequest('token', 200, 0.02)
+    metrics.observeRequest('token', 404, 0.5)
+    metrics.observeStoreOperation('artifacts_find', 'ok', 0.000_2)
+    metrics.observeStoreOperation('artifacts_find', 'away', 2)
+    const text = await metrics.registry.metrics()
     t.equal(
-      ownMetrics(await metrics.registry.metrics()),
+      ownMetrics(text),
       `# HELP scopegate_build_info Version of Scopegate; always 1.
 # TYPE scopegate_build_info gauge
 scopegate_build_info{version="1.2.3",service="authorization-server"} 1
@@ -67,6 +76,16 @@ scopegate_oauth_sign_ins_throttled_total 3
 # TYPE scopegate_oauth_consents_total counter
 scopegate_oauth_consents_total{outcome="given"} 1
 scopegate_oauth_consents_total{outcome="denied"} 1
+# HELP scopegate_oauth_sessions_ended_total Sessions that ended before their expiry.
+# TYPE scopegate_oauth_sessions_ended_total counter
+scopegate_oauth_sessions_ended_total 1
+# HELP scopegate_oauth_grants_created_total Created grants, by consent: page, or the reason for a grant without the consent page.
+# TYPE scopegate_oauth_grants_created_total counter
+scopegate_oauth_grants_created_total{consent="page"} 1
+scopegate_oauth_grants_created_total{consent="remembered"} 1
+# HELP scopegate_oauth_grants_ended_total Grants that ended before their expiry, by reason.
+# TYPE scopegate_oauth_grants_ended_total counter
+scopegate_oauth_grants_ended_total{reason="revoked"} 1
 # HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each such use ended the grant.
 # TYPE scopegate_oauth_refresh_reuse_total counter
 scopegate_oauth_refresh_reuse_total 4
@@ -80,10 +99,33 @@ scopegate_oauth_store_errors_total{reason="full"} 1
 # HELP scopegate_oauth_store_writable Whether the last write probe of the store succeeded: 1 or 0.
 # TYPE scopegate_oauth_store_writable gauge
 scopegate_oauth_store_writable 1
+# HELP scopegate_oauth_request_duration_seconds Time from the head of a request to the end of its response.
+# TYPE scopegate_oauth_request_duration_seconds histogram
+scopegate_oauth_request_duration_seconds_sum{endpoint="token",code_class="2xx"} 0.02
+scopegate_oauth_request_duration_seconds_count{endpoint="token",code_class="2xx"} 1
+scopegate_oauth_request_duration_seconds_sum{endpoint="token",code_class="4xx"} 0.5
+scopegate_oauth_request_duration_seconds_count{endpoint="token",code_class="4xx"} 1
+# HELP scopegate_oauth_store_operation_duration_seconds Time of store operations, by result: ok or the reason of the failure.
+# TYPE scopegate_oauth_store_operation_duration_seconds histogram
+scopegate_oauth_store_operation_duration_seconds_sum{operation="artifacts_find",result="ok"} 0.0002
+scopegate_oauth_store_operation_duration_seconds_count{operation="artifacts_find",result="ok"} 1
+scopegate_oauth_store_operation_duration_seconds_sum{operation="artifacts_find",result="away"} 2
+scopegate_oauth_store_operation_duration_seconds_count{operation="artifacts_find",result="away"} 1
 # HELP scopegate_oauth_store_clock_difference_seconds Seconds by which the clock of this server is ahead of the clock of the store; negative: behind.
 # TYPE scopegate_oauth_store_clock_difference_seconds gauge
 scopegate_oauth_store_clock_difference_seconds -1.5`,
     )
+    const bucket = (name: string, le: number, labels: string) =>
+      `scopegate_oauth_${name}_duration_seconds_bucket{le="${le}",${labels}}`
+    for (const [series, value] of [
+      [bucket('request', 0.01, 'endpoint="token",code_class="2xx"'), 0],
+      [bucket('request', 0.025, 'endpoint="token",code_class="2xx"'), 1],
+      [bucket('store_operation', 0.0001, 'operation="artifacts_find",result="ok"'), 0],
+      [bucket('store_operation', 0.00025, 'operation="artifacts_find",result="ok"'), 1],
+      [bucket('store_operation', 1, 'operation="artifacts_find",result="away"'), 0],
+      [bucket('store_operation', 2.5, 'operation="artifacts_find",result="away"'), 1],
+    ] as const)
+      t.ok(text.includes(`${series} ${value}\n`), `${series} ${value}`)
     metrics.setStoreWritable(false)
     t.match(await metrics.registry.metrics(), /^scopegate_oauth_store_writable 0$/m)
   },

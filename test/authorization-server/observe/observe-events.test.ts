@@ -50,7 +50,7 @@ t.test('observeEngine() writes one log line for each event, and counts the event
   const TOKEN = { ...AUDIT, ...WHO, scope: 'openid', grant: 'grant-1' }
   const revoked = { kind: 'grant_revoked', ...who, grant: 'grant-1', origin } as const
   const REVOKED = { ...AUDIT, ...WHO, grant: 'grant-1' }
-  const cases: readonly (readonly [EngineEvent, Fields, counted?: string])[] = [
+  const cases: readonly (readonly [EngineEvent, Fields, ...counted: string[]])[] = [
     [
       { kind: 'signed_in', ...who, origin },
       { ...AUDIT, action: 'signed_in', ...WHO, msg: 'signed in' },
@@ -92,6 +92,7 @@ t.test('observeEngine() writes one log line for each event, and counts the event
     [
       { kind: 'signed_out', ...who, origin },
       { ...AUDIT, action: 'signed_out', ...WHO, msg: 'signed out' },
+      'scopegate_oauth_sessions_ended_total 1',
     ],
     [
       { kind: 'sign_in_failed', ...who, reason: 'busy', origin },
@@ -117,6 +118,19 @@ t.test('observeEngine() writes one log line for each event, and counts the event
       { kind: 'consent_given', ...who, scopes: ['openid', 'email'], origin },
       { ...AUDIT, action: 'consent_given', ...WHO, scopes: ['openid', 'email'], msg: 'consent given' },
       'scopegate_oauth_consents_total{outcome="given"} 1',
+      'scopegate_oauth_grants_created_total{consent="page"} 1',
+    ],
+    [
+      { kind: 'consent_given', ...who, scopes: ['openid'], reason: 'remembered', origin },
+      {
+        ...AUDIT,
+        action: 'consent_given',
+        ...WHO,
+        scopes: ['openid'],
+        reason: 'remembered',
+        msg: 'consent given',
+      },
+      'scopegate_oauth_grants_created_total{consent="remembered"} 1',
     ],
     [
       { kind: 'consent_denied', ...who, origin },
@@ -139,18 +153,22 @@ t.test('observeEngine() writes one log line for each event, and counts the event
     [
       { ...revoked, reason: 'revoked' },
       { ...REVOKED, action: 'token_revoked', msg: 'token revoked' },
+      'scopegate_oauth_grants_ended_total{reason="revoked"} 1',
     ],
     [
       { ...revoked, reason: 'code_reused' },
       { ...REVOKED, action: 'code_reused', msg: 'code reused' },
+      'scopegate_oauth_grants_ended_total{reason="code_reused"} 1',
     ],
     [
       { ...revoked, reason: 'grant_ended' },
       { ...REVOKED, action: 'grant_ended', msg: 'grant ended' },
+      'scopegate_oauth_grants_ended_total{reason="grant_ended"} 1',
     ],
     [
       { ...revoked, reason: 'refresh_token_reused' },
       { ...REVOKED, action: 'refresh_token_reused', msg: 'refresh token reused' },
+      'scopegate_oauth_grants_ended_total{reason="refresh_token_reused"} 1',
       'scopegate_oauth_refresh_reuse_total 1',
     ],
     [
@@ -173,11 +191,11 @@ t.test('observeEngine() writes one log line for each event, and counts the event
       },
     ],
   ]
-  for (const [event, line, series] of cases) {
+  for (const [event, line, ...series] of cases) {
     const { logger, metrics, take, counted } = observer()
     observeEngine({ logger, metrics })(event)
     t.strictSame(take(), [line], event.kind)
-    t.strictSame(await counted(), series === undefined ? [] : [series], event.kind)
+    t.strictSame(await counted(), series, event.kind)
   }
 })
 

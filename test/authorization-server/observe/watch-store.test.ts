@@ -42,6 +42,7 @@ async function startWatching(t: Test, first?: () => Promise<number | undefined>)
       countStoreError: (reason) => metered.push(['error', reason]),
       setStoreWritable: (isWritable) => metered.push(['writable', isWritable]),
       setClockDifference: (seconds) => metered.push(['clock', seconds]),
+      observeStoreOperation: () => undefined,
     },
   })
   t.teardown(async () => {
@@ -247,7 +248,12 @@ t.test('the interval does not keep the process alive', async (t) => {
   const watched = await watchStore({
     store: sqlite,
     logger: { info: ignore, warn: ignore },
-    metrics: { countStoreError: ignore, setStoreWritable: ignore, setClockDifference: ignore },
+    metrics: {
+      countStoreError: ignore,
+      setStoreWritable: ignore,
+      setClockDifference: ignore,
+      observeStoreOperation: ignore,
+    },
   })
   t.equal(timers(), opened)
   watched.close()
@@ -255,32 +261,65 @@ t.test('the interval does not keep the process alive', async (t) => {
 })
 
 const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
-  'artifacts().find()': (store) => store.artifacts('Session').find('id'),
-  'artifacts().upsert()': (store) => store.artifacts('Session').upsert('id', {}, 60),
-  'accounts.findById()': (store) => store.accounts.findById('id'),
-  'revocations.lastId()': (store) => store.revocations.lastId(),
-  'exchange()': (store) => store.exchange({ model: 'RefreshToken', id: 'id' }, []),
-  'sweep()': (store) => store.sweep(1_000),
+  artifacts_find: (store) => store.artifacts('Session').find('id'),
+  artifacts_upsert: (store) => store.artifacts('Session').upsert('id', {}, 60),
+  artifacts_find_by_uid: (store) => store.artifacts('Session').findByUid('uid'),
+  accounts_find_by_id: (store) => store.accounts.findById('id'),
+  revocations_last_id: (store) => store.revocations.lastId(),
+  exchange: (store) => store.exchange({ model: 'RefreshToken', id: 'id' }, []),
+  sweep: (store) => store.sweep(1_000),
 }
 
-t.test('observeStore() reports the failure of each operation and rethrows it', async (t) => {
+/** Opens a SQLite store that records its failures and its operations. */
+function openObserved(t: Test) {
   const failures: StoreError[] = []
+  const operations: (readonly [operation: string, result: string])[] = []
   const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
-  const store = observeStore(open, (error) => failures.push(error))
-  for (const run of Object.values(OPERATIONS)) await run(store)
-  t.strictSame(failures, [], 'a store that works')
-  await store.close()
-  for (const [name, run] of Object.entries(OPERATIONS)) {
-    await t.rejects(run(store), { code: 'ERR_STORE_UNAVAILABLE', reason: 'failed' }, name)
-    t.match(failures.splice(0), [{ code: 'ERR_STORE_UNAVAILABLE' }], `${name} is reported once`)
+  const store = observeStore(open, {
+    onError: (error) => void failures.push(error),
+    onOperation: (operation, result, seconds) => {
+      t.ok(seconds > 0 && seconds < 60, `${operation}: ${seconds} s`)
+      operations.push([operation, result])
+    },
+  })
+  return { store, failures, operations }
+}
+
+t.test(
+  'observeStore() reports name, result and time of each operation, and rethrows its failure',
+  async (t) => {
+    const { store, failures, operations } = openObserved(t)
+    for (const [name, run] of Object.entries(OPERATIONS)) {
+      await run(store)
+      t.strictSame(operations.splice(0), [[name, 'ok']])
+    }
+    t.strictSame(failures, [], 'a store that works')
+    await store.close()
+    for (const [name, run] of Object.entries(OPERATIONS)) {
+      await t.rejects(run(store), { code: 'ERR_STORE_UNAVAILABLE', reason: 'failed' }, name)
+      t.match(failures.splice(0), [{ code: 'ERR_STORE_UNAVAILABLE' }], `${name} is reported once`)
+      t.strictSame(operations.splice(0), [[name, 'failed']])
+    }
+  },
+)
+
+t.test('observeStore() reports the reason of a failure as the result', async (t) => {
+  const { state, watched } = await startWatching(t)
+  const results: string[] = []
+  const store = observeStore(watched.store, {
+    onError: () => undefined,
+    onOperation: (_operation, result) => void results.push(result),
+  })
+  for (const error of [failing('full'), new Error('not of the store')]) {
+    state.failure = error
+    await t.rejects(store.artifacts('Client').find('id'), error)
   }
+  t.strictSame(results, ['full', 'failed'])
 })
 
 t.test('observeStore() does not report the write probe', async (t) => {
-  const failures: StoreError[] = []
-  const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
-  const store = observeStore(open, (error) => failures.push(error))
+  const { store, failures, operations } = openObserved(t)
   await store.close()
   await t.rejects(store.probe(), { code: 'ERR_STORE_UNAVAILABLE' })
-  t.strictSame(failures, [])
+  t.strictSame([failures, operations], [[], []])
 })
