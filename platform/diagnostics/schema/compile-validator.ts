@@ -65,8 +65,15 @@ export function compileValidator(
  */
 const COMPILED = new WeakMap<TSchema, ValidateFunction>()
 
+let ajv: Ajv2020 | undefined
+
 /** Compiles a schema, which takes about 30 ms. Runs on first use, because most runs do not use most schemas. */
 function compile(schema: TSchema): ValidateFunction {
+  ajv ??= createAjv()
+  return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
+}
+
+function createAjv(): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors: true,
     verbose: true,
@@ -76,6 +83,7 @@ function compile(schema: TSchema): ValidateFunction {
     ownProperties: true,
     // The validation of schemas is off, because TypeBox builds the schemas and tests cover them. Loading the
     // meta-schema would take longer than loading all schemas.
+    meta: false,
     validateSchema: false,
     code: { optimize: false },
   })
@@ -90,7 +98,7 @@ function compile(schema: TSchema): ValidateFunction {
   })
   ajv.addFormat('cidr', (text) => parseCidr(text) !== undefined)
   ajv.addFormat('url', (text) => URL.canParse(text))
-  return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
+  return ajv
 }
 
 /** Removes the summary error of a failed union, which repeats the errors of its branches. Keeps the branch errors. */
