@@ -18,8 +18,10 @@ const MAX_ADDRESSES = 50_000 // uses about 5 MB; a full cache evicts the least r
 
 /** Creates a limit with windows of fixed length. A /64 of IPv6 counts as one address. */
 export function createAddressLimit(rate: AddressRate, nowMs: () => number): AddressLimit {
-  const windows = new LRUCache<string, Window>({ max: MAX_ADDRESSES })
+  // The first request triggers the allocation, which takes 10 ms and must not delay the start.
+  let windows: LRUCache<string, Window> | undefined
   const open = (key: string): Window => {
+    windows ??= new LRUCache({ max: MAX_ADDRESSES })
     const found = windows.get(key)
     if (found !== undefined && found.endsAtMs > nowMs()) return found
     const fresh = { count: 0, endsAtMs: nowMs() + rate.windowMs }

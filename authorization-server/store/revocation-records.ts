@@ -88,10 +88,16 @@ const MAX_GRANTS = 100_000
 export function createRevokedGrantCache(
   options: RevocationContext & { readonly nowSeconds: () => number },
 ): RevokedGrantCache {
-  const untilSeconds = new LRUCache<string, number>({ max: MAX_GRANTS })
+  // The first revocation triggers the allocation, which takes 20 ms and must not delay the start.
+  let untilSeconds: LRUCache<string, number> | undefined
   return {
-    add: (grantHash) => void untilSeconds.set(grantHash, options.nowSeconds() + keepSeconds(options)),
+    add(grantHash) {
+      untilSeconds ??= new LRUCache({ max: MAX_GRANTS })
+      untilSeconds.set(grantHash, options.nowSeconds() + keepSeconds(options))
+    },
     all: () =>
-      [...untilSeconds.entries()].flatMap(([grant, until]) => (until > options.nowSeconds() ? [grant] : [])),
+      [...(untilSeconds?.entries() ?? [])].flatMap(([grant, until]) =>
+        until > options.nowSeconds() ? [grant] : [],
+      ),
   }
 }
