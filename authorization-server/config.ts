@@ -25,6 +25,8 @@ export type Integration = {
   readonly clientId: string
   readonly clientName: string
   readonly redirectUris: readonly string[]
+  /** Addresses for the redirect after sign-out. OpenID Connect RP-Initiated Logout 1.0 section 3. */
+  readonly postLogoutRedirectUris?: readonly string[] | undefined
   /**
    * File with the client secret. With a file, the client uses `client_secret_post`. Undefined: a public client
    * (`none`).
@@ -59,6 +61,9 @@ export type SignInProvider = {
     readonly claims: ReadonlyMap<string, readonly string[]>
   }
 }
+
+/** Reserved `client_id` of the account page. */
+export const ACCOUNT_CLIENT_ID = 'scopegate-account'
 
 /** `jwt`: RFC 9068. Gateways verify these tokens without a request to this server. */
 export type AccessTokenFormat = 'opaque' | 'jwt'
@@ -268,6 +273,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       clientId: integration.clientId,
       clientName: integration.clientName,
       redirectUris: integration.redirectUris,
+      postLogoutRedirectUris: integration.postLogoutRedirectUris ?? [],
       clientSecretFile: integration.clientSecretFile,
       trusted: integration.trusted ?? false,
     })),
@@ -403,7 +409,11 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (redis !== undefined)
     for (const { message, hint } of findConnectionFaults(redis, 'redis')) report(message, hint)
   for (const { message, hint } of findSignInFaults(config.signIn)) report(message, hint)
-  const ids = [config.gatewayClient.id, ...config.integrations.map((integration) => integration.clientId)]
+  const ids = [
+    ACCOUNT_CLIENT_ID,
+    config.gatewayClient.id,
+    ...config.integrations.map((integration) => integration.clientId),
+  ]
   for (const id of repeated(ids)) report(`two clients have the id ${id}`, 'give each client its own id')
   return found
 }

@@ -79,6 +79,12 @@ export function forgetConsent(
   return store.artifacts(MODEL).destroy(keyOf(accountId, clientId))
 }
 
+/** Forgets all consents of an account. */
+export async function forgetConsents(store: Pick<Store, 'artifacts'>, accountId: string): Promise<void> {
+  const consents = store.artifacts(MODEL)
+  for (const { idHash } of await consents.listByAccount(accountId)) await consents.destroyByHash(idHash)
+}
+
 function keyOf(accountId: string, clientId: string): string {
   return JSON.stringify([accountId, clientId])
 }

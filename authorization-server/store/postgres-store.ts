@@ -21,6 +21,7 @@ import type {
   ArtifactSource,
   ArtifactStore,
   ArtifactWrite,
+  ListedArtifact,
   Store,
   StoredArtifact,
 } from './store.ts'
@@ -33,6 +34,8 @@ const MIGRATION_MS = 300_000
  * timeout.
  */
 const SWEEP_BATCH = 5_000
+/** Maximum number of artifacts in a page of a list. */
+const LISTED_AT_ONCE = 500
 /**
  * Maximum number of stored revocations. Above this number, the store deletes the oldest. A slow reader then starts
  * again.
@@ -154,11 +157,29 @@ type Parts = {
 }
 
 type ArtifactRow = { readonly payload: string; readonly consumed_at: string | null }
+/** `expires_at` is a Unix time with fractions. */
+type ListedRow = ArtifactRow & { readonly id: string; readonly expires_at: string | null }
 
 function artifacts(model: string, { pool, context, ended, evict }: Parts): ArtifactStore {
   const find = async (name: keyof typeof FIND, value: string): Promise<ArtifactRow | undefined> => {
     const statement = { name, text: FIND[name], values: [model, hashId(value)] }
     return (await attemptPostgres(() => pool.query<ArtifactRow>(statement), true)).rows[0]
+  }
+  const list = async (
+    name: keyof typeof LIST,
+    ...values: readonly (string | number)[]
+  ): Promise<readonly ListedArtifact[]> => {
+    const statement = { name, text: LIST[name], values: [model, ...values] }
+    return (await attemptPostgres(() => pool.query<ListedRow>(statement), true)).rows.map(toListed)
+  }
+  const destroyByHash = async (idHash: string): Promise<void> => {
+    const statement = { name: 'destroy', text: DESTROY, values: [model, idHash] }
+    await attemptPostgres(() => pool.query(statement), true)
+  }
+  const revokeByGrantHash = async (grant: string): Promise<boolean> => {
+    const isRevoked = (await endGrant(grant, pool, context)) > 0
+    if (isRevoked) ended.add(grant)
+    return isRevoked
   }
   return {
     upsert: async (id, payload, expiresInSeconds) =>
@@ -184,14 +205,24 @@ function artifacts(model: string, { pool, context, ended, evict }: Parts): Artif
       const statement = { name: 'claim', text: CLAIM, values: [model, hashId(id), expiresInSeconds] }
       return (await attemptPostgres(() => pool.query(statement))).rowCount === 1
     },
-    destroy: async (id) => {
-      const statement = { name: 'destroy', text: DESTROY, values: [model, hashId(id)] }
-      await attemptPostgres(() => pool.query(statement), true)
+    destroy: (id) => destroyByHash(hashId(id)),
+    destroyByHash,
+    list: async (cursor = '') => {
+      const listed = await list('list', cursor, LISTED_AT_ONCE)
+      const last = listed.length < LISTED_AT_ONCE ? undefined : listed.at(-1)
+      return { listed, ...(last === undefined ? {} : { next: last.idHash }) }
     },
-    revokeByGrantId: async (grantId) => {
-      const grant = hashId(grantId)
-      if ((await endGrant(grant, pool, context)) > 0) ended.add(grant)
-    },
+    listByAccount: (accountId) => list('listByAccount', accountId),
+    revokeByGrantId: async (grantId) => void (await revokeByGrantHash(hashId(grantId))),
+    revokeByGrantHash,
+  }
+}
+
+function toListed(row: ListedRow): ListedArtifact {
+  return {
+    idHash: row.id,
+    payload: toArtifact(row, undefined),
+    expiresAtSeconds: row.expires_at === null ? undefined : Math.ceil(Number(row.expires_at)),
   }
 }
 
@@ -298,6 +329,14 @@ const FIND = {
   findByUserCode: `${SELECT} and user_code = $2 and ${LIVE} order by number desc limit 1`,
 } as const
 
+const SELECT_LISTED = `select id, payload, consumed_at, extract(epoch from expires_at) as expires_at
+  from scopegate.artifacts where model = $1`
+
+const LIST = {
+  list: `${SELECT_LISTED} and id collate "C" > $2 and ${LIVE} order by id collate "C" limit $3`,
+  listByAccount: `${SELECT_LISTED} and account_id = $2 and ${LIVE}`,
+} as const
+
 const DESTROY = 'delete from scopegate.artifacts where model = $1 and id = $2'
 
 // Skips locked rows, which another server sweeps or a request writes.
@@ -317,7 +356,10 @@ const TRIM_REVOCATIONS = `delete from scopegate.revocations entry using scopegat
     and entry.position < log.position`
 
 function read(row: ArtifactRow | undefined, id: string | undefined): StoredArtifact | undefined {
-  if (row === undefined) return undefined
+  return row === undefined ? undefined : toArtifact(row, id)
+}
+
+function toArtifact(row: ArtifactRow, id: string | undefined): StoredArtifact {
   const consumedAtSeconds = row.consumed_at === null ? undefined : Number(row.consumed_at)
   return fromArtifactRecord({ payload: row.payload, consumedAtSeconds }, id)
 }

@@ -1,10 +1,11 @@
+import type { Redis } from 'ioredis'
 import { type KeyLayout, layoutOf, ROOT_TAG } from '../../platform/redis/key-layout.ts'
 import { revocationStream, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { type ArtifactRecord, fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
 import { attemptRedis, readRedisClock, redisKeys } from './redis.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
-import type { ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
+import type { ArtifactStore, ArtifactWrite, ListedArtifact, Store, StoredArtifact } from './store.ts'
 
 /** The artifacts of all models. */
 export type RedisArtifacts = Pick<Store, 'exchange'> & {
@@ -21,6 +22,9 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
  * networks, so all keys of these models have one hash tag. The number of these artifacts is bounded.
  */
 export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest', 'SignInAttempt']
+
+/** Number of keys that Redis inspects for one page of a list. */
+const SCANNED_AT_ONCE = 1_000
 
 /** An artifact in the form of arguments for the write script, and its partition. */
 type PlacedWrite = {
@@ -170,6 +174,42 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
       }
       const readFields = (key: string): Promise<readonly (string | null)[]> =>
         attemptRedis(() => (isSpread ? redis.hmget(key, 'p', 'c', 'g') : redis.hmget(key, 'p', 'c')))
+      // Pointers and set members of a destroyed artifact stay until they expire.
+      const destroyByHash = async (idHash: string): Promise<void> => {
+        const tag = await locate(model, idHash)
+        await attemptRedis(() =>
+          redis.destroyArtifact(...boundedKeys(tag, model, idHash), ...sourcePrefixes(tag, model)),
+        )
+        if (tag !== homeOf(model, idHash)) await attemptRedis(() => redis.del(homeKey(model, idHash)))
+      }
+      const revokeByGrantHash = async (grant: string): Promise<boolean> => {
+        const isRevoked = (await endGrant(grant)) > 0
+        if (isRevoked) onEnded(grant)
+        return isRevoked
+      }
+      /** Reads artifacts of the model. Omits expired artifacts, and pointers to other partitions. */
+      const readListed = async (keys: readonly string[]): Promise<readonly ListedArtifact[]> => {
+        const found = await attemptRedis(() =>
+          Promise.all(
+            keys.map(async (key) => {
+              const [[payload, consumed], leftMs] = await Promise.all([
+                redis.hmget(key, 'p', 'c'),
+                redis.pttl(key),
+              ])
+              return { key, payload, consumed, leftMs }
+            }),
+          ),
+        )
+        return found.flatMap(({ key, payload, consumed, leftMs }) => {
+          if (typeof payload !== 'string') return []
+          const consumedAtSeconds = typeof consumed === 'string' ? Number(consumed) : undefined
+          return {
+            idHash: key.slice(key.lastIndexOf(':') + 1),
+            payload: fromArtifactRecord({ payload, consumedAtSeconds }, undefined),
+            expiresAtSeconds: leftMs < 0 ? undefined : Math.ceil((Date.now() + leftMs) / 1_000),
+          }
+        })
+      }
       const findThrough = async (pointer: string): Promise<StoredArtifact | undefined> => {
         const idHash = await attemptRedis(() => redis.get(pointer))
         return idHash === null ? undefined : find(idHash, undefined)
@@ -187,7 +227,7 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
           await upsert(write, place(write, tag))
           await attemptRedis(() =>
             redis.admitArtifact(
-              ...boundedKeys(tag, model, id),
+              ...boundedKeys(tag, model, hashId(id)),
               ...sourcePrefixes(tag, model),
               hashId(source.network),
               hashId(source.address),
@@ -212,22 +252,49 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
         },
         claim: async (id, expiresInSeconds) =>
           (await attemptRedis(() => redis.claimArtifact(homeKey(model, hashId(id)), expiresInSeconds))) === 1,
-        // Pointers and set members of a destroyed artifact stay until they expire.
-        destroy: async (id) => {
-          const idHash = hashId(id)
-          const tag = await locate(model, idHash)
-          await attemptRedis(() =>
-            redis.destroyArtifact(...boundedKeys(tag, model, id), ...sourcePrefixes(tag, model)),
+        destroy: (id) => destroyByHash(hashId(id)),
+        destroyByHash,
+        list: async (cursor = '0 0') => {
+          const [position = '0', ordinal = '0'] = cursor.split(' ')
+          const nodes = primariesOf(redis)
+          const node = nodes[Number(ordinal)]
+          if (node === undefined) return { listed: [] }
+          const pattern = redisKeys(isSpread ? '{scopegate*}' : ROOT_TAG).artifact(model, '*')
+          const [next, keys] = await attemptRedis(() =>
+            node.scan(position, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE),
           )
-          if (tag !== homeOf(model, idHash)) await attemptRedis(() => redis.del(homeKey(model, idHash)))
+          const listed = await readListed(keys)
+          if (next !== '0') return { listed, next: `${next} ${ordinal}` }
+          return Number(ordinal) + 1 < nodes.length
+            ? { listed, next: `0 ${Number(ordinal) + 1}` }
+            : { listed }
         },
-        revokeByGrantId: async (grantId) => {
-          const grant = hashId(grantId)
-          if ((await endGrant(grant)) > 0) onEnded(grant)
+        listByAccount: async (accountId) => {
+          const tags = isSpread ? [ROOT_TAG, ...layout.tags] : layout.tags
+          const found = await attemptRedis(() =>
+            Promise.all(
+              tags.map(async (tag) => {
+                const keys = redisKeys(tag)
+                const members = await redis.zrange(keys.ofAccount(accountId), '0', '-1')
+                return members.filter((key) => key.startsWith(keys.artifact(model, '')))
+              }),
+            ),
+          )
+          return readListed(found.flat())
         },
+        revokeByGrantId: async (grantId) => void (await revokeByGrantHash(hashId(grantId))),
+        revokeByGrantHash,
       }
     },
   }
+}
+
+/** Returns the clients of all primaries, in a stable order. */
+function primariesOf(redis: ScriptedRedis): readonly Redis[] {
+  const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
+  return 'nodes' in redis
+    ? redis.nodes('master').sort((a, b) => (addressOf(a) < addressOf(b) ? -1 : 1))
+    : [redis]
 }
 
 /** Returns the tag of the partition of an artifact. */
@@ -256,10 +323,10 @@ function pointersOf(
   ]
 }
 
-function boundedKeys(tag: string, model: string, id: string): readonly string[] {
+function boundedKeys(tag: string, model: string, idHash: string): readonly string[] {
   const keys = redisKeys(tag)
   return [
-    keys.artifact(model, hashId(id)),
+    keys.artifact(model, idHash),
     keys.bounded(model),
     keys.sourceOf(model),
     keys.sources(model),

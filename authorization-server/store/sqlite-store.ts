@@ -6,9 +6,18 @@ import { type SqliteParts, sqliteAccounts } from './sqlite-accounts.ts'
 import { sqliteAttempts } from './sqlite-attempts.ts'
 import { BUSY_TIMEOUT_MS, openSqliteFile, setBusyTimeout } from './sqlite-file.ts'
 import { sqliteRevocations } from './sqlite-revocations.ts'
-import type { ArtifactSource, ArtifactStore, ArtifactWrite, Store, StoredArtifact } from './store.ts'
+import type {
+  ArtifactSource,
+  ArtifactStore,
+  ArtifactWrite,
+  ListedArtifact,
+  Store,
+  StoredArtifact,
+} from './store.ts'
 
 const PROBE_SECONDS = 60
+/** Maximum number of artifacts in a page of a list. */
+const LISTED_AT_ONCE = 500
 /** Maximum wait of the probe for a lock: long enough for a write of another process. Milliseconds. */
 const PROBE_BUSY_TIMEOUT_MS = 100
 
@@ -72,6 +81,18 @@ type ArtifactParts = SqliteParts & { readonly statements: Statements }
 
 function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   const { database, statements, revocations, nowSeconds } = parts
+  const destroyByHash = async (idHash: string): Promise<void> =>
+    void attemptSqlite(() => statements.destroy.run(model, idHash))
+  const revokeByGrantHash = async (grant: string): Promise<boolean> => {
+    const now = nowSeconds()
+    let isRevoked = false
+    transact(database, () => {
+      isRevoked = statements.revokeByGrant.run(grant).changes > 0
+      if (isRevoked) revocations.append(grantRevocation(grant, parts.context, now), now)
+    })
+    revocations.notify()
+    return isRevoked
+  }
   const evictFromLargest = (): void => {
     const network = statements.largestNetwork.get(model)?.['network']
     if (typeof network !== 'string') return void statements.evictOldest.run(model)
@@ -119,16 +140,27 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
       const row = [model, hashId(id), now + expiresInSeconds, now]
       return attemptSqlite(() => statements.claim.run(...row).changes) === 1
     },
-    destroy: async (id) => void attemptSqlite(() => statements.destroy.run(model, hashId(id))),
-    revokeByGrantId: async (grantId) => {
-      const grant = hashId(grantId)
-      const now = nowSeconds()
-      transact(database, () => {
-        if (statements.revokeByGrant.run(grant).changes > 0)
-          revocations.append(grantRevocation(grant, parts.context, now), now)
-      })
-      revocations.notify()
+    destroy: (id) => destroyByHash(hashId(id)),
+    destroyByHash,
+    list: async (cursor = '') => {
+      const rows = attemptSqlite(() => statements.list.all(model, cursor, nowSeconds(), LISTED_AT_ONCE))
+      const listed = rows.map(toListed)
+      const last = listed.length < LISTED_AT_ONCE ? undefined : listed.at(-1)
+      return { listed, ...(last === undefined ? {} : { next: last.idHash }) }
     },
+    listByAccount: async (accountId) =>
+      attemptSqlite(() => statements.listByAccount.all(model, accountId, nowSeconds()).map(toListed)),
+    revokeByGrantId: async (grantId) => void (await revokeByGrantHash(hashId(grantId))),
+    revokeByGrantHash,
+  }
+}
+
+function toListed(row: Row): ListedArtifact {
+  const { expires_at: expiresAt } = row
+  return {
+    idHash: String(row['id']),
+    payload: toArtifact(row, undefined),
+    expiresAtSeconds: typeof expiresAt === 'number' ? expiresAt : undefined,
   }
 }
 
@@ -149,6 +181,7 @@ type Statements = Readonly<Record<keyof typeof SQL, StatementSync>>
 
 const LIVE = '(expires_at is null or expires_at > ?)'
 const SELECT = 'select payload, consumed_at from artifacts where model = ?'
+const SELECT_LISTED = 'select id, payload, consumed_at, expires_at from artifacts where model = ?'
 
 const SQL = {
   // A consumed artifact stays consumed, so that a second write cannot make a code or refresh token usable again.
@@ -176,6 +209,8 @@ const SQL = {
   findExpired: `${SELECT} and id = ?`,
   findByUid: `${SELECT} and uid = ? and ${LIVE} order by rowid desc limit 1`,
   findByUserCode: `${SELECT} and user_code = ? and ${LIVE} order by rowid desc limit 1`,
+  list: `${SELECT_LISTED} and id > ? and ${LIVE} order by id limit ?`,
+  listByAccount: `${SELECT_LISTED} and account_id = ? and ${LIVE}`,
   consume: `update artifacts set consumed_at = ? where model = ? and id = ? and consumed_at is null and ${LIVE}`,
   claim: `insert into artifacts (model, id, payload, expires_at) values (?, ?, '{}', ?)
     on conflict (model, id) do update set expires_at = excluded.expires_at where artifacts.expires_at <= ?`,
@@ -191,7 +226,10 @@ function prepareStatements(database: DatabaseSync): Statements {
 }
 
 function read(row: Row | undefined, id: string | undefined): StoredArtifact | undefined {
-  if (row === undefined) return undefined
+  return row === undefined ? undefined : toArtifact(row, id)
+}
+
+function toArtifact(row: Row, id: string | undefined): StoredArtifact {
   const consumedAt = row['consumed_at']
   const stored = {
     payload: String(row['payload']),

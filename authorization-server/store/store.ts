@@ -3,6 +3,15 @@ import type { Revocation } from '../../oauth/revocation.ts'
 /** A stored artifact: its payload with `jti` and `consumed`. */
 export type StoredArtifact = Record<string, unknown>
 
+/** An artifact in a list. The store has only the hash of the id, so the payload has no `jti`. */
+export type ListedArtifact = {
+  /** Hash of the id. See `hashId()`. */
+  readonly idHash: string
+  readonly payload: StoredArtifact
+  /** Unix time. Undefined: the artifact never expires. */
+  readonly expiresAtSeconds: number | undefined
+}
+
 /** Maximum number of stored artifacts of one model. */
 export type ArtifactBound = { readonly perAddress: number; readonly total: number }
 
@@ -53,11 +62,27 @@ export type ArtifactStore = {
   /** Claims an id for a time. Returns true exactly once within that time, over all processes. Stores no payload. */
   claim(id: string, expiresInSeconds: number): Promise<boolean>
   destroy(id: string): Promise<void>
+  /** Destroys an artifact like `destroy()`. */
+  destroyByHash(idHash: string): Promise<void>
+  /**
+   * Returns one page of the artifacts that have not expired, in any order. If artifacts change during the listing, an
+   * artifact can be in two pages.
+   * @param cursor `next` of the previous page. Undefined: the first page.
+   * @returns `next` is undefined on the last page. A page can be empty.
+   */
+  list(cursor?: string): Promise<{ readonly listed: readonly ListedArtifact[]; readonly next?: string }>
+  /** Returns all artifacts of an account that have not expired, in any order. */
+  listByAccount(accountId: string): Promise<readonly ListedArtifact[]>
   /**
    * Removes the grant and all its artifacts of every model, and logs the revocation, in one step.
    * If the grant has no artifacts, the log stays unchanged.
    */
   revokeByGrantId(grantId: string): Promise<void>
+  /**
+   * Revokes a grant like `revokeByGrantId()`.
+   * @returns whether the grant had artifacts.
+   */
+  revokeByGrantHash(grantHash: string): Promise<boolean>
 }
 
 /** An artifact to write. Fields: see {@link ArtifactStore.upsert}. */

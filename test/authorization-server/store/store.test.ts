@@ -8,7 +8,12 @@ import t, { type Test } from 'tap'
 import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import type { LoggedRevocation, Store, StoredAccount } from '../../../authorization-server/store/store.ts'
+import type {
+  ListedArtifact,
+  LoggedRevocation,
+  Store,
+  StoredAccount,
+} from '../../../authorization-server/store/store.ts'
 import { isMarkedRevoked } from '../../../gateway/tokens/revocation/revoked-tokens.ts'
 import { revocationName } from '../../../platform/revocation-name.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
@@ -38,6 +43,52 @@ async function contract(
     t.equal(await store.artifacts('AccessToken').find('unknown'), undefined)
     t.equal(await store.artifacts('RefreshToken').find('of-another-model'), undefined)
     t.equal(await store.artifacts('AccessToken').find(''), undefined)
+  })
+
+  t.test('list() returns each artifact of the model that has not expired, without its id', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    const artifacts = store.artifacts('Listed')
+    const ids = Array.from({ length: 1_200 }, (_, at) => `listed-${at}`)
+    await Promise.all(ids.map((id) => artifacts.upsert(id, { jti: id, kind: 'Listed' }, 600)))
+    await artifacts.upsert('forever', { jti: 'forever', kind: 'Listed' }, undefined)
+    await artifacts.upsert('short', { jti: 'short', kind: 'Listed' }, 60)
+    await store.artifacts('ListedToo').upsert('of-another-model', { jti: 'of-another-model' }, 600)
+    await passTime(clock, 60)
+    const found = await listAll(store, 'Listed')
+    t.strictSame([...found.keys()].sort(), [...ids, 'forever'].map(hashId).sort())
+    t.strictSame(found.get(hashId('listed-7'))?.payload, { kind: 'Listed' })
+    t.type(found.get(hashId('listed-7'))?.expiresAtSeconds, 'number')
+    t.equal(found.get(hashId('forever'))?.expiresAtSeconds, undefined)
+    await artifacts.destroyByHash(hashId('listed-7'))
+    t.equal(await artifacts.find('listed-7'), undefined)
+    t.equal((await listAll(store, 'Listed')).size, ids.length)
+  })
+
+  t.test('listByAccount() returns the artifacts of one account and one model', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    const write = (model: string, id: string, accountId: string, seconds = 600) =>
+      store.artifacts(model).upsert(id, { jti: id, accountId, grantId: `grant of ${id}` }, seconds)
+    for (const id of ['a', 'b', 'c']) await write('RefreshToken', `own-${id}`, 'lister')
+    await write('RefreshToken', 'of-another-account', 'another lister')
+    await write('AccessToken', 'of-another-model', 'lister')
+    await write('RefreshToken', 'expired', 'lister', 60)
+    await passTime(clock, 60)
+    const found = await store.artifacts('RefreshToken').listByAccount('lister')
+    t.strictSame(found.map(({ idHash }) => idHash).sort(), ['own-a', 'own-b', 'own-c'].map(hashId).sort())
+    t.match(found[0]?.payload, { accountId: 'lister', grantId: /^grant of own/ })
+    t.strictSame(await store.artifacts('RefreshToken').listByAccount('unknown'), [])
+  })
+
+  t.test('revokeByGrantHash() revokes the grant and logs the revocation, once', async (t) => {
+    const store = await open(t)
+    const { next } = await heard(t, store)
+    await store.artifacts('RefreshToken').upsert('by-hash', { jti: 'by-hash', grantId: 'known-by-hash' }, 60)
+    t.equal(await store.artifacts('Grant').revokeByGrantHash(hashId('known-by-hash')), true)
+    t.equal(await store.artifacts('RefreshToken').find('by-hash'), undefined)
+    t.match(await next(), { revocation: { grant: hashId('known-by-hash') } })
+    t.equal(await store.artifacts('Grant').revokeByGrantHash(hashId('known-by-hash')), false)
   })
 
   t.test('consume() returns false for an unknown, expired or consumed artifact', async (t) => {
@@ -899,6 +950,18 @@ async function heard(t: Test, store: Store) {
   })
   t.teardown(stop)
   return { next: () => until('told', async () => told.shift()) }
+}
+
+/** Returns all pages of `list()`, by the hash of the id. */
+async function listAll(store: Store, model: string): Promise<ReadonlyMap<string, ListedArtifact>> {
+  const found = new Map<string, ListedArtifact>()
+  let cursor: string | undefined
+  do {
+    const { listed, next } = await store.artifacts(model).list(cursor)
+    for (const artifact of listed) found.set(artifact.idHash, artifact)
+    cursor = next
+  } while (cursor !== undefined)
+  return found
 }
 
 /** Revokes a new grant. @returns the ID of the revocation. */

@@ -1,0 +1,126 @@
+import { isRecord } from '../../platform/diagnostics/record.ts'
+import { ACCOUNT_CLIENT_ID } from '../config.ts'
+import { forgetConsent } from '../consent/remembered-consents.ts'
+import { hashId } from './artifact-record.ts'
+import type { ListedArtifact, Store } from './store.ts'
+
+/** Selects grants. An undefined field selects every grant. */
+export type GrantFilters = {
+  readonly client?: string | undefined
+  readonly accountId?: string | undefined
+  readonly createdUpToSeconds?: number | undefined
+}
+
+export type FoundGrant = {
+  /** Hash of the id of the grant, as in introspection responses and revocations. */
+  readonly grant: string
+  readonly accountId: string
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly createdAtSeconds: number | undefined
+  readonly expiresAtSeconds: number | undefined
+}
+
+/** Finds the grants of clients. The newest grant is first. Omits the grants of the account page. */
+export async function findGrants(
+  store: Pick<Store, 'artifacts'>,
+  filters: GrantFilters,
+): Promise<readonly FoundGrant[]> {
+  const { accountId, client, createdUpToSeconds } = filters
+  const listed =
+    accountId === undefined
+      ? await collect(listArtifacts(store, 'Grant'))
+      : await store.artifacts('Grant').listByAccount(accountId)
+  return listed
+    .map(({ idHash, payload, expiresAtSeconds }) => ({
+      grant: idHash,
+      accountId: String(payload['accountId']),
+      clientId: String(payload['clientId']),
+      scopes: scopesOf(payload),
+      createdAtSeconds: numberOf(payload['iat']),
+      expiresAtSeconds,
+    }))
+    .filter(
+      (grant) =>
+        grant.clientId !== ACCOUNT_CLIENT_ID &&
+        grant.clientId === (client ?? grant.clientId) &&
+        (createdUpToSeconds === undefined || (grant.createdAtSeconds ?? 0) <= createdUpToSeconds),
+    )
+    .sort((a, b) => (b.createdAtSeconds ?? 0) - (a.createdAtSeconds ?? 0))
+}
+
+/**
+ * Ends grants with their tokens, and publishes the revocations. Forgets the consents, so that the next authorization of
+ * the client asks the person.
+ * @param onEnded receives each grant that this call ended.
+ */
+export async function endGrants(
+  store: Pick<Store, 'artifacts'>,
+  grants: readonly FoundGrant[],
+  onEnded: (grant: FoundGrant) => void,
+): Promise<void> {
+  for (const grant of grants) {
+    await forgetConsent(store, grant.accountId, grant.clientId)
+    if (await store.artifacts('Grant').revokeByGrantHash(grant.grant)) onEnded(grant)
+  }
+}
+
+/** Returns the issue time of the newest stored token of each grant, by the hash of the grant. Unix time. */
+export async function lastTokens(
+  store: Pick<Store, 'artifacts'>,
+  accountId: string | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  const latest = new Map<string, number>()
+  for (const model of ['RefreshToken', 'AccessToken']) {
+    const tokens =
+      accountId === undefined
+        ? await collect(listArtifacts(store, model))
+        : await store.artifacts(model).listByAccount(accountId)
+    for (const { payload } of tokens) {
+      const { grantId } = payload
+      if (typeof grantId !== 'string') continue
+      const grant = hashId(grantId)
+      latest.set(grant, Math.max(latest.get(grant) ?? 0, numberOf(payload['iat']) ?? 0))
+    }
+  }
+  return latest
+}
+
+export async function* listArtifacts(
+  store: Pick<Store, 'artifacts'>,
+  model: string,
+): AsyncGenerator<ListedArtifact> {
+  const seen = new Set<string>()
+  let cursor: string | undefined
+  do {
+    const page = await store.artifacts(model).list(cursor)
+    for (const artifact of page.listed) {
+      if (seen.has(artifact.idHash)) continue
+      seen.add(artifact.idHash)
+      yield artifact
+    }
+    cursor = page.next
+  } while (cursor !== undefined)
+}
+
+/** Returns the scopes of a grant of the engine: `openid.scope`, and the scopes of each resource. */
+function scopesOf(payload: Readonly<Record<string, unknown>>): readonly string[] {
+  const { openid, resources } = payload
+  const texts = [
+    ...(isRecord(openid) ? [openid['scope']] : []),
+    ...(isRecord(resources) ? Object.values(resources) : []),
+  ]
+  const scopes = texts.flatMap((text) => (typeof text === 'string' ? text.split(' ') : []))
+  return [...new Set(scopes.filter((scope) => scope !== ''))].sort()
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}
+
+/** Collects all items. */
+export async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const found: T[] = []
+  for await (const item of items) found.push(item)
+  return found
+}
