@@ -13,6 +13,8 @@ import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
+import { openAdminSocket } from './administration/admin-socket.ts'
+import { createAdministration } from './administration/administration.ts'
 import {
   type ClientDocuments,
   createClientDocuments,
@@ -32,7 +34,13 @@ import { followSecrets, type LiveSecrets } from './keys/live-secrets.ts'
 import { loadSecrets } from './keys/load-secrets.ts'
 import { activeKeys } from './keys/signing-keys.ts'
 import { createMetrics } from './observe/metrics.ts'
-import { auditAccount, observeDocuments, observeEngine, observeStreams } from './observe/observe-events.ts'
+import {
+  auditAccount,
+  auditAdministration,
+  observeDocuments,
+  observeEngine,
+  observeStreams,
+} from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
 import { createProviderClient } from './sign-in/provider-client.ts'
@@ -122,6 +130,7 @@ export async function startAuthorizationServer(options: {
       config,
       engine,
       accounts,
+      store,
       metrics,
       logger,
       onEvent,
@@ -131,6 +140,22 @@ export async function startAuthorizationServer(options: {
       providers: providerSignIn({ config, secrets, accounts, store }),
     })
     closing.push(sweepRegularly(store, logger))
+    const socket = await openAdminSocket({
+      dataDir: config.dataDir,
+      port: config.listen.port,
+      administration: createAdministration({
+        store,
+        accounts,
+        configured: [
+          { clientId: config.gatewayClient.id, clientName: 'gateway' },
+          ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
+        ],
+        nowSeconds,
+        onEvent: (event) => auditAdministration(logger, event),
+      }),
+      logger,
+    })
+    closing.push(() => socket.close())
 
     const management = await startOpsServer({
       ...config.management,

@@ -1,5 +1,6 @@
 import type { Command } from './command.ts'
 import { ACCOUNT_ADD } from './commands/account/command.ts'
+import { ADMINISTRATION } from './commands/administration/command.ts'
 import { CHECK } from './commands/check/command.ts'
 import { COMPLETION } from './commands/completion/command.ts'
 import { DEV } from './commands/dev/command.ts'
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   INIT,
   TOKEN,
   ACCOUNT_ADD,
+  ...ADMINISTRATION,
   KEYS_LIST,
   KEYS_ROTATE,
   KEYS_RETIRE,

@@ -19,6 +19,16 @@ export const SOURCE_OPTION: CommandOption = {
   description: 'Only the policies of this source. gateway.yaml defines the sources in policySources.',
 }
 
+/** The options of commands for the authorization server. */
+export const SERVER_OPTIONS: readonly CommandOption[] = [
+  { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
+  {
+    name: 'data',
+    value: 'DIR',
+    description: 'The folder of the data. It replaces the folder in the configuration.',
+  },
+]
+
 /** The JSON formats are described in docs/command-line.md. */
 export const JSON_OPTION: CommandOption = {
   name: 'json',

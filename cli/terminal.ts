@@ -1,3 +1,5 @@
+import { visibleText } from '../platform/diagnostics/visible-text.ts'
+
 /** Access of a command to its environment. */
 export type Terminal = {
   /** The result of the command. */
@@ -37,6 +39,25 @@ export function processTerminal(): Terminal {
         })
     }),
   }
+}
+
+/** Maximum size of a password with its line break. Bytes. */
+const PASSWORD_LIMIT_BYTES = 4_096
+
+/** Reads a new password from the first line of standard input. A longer line is cut off. */
+export async function readPassword(account: string, terminal: Terminal): Promise<string> {
+  if (terminal.isInputTyped)
+    terminal.err.write(`Password for ${visibleText(account)} (visible while you type; a pipe is safer): `)
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of terminal.input) {
+    const buffer = Buffer.from(part)
+    parts.push(buffer)
+    bytes += buffer.length
+    if (buffer.includes('\n') || bytes > PASSWORD_LIMIT_BYTES) break
+  }
+  const [line = ''] = Buffer.concat(parts).toString('utf8').split(/\r?\n/, 1)
+  return line
 }
 
 /** Reports incomplete output, because an incomplete result is unusable. Sets an exit code other than 0. */

@@ -224,6 +224,7 @@ function auditFields(): readonly string[] {
     ...objectsIn(declarationOf(source, 'origin')),
     ...objectsIn(declarationOf(source, 'accountFields')),
     ...objectsIn(declarationOf(source, 'keyFields')),
+    ...objectsIn(declarationOf(source, 'changeFields')),
   ]
   return ['action', 'event', ...objects.flatMap((object) => keysOf(object))]
 }
@@ -242,6 +243,7 @@ function auditActions(): readonly string[] {
     ...matches(events, /readonly (?:kind|reason): ((?:'\w+'(?: \| )?)+)/g).flatMap((union) =>
       matches(union, /'(\w+)'/g),
     ),
+    ...matches(read('authorization-server/administration/administration.ts'), /^ {4}\| '(\w+)'$/gm),
     ...matches(observed, /\? '(\w+)' : event\.reason/g),
     ...matches(observed, /'((?:account|signing_key)_\w+)'/g),
   ].filter((action) => action !== 'rejected' && action !== 'failed' && action !== 'revoked')

@@ -43,6 +43,8 @@ export type Accounts = {
    */
   signInFromProvider(person: ProviderPerson): Promise<ProviderSignInResult>
   add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRejection>
+  /** Sets the password of an account. */
+  setPassword(id: string, password: string): Promise<AddAccountRejection | undefined>
 }
 
 /** A person after authentication at an OpenID provider. The data are validated and have a bounded length. */
@@ -109,6 +111,11 @@ export function createAccounts(options: {
         ? { rejected: 'username_taken', message: 'An account with this username already exists.' }
         : { added }
     },
+    setPassword: async (id, password) => {
+      const rejection = validatePassword(password)
+      if (rejection === undefined) await store.setPasswordHash(id, await newHash(password))
+      return rejection
+    },
   }
 }
 
@@ -141,12 +148,16 @@ function validateNewAccount(account: NewAccount): AddAccountRejection | undefine
       message:
         'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
     }
-  if ([...account.password].length < MIN_PASSWORD_CHARACTERS)
+  return validatePassword(account.password)
+}
+
+function validatePassword(password: string): AddAccountRejection | undefined {
+  if ([...password].length < MIN_PASSWORD_CHARACTERS)
     return {
       rejected: 'password_too_short',
       message: `A password must have at least ${MIN_PASSWORD_CHARACTERS} characters.`,
     }
-  if (account.password.length > MAX_PASSWORD_CHARACTERS)
+  if (password.length > MAX_PASSWORD_CHARACTERS)
     return {
       rejected: 'password_too_long',
       message: `A password must have at most ${MAX_PASSWORD_CHARACTERS} characters.`,

@@ -1,5 +1,6 @@
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { Account } from '../accounts/accounts.ts'
+import type { AdministrationEvent } from '../administration/administration.ts'
 import type { DocumentFetch } from '../client-documents/client-documents.ts'
 import type { StreamEvent } from '../endpoints/revocation-stream.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
@@ -176,6 +177,15 @@ export function auditAccount(
 ): void {
   const accountFields = { subject: id, username, account_origin: origin }
   logger.info({ event: 'audit', action, ...accountFields }, action.replaceAll('_', ' '))
+}
+
+/** Writes the audit line of a change that the operator made with a command. */
+export function auditAdministration(
+  logger: Pick<Logger, 'info'>,
+  { action, accountId, clientId, grant }: AdministrationEvent,
+): void {
+  const changeFields = { actor: 'operator', subject: accountId, client_id: clientId, grant }
+  logger.info({ event: 'audit', action, ...changeFields }, action.replaceAll('_', ' '))
 }
 
 /** Logs the audit line of a signing key that a command added to the file of keys or removed from this file. */

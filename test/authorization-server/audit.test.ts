@@ -51,7 +51,18 @@ const idOf = (username: string): unknown =>
 const alice = idOf('alice')
 const bob = idOf('bob')
 /** The actions for which a test has checked the audit fields. */
-const seen = new Set<unknown>(['account_added', 'account_removed'])
+const seen = new Set<unknown>([
+  'account_added',
+  'account_removed',
+  // administration/administration.test.ts
+  'account_disabled',
+  'account_enabled',
+  'password_reset',
+  'grant_revoked',
+  'client_removed',
+  'session_ended',
+  'access_removed', // account-pages/account-pages.test.ts
+])
 const GRANT = /^[\w-]{43}$/
 
 t.test('writes an audit line for each added development account', async (t) => {

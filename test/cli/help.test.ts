@@ -127,6 +127,7 @@ async function runExample(
   const commandLine = example.commandLine
     .replace('http://127.0.0.1:8080', product.baseUrl)
     .replace('http://127.0.0.1:9090', product.managementUrl)
+    .replace(/(scopegate (account|client|grant|session) .*)/, `$1 --data ${product.dataDir}`)
   const [program = '', ...args] = commandLine.split(' ')
   if (serves) return runProgram(program, args, { dir, serves })
   if (/[|&<>"'$;]/.test(commandLine)) return runProgram('sh', ['-c', commandLine], { dir, serves })

@@ -1,5 +1,5 @@
 import type { Command } from '../../command.ts'
-import { JSON_OPTION } from '../../shared-options.ts'
+import { JSON_OPTION, SERVER_OPTIONS } from '../../shared-options.ts'
 
 export const ACCOUNT_ADD: Command = {
   name: 'account add',
@@ -12,12 +12,7 @@ export const ACCOUNT_ADD: Command = {
   options: [
     { name: 'email', value: 'ADDRESS', description: 'The email address of the person.' },
     { name: 'full-name', value: 'TEXT', description: 'The full name of the person.' },
-    { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
-    {
-      name: 'data',
-      value: 'DIR',
-      description: 'The folder of the data. It replaces the folder in the configuration.',
-    },
+    ...SERVER_OPTIONS,
     JSON_OPTION,
   ],
   examples: [
@@ -31,12 +26,5 @@ export const ACCOUNT_ADD: Command = {
     1: 'the account is rejected; standard error shows the reason',
     3: 'the configuration is not valid',
   },
-  run: async (given) =>
-    (await import('./add-account.ts')).accountAdd(given.positionals[0] ?? '', {
-      config: given.text('config'),
-      data: given.text('data'),
-      email: given.text('email'),
-      'full-name': given.text('full-name'),
-      json: given.has('json'),
-    }),
+  run: async (given, terminal) => (await import('./add-account.ts')).accountAdd(given, terminal),
 }

@@ -1,5 +1,5 @@
 import type { Command, CommandOption } from '../../command.ts'
-import { JSON_OPTION } from '../../shared-options.ts'
+import { JSON_OPTION, SERVER_OPTIONS } from '../../shared-options.ts'
 
 const FILE_OPTIONS: readonly CommandOption[] = [
   {
@@ -7,12 +7,7 @@ const FILE_OPTIONS: readonly CommandOption[] = [
     value: 'FILE',
     description: 'The file of the keys. Default: signingKeysFile, else signing-keys.json in the data folder.',
   },
-  { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
-  {
-    name: 'data',
-    value: 'DIR',
-    description: 'The folder of the data. It replaces the folder in the configuration.',
-  },
+  ...SERVER_OPTIONS,
 ]
 
 const URL_OPTION: CommandOption = {

@@ -7,6 +7,7 @@ import {
 } from '../../../authorization-server/keys/key-states.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { ParsedArguments } from '../../command.ts'
+import { formatTable } from '../../format-table.ts'
 import type { Terminal } from '../../terminal.ts'
 import { count, formatTime, nowSeconds, openKeyFile, timeOrNull } from './open-key-file.ts'
 import { readServers } from './read-servers.ts'
@@ -67,18 +68,8 @@ function renderKeys(file: string, states: readonly KeyState[], servers: readonly
     key.state === 'old' && key.retireFrom === undefined ? 'unknown' : showTime(key.retireFrom),
     ...(servers.length === 0 ? [] : [`${publishers(key, servers).length}/${servers.length}`]),
   ])
-  const rows = [
-    servers.length === 0 ? HEADINGS : [...HEADINGS, 'SERVERS'],
-    ...cells.map((row) => row.map(visibleText)),
-  ]
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
-  return `${lines.join('\n')}\n\n${count(states.length, 'key')} in ${visibleText(file)}\n`
+  const headings = servers.length === 0 ? HEADINGS : [...HEADINGS, 'SERVERS']
+  return `${formatTable([headings, ...cells])}\n${count(states.length, 'key')} in ${visibleText(file)}\n`
 }
 
 function showTime(seconds: number | undefined): string {

@@ -1,12 +1,10 @@
 import { join, resolve } from 'node:path'
-import { readAuthorizationServerConfig } from '../../../authorization-server/config.ts'
 import { readKeyFile } from '../../../authorization-server/keys/change-key-file.ts'
 import { parseSigningKeys, type SigningKeys } from '../../../authorization-server/keys/signing-keys.ts'
-import { findConfigDir } from '../../../platform/config/config-dir.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { dataFolder } from '../../find-folders.ts'
+import { readServerConfig } from '../../read-server-config.ts'
 import type { Terminal } from '../../terminal.ts'
 
 /** The key file that a command reads or changes, and the settings on which a rotation depends. */
@@ -25,11 +23,8 @@ export function openKeyFile(
   given: Pick<ParsedArguments, 'text'>,
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
 ): KeyFile {
-  const [config, data, file] = [given.text('config'), given.text('data'), given.text('file')]
-  const { config: settings } = readAuthorizationServerConfig({
-    configDir: config === undefined ? findConfigDir(env) : resolve(folder, config),
-    env: { ...env, ...dataFolder({ config, data }, env, folder) },
-  })
+  const file = given.text('file')
+  const settings = readServerConfig(given, { env, folder })
   const path =
     file === undefined
       ? (settings.signingKeysFile ?? join(settings.dataDir, 'signing-keys.json'))

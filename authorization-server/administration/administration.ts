@@ -1,0 +1,396 @@
+import type { Accounts } from '../accounts/accounts.ts'
+import { normalizeUsername } from '../accounts/accounts.ts'
+import { hashId } from '../store/artifact-record.ts'
+import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
+import {
+  collect,
+  endGrants,
+  type FoundGrant,
+  findGrants,
+  type GrantFilters,
+  lastTokens,
+  listArtifacts,
+} from '../store/stored-grants.ts'
+
+/** The result of an action: JSON for the command line. */
+export type AdministrationResult =
+  | { readonly done: object }
+  /** `message` contains the cause and the remedy. */
+  | {
+      readonly rejected: 'unknown_action' | 'invalid_request' | 'not_found' | 'not_allowed'
+      readonly message: string
+    }
+
+/** A change by an operator, for the audit log. */
+export type AdministrationEvent = {
+  readonly action:
+    | 'account_disabled'
+    | 'account_enabled'
+    | 'account_removed'
+    | 'password_reset'
+    | 'client_removed'
+    | 'grant_revoked'
+    | 'session_ended'
+  readonly accountId?: string | undefined
+  readonly clientId?: string | undefined
+  readonly grant?: string | undefined
+}
+
+/** Runs an action for the operator, e.g. `account list`. The input is JSON from outside. */
+export type Administration = (action: string, input: unknown) => Promise<AdministrationResult>
+
+/** A client of the configuration file. */
+type ConfiguredClient = { readonly clientId: string; readonly clientName: string }
+
+type Options = {
+  readonly store: Pick<Store, 'accounts' | 'artifacts'>
+  readonly accounts: Pick<Accounts, 'setPassword'>
+  /** The integrations and the gateway. */
+  readonly configured: readonly ConfiguredClient[]
+  readonly nowSeconds: () => number
+  readonly onEvent: (event: AdministrationEvent) => void
+}
+
+const ACCOUNTS_AT_ONCE = 500
+const LONGEST_TEXT = 1_024
+
+/**
+ * Creates the actions with which an operator manages accounts, clients, grants and sessions.
+ * The end of a grant removes its tokens and publishes the revocation in one step, so every gateway rejects the tokens.
+ */
+export function createAdministration(options: Options): Administration {
+  const actions: Readonly<Record<string, (input: Input) => Promise<object>>> = {
+    ...accountActions(options),
+    ...clientActions(options),
+    ...grantActions(options),
+    ...sessionActions(options),
+  }
+  return async (action, input) => {
+    const run = Object.hasOwn(actions, action) ? actions[action] : undefined
+    if (run === undefined) return { rejected: 'unknown_action', message: `Unknown action "${action}".` }
+    try {
+      return { done: await run(new Input(input)) }
+    } catch (error) {
+      if (error instanceof Rejection) return { rejected: error.code, message: error.message }
+      throw error
+    }
+  }
+}
+
+function accountActions({ store, accounts, nowSeconds, onEvent }: Options) {
+  return {
+    'account list': async (input: Input) => {
+      const search = input.text('search')?.toLowerCase()
+      const all = await collect(listAccounts(store))
+      const found = all.filter(({ username, name, email }) =>
+        [username, name, email].some((one) => search === undefined || one?.toLowerCase().includes(search)),
+      )
+      return { accounts: found.map(describeAccount) }
+    },
+    'account show': async (input: Input) => {
+      const account = await findAccount(store, input)
+      const [grants, sessions] = await Promise.all([
+        findGrants(store, { accountId: account.id }),
+        store.artifacts('Session').listByAccount(account.id),
+      ])
+      return { ...describeAccount(account), grants: grants.length, sessions: sessions.length }
+    },
+    'account disable': async (input: Input) => {
+      const account = await findAccount(store, input)
+      await store.accounts.setDisabled(account.id, account.disabledAtSeconds ?? nowSeconds())
+      onEvent({ action: 'account_disabled', accountId: account.id })
+      return describeAccount(await findAccount(store, input))
+    },
+    'account enable': async (input: Input) => {
+      const account = await findAccount(store, input)
+      await store.accounts.setDisabled(account.id, undefined)
+      onEvent({ action: 'account_enabled', accountId: account.id })
+      return describeAccount(await findAccount(store, input))
+    },
+    'account remove': async (input: Input) => {
+      const account = await findAccount(store, input)
+      await store.accounts.remove(account.id)
+      onEvent({ action: 'account_removed', accountId: account.id })
+      return describeAccount(account)
+    },
+    'account reset-password': async (input: Input) => {
+      const account = await findAccount(store, input)
+      if (account.origin !== 'operator')
+        throw new Rejection(
+          'not_allowed',
+          account.origin === 'provider'
+            ? `${account.username} signs in through an OpenID provider and has no password here. Reset the password at the provider.`
+            : `${account.username} is a development account with a published password. Add another account with \`scopegate account add\`.`,
+        )
+      // A disabled account has no sessions and grants. If a step fails, the account stays disabled.
+      await store.accounts.setDisabled(account.id, account.disabledAtSeconds ?? nowSeconds())
+      const rejection = await accounts.setPassword(account.id, input.required('password'))
+      if (account.disabledAtSeconds === undefined) await store.accounts.setDisabled(account.id, undefined)
+      if (rejection !== undefined) throw new Rejection('invalid_request', rejection.message)
+      onEvent({ action: 'password_reset', accountId: account.id })
+      return describeAccount(account)
+    },
+  }
+}
+
+function clientActions({ store, configured, onEvent }: Options) {
+  const clients = store.artifacts('Client')
+  const describe = ({ payload, expiresAtSeconds }: ListedArtifact) => ({
+    client: textOf(payload['client_id']) ?? '',
+    name: textOf(payload['client_name']) ?? null,
+    kind: 'registered' as const,
+    redirectUris: textsOf(payload['redirect_uris']),
+    registered: timeOf(payload['client_id_issued_at']),
+    expires: timeOf(expiresAtSeconds),
+  })
+  const describeConfigured = ({ clientId, clientName }: ConfiguredClient) => ({
+    client: clientId,
+    name: clientName,
+    kind: 'configured' as const,
+    redirectUris: [],
+    registered: null,
+    expires: null,
+  })
+  const findConfigured = (input: Input) =>
+    configured.find(({ clientId }) => clientId === input.required('client'))
+  const findRegistered = async (input: Input) => {
+    const clientId = input.required('client')
+    const payload = await clients.find(clientId)
+    if (payload === undefined)
+      throw new Rejection(
+        'not_found',
+        `No client has the client_id ${clientId}. List the clients with \`scopegate client list\`.`,
+      )
+    return { idHash: hashId(clientId), payload, expiresAtSeconds: undefined }
+  }
+  return {
+    'client list': async () => {
+      const registered = await collect(listArtifacts(store, 'Client'))
+      return { clients: [...configured.map(describeConfigured), ...registered.map(describe)] }
+    },
+    'client show': async (input: Input) => {
+      const own = findConfigured(input)
+      const client = own === undefined ? describe(await findRegistered(input)) : describeConfigured(own)
+      const { expires: _, ...shown } = client
+      return { ...shown, grants: (await findGrants(store, { client: client.client })).length }
+    },
+    'client remove': async (input: Input) => {
+      if (findConfigured(input) !== undefined)
+        throw new Rejection(
+          'not_allowed',
+          'This client is in the configuration. Remove the client from authorization-server.yaml, or revoke its grants with `scopegate grant revoke --client`.',
+        )
+      const { client } = describe(await findRegistered(input))
+      // The client goes first, so that it cannot obtain another grant.
+      await clients.destroy(client)
+      const revoked = await revokeAll(store, await findGrants(store, { client }), onEvent)
+      onEvent({ action: 'client_removed', clientId: client })
+      return { client, revoked }
+    },
+  }
+}
+
+function grantActions({ store, nowSeconds, onEvent }: Options) {
+  const filtersOf = async (input: Input): Promise<GrantFilters> => {
+    const age = input.seconds('olderThanSeconds')
+    return {
+      client: input.text('client'),
+      accountId: input.text('account') === undefined ? undefined : (await findAccount(store, input)).id,
+      createdUpToSeconds: age === undefined ? undefined : nowSeconds() - age,
+    }
+  }
+  return {
+    'grant list': async (input: Input) => {
+      const filters = await filtersOf(input)
+      const grants = await findGrants(store, filters)
+      const used = await lastTokens(store, filters.accountId)
+      const names = new Map<string, string>()
+      for (const { accountId } of grants)
+        if (!names.has(accountId))
+          names.set(accountId, (await store.accounts.findById(accountId))?.username ?? accountId)
+      return {
+        grants: grants.map(({ grant, accountId, clientId, scopes, createdAtSeconds, expiresAtSeconds }) => ({
+          grant,
+          account: names.get(accountId),
+          client: clientId,
+          scopes,
+          created: timeOf(createdAtSeconds),
+          lastToken: timeOf(used.get(grant)),
+          expires: timeOf(expiresAtSeconds),
+        })),
+      }
+    },
+    'grant revoke': async (input: Input) => {
+      const grant = input.text('grant')
+      if (grant !== undefined) {
+        const found = (await findGrants(store, {})).filter((one) => one.grant === grant)
+        const revoked = await revokeAll(store, found, onEvent)
+        if (revoked.length > 0) return { revoked }
+        throw new Rejection(
+          'not_found',
+          `The grant ${grant} does not exist. List the grants with \`scopegate grant list\`.`,
+        )
+      }
+      const filters = await filtersOf(input)
+      if (Object.values(filters).every((one) => one === undefined))
+        throw new Rejection('invalid_request', 'Name a grant, an account, a client or an age.')
+      return { revoked: await revokeAll(store, await findGrants(store, filters), onEvent) }
+    },
+  }
+}
+
+function sessionActions({ store, onEvent }: Options) {
+  const sessions = store.artifacts('Session')
+  return {
+    'session list': async (input: Input) => {
+      const account = input.text('account') === undefined ? undefined : await findAccount(store, input)
+      const listed =
+        account === undefined
+          ? await collect(listArtifacts(store, 'Session'))
+          : await sessions.listByAccount(account.id)
+      const found = []
+      for (const { idHash, payload, expiresAtSeconds } of listed) {
+        const accountId = textOf(payload['accountId'])
+        if (accountId === undefined) continue // a browser without a signed-in person
+        const owner = account ?? (await store.accounts.findById(accountId))
+        found.push({
+          session: idHash,
+          account: owner?.username ?? accountId,
+          signedIn: timeOf(payload['loginTs']),
+          expires: timeOf(expiresAtSeconds),
+        })
+      }
+      return { sessions: found }
+    },
+    'session end': async (input: Input) => {
+      const session = input.text('session')
+      if (session === undefined) {
+        const account = await findAccount(store, input)
+        const own = await sessions.listByAccount(account.id)
+        for (const { idHash } of own) {
+          await sessions.destroyByHash(idHash)
+          onEvent({ action: 'session_ended', accountId: account.id })
+        }
+        return { ended: own.map(({ idHash }) => idHash) }
+      }
+      const found = (await collect(listArtifacts(store, 'Session'))).find(({ idHash }) => idHash === session)
+      if (found === undefined)
+        throw new Rejection(
+          'not_found',
+          `The session ${session} does not exist. List the sessions with \`scopegate session list\`.`,
+        )
+      await sessions.destroyByHash(session)
+      onEvent({ action: 'session_ended', accountId: textOf(found.payload['accountId']) })
+      return { ended: [session] }
+    },
+  }
+}
+
+/** @returns the hashes of the grants that the call ended. */
+async function revokeAll(
+  store: Options['store'],
+  grants: readonly FoundGrant[],
+  onEvent: Options['onEvent'],
+): Promise<readonly string[]> {
+  const revoked: string[] = []
+  await endGrants(store, grants, ({ grant, accountId, clientId }) => {
+    onEvent({ action: 'grant_revoked', accountId, clientId, grant })
+    revoked.push(grant)
+  })
+  return revoked
+}
+
+async function* listAccounts(store: Options['store']): AsyncGenerator<StoredAccount> {
+  let after: string | undefined
+  for (;;) {
+    const page = await store.accounts.list({ after, limit: ACCOUNTS_AT_ONCE })
+    yield* page
+    if (page.length < ACCOUNTS_AT_ONCE) return
+    after = page.at(-1)?.id
+  }
+}
+
+/** @throws {Rejection} when no account has this username or id. */
+async function findAccount(store: Options['store'], input: Input): Promise<StoredAccount> {
+  const typed = input.required('account')
+  const username = normalizeUsername(typed)
+  const found =
+    (username === undefined ? undefined : await store.accounts.findByUsername(username)) ??
+    (await store.accounts.findById(typed))
+  if (found !== undefined) return found
+  throw new Rejection(
+    'not_found',
+    `The account ${typed} does not exist. List the accounts with \`scopegate account list\`.`,
+  )
+}
+
+function describeAccount(account: StoredAccount) {
+  return {
+    id: account.id,
+    username: account.username,
+    name: account.name,
+    email: account.email ?? null,
+    origin: account.origin,
+    provider: account.identity?.provider ?? null,
+    groups: account.groups ?? [],
+    roles: account.roles ?? [],
+    created: timeOf(account.createdAtSeconds),
+    disabled: timeOf(account.disabledAtSeconds),
+  }
+}
+
+function timeOf(seconds: unknown): string | null {
+  return typeof seconds === 'number' ? new Date(seconds * 1_000).toISOString() : null
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+class Rejection extends Error {
+  readonly code: 'invalid_request' | 'not_found' | 'not_allowed'
+
+  constructor(code: Rejection['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** The fields of an action, which come from outside. */
+class Input {
+  readonly #fields: Readonly<Record<string, unknown>>
+
+  constructor(input: unknown) {
+    if (!isObject(input) || Array.isArray(input))
+      throw new Rejection('invalid_request', 'The body must be a JSON object.')
+    this.#fields = input
+  }
+
+  text(name: string): string | undefined {
+    const value = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
+    if (value === undefined) return undefined
+    if (typeof value === 'string' && value !== '' && value.length <= LONGEST_TEXT) return value
+    throw new Rejection('invalid_request', `${name} must be a text of 1 to ${LONGEST_TEXT} characters.`)
+  }
+
+  required(name: string): string {
+    const value = this.text(name)
+    if (value === undefined) throw new Rejection('invalid_request', `${name} is required.`)
+    return value
+  }
+
+  seconds(name: string): number | undefined {
+    const value = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
+    if (value === undefined) return undefined
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+    throw new Rejection('invalid_request', `${name} must be a whole number of seconds.`)
+  }
+}

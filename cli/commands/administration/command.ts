@@ -1,0 +1,189 @@
+import type { Command, CommandOption } from '../../command.ts'
+import { JSON_OPTION, SERVER_OPTIONS } from '../../shared-options.ts'
+
+const GROUP = 'Accounts and tokens'
+
+const OF_ACCOUNT: CommandOption = {
+  name: 'account',
+  value: 'NAME',
+  description: 'Only entries of this account: a username or an account id.',
+}
+const OF_CLIENT: CommandOption = {
+  name: 'client',
+  value: 'ID',
+  description: 'Only entries of this client_id.',
+}
+const OLDER_THAN: CommandOption = {
+  name: 'older-than',
+  value: 'DURATION',
+  description: 'Only grants that were given before this time, e.g. 90d.',
+}
+
+const EXITS = {
+  0: 'the command succeeded',
+  1: 'the server rejected the command; standard error shows the reason',
+  3: 'the configuration is not valid, or no server runs with the data folder',
+}
+
+/** A command for a running server. */
+function command(
+  own: Pick<Command, 'name' | 'summary' | 'examples'> & {
+    readonly about?: string
+    readonly options?: readonly CommandOption[]
+    /** Name of the only argument, e.g. `ACCOUNT`. */
+    readonly argument?: string
+    readonly isOptional?: true
+  },
+): Command {
+  const { argument, isOptional = false, about, options = [], ...rest } = own
+  return {
+    ...rest,
+    group: GROUP,
+    about: [...(about === undefined ? [] : [about]), WHERE],
+    ...(argument === undefined
+      ? {}
+      : {
+          positionals: {
+            usage: isOptional ? `[${argument}]` : argument,
+            min: isOptional ? 0 : 1,
+            max: 1,
+          },
+        }),
+    options: [...options, ...SERVER_OPTIONS, JSON_OPTION],
+    exits: EXITS,
+    run: async (given, terminal) =>
+      (await import('./run-administration.ts')).runAdministration(own.name, given, terminal),
+  }
+}
+
+const WHERE =
+  'Sends the command to a running authorization server on this machine, through a socket in its data folder. The server writes an audit line for each change. Without --config and SCOPEGATE_CONFIG_DIR, the server is the one that `scopegate dev` runs in the same folder.'
+
+export const ADMINISTRATION: readonly Command[] = [
+  command({
+    name: 'account list',
+    summary: 'lists the accounts of the authorization server',
+    options: [
+      {
+        name: 'search',
+        value: 'TEXT',
+        description: 'Only accounts whose username, name or e-mail address contains this text.',
+      },
+    ],
+    examples: [
+      { commandLine: 'scopegate account list', description: 'Lists the accounts of `scopegate dev`.' },
+    ],
+  }),
+  command({
+    name: 'account show',
+    summary: 'shows an account, and counts its grants and sessions',
+    argument: 'ACCOUNT',
+    about: 'ACCOUNT is a username or an account id.',
+    examples: [{ commandLine: 'scopegate account show alice', description: 'Shows the account of alice.' }],
+  }),
+  command({
+    name: 'account disable',
+    summary: 'disables an account: ends its sessions, grants and tokens, and prevents sign-in',
+    argument: 'ACCOUNT',
+    about: 'ACCOUNT is a username or an account id. All gateways reject the tokens of the account.',
+    examples: [{ commandLine: 'scopegate account disable bob', description: 'Disables the account of bob.' }],
+  }),
+  command({
+    name: 'account enable',
+    summary: 'enables a disabled account: the person can sign in again',
+    argument: 'ACCOUNT',
+    about: 'ACCOUNT is a username or an account id. Ended sessions, grants and tokens stay ended.',
+    examples: [{ commandLine: 'scopegate account enable bob', description: 'Enables the account of bob.' }],
+  }),
+  command({
+    name: 'account remove',
+    summary: 'removes an account with its sessions, grants and tokens',
+    argument: 'ACCOUNT',
+    about:
+      'ACCOUNT is a username or an account id. The removal cannot be undone. If the person signs in through an OpenID provider, the next sign-in creates a new account: disable the account instead.',
+    examples: [{ commandLine: 'scopegate account remove bob', description: 'Removes the account of bob.' }],
+  }),
+  command({
+    name: 'account reset-password',
+    summary: 'sets the password of an account, and ends its sessions, grants and tokens',
+    argument: 'ACCOUNT',
+    about: 'ACCOUNT is a username or an account id. Reads the password from standard input.',
+    examples: [
+      {
+        commandLine: 'printf %s "$PASSWORD" | scopegate account reset-password carol',
+        description: 'Sets the password of carol.',
+      },
+    ],
+  }),
+  command({
+    name: 'client list',
+    summary: 'lists the clients of the authorization server',
+    examples: [
+      { commandLine: 'scopegate client list', description: 'Lists configured and registered clients.' },
+    ],
+  }),
+  command({
+    name: 'client show',
+    summary: 'shows a client, and counts its grants',
+    argument: 'CLIENT',
+    about: 'CLIENT is a client_id.',
+    examples: [
+      { commandLine: 'scopegate client show gateway', description: 'Shows the client of the gateway.' },
+    ],
+  }),
+  command({
+    name: 'client remove',
+    summary: 'removes a registered client, and revokes its grants',
+    argument: 'CLIENT',
+    about: 'CLIENT is a client_id. All gateways reject the tokens of the client.',
+    examples: [
+      {
+        commandLine: 'scopegate client remove old-client',
+        description: 'Removes a client. Fails, because no client has this client_id.',
+        exits: 1,
+      },
+    ],
+  }),
+  command({
+    name: 'grant list',
+    summary: 'lists the grants: which client may act for which account, with which scopes',
+    about: 'LAST TOKEN is the time of the newest stored token of the grant. The server does not store JWTs.',
+    options: [OF_ACCOUNT, OF_CLIENT, OLDER_THAN],
+    examples: [
+      { commandLine: 'scopegate grant list --account alice', description: 'Lists the clients of alice.' },
+    ],
+  }),
+  command({
+    name: 'grant revoke',
+    summary: 'revokes grants with their tokens',
+    argument: 'GRANT',
+    isOptional: true,
+    about:
+      'Revokes the grant GRANT, or without GRANT all grants that the options select. Several options select the grants that fit all of them. All gateways reject the tokens of the grants.',
+    options: [OF_ACCOUNT, OF_CLIENT, OLDER_THAN],
+    examples: [
+      {
+        commandLine: 'scopegate grant revoke --account alice --older-than 90d',
+        description: 'Revokes the old grants of alice.',
+      },
+    ],
+  }),
+  command({
+    name: 'session list',
+    summary: 'lists the sign-in sessions of browsers',
+    options: [OF_ACCOUNT],
+    examples: [{ commandLine: 'scopegate session list', description: 'Lists all sign-in sessions.' }],
+  }),
+  command({
+    name: 'session end',
+    summary: 'ends sign-in sessions: the person must sign in again',
+    argument: 'SESSION',
+    isOptional: true,
+    about:
+      'Ends the session SESSION, or without SESSION all sessions of --account. Grants and tokens stay valid: revoke these with `scopegate grant revoke`.',
+    options: [OF_ACCOUNT],
+    examples: [
+      { commandLine: 'scopegate session end --account alice', description: 'Ends the sessions of alice.' },
+    ],
+  }),
+]
