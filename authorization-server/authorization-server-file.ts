@@ -29,6 +29,16 @@ const RegisteredIntegration = Type.Object(
       }),
       { description: 'redirect URIs of the client', minItems: 1 },
     ),
+    postLogoutRedirectUris: Type.Optional(
+      Type.Array(
+        Type.String({
+          description: 'a fixed redirect URI',
+          pattern: '^https://[^\\s#]+$',
+          'x-is': 'an https address without fragment',
+        }),
+        { description: 'addresses to which the server redirects the browser after sign-out' },
+      ),
+    ),
     clientSecretFile: Type.Optional(
       FilePath('file with the accepted secrets, one per line; without this file, the client is public'),
     ),

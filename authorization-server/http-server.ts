@@ -3,6 +3,8 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { NO_SCHEMA_COMPILERS } from '../platform/net/no-schema-compilers.ts'
+import { registerAccountPages } from './account-pages/account-pages.ts'
+import { registerLogoutPages } from './account-pages/logout-pages.ts'
 import type { Accounts } from './accounts/accounts.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { authenticateIntegration } from './endpoints/client-authentication.ts'
@@ -23,7 +25,7 @@ import type { Metrics } from './observe/metrics.ts'
 import { observeDurations } from './observe/observe-durations.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
-import type { AttemptCounters } from './store/store.ts'
+import type { AttemptCounters, Store } from './store/store.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
@@ -32,6 +34,7 @@ export type HttpServerOptions = {
   readonly config: AuthorizationServerConfig
   readonly engine: Engine
   readonly accounts: Accounts
+  readonly store: Pick<Store, 'artifacts'>
   readonly metrics: Metrics
   readonly logger: Logger
   readonly onEvent: (event: EngineEvent) => void
@@ -106,6 +109,37 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       nowMs: () => Date.now(),
       onEvent: options.onEvent,
       logger,
+    }),
+  )
+  app.register(async (scope) =>
+    registerAccountPages(scope, {
+      sessions: engine.sessions,
+      findClient: engine.findClient,
+      accounts: options.accounts,
+      store: options.store,
+      catalogue: config.catalogue,
+      serviceName: config.name,
+      issuer: config.issuer,
+      secureCookies: config.issuer.startsWith('https:'),
+      cookieKeys: () => options.secrets.current.cookieSecrets,
+      onEvent: options.onEvent,
+      logger,
+    }),
+  )
+  app.register(async (scope) =>
+    registerLogoutPages(scope, {
+      sessions: engine.sessions,
+      readIdToken: engine.readIdToken,
+      integrations: config.integrations.map(({ clientId, clientName, postLogoutRedirectUris = [] }) => ({
+        clientId,
+        clientName,
+        postLogoutRedirectUris,
+      })),
+      serviceName: config.name,
+      issuer: config.issuer,
+      secureCookies: config.issuer.startsWith('https:'),
+      cookieKeys: () => options.secrets.current.cookieSecrets,
+      onEvent: options.onEvent,
     }),
   )
   return app

@@ -15,6 +15,8 @@ export const ENDPOINTS = {
   pushedAuthorizationRequest: '/api/oauth/par',
   /** Path prefix of the sign-in and consent pages. Each authorization request has a separate path below this prefix. */
   interaction: '/oauth/interaction',
+  /** The account page: a person sees the apps with access, and removes them. */
+  account: '/oauth/account',
   /** Path prefix of the redirect URIs at OpenID providers: `<prefix>/<name of the provider>/callback`. */
   signIn: '/oauth/sign-in',
   /** RFC 8414 section 3. */

@@ -42,8 +42,8 @@ type EventDetails =
    * this account or address.
    */
   | { readonly kind: 'sign_in_throttled'; readonly isFirst: boolean }
-  /** The session of the account ended because another person signed in with this browser. */
-  | { readonly kind: 'signed_out'; readonly clientId: string; readonly accountId: string }
+  /** The session of the account in a browser ended: the person signed out, or another person signed in. */
+  | { readonly kind: 'signed_out'; readonly clientId: string | undefined; readonly accountId: string }
   | {
       readonly kind: 'client_registered'
       readonly clientId: string
@@ -77,7 +77,8 @@ type EventDetails =
       readonly clientId: string | undefined
       readonly accountId: string | undefined
       readonly grant: string
-      readonly reason: 'revoked' | 'code_reused' | 'refresh_token_reused' | 'grant_ended'
+      /** `access_removed`: the person removed the access of the client on the account page. */
+      readonly reason: 'revoked' | 'code_reused' | 'refresh_token_reused' | 'grant_ended' | 'access_removed'
     }
   /** A request was rejected. `detail` is for the log only. */
   | {

@@ -4,6 +4,7 @@ import { type KoaContextWithOIDC, Provider, type TokenEndpointGrantContext } fro
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { type Store, StoreError } from '../store/store.ts'
+import { type BrowserSessions, browserSessions } from './browser-session.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import { findClient, readsCurrentDocument, rejectDocument } from './document-clients.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
@@ -17,7 +18,11 @@ import {
 } from './jwt-access-tokens.ts'
 import { acceptNonces } from './proof-nonces.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
-import { type ProviderConfigurationOptions, providerConfiguration } from './provider-configuration.ts'
+import {
+  ACCOUNT_CLIENT,
+  type ProviderConfigurationOptions,
+  providerConfiguration,
+} from './provider-configuration.ts'
 import { reportProviderEvents } from './provider-events.ts'
 import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
@@ -52,6 +57,16 @@ export type Engine = {
    */
   handle(request: IncomingMessage, response: ServerResponse, options: EngineRequest): Promise<string>
   readonly interactions: Interactions
+  readonly sessions: BrowserSessions
+  /**
+   * Validates an ID token that this server issued. An expired ID token is valid.
+   * @returns undefined when the signature, the issuer or the audience is not valid.
+   */
+  readIdToken(idToken: string): Promise<{ readonly clientId: string; readonly subject: string } | undefined>
+  /** @returns undefined when no client has this id. */
+  findClient(
+    clientId: string,
+  ): Promise<{ readonly name: string | undefined; readonly verified: boolean } | undefined>
   /**
    * Finds the resources of a code or refresh token.
    * @returns undefined when the code or token is not valid for this client.
@@ -170,8 +185,10 @@ export function createEngine(options: EngineOptions): Engine {
             }
       },
       renderError: (ctx, error) => renderError(ctx, error, options),
-      onGranted: (ctx, consent) =>
-        options.onEvent({ kind: 'consent_given', ...consent, origin: originOf(ctx.req) }),
+      onGranted: (ctx, consent) => {
+        if (consent.clientId !== ACCOUNT_CLIENT.id)
+          options.onEvent({ kind: 'consent_given', ...consent, origin: originOf(ctx.req) })
+      },
       keepDocument: async (clientId) => {
         if (options.clientDocuments?.accepts(clientId) === true) await keep(clientId).catch(rejectDocument)
       },
@@ -253,6 +270,24 @@ export function createEngine(options: EngineOptions): Engine {
       if (jwt !== undefined) presentedJwts.set(copy, jwt)
       await callback(copy, response)
       return failures.get(copy)?.error ?? 'ok'
+    },
+    sessions: browserSessions({ provider, issuer }),
+    findClient: async (clientId) => {
+      const client = await provider.Client.find(clientId)
+      return client && { name: client.clientName, verified: integrationIds.has(clientId) }
+    },
+    readIdToken: async (idToken) => {
+      try {
+        const [, payload = ''] = idToken.split('.')
+        const { aud } = JSON.parse(Buffer.from(payload, 'base64url').toString())
+        const client = typeof aud === 'string' ? await provider.Client.find(aud) : undefined
+        if (client === undefined) return undefined
+        const verified = await provider.IdToken.validate(idToken, client)
+        return { clientId: client.clientId, subject: String(verified.payload['sub']) }
+      } catch (error) {
+        if (error instanceof StoreError) throw error
+        return undefined
+      }
     },
     interactions: providerInteractions({
       provider,

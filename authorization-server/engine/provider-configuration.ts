@@ -11,7 +11,7 @@ import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
-import type { AuthorizationServerConfig } from '../config.ts'
+import { ACCOUNT_CLIENT_ID, type AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import { LOCALES } from '../pages/messages/message.ts'
 import { hashClientSecret } from './client-secret.ts'
@@ -64,7 +64,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
   return {
     adapter: options.adapter,
     jwks: options.signingKeys,
-    clients: [gatewayClient(options), ...options.integrations.map(integrationClient)],
+    clients: [gatewayClient(options), accountClient(options), ...options.integrations.map(integrationClient)],
     clientAuthMethods: ['none', 'client_secret_post'],
     clientDefaults: {
       application_type: 'native',
@@ -97,7 +97,10 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     },
     interactions: {
       url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}`,
-      policy: authorizationSteps(options),
+      policy: authorizationSteps({
+        ...options,
+        trustedIds: new Set([...options.trustedIds, ACCOUNT_CLIENT.id]),
+      }),
     },
     // A grant belongs to one authorization. The next authorization gets a new grant, also with a remembered consent.
     loadExistingGrant: async (ctx) => {
@@ -120,7 +123,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       AccessToken: (ctx) => accessTokenTtl(ctx.oidc.entities.Grant?.exp, options),
       IdToken: lifetimes.accessTokenSeconds,
       RefreshToken: (_ctx, token) => refreshTokenTtl(token.iiat, options),
-      Grant: lifetimes.refreshTokenMaxSeconds,
+      Grant: (_ctx, grant) =>
+        grant.clientId === ACCOUNT_CLIENT.id ? lifetimes.codeSeconds : lifetimes.refreshTokenMaxSeconds,
       Session: lifetimes.sessionSeconds,
       Interaction: lifetimes.interactionSeconds,
     },
@@ -135,6 +139,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       protected_resources: options.resources,
       ui_locales_supported: LOCALES,
       userinfo_endpoint: issuer + ENDPOINTS.userinfo,
+      end_session_endpoint: issuer + ENDPOINTS.endSession, // see account-pages/logout-pages.ts
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
       introspection_endpoint_auth_methods_supported: ['client_secret_post'],
     },
@@ -179,6 +184,24 @@ function gatewayClient(options: ProviderConfigurationOptions): ClientMetadata {
     redirect_uris: [],
     response_types: [],
     grant_types: [],
+  }
+}
+
+/**
+ * The client of the account page. A person signs in through an authorization request of this client. The page reads the
+ * session of the browser, and nobody exchanges the code. Each authorization needs a grant, which expires with the code.
+ */
+export const ACCOUNT_CLIENT = {
+  id: ACCOUNT_CLIENT_ID,
+  redirectPath: `${ENDPOINTS.account}/signed-in`,
+} as const
+
+function accountClient({ issuer }: ProviderConfigurationOptions): ClientMetadata {
+  return {
+    client_id: ACCOUNT_CLIENT.id,
+    token_endpoint_auth_method: 'none',
+    application_type: 'web',
+    redirect_uris: [issuer + ACCOUNT_CLIENT.redirectPath],
   }
 }
 

@@ -33,6 +33,12 @@ export function createReplaceableEngine(options: {
       consented: (...request) => current().interactions.consented(...request),
       denied: (...request) => current().interactions.denied(...request),
     },
+    sessions: {
+      read: (...request) => current().sessions.read(...request),
+      end: (...request) => current().sessions.end(...request),
+    },
+    readIdToken: (idToken) => current().readIdToken(idToken),
+    findClient: (clientId) => current().findClient(clientId),
     findGrantedResources: (...query) => current().findGrantedResources(...query),
     findTokenOwner: (accessToken) => current().findTokenOwner(accessToken),
     verifyProof: (...proof) => current().verifyProof(...proof),

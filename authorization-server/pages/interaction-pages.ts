@@ -4,6 +4,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { createSemaphore } from '../../platform/semaphore.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
+import { ACCOUNT_CLIENT_ID } from '../config.ts'
 import { consentPage, type GrantLifetimes, readRedirectTarget } from '../consent/consent-page.ts'
 import {
   defaultTicks,
@@ -24,6 +25,7 @@ import { explainFailure } from './explain-failure.ts'
 import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
+import { message } from './messages/message.ts'
 import { localeOf, type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
 import {
   type PageRequest,
@@ -91,7 +93,10 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     const locale = localeOf(request, interaction.requested.uiLocales)
     return {
       shared: {
-        clientName: displayText(interaction.client.name),
+        clientName:
+          interaction.client.id === ACCOUNT_CLIENT_ID
+            ? String(message(locale, 'account.own'))
+            : displayText(interaction.client.name),
         documentHost: interaction.client.documentHost,
         serviceName,
         locale,

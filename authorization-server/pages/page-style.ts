@@ -103,6 +103,11 @@ h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }
 .chosen .count.changes::before { content: counter(changing); }
 .chosen + .actions { margin-top: 0.75rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.app { margin: 0 0 1rem; padding: 0.75rem 1rem; border: 1px solid var(--line); border-radius: 0.5rem; }
+.app h3 { color: var(--text); font-size: 1rem; overflow-wrap: anywhere; }
+.app ul { margin: 0.25rem 0 0.5rem; padding-left: 1.25rem; }
+.app .times { margin: 0 0 0.75rem; color: var(--quiet); font-size: 0.875rem; }
+.actions form, .actions form button { width: 100%; }
 pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.875rem; }
 @media (max-width: 26rem) {
   body { padding: 0.5rem; }

@@ -34,6 +34,8 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
   // Pages, and the paths of redirects between the pages.
   { name: 'authorize-resume', methods: BROWSER, path: `${ENDPOINTS.authorization}/{request}` },
   { name: 'interaction', methods: BROWSER, path: `${ENDPOINTS.interaction}/**` },
+  { name: 'account', methods: BROWSER, path: ENDPOINTS.account },
+  { name: 'account-form', methods: BROWSER, path: `${ENDPOINTS.account}/**` },
   { name: 'sign-in', methods: DOCUMENT, path: `${ENDPOINTS.signIn}/**` },
   { name: 'logout', methods: BROWSER, path: `${ENDPOINTS.endSession}/**` },
 ]

@@ -139,6 +139,8 @@ integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client
 integrations?[].clientName {"type":"string","minLength":1,"maxLength":100}: name of the client; the consent page marks the client as verified
 integrations?[].redirectUris {"minItems":1}: redirect URIs of the client
 integrations?[].redirectUris[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed redirect URI
+integrations?[].postLogoutRedirectUris?: addresses to which the server redirects the browser after sign-out
+integrations?[].postLogoutRedirectUris?[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed redirect URI
 integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the accepted secrets, one per line; without this file, the client is public
 integrations?[].trusted? {"type":"boolean"}: true: a client of the operator; its authorizations show no consent page
 log?: the log on standard output

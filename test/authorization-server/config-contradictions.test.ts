@@ -194,7 +194,16 @@ t.test('findContradictions() requires a PostgreSQL URL for the PostgreSQL store 
 t.test('findContradictions() reports each repeated client ID once', async (t) => {
   says(
     t,
-    { integrations: [{ ...integration, clientId: 'gateway' }, integration, integration, integration] },
+    {
+      integrations: [
+        { ...integration, clientId: 'scopegate-account' },
+        { ...integration, clientId: 'gateway' },
+        integration,
+        integration,
+        integration,
+      ],
+    },
+    ['error', 'two clients have the id scopegate-account', 'give each client its own id'],
     ['error', 'two clients have the id gateway', 'give each client its own id'],
     ['error', 'two clients have the id app', 'give each client its own id'],
   )

@@ -282,7 +282,7 @@ signIn:
       admit: { emailDomains: [example.com], groups: [staff], claims: { 'https://x.test/hd': [a, b] } }
 integrations:
   - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one, trusted: true }
-  - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b] }
+  - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b], postLogoutRedirectUris: [https://two.test/] }
 log: { level: silent }
 `,
   )
@@ -365,6 +365,7 @@ log: { level: silent }
         clientId: 'one',
         clientName: 'One',
         redirectUris: ['https://one.test/a'],
+        postLogoutRedirectUris: [],
         clientSecretFile: join(configDir, 'one'),
         trusted: true,
       },
@@ -372,6 +373,7 @@ log: { level: silent }
         clientId: 'two',
         clientName: 'Two',
         redirectUris: ['https://two.test/a', 'https://two.test/b'],
+        postLogoutRedirectUris: ['https://two.test/'],
         clientSecretFile: undefined,
         trusted: false,
       },

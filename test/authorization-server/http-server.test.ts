@@ -28,6 +28,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
   const app = createHttpServer({
     config: await aConfig('/nowhere', { issuer: baseUrl, ...overrides }),
     engine,
+    store,
     accounts: createAccounts({ store: store.accounts, development: false, nowSeconds: () => 1_000 }),
     metrics,
     logger,

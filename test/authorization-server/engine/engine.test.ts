@@ -79,6 +79,7 @@ t.test('the metadata is exactly the expected document', async (t) => {
     introspection_endpoint: 'https://as.test/api/oauth/introspect',
     revocation_endpoint: 'https://as.test/api/oauth/revoke',
     userinfo_endpoint: 'https://as.test/api/oauth/userinfo',
+    end_session_endpoint: 'https://as.test/oauth/logout',
     service_documentation: 'https://as.test/auth.md',
     ui_locales_supported: ['en', 'de'],
     protected_resources: ['https://as.test', 'https://as.test/mcp'],

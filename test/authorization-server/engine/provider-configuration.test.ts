@@ -86,6 +86,12 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
         grant_types: [],
       },
       {
+        client_id: 'scopegate-account',
+        token_endpoint_auth_method: 'none',
+        application_type: 'web',
+        redirect_uris: ['https://login.example.com/oauth/account/signed-in'],
+      },
+      {
         client_id: 'open',
         client_name: 'Open',
         token_endpoint_auth_method: 'none',
@@ -177,7 +183,7 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
       AccessToken: 'function',
       IdToken: 2,
       RefreshToken: 'function',
-      Grant: 40,
+      Grant: 'function',
       Session: 5,
       Interaction: 6,
     },
@@ -187,6 +193,7 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
       ui_locales_supported: ['en', 'de'],
       protected_resources: ['https://login.example.com', 'https://login.example.com/mcp'],
       userinfo_endpoint: 'https://login.example.com/api/oauth/userinfo',
+      end_session_endpoint: 'https://login.example.com/oauth/logout',
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
       introspection_endpoint_auth_methods_supported: ['client_secret_post'],
     },
@@ -301,6 +308,12 @@ t.test('an access token expires with its grant at the latest', async (t) => {
   for (const [exp, seconds] of rows)
     t.equal(lifetime({ oidc: { entities: { Grant: { exp } } } }), seconds, `${exp}`)
   t.equal(lifetime({ oidc: { entities: {} } }), 2)
+})
+
+t.test('a grant of the account page expires with its code', async (t) => {
+  const lifetime = configuration.ttl?.Grant as unknown as (ctx: object, grant: object) => number
+  t.equal(lifetime({}, { clientId: 'scopegate-account' }), 1)
+  t.equal(lifetime({}, { clientId: 'open' }), 40)
 })
 
 t.test('renderError() reports the code, the description, and an expired interaction', async (t) => {

@@ -198,6 +198,28 @@ t.test('every page fits 320 CSS pixels, has one h1 and labels, and causes no con
   )
 })
 
+t.test('a person removes an app on the account page, at 320 CSS pixels and without a script', async (t) => {
+  const { page, app } = await begin(t)
+  await fillAndSignIn(page, 'bob', 'bob')
+  const arrives = app.nextCallback()
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await arrives
+  await page.setViewportSize({ width: 320, height: 640 })
+  await page.goto(`${server.baseUrl}/oauth/account`)
+  await heading(page, 'Your account')
+  t.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 320)
+  await page
+    .getByRole('region', { name: /Not verified/ })
+    .getByRole('button', { name: 'Remove access' })
+    .click()
+  await page.getByRole('status').getByText('The app has no access').waitFor()
+  await page.getByText('No app has access to your account.').waitFor()
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await heading(page, 'You are signed out')
+  await page.getByRole('link', { name: 'Sign in to see your account' }).click()
+  await page.getByLabel('Password').waitFor()
+})
+
 /** Opens the sign-in page of a new authorization in a browser without JavaScript. */
 async function begin(t: Test) {
   const context = await chrome.newContext({ javaScriptEnabled: false })

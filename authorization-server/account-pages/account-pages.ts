@@ -1,0 +1,255 @@
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import type { Accounts } from '../accounts/accounts.ts'
+import { forgetConsents } from '../consent/remembered-consents.ts'
+import type { BrowserSession, BrowserSessions } from '../engine/browser-session.ts'
+import type { EngineEvent } from '../engine/engine-events.ts'
+import { ACCOUNT_CLIENT } from '../engine/provider-configuration.ts'
+import { explainFailure } from '../pages/explain-failure.ts'
+import { createFormTokens, type Form, isSameOrigin, readForm } from '../pages/forms.ts'
+import { displayText } from '../pages/html.ts'
+import { localeOf, redirectAfterForm, sendErrorPage, sendPage } from '../pages/page-reply.ts'
+import { renderPage } from '../pages/render-page.ts'
+import { hashId } from '../store/artifact-record.ts'
+import type { Store } from '../store/store.ts'
+import { endGrants, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
+import { accountPage, type ConnectedApp, isFormResult, signedOutPage } from './account-page.ts'
+
+export type AccountPagesOptions = {
+  readonly sessions: BrowserSessions
+  /** @returns undefined when the client no longer exists. */
+  readonly findClient: (
+    clientId: string,
+  ) => Promise<{ readonly name: string | undefined; readonly verified: boolean } | undefined>
+  readonly accounts: Pick<Accounts, 'find'>
+  readonly store: Pick<Store, 'artifacts'>
+  readonly catalogue: ScopeCatalogue
+  readonly serviceName: string
+  readonly issuer: string
+  readonly secureCookies: boolean
+  readonly cookieKeys: () => readonly string[]
+  readonly onEvent: (event: EngineEvent) => void
+  readonly logger: Pick<Logger, 'error'>
+}
+
+/** A person who is signed in at this browser. */
+type SignedIn = {
+  readonly session: BrowserSession
+  readonly account: NonNullable<Awaited<ReturnType<Accounts['find']>>>
+}
+
+const BODY_LIMIT_BYTES = 4_096
+const CHALLENGE_BYTES = 32
+
+/**
+ * Mounts the account page: a person sees the apps with access and removes them, and signs out.
+ * GET /oauth/account shows the page. POST …/remove, …/remove-all, …/sign-out and …/sign-out-others receive the forms.
+ * A person without a session first signs in through an authorization request of {@link ACCOUNT_CLIENT}.
+ */
+export function registerAccountPages(app: FastifyInstance, options: AccountPagesOptions): void {
+  const { accounts, issuer, onEvent, serviceName, sessions, store } = options
+  const tokens = createFormTokens(options)
+  const { origin } = new URL(issuer)
+
+  const readSignedIn = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<SignedIn | undefined> => {
+    const session = await sessions.read(request.raw, reply.raw)
+    const account = session && (await accounts.find(session.accountId))
+    return session && account && { session, account }
+  }
+
+  const revoke = (
+    request: FastifyRequest,
+    { account }: SignedIn,
+    grants: readonly FoundGrant[],
+  ): Promise<void> =>
+    endGrants(store, grants, ({ grant, clientId }) =>
+      onEvent({
+        kind: 'grant_revoked',
+        reason: 'access_removed',
+        clientId,
+        accountId: account.id,
+        grant,
+        origin: { requestId: request.id, clientAddress: request.ip },
+      }),
+    )
+
+  /** Runs the checks of every form. Sends an error page if a check fails. */
+  const receive = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<(SignedIn & { readonly form: Form }) | FastifyReply> => {
+    const form = typeof request.body === 'string' ? readForm(request.body) : undefined
+    if (form === undefined)
+      return sendErrorPage(reply, {
+        status: 400,
+        error: 'form_unreadable',
+        description: 'The form is malformed or repeats a field.',
+        serviceName,
+      })
+    const signedIn = await readSignedIn(request, reply)
+    if (signedIn === undefined) return redirectAfterForm(reply, ENDPOINTS.account)
+    const { headers } = request
+    const isOurs =
+      isSameOrigin(headers, origin) &&
+      tokens.verify({
+        uid: signedIn.session.uid,
+        cookieHeader: headers.cookie,
+        token: form.get('form_token'),
+      })
+    if (isOurs) return { ...signedIn, form }
+    return sendErrorPage(reply, {
+      status: 403,
+      error: 'form_refused',
+      description: 'The form token is missing or invalid, or the form came from another site.',
+      serviceName,
+    })
+  }
+
+  app.register(async (pages) => {
+    pages.removeAllContentTypeParsers()
+    pages.addContentTypeParser<string>(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: BODY_LIMIT_BYTES },
+      (_request, body, done) => done(null, body),
+    )
+    pages.setErrorHandler((failure, request, reply) => {
+      const explained = explainFailure(failure)
+      if (explained.ours)
+        options.logger.error(
+          { event: 'page_failed', err: failure, request_id: request.id },
+          'an account page failed',
+        )
+      return sendErrorPage(reply, { ...explained, serviceName })
+    })
+
+    pages.get<{ Querystring: { done?: unknown } }>(ENDPOINTS.account, async (request, reply) => {
+      const signedIn = await readSignedIn(request, reply)
+      if (signedIn === undefined) return redirectAfterForm(reply, signInAddress(issuer))
+      const { account, session } = signedIn
+      const cookie = tokens.readCookie(request.headers.cookie)
+      const { done } = request.query
+      const locale = localeOf(request)
+      const page = accountPage({
+        account: { ...account, username: displayText(account.username) ?? '' },
+        apps: await connectedApps(account.id, options),
+        sessions: (await store.artifacts('Session').listByAccount(account.id)).length,
+        signedInSeconds: session.signedInSeconds,
+        catalogue: options.catalogue,
+        done: isFormResult(done) ? done : undefined,
+        locale,
+        formToken: tokens.issue(session.uid, cookie.value),
+        path: ENDPOINTS.account,
+      })
+      return sendPage(reply, {
+        status: 200,
+        markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+        locale,
+        formTargets: ["'self'"],
+        setCookie: cookie.setCookie,
+      })
+    })
+
+    // The code in the query is not used: the person has a session now.
+    pages.get<{ Querystring: { error?: unknown } }>(ACCOUNT_CLIENT.redirectPath, async (request, reply) =>
+      request.query.error === undefined
+        ? redirectAfterForm(reply, ENDPOINTS.account)
+        : sendSignedOut(request, reply),
+    )
+
+    pages.post(`${ENDPOINTS.account}/remove`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      const client = received.form.get('client') ?? ''
+      await revoke(request, received, await findGrants(store, { accountId: received.account.id, client }))
+      return redirectAfterForm(reply, `${ENDPOINTS.account}?done=removed`)
+    })
+
+    pages.post(`${ENDPOINTS.account}/remove-all`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      await revoke(request, received, await findGrants(store, { accountId: received.account.id }))
+      await forgetConsents(store, received.account.id)
+      return redirectAfterForm(reply, `${ENDPOINTS.account}?done=removed-all`)
+    })
+
+    pages.post(`${ENDPOINTS.account}/sign-out`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      await sessions.end(request.raw, reply.raw)
+      onEvent({
+        kind: 'signed_out',
+        clientId: undefined,
+        accountId: received.account.id,
+        origin: { requestId: request.id, clientAddress: request.ip },
+      })
+      return sendSignedOut(request, reply)
+    })
+
+    pages.post(`${ENDPOINTS.account}/sign-out-others`, async (request, reply) => {
+      const received = await receive(request, reply)
+      if (!('form' in received)) return received
+      const own = hashId(received.session.id)
+      const stored = store.artifacts('Session')
+      for (const { idHash } of await stored.listByAccount(received.account.id))
+        if (idHash !== own) await stored.destroyByHash(idHash)
+      return redirectAfterForm(reply, `${ENDPOINTS.account}?done=signed-out-others`)
+    })
+  })
+
+  function sendSignedOut(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const locale = localeOf(request)
+    const page = signedOutPage(ENDPOINTS.account, locale)
+    return sendPage(reply, {
+      status: 200,
+      markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+      locale,
+      formTargets: [],
+    })
+  }
+}
+
+/** Returns the authorization request with which a person signs in for the account page. */
+function signInAddress(issuer: string): string {
+  const query = new URLSearchParams({
+    client_id: ACCOUNT_CLIENT.id,
+    response_type: 'code',
+    redirect_uri: issuer + ACCOUNT_CLIENT.redirectPath,
+    scope: 'openid',
+    // Nobody exchanges the code, so nobody needs the verifier of this challenge.
+    code_challenge: randomBytes(CHALLENGE_BYTES).toString('base64url'),
+    code_challenge_method: 'S256',
+    state: randomBytes(CHALLENGE_BYTES).toString('base64url'),
+  })
+  return `${ENDPOINTS.authorization}?${query}`
+}
+
+/** Returns the clients with a grant of the account. The client with the newest grant is first. */
+async function connectedApps(
+  accountId: string,
+  { store, findClient }: Pick<AccountPagesOptions, 'store' | 'findClient'>,
+): Promise<readonly ConnectedApp[]> {
+  const grants = await findGrants(store, { accountId })
+  const issued = await lastTokens(store, accountId)
+  const byClient = Map.groupBy(grants, ({ clientId }) => clientId)
+  return Promise.all(
+    [...byClient].map(async ([clientId, own]) => {
+      const client = await findClient(clientId)
+      const created = own.flatMap(({ createdAtSeconds }) => createdAtSeconds ?? [])
+      const tokens = own.flatMap(({ grant }) => issued.get(grant) ?? [])
+      return {
+        clientId,
+        name: displayText(client?.name),
+        verified: client?.verified ?? false,
+        scopes: [...new Set(own.flatMap(({ scopes }) => scopes))],
+        firstGrantSeconds: created.length === 0 ? undefined : Math.min(...created),
+        lastTokenSeconds: tokens.length === 0 ? undefined : Math.max(...tokens),
+      }
+    }),
+  )
+}
