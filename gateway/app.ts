@@ -18,8 +18,8 @@ export type Gateway = {
   /** Reloads the policies. Invalid policies change nothing. Never rejects. */
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /**
-   * Shuts down gracefully. The readiness check fails first. After the drain delay, the gateway accepts no new
-   * connections. The requests in flight finish, and then the gateway closes all resources.
+   * Shuts down, by default gracefully. The readiness check fails first. After the drain delay, the gateway accepts no
+   * new connections. The requests in flight finish within the grace period, and then the gateway closes all resources.
    */
   close(options?: ShutdownOptions): Promise<void>
 }

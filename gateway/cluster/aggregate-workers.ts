@@ -49,8 +49,8 @@ export async function metricsOf(registry: Registry): Promise<MetricsJson> {
 }
 
 /**
- * Merges the checks of several workers by name, in the order of the first worker. A check that fails or is degraded in
- * some workers is only degraded in the result. The readiness of the gateway depends only on the number of ready
+ * Merges the checks of several workers by name, in the order of the first worker. If a check fails or is degraded in at
+ * least one worker, it is degraded in the result. The readiness of the gateway depends only on the number of ready
  * workers.
  */
 export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {

@@ -23,7 +23,7 @@ export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active
   workerStarted(worker: WorkerProcess): void
   /** Adopts the policy locations of the restarted workers and reloads the policies. Called after a rolling restart. */
   workersReplaced(): Promise<void>
-  /** Returns the active policies, in the format of `GET /policies`. */
+  /** Returns the active policies, in the format of `GET /policies`; undefined: no worker has replied in time. */
   describe(): Promise<string | undefined>
   close(): void
 }

@@ -24,13 +24,14 @@ export type WorkerProcess = {
   /** Requests readiness and metrics. Returns undefined if the worker does not reply in time. */
   requestState(): Promise<WorkerState | undefined>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
-  /** Returns the worker's policies, in the format of `GET /policies`. */
+  /**
+   * Returns the worker's policies, in the format of `GET /policies`; undefined if the worker does not reply in time.
+   */
   describe(): Promise<string | undefined>
   send(message: SupervisorMessage): void
   kill(): void
 }
 
-/** The end of a worker: its exit code, or the signal that killed the worker. */
 export type WorkerEnd = { readonly code: number | undefined; readonly signal: string | undefined }
 
 type WorkerReply = Extract<WorkerMessage, { readonly requestId: number }>

@@ -15,7 +15,6 @@ export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly
 export type WorkerPolicies = {
   readonly hash: string
   readonly routes: number
-  /** The state of each policy source. */
   readonly states: readonly SourceState[]
   readonly locations: PolicyLocations & { readonly policyReload: 'watch' | 'manual' }
 }

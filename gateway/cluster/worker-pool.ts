@@ -10,7 +10,10 @@ type WorkerPoolOptions = {
     reason: StartReason,
   ) => WorkerProcess
   readonly logger: Logger
-  /** Maximum time for a worker to stop. A worker that still runs after this time is killed. Milliseconds. */
+  /**
+   * Maximum time for a worker to stop. A worker that still runs `KILL_AFTER_GRACE_MS` after this time is killed.
+   * Milliseconds.
+   */
   readonly graceMs: number
   readonly onStarted: (reason: StartReason) => void
   readonly onExit: (metrics: MetricsJson) => void
@@ -24,7 +27,7 @@ type StartReason = 'start' | 'crash' | 'roll' | 'replace'
  * immediately. Milliseconds.
  */
 const STABLE_AFTER_MS = 2_000
-/** After this many consecutive crashes, a restarted worker is used only when it is stable. */
+/** After this many consecutive crashes, `serving` contains a restarted worker only when it is stable. */
 const UNSTABLE_FAILURES = 3
 /** Additional time after the grace period, before a worker that does not stop is killed. Milliseconds. */
 const KILL_AFTER_GRACE_MS = 3_000
@@ -85,7 +88,10 @@ export class WorkerPool {
     return this.#running
   }
 
-  /** The workers that accept requests, without restarted workers that are not stable yet. */
+  /**
+   * The workers that accept requests. After `UNSTABLE_FAILURES` consecutive crashes, a restarted worker is not included
+   * until it is stable.
+   */
   get serving(): readonly WorkerProcess[] {
     const nowMs = performance.now()
     return this.#slots.flatMap(({ worker, readySinceMs, failures }) => {
@@ -95,7 +101,10 @@ export class WorkerPool {
     })
   }
 
-  /** Replaces all workers, one after another. Each worker is stopped after its successor serves requests. */
+  /**
+   * Replaces all workers, one after another. Each worker is stopped after its successor serves requests. If a successor
+   * fails to start, the remaining workers are not replaced.
+   */
   roll(): Promise<void> {
     if (this.#rollQueued) return this.#queue
     this.#rollQueued = true

@@ -9,7 +9,7 @@ import type { IssuerEntry } from './issuer-schema.ts'
 /**
  * Reads the client secrets for all issuers with introspection.
  * @returns the secrets by issuer.
- * @throws {ConfigError} C302 for the first secret that is missing.
+ * @throws {ConfigError} C302 for the first file that cannot be read or is empty.
  */
 export function readClientSecrets(issuers: readonly IssuerEntry[]): ReadonlyMap<string, string> {
   return new Map(

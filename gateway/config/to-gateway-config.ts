@@ -157,8 +157,8 @@ function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
 }
 
 /**
- * Converts an entry of config/upstreams.yaml: fills in defaults and converts durations to milliseconds. `ca` is the
- * content of its `caFile`.
+ * Converts an entry of config/upstreams.yaml or of the upstreams of a policy source: fills in defaults and converts
+ * durations to milliseconds. `ca` is the content of its `caFile`.
  */
 export function toUpstreamSettings(
   name: string,

@@ -9,8 +9,9 @@ const OWN_SECTIONS = ['securitySchemes']
 const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
 
 /**
- * Merges the components of one upstream's document into the components of the other upstreams. If the name of a
- * component is already in use, the component gets the name of the upstream as a prefix. References are updated.
+ * Merges the components of one upstream's document into the components of the other upstreams. A component gets the
+ * name of the upstream as a prefix if the gateway uses the name of the component, or if another component with the same
+ * name differs. References are updated.
  * @returns the document with its references rewritten.
  */
 export function mergeComponents(

@@ -39,7 +39,10 @@ const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
 /** Time until a document is fetched again. Milliseconds. */
 const REFRESH_MS = 300_000
-/** The same time after a first failure. Each further failure doubles the time, up to `REFRESH_MS`. Milliseconds. */
+/**
+ * Time until a document is fetched again after its first failed fetch. Each further failure doubles the time, up to
+ * `REFRESH_MS`. Milliseconds.
+ */
 const RETRY_MS = 5_000
 
 /** The number of failed fetches in a row, and the time of the next fetch on the monotonic clock. */

@@ -14,7 +14,7 @@ export type OpenapiOptions = {
   readonly baseUrl: string
   readonly name: string
   readonly version: string
-  /** If false, the endpoints of the bundled authorization server are omitted. */
+  /** If false, the document omits the OAuth flow of the bundled authorization server. */
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
   readonly routes: readonly PolicyRoute[]

@@ -11,7 +11,7 @@ export type AccessEntry = {
   readonly method: string | undefined
   /** Canonical path; `undefined` if the target has no canonical form. */
   readonly path: string | undefined
-  /** Output of `accessLogFields()` for the route and for the upstream that responded. */
+  /** Output of `accessLogFields()` for the route; empty without a route. */
   readonly routeFields: string
   readonly status: number
   readonly durationMs: number
@@ -33,7 +33,10 @@ export type AccessEntry = {
   readonly session:
     | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
     | undefined
-  /** The reason why the client got no response, or only a partial response. */
+  /**
+   * The reason of a rejection, `upstream_` with the failure of the upstream, or `client_closed`. `undefined` after a
+   * complete response and after a WebSocket session.
+   */
   readonly errorType: string | undefined
   /** Error code of the issuer or of the connection to the upstream. */
   readonly errorCode: string | undefined

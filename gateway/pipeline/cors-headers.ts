@@ -13,8 +13,8 @@ const EXPOSED_HEADERS = [
 ].join(', ')
 
 /**
- * Every origin may call the API, because only a page with a token has access. Cookies never authorize a request, so the
- * gateway never sends `Access-Control-Allow-Credentials`.
+ * CORS headers of a route that allows every origin. The gateway never sends `Access-Control-Allow-Credentials`, so a
+ * page cannot read the response to a request with cookies.
  */
 export const CORS_HEADERS: readonly string[] = Object.freeze([
   'access-control-allow-origin',
@@ -55,7 +55,7 @@ const PREFLIGHT_VARY: readonly string[] = Object.freeze([
 /** Time for which a browser may cache the preflight response. Seconds. */
 const PREFLIGHT_MAX_AGE = '600'
 
-/** Returns the headers of a response to a preflight: name, value, name, value. */
+/** Returns the CORS headers of a response to a preflight: name, value, name, value. */
 export function preflightHeaders({ origin, methods, headers }: PreflightDecision): readonly string[] {
   if (origin === undefined) return PREFLIGHT_VARY
   return [

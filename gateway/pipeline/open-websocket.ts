@@ -11,7 +11,7 @@ import type { SessionSlot } from '../upstreams/websocket/sessions.ts'
 import type { ForwardableContext, RequestContext } from './request-context.ts'
 import { shapeResponse } from './shape-response.ts'
 
-/** Both ends of a WebSocket connection after the upstream has accepted the handshake. */
+/** Both ends of a WebSocket connection after the 101 response of the upstream, which is not yet validated. */
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
   readonly slot: SessionSlot
@@ -26,7 +26,10 @@ const NO_HANDSHAKE: Rejection = {
   detail: 'This is not a valid WebSocket handshake: RFC 6455 section 4.1.',
 }
 
-/** Reserves a session slot for this caller or, without a token, for this client address. */
+/**
+ * Reserves a session slot for the caller. Without a caller, or if its subject and client ID are unknown, reserves a
+ * slot for the client address. Rejects an invalid handshake of the client.
+ */
 export function reserveSession(
   { request, caller, clientAddress, services }: RequestContext,
   upgraded: UpgradedConnection,
@@ -42,7 +45,7 @@ export function reserveSession(
 }
 
 /**
- * Switches the client connection to WebSocket after the upstream has accepted the handshake, and connects both ends. The
+ * Validates the handshake of the upstream, switches the client connection to WebSocket, and connects both ends. The
  * session ends when a later validation of the token denies the caller.
  */
 export function openWebsocket(context: ForwardableContext, route: ApiRoute, opening: WebsocketOpening): void {

@@ -38,8 +38,8 @@ type Stage = (context: RequestContext) => StageResult | Promise<StageResult>
  * The stages of a request, in order. Each stage is one file, which states the fields of the context that the stage
  * reads and sets. The parameter type of a stage requires the fields that earlier stages have set. Only the order of
  * this list guarantees that these fields are set, so the list has one type assertion. A stage returns immediately for a
- * kind of route to which the stage does not apply. `policy-engine/decide/decide.ts` calls the same functions in the
- * same order for the command line.
+ * kind of route to which the stage does not apply. For the command line, `policy-engine/decide/decide.ts` calls the
+ * same functions of the policy engine in the same order.
  */
 const STAGES = [
   canonicalize,
@@ -86,7 +86,6 @@ function resumeAfter(pending: Promise<StageResult>, context: RequestContext, nex
   )
 }
 
-/** Creates the request pipeline. Only this file defines the order of the stages. */
 export function createPipeline(options: PipelineOptions): Pipeline {
   const services = createServices(options)
   const { responder, tracker, eventStreams } = services

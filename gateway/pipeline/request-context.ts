@@ -40,7 +40,6 @@ export type RequestContext = {
   token: string | undefined
   /** Scheme of the token. A challenge uses the same scheme. */
   credential: 'bearer' | 'dpop'
-  /** Proof of possession: DPoP key or client certificate. */
   possessionProof: PossessionProof
   /** The policy header of the response, if the configuration enables this header: name, value. */
   policyHeaders: readonly string[]
@@ -62,7 +61,7 @@ export type RequestContext = {
   /** Headers of the upstream request: name, value, name, value. */
   upstreamHeaders: string[] | undefined
   rejection: Rejection | undefined
-  /** Code of the error that prevented token validation. */
+  /** Code of the error that prevented token validation, or of an invalid WebSocket handshake of the upstream. */
   failureCode: string | undefined
   /** The denial that an enforced policy would have applied. */
   auditOnlyDenial: Rejection | undefined
@@ -73,12 +72,15 @@ export type RequestContext = {
 /** The context after the stage `canonicalize`. */
 export type CanonicalContext = RequestContext & { readonly canonical: CanonicalRequest }
 
-/** The context after the stage `matchRoute`, which replies to requests for documents itself. */
+/**
+ * The context after the stage `matchRoute`. This stage itself replies to requests for documents and for unavailable
+ * sources.
+ */
 export type MatchedContext = CanonicalContext & {
   readonly route: Exclude<Route, DocumentRoute | UnavailableSourceRoute>
 }
 
-/** The context after the stage `receiveEvent`, which replies to events itself. */
+/** The context after the stage `receiveEvent`. This stage itself replies to events. */
 export type ForwardableContext = MatchedContext & { readonly route: ApiRoute | AuthorizationServerRoute }
 
 /** The context after the stage `shapeRequest`. */
@@ -100,7 +102,7 @@ export type PipelineServices = PipelineOptions & {
   readonly eventStreams: Set<EndableResponse>
 }
 
-/** Sends the responses that the gateway creates itself. */
+/** Sends the responses that the gateway creates itself, and decides which responses close their connection. */
 export type Responder = {
   readonly respond: (context: RequestContext, result: LocalReply | Rejection) => void
   readonly reject: (context: RequestContext, rejection: Rejection) => void
@@ -117,7 +119,10 @@ export type Responder = {
   readonly isAfterFinalResponse: (request: IncomingMessage) => boolean
 }
 
-/** Counts and logs each request exactly once, when the request is finished. */
+/**
+ * Counts and logs each request exactly once. A WebSocket request is counted when its session opens, and logged when its
+ * session ends.
+ */
 export type RequestTracker = {
   readonly inFlight: number
   /** Counts the request as in flight until its response is closed. */

@@ -22,9 +22,11 @@ const SWITCHING_PROTOCOLS = 101
 
 /**
  * Builds the headers of the response to the client from the headers of the upstream. Repeated headers such as
- * `Set-Cookie` stay repeated. If the gateway sends CORS or rate limit headers, these headers replace the same headers
- * of the upstream. The gateway appends its own headers last. A 101 response gets no CORS headers.
- * Reads `route`, `requestId`, `rate`, `rateHeaders`, `policyHeaders` and `nonceHeaders`. Sets nothing.
+ * `Set-Cookie` stay repeated. On a route of a policy, drops the upstream's CORS headers and applies the header changes
+ * of the policy. On a route with a rate limit, drops the upstream's rate limit headers. Appends the gateway's own
+ * headers last. A 101 response gets no CORS headers.
+ * Reads `request`, `canonical`, `route`, `requestId`, `rate`, `rateHeaders`, `policyHeaders` and `nonceHeaders`. Sets
+ * nothing.
  * @returns name, value, name, value.
  */
 export function shapeResponse(

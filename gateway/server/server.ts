@@ -23,7 +23,7 @@ export type ServerOptions = {
   readonly connectionsLimit: number
   readonly onConnectionRejected: () => void
   /**
-   * Called after a response to input that is not a complete request, because the input was invalid, too slow or too
+   * Called when the server rejects input that is not a complete request, because the input is invalid, too slow or too
    * large.
    */
   readonly onUnparsed: (unparsed: UnparsedRequest) => void
@@ -76,7 +76,7 @@ function createHttpServer(options: ServerOptions): Server {
     insecureHTTPParser: false,
     requireHostHeader: false, // stage 1 checks the Host header and responds with a body
     noDelay: true,
-    // Ignores requests to switch to any other protocol.
+    // If this function returns false, Node treats the request as a request without `Upgrade`.
     shouldUpgradeCallback: (request) => options.hasWebsockets() && isWebsocketHandshake(request),
   }
   const server =
@@ -113,7 +113,6 @@ function createHttpServer(options: ServerOptions): Server {
   return server
 }
 
-/** Handles input that is invalid, too slow or too large. */
 function respondToClientError(error: ClientError, socket: Socket, options: ServerOptions) {
   const isHead = isHeadRequest(error)
   switch (error.code) {

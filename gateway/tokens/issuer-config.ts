@@ -52,9 +52,7 @@ export type IssuerConfig = {
    * the gateway never uses a result after the cache time. Milliseconds.
    */
   readonly staleIfErrorMs: number
-  /**
-   * URL of the issuer's revocation stream. Undefined: a revocation takes effect when the cached token status expires.
-   */
+  /** URL of the issuer's revocation stream. Undefined: the issuer has no such stream. */
   readonly revocations: string | undefined
   /**
    * The issuer may send Security Event Tokens (RFC 8935) with one of these values of `aud`. Undefined: the issuer may

@@ -24,7 +24,8 @@ export type TokenFacts = {
   readonly claims: NamedClaims
 }
 
-// Characters of a header field value: visible ASCII, and spaces between visible characters. RFC 9110 section 5.5.
+// A header field value of at most 1,024 characters: visible ASCII, and spaces between visible characters. RFC 9110
+// section 5.5.
 const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?$/
 
 /** Creates the caller of a token. The result is the same for a JWT and for an introspection response. */

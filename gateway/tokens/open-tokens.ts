@@ -139,8 +139,8 @@ function openIssuers(
 }
 
 /**
- * Returns one check per issuer: whether the tokens of the issuer can be validated. If the keys of an issuer were never
- * fetched, the gateway is not ready. Every other problem only degrades the gateway.
+ * Returns the checks of the issuers: keys, introspection, and the use of earlier statuses. If the keys of an issuer
+ * were never fetched, the gateway is not ready. Every other problem only degrades the gateway.
  */
 function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
   return issuers.flatMap(({ issuer, keys, ready, introspector, stale }) => [

@@ -94,8 +94,8 @@ export class Exchange implements DispatchHandler {
     response.writeHead(status, shape(status, headers) as string[])
     const length = headers['content-length']
     this.#remaining = length === undefined ? -1 : Number(length)
-    // Sends the headers before the first chunk, because the first chunk may come late. Because of `setImmediate`, a
-    // small response still needs only one write.
+    // If the length is not announced, sends the headers before the first chunk, because the first chunk may come late.
+    // Because of `setImmediate`, a small response still needs only one write.
     if (this.#remaining !== -1) return
     setImmediate(flushHead, this)
     if (isEventStream(headers['content-type'])) this.#request.eventStreams.add(this)

@@ -9,7 +9,7 @@ import type { UpstreamFailureReason } from './upstream-failure.ts'
 export type ForwardRequest = {
   readonly upstream: Upstream
   readonly method: string
-  /** Canonical path and query. */
+  /** Path and query of the upstream request. The path includes the base path of the upstream. */
   readonly target: string
   /** Name, value, name, value. */
   readonly headers: string[]
@@ -32,7 +32,7 @@ export type ForwardRequest = {
   readonly response: ServerResponse
   /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
-  /** Sends a local reply. Called at most once, and only before anything was sent to the client. */
+  /** Sends a local reply. Called at most once, and only before the head of the final response was sent. */
   readonly reject: (rejection: Rejection) => void
   /** Ends a response that is complete before the request body is complete. Handles the rest of the body. */
   readonly endEarly: (source: IncomingMessage, response: ServerResponse) => void

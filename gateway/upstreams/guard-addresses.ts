@@ -2,9 +2,9 @@ import { BlockList } from 'node:net'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
 
 /**
- * Addresses that a host name of a policy source must not resolve to: this machine, the local network segment, and
- * metadata services of cloud providers. The team that owns the name could otherwise reach services without a
- * permission.
+ * Addresses that a host name of a policy source must not resolve to: this machine, link-local, multicast and reserved
+ * networks, and metadata services of cloud providers. The team that owns the name could otherwise reach services
+ * without a permission.
  */
 const FORBIDDEN = new BlockList()
 for (const [network, bits] of [

@@ -15,8 +15,8 @@ export const RESOLVE_EVERY_MS = 5_000
 const STALE_TIMEOUT_MS = 500
 
 /**
- * Cached addresses of one name. At most one lookup runs at a time. A name service that does not respond therefore
- * blocks only one thread of the process. After a failed lookup, the cached addresses stay in use.
+ * Cached addresses of one name. At most one lookup of the name runs at a time, so a name service that does not respond
+ * blocks only one thread for this name. After a failed lookup, the cached addresses stay in use.
  */
 export class NameAddresses {
   readonly #hostname: string

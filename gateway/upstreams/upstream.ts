@@ -30,7 +30,7 @@ export type Upstream = {
 }
 
 /**
- * An upstream from config/upstreams.yaml.
+ * Settings of an upstream, from config/upstreams.yaml or from a policy source.
  * - `timeoutMs`: default time to the first byte of a response
  * - `connectTimeoutMs`: connection setup, including TLS
  * - `idleTimeoutMs`: default for the longest stall inside a response

@@ -5,7 +5,7 @@ import type { RequestContext } from '../request-context.ts'
 const OVERLOADED: Rejection = { rejected: 'overloaded', retryAfterSeconds: 4 }
 
 /**
- * Rejects requests during overload. The stage always lets one request at a time pass. Otherwise the gateway could
+ * Rejects requests during overload. A request passes if no other request is in flight. Otherwise the gateway could
  * reject every request forever.
  * Reads only `services`. Sets nothing.
  * @returns the rejection `overloaded` (503).

@@ -8,7 +8,8 @@ import { pemCertificates } from '../../../platform/net/pem-certificates.ts'
 /**
  * Reads the CA certificates for connections to an upstream or an issuer, in PEM.
  * @param setting the setting that names the file, for the error message.
- * @throws {ConfigError} C322 when the file contains no certificate, or an unreadable certificate.
+ * @throws {ConfigError} C322 when the file cannot be read, contains no certificate, or contains a certificate that
+ * cannot be parsed.
  */
 export function readAuthorities(file: string, setting: string): string {
   const shownAs = displayPath(file)

@@ -57,8 +57,8 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     sessionTimeout: SESSION_SECONDS,
-    // The gateway verifies a client certificate only when a token requires a certificate. Most requests need no
-    // certificate.
+    // The handshake succeeds without a valid client certificate. The gateway checks the certificate only for a token
+    // that requires a certificate.
     requestCert: tls.clientCertificates !== undefined,
     rejectUnauthorized: false,
   })
@@ -83,7 +83,6 @@ export type HandshakeFailure =
   | 'certificate'
   | 'other'
 
-/** Classifies a handshake error by its OpenSSL or system error code. */
 function handshakeFailure(error: Error & { readonly code?: string }): HandshakeFailure {
   switch (error.code) {
     case 'ERR_TLS_HANDSHAKE_TIMEOUT':

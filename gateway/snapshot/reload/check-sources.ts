@@ -46,7 +46,7 @@ export type InvalidPolicies = { readonly hash: string; readonly problems: readon
 
 /**
  * Validates all policies together. Without policy sources, or with `onInvalidPolicy: fail`, one error makes all
- * policies invalid. Otherwise an error affects only the source that contains the error. Pure.
+ * policies invalid. Otherwise an error in a policy source affects only this source. Pure.
  */
 export function* checkSources(
   sources: PolicySources,

@@ -139,7 +139,10 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     return report
   }
 
-  /** Reads until two consecutive reads return the same content. Writers have then finished. */
+  /**
+   * Reads until two consecutive reads return the same content, because writers have then finished. Returns earlier if
+   * the content is active or known to be invalid, and after `MAX_READS` reads.
+   */
   async function readSettled(): Promise<PolicySources> {
     let sources = await read()
     for (let reads = 0; reads < MAX_READS; reads++) {

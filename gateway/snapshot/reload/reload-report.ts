@@ -24,7 +24,7 @@ export type ReloadReport = {
   readonly previousHash: string | undefined
   readonly routes: number
   readonly durationMs: number
-  /** Errors of invalid policies on the disk, or warnings about valid policies. */
+  /** Errors and warnings of the policies on the disk, including the errors of invalid policy sources. */
   readonly diagnostics: readonly Diagnostic[]
   /** The state of each policy source. Empty without policy sources. */
   readonly sources: readonly SourceState[]
@@ -45,6 +45,7 @@ type Circumstances = {
 /**
  * Logs the outcome of a reload:
  * - an audit line for new active policies
+ * - a line if the policies on the disk equal the active policies, after a reload on request or after invalid policies
  * - the errors of invalid policies; source excerpts only the first time for the same files
  * - nothing for a check of the disk that found no change
  */

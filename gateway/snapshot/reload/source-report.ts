@@ -7,7 +7,10 @@ import { describeLocation } from './describe-location.ts'
 /** Maximum number of errors of a source in one log line. */
 const LOGGED_ERRORS = 20
 
-/** Logs each source that became valid or invalid, and each invalid source whose first error changed. */
+/**
+ * Logs each source that became valid again or invalid. Also logs each invalid source whose state, first error or number
+ * of errors changed.
+ */
 export function logSourceChanges(
   logger: Logger,
   before: readonly SourceState[],

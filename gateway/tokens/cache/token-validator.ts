@@ -185,7 +185,9 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     return flight
   }
 
-  /** Returns the result of a lookup. */
+  /**
+   * Returns the result of a lookup. Counts the use of an earlier status, and returns inactive if its token was revoked.
+   */
   function wait(flight: Flight): Promise<TokenStatus> {
     flight.awaited ??= flight.result.then((status) =>
       status.active && status.isStale === true ? useStale(status) : status,

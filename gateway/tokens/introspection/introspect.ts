@@ -70,8 +70,8 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
 }
 
 /**
- * Creates the introspector of one issuer. The introspector looks in the shared cache before it calls the issuer. Cost
- * of a call: at most 50 ms for the lookup in the shared cache, and one HTTP request.
+ * Creates the introspector of one issuer. The introspector looks in the shared cache before it calls the issuer. This
+ * lookup takes at most 50 ms.
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
   const { issuer, ttlMs, staleIfErrorMs, shared, nowMs, tickMs } = options

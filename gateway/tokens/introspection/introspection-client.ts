@@ -228,9 +228,9 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
 }
 
 /**
- * Returns whether an error is a rejection: a status of 400 to 499 that does not concern the load. The issuer rejects
- * either the token or every request of the gateway. A rejection does not open the circuit. Otherwise one client with
- * malformed tokens would stop the introspection of all tokens.
+ * Returns whether an error is a rejection: a status of 400 to 499, except wrong credentials (401, 403) and load (408,
+ * 429). The issuer rejects either the token or every request of the gateway. A rejection does not open the circuit.
+ * Otherwise one client with malformed tokens would stop the introspection of all tokens.
  */
 function isRejection(error: unknown): error is IntrospectionError {
   const status = error instanceof IntrospectionError ? error.status : undefined

@@ -6,7 +6,7 @@ export type IntrospectionErrorCode =
   | 'ERR_INTROSPECTION_CONNECTION'
   /** The issuer rejects the client credentials of the gateway. */
   | 'ERR_INTROSPECTION_CREDENTIALS'
-  /** A status other than 200. Redirects are not followed. */
+  /** A status other than 200, except for rejected credentials. Redirects are not followed. */
   | 'ERR_INTROSPECTION_STATUS'
   /** The response is not a JSON object that follows RFC 7662, is larger than 64 KiB, or lacks a required signature. */
   | 'ERR_INTROSPECTION_RESPONSE'

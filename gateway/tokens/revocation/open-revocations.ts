@@ -34,7 +34,6 @@ export function createRevoke({ tokenValidator, sessions, metrics }: TokenState) 
   }
 }
 
-/** Creates the revocation channels of every configured issuer. */
 export function createChannels(
   config: Pick<GatewayConfig, 'issuers' | 'redis' | 'revocationRedis'>,
   parts: {

@@ -15,8 +15,8 @@ export type OutgoingRequest = {
 }
 
 /**
- * Callbacks for one request. The last callback is `onResponseEnd`, `onResponseText`, `onRequestUpgrade` or
- * `onResponseError`. `abort()` ends the calls.
+ * Callbacks for one request. The last callback is `onResponseEnd`, `onResponseText`, `onRequestUpgrade`,
+ * `onResponseError` or `handlerFailed`. After `abort()`, no callback follows.
  */
 export type DispatchHandler = {
   /** Called for the final response and for each interim response. */

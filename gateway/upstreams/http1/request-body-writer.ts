@@ -9,7 +9,10 @@ export type RequestBodyWriterOptions = {
   readonly onFailure: (error: Error) => void
 }
 
-/** Sends a request body with backpressure. The number of sent bytes is never more or less than the announced length. */
+/**
+ * Sends a request body with backpressure. Fails if the body is longer or shorter than its announced length. Never sends
+ * more bytes than announced.
+ */
 export class RequestBodyWriter {
   done = false
   readonly #options: RequestBodyWriterOptions

@@ -2,7 +2,7 @@
  * - `ERR_UPSTREAM_PROTOCOL`: the received bytes are not a valid HTTP/1.1 response
  * - `ERR_UPSTREAM_RESET`: the connection ended before the response was complete
  * - `ERR_UPSTREAM_IDLE`: the response stalled for too long
- * - `ERR_UPSTREAM_UNFORWARDABLE`: the request has no valid HTTP/1.1 form; nothing was sent
+ * - `ERR_UPSTREAM_UNFORWARDABLE`: the head of the request is not valid, or the body does not match its `Content-Length`
  * - `ERR_UPSTREAM_CLOSED`: the pool is closed
  */
 export type UpstreamErrorCode =

@@ -36,10 +36,7 @@ export function acceptsWebsocket(headers: IncomingHttpHeaders, key: string): boo
   )
 }
 
-/**
- * Creates the error for a 101 response that does not match the `Sec-WebSocket-Key` of the request. RFC 6455 section
- * 4.1.
- */
+/** Creates the error for a 101 response that does not accept the WebSocket handshake. RFC 6455 section 4.1. */
 export function handshakeMismatch(): UpstreamError {
   return new UpstreamError('ERR_UPSTREAM_PROTOCOL', 'the 101 response does not match the WebSocket handshake')
 }

@@ -4,8 +4,8 @@ import { FrameScanner } from './frame-scanner.ts'
 
 export type SessionEnd = {
   /**
-   * Close code of the first Close frame that was forwarded or sent. 1006 if there was no Close frame. RFC 6455 section
-   * 7.4.1.
+   * Close code of the first Close frame that was forwarded or sent. 1006 if a connection ended before such a frame. RFC
+   * 6455 section 7.4.1.
    */
   readonly code: number
   /** Bytes of frames, heads included. */
