@@ -170,7 +170,10 @@ CLIENT_ID=$(printf '%s' "$REGISTRATION" | sed -n 's/.*"client_id":"\\([^"]*\\)".
 \`\`\`
 
 Other redirect URIs are rejected with 400 \`{"error":"invalid_redirect_uri","error_description":"…"}\`. A fixed HTTPS callback
-needs an integration that the operator registers.`,
+needs an integration that the operator registers.
+
+A client with a Client ID Metadata Document does not register if the metadata of the authorization server has
+\`client_id_metadata_document_supported\`. Its \`client_id\` is the URL of the document.`,
 
     `## 3. Send the user to the browser
 

@@ -29,6 +29,11 @@ t.test('authWalkthrough() mentions the status 429 only if a client can receive i
   t.match(rowsOf({ bundledAuthorizationServer: true }), [/^\| 429 `rate_limited` \| registration \|/])
 })
 
+t.test('authWalkthrough() mentions client documents only for the bundled authorization server', async (t) => {
+  t.notMatch(textOf({}), 'client_id_metadata_document_supported')
+  t.match(textOf({ bundledAuthorizationServer: true }), '`client_id_metadata_document_supported`')
+})
+
 t.test(
   'authWalkthrough() lists resources with separate tokens, and its example call needs no such token',
   async (t) => {
