@@ -36,7 +36,7 @@ import { activeKeys } from './keys/signing-keys.ts'
 import { createMetrics } from './observe/metrics.ts'
 import {
   auditAccount,
-  auditAdministration,
+  observeAdministration,
   observeDocuments,
   observeEngine,
   observeStreams,
@@ -151,7 +151,7 @@ export async function startAuthorizationServer(options: {
           ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
         ],
         nowSeconds,
-        onEvent: (event) => auditAdministration(logger, event),
+        onEvent: observeAdministration({ logger, metrics }),
       }),
       logger,
     })

@@ -6,7 +6,8 @@ import type { ConsentReason } from '../engine/consent-step.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import type { StoreErrorReason } from '../store/store.ts'
 
-type GrantEndReason = Extract<EngineEvent, { readonly kind: 'grant_revoked' }>['reason']
+/** `operator`: a command revoked the grant. */
+type GrantEndReason = Extract<EngineEvent, { readonly kind: 'grant_revoked' }>['reason'] | 'operator'
 
 /** Metrics of the authorization server. Labels never contain values from callers. */
 export type Metrics = {

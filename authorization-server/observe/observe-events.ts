@@ -179,13 +179,18 @@ export function auditAccount(
   logger.info({ event: 'audit', action, ...accountFields }, action.replaceAll('_', ' '))
 }
 
-/** Writes the audit line of a change that the operator made with a command. */
-export function auditAdministration(
-  logger: Pick<Logger, 'info'>,
-  { action, accountId, clientId, grant }: AdministrationEvent,
-): void {
-  const changeFields = { actor: 'operator', subject: accountId, client_id: clientId, grant }
-  logger.info({ event: 'audit', action, ...changeFields }, action.replaceAll('_', ' '))
+/** Writes the audit line of a change that the operator made with a command. Counts ended grants and sessions. */
+export function observeAdministration(options: {
+  readonly logger: Pick<Logger, 'info'>
+  readonly metrics: Pick<Metrics, 'countGrantEnded' | 'countSessionEnded'>
+}): (event: AdministrationEvent) => void {
+  const { logger, metrics } = options
+  return ({ action, accountId, clientId, grant }) => {
+    if (action === 'grant_revoked') metrics.countGrantEnded('operator')
+    if (action === 'session_ended') metrics.countSessionEnded()
+    const changeFields = { actor: 'operator', subject: accountId, client_id: clientId, grant }
+    logger.info({ event: 'audit', action, ...changeFields }, action.replaceAll('_', ' '))
+  }
 }
 
 /** Logs the audit line of a signing key that a command added to the file of keys or removed from this file. */

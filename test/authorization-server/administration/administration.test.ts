@@ -216,6 +216,8 @@ t.test('session list and end: the person must sign in again, and tokens stay val
     audits().map(({ action }) => action),
     ['session_ended', 'session_ended'],
   )
+  const metrics = await send(`${server.managementUrl}/metrics`)
+  t.match(metrics.text, /^scopegate_oauth_sessions_ended_total 2$/m)
 })
 
 t.test('account remove removes the account with its tokens', async (t) => {

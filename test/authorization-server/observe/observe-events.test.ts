@@ -3,6 +3,7 @@ import type { EngineEvent } from '../../../authorization-server/engine/engine-ev
 import { createMetrics } from '../../../authorization-server/observe/metrics.ts'
 import {
   auditAccount,
+  observeAdministration,
   observeDocuments,
   observeEngine,
   observeStreams,
@@ -166,6 +167,11 @@ t.test('observeEngine() writes one log line for each event, and counts the event
       'scopegate_oauth_grants_ended_total{reason="grant_ended"} 1',
     ],
     [
+      { ...revoked, reason: 'access_removed' },
+      { ...REVOKED, action: 'access_removed', msg: 'access removed' },
+      'scopegate_oauth_grants_ended_total{reason="access_removed"} 1',
+    ],
+    [
       { ...revoked, reason: 'refresh_token_reused' },
       { ...REVOKED, action: 'refresh_token_reused', msg: 'refresh token reused' },
       'scopegate_oauth_grants_ended_total{reason="refresh_token_reused"} 1',
@@ -293,6 +299,24 @@ t.test('observeStreams() writes one log line and counts one request for each eve
     ])
   }
 })
+
+t.test(
+  'observeAdministration() writes one audit line per change, and counts ended grants and sessions',
+  async (t) => {
+    for (const [action, series] of [
+      ['account_disabled', []],
+      ['grant_revoked', ['scopegate_oauth_grants_ended_total{reason="operator"} 1']],
+      ['session_ended', ['scopegate_oauth_sessions_ended_total 1']],
+    ] as const) {
+      const { logger, metrics, take, counted } = observer()
+      observeAdministration({ logger, metrics })({ action, accountId: 'account-1' })
+      const { request_id: _id, 'client.address': _address, ...audit } = AUDIT
+      const line = { ...audit, action, actor: 'operator', subject: 'account-1' }
+      t.strictSame(take(), [{ ...line, msg: action.replaceAll('_', ' ') }])
+      t.strictSame(await counted(), series)
+    }
+  },
+)
 
 t.test('auditAccount() writes the audit line of an account', async (t) => {
   const { logger, take } = observer()
