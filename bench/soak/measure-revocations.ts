@@ -21,6 +21,8 @@ const GIVE_UP_MS = 60_000
  */
 const SINGLE_POLL_MS = 1
 const BATCH_POLL_MS = 20
+/** Interval between two new tokens after an outage. Milliseconds. */
+const RECOVERY_POLL_MS = 500
 
 /** Obtains a token that every gateway has accepted and cached. */
 export async function obtainKnownToken(cluster: RevocationCluster): Promise<string> {
@@ -29,6 +31,21 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
   if (statuses.some((status) => status !== PASSED))
     throw new BenchError('ERR_BENCH_SUBJECT', `gateways returned ${statuses} for a new token`)
   return token
+}
+
+/**
+ * Waits until every gateway accepts a new token. After an outage, the circuit of the issuer stays open for some seconds.
+ * @throws {BenchError} ERR_BENCH_SUBJECT when the wait takes more than a minute.
+ */
+export async function awaitIntrospection(cluster: RevocationCluster): Promise<void> {
+  const deadlineMs = performance.now() + GIVE_UP_MS
+  for (;;) {
+    const statuses = await statusesOf(cluster, await cluster.obtainToken())
+    if (statuses.every((status) => status === PASSED)) return
+    if (performance.now() > deadlineMs)
+      throw new BenchError('ERR_BENCH_SUBJECT', `gateways still return ${statuses} for a new token`)
+    await wait(RECOVERY_POLL_MS)
+  }
 }
 
 /**

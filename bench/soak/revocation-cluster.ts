@@ -162,6 +162,9 @@ function serverEnv(
     SCOPEGATE_DATA_DIR: dataDir,
     SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: join(dataDir, 'gateway-client-secret'),
     SCOPEGATE_DEVELOPMENT: 'true',
+    // All sign-ins come from one address.
+    SCOPEGATE_AUTHORIZATION__RATE_LIMIT__PER_ADDRESS: '1000000',
+    SCOPEGATE_AUTHORIZATION__RATE_LIMIT__WINDOW: '10m',
     ...(redis === undefined ? {} : { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: redis.ofServers }),
     ...serverSettings,
   }
