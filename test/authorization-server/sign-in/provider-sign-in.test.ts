@@ -1,60 +1,34 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { SignInProvider } from '../../../authorization-server/config.ts'
 import { SQLITE_FILE_NAME } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
-import {
-  type OpenidProvider,
-  PROVIDER_CLIENT,
-  PROVIDER_SECRET,
-  startOpenidProvider,
-} from '../../fixtures/an-openid-provider.ts'
+import { PROVIDER_CLIENT, startOpenidProvider } from '../../fixtures/an-openid-provider.ts'
 import { aKey } from '../../fixtures/jwk.ts'
 import { signJws } from '../../fixtures/jws.ts'
-import { type Browser, type Departure, openBrowser, type Page } from '../../fixtures/open-browser.ts'
-import { type Client, makePkce, registerClient } from '../../fixtures/register-client.ts'
+import { openBrowser } from '../../fixtures/open-browser.ts'
+import { makePkce, registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
-import { answerPage, signIn } from '../../fixtures/sign-in.ts'
+import { signIn } from '../../fixtures/sign-in.ts'
+import {
+  audit,
+  choose,
+  clientSecretFile,
+  comeBack,
+  departure,
+  finish,
+  leave,
+  page,
+  SCOPE,
+  type Started,
+  settings,
+  signInThrough,
+  startWith,
+} from '../../fixtures/sign-in-through-provider.ts'
 import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
 import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
-
-const clientSecretFile = join(t.testdir({ secret: `${PROVIDER_SECRET}\n` }), 'secret')
-const SCOPE = 'openid profile email courses:read'
-
-function settings(issuer: string, overrides: Partial<SignInProvider> = {}): SignInProvider {
-  return {
-    name: 'company',
-    title: 'Example account',
-    issuer,
-    clientId: PROVIDER_CLIENT,
-    clientSecretFile,
-    scopes: ['openid', 'profile', 'email'],
-    claims: { name: 'name', email: 'email', groups: undefined, roles: undefined },
-    admit: { emailDomains: [], groups: [], claims: new Map() },
-    ...overrides,
-  }
-}
-
-type Started = { readonly server: AuthorizationServer; readonly client: Client }
-
-/** Starts a server with providers, and registers a client. All providers know the same client secret. */
-async function startWith(
-  t: Pick<Test, 'teardown'>,
-  providers: readonly SignInProvider[],
-  { local = true, port }: { readonly local?: boolean; readonly port?: number } = {},
-): Promise<Started> {
-  const server = await startServer(t, {
-    ...(port === undefined
-      ? {}
-      : { issuer: `http://127.0.0.1:${port}`, listen: { host: '127.0.0.1', port } }),
-    signIn: { local, providers },
-  })
-  server.secret(PROVIDER_SECRET)
-  return { server, client: await registerClient(server) }
-}
 
 /** Opens the store of a running server. */
 function openStoreOf(t: Test, { dataDir }: AuthorizationServer): Store {
@@ -62,67 +36,6 @@ function openStoreOf(t: Test, { dataDir }: AuthorizationServer): Store {
   const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
   t.teardown(() => store.close())
   return store
-}
-
-function page(step: Page | Departure): Page {
-  if (step.left) throw new Error(`the browser left to ${step.location.href}`)
-  return step
-}
-
-function departure(step: Page | Departure): URL {
-  if (!step.left) throw new Error(`the browser shows ${step.status} ${step.url}\n${step.html}`)
-  return step.location
-}
-
-/** Presses the button of a provider. */
-async function choose(browser: Browser, shown: Page, name = 'company'): Promise<Page | Departure> {
-  const form = shown.forms.find(({ action }) => action.endsWith(`/provider/${name}`))
-  if (form === undefined) throw new Error(`no button for ${name}\n${shown.html}`)
-  return browser.submit(form)
-}
-
-type Departed = { readonly request: URL; readonly verifier: string; readonly signInPage: Page }
-
-/** Opens the sign-in page, and continues at the provider. */
-async function leave(
-  { client }: Pick<Started, 'client'>,
-  browser: Browser,
-  overrides: Record<string, string> = {},
-): Promise<Departed> {
-  const { verifier, challenge } = makePkce()
-  const signInPage = page(await browser.visit(client.authorizeUrl(SCOPE, challenge, overrides)))
-  return { request: departure(await choose(browser, signInPage)), verifier, signInPage }
-}
-
-/** Returns to the server with the response of the provider. */
-function comeBack({ server }: Pick<Started, 'server'>, browser: Browser, query: string, name = 'company') {
-  return browser.visit(`${server.baseUrl}${ENDPOINTS.signIn}/${name}/callback?${query}`)
-}
-
-/** Completes the consent page, and returns the claims of the person. */
-async function finish(started: Started, browser: Browser, verifier: string, consent: Page | Departure) {
-  const { server, client } = started
-  const redirect = departure(await answerPage(browser, page(consent)))
-  const code = redirect.searchParams.get('code') ?? ''
-  const tokens = client.readTokens(await client.exchange({ code, verifier }))
-  const claims = await send(`${server.baseUrl}${ENDPOINTS.userinfo}`, {
-    headers: { authorization: `Bearer ${tokens.accessToken}` },
-  })
-  return { tokens, claims: claims.json }
-}
-
-async function signInThrough(
-  started: Started,
-  provider: OpenidProvider,
-  browser = openBrowser(started.server.baseUrl),
-) {
-  const { request, verifier } = await leave(started, browser)
-  const consent = await comeBack(started, browser, provider.authorize(request))
-  return finish(started, browser, verifier, consent)
-}
-
-function audit(server: AuthorizationServer, action: string) {
-  return server.log().filter((line) => line['event'] === 'audit' && line['action'] === action)
 }
 
 t.test('a person signs in through a second instance of this server', async (t) => {
