@@ -80,6 +80,8 @@ export type GatewayConfig = {
     readonly keyFile: string | undefined
     readonly ttlSeconds: number
   }
+  /** Claims of the token that upstreams get. */
+  readonly identity: { readonly claims: readonly string[] }
   readonly tokenCache: {
     readonly maxEntries: number
     readonly maxBytes: number

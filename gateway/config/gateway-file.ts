@@ -155,6 +155,29 @@ export const GatewayFile = Type.Object(
         { description: 'the JWT that identifies the caller to upstreams' },
       ),
     ),
+    identity: Type.Optional(
+      Type.Object(
+        {
+          claims: Type.Optional(
+            Type.Array(
+              Type.String({
+                description: 'a claim of the token',
+                pattern: '^[a-z][a-z0-9_]{0,63}$',
+                'x-is': 'a claim with lower-case letters, digits and _, such as groups',
+              }),
+              {
+                description:
+                  'claims that upstreams get, in x-auth-claim headers and in the assertion; default: none',
+                minItems: 1,
+                maxItems: 16,
+                uniqueItems: true,
+              },
+            ),
+          ),
+        },
+        { description: 'claims of the caller for upstreams' },
+      ),
+    ),
     tokenCache: Type.Optional(
       Type.Object(
         {

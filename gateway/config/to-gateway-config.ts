@@ -63,6 +63,7 @@ export function toGatewayConfig(
       keyFile: file.assertion?.keyFile,
       ttlSeconds: milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl) / 1_000,
     },
+    identity: { claims: Object.freeze([...(file.identity?.claims ?? [])].sort()) },
     tokenCache: {
       maxEntries: tokenCache.maxEntries,
       maxBytes: bytes(tokenCache.maxBytes),

@@ -6,6 +6,7 @@ import type { GatewayDocument } from '../discovery/discovery-document.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { CreateAssertion } from '../upstream-identity/assertions.ts'
+import type { ClaimHeaders } from '../upstream-identity/identity-claims.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 
 type Common = {
@@ -33,6 +34,8 @@ export type ApiRoute = Common &
     readonly websocket: boolean
     /** Signs an assertion about the caller, if the policy requires an assertion. */
     readonly assert: CreateAssertion | undefined
+    /** Returns headers with claims of the caller, if `identity.claims` is set. */
+    readonly claimHeaders: ClaimHeaders | undefined
   }
 
 /**

@@ -15,6 +15,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import { openAssertionKeys } from '../upstream-identity/assertion-keys.ts'
 import { createAssertions } from '../upstream-identity/assertions.ts'
+import { createClaimHeaders } from '../upstream-identity/identity-claims.ts'
 import type { UpstreamRegistry } from '../upstreams/upstream-registry.ts'
 import type { CheckedPolicies } from './reload/check-sources.ts'
 import type { Route, Snapshot } from './route.ts'
@@ -63,8 +64,10 @@ export function createSnapshotFactory(
   const assertionsFor = createAssertions({
     issuer: config.baseUrl,
     ttlSeconds: config.assertion.ttlSeconds,
+    claims: config.identity.claims,
     ring: assertionKeys.ring,
   })
+  const claimHeaders = createClaimHeaders(config.identity.claims)
   const seesCertificates =
     config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
 
@@ -97,6 +100,8 @@ export function createSnapshotFactory(
       implication: readImplication(catalogue),
       bodyLimitBytes: config.limits.bodyBytes,
       assertionsFor,
+      identityClaims: config.identity.claims,
+      claimHeaders,
       receiveEvent: options.receiveEvent,
       routeMeter: metrics.route,
     })

@@ -3,6 +3,7 @@ import type { ScopeImplication } from '../../oauth/scope.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import { bodyLimitOf } from '../../policy-engine/decide/check-limits.ts'
 import { claimNamesOf, compileRoute, unavailableRoute } from '../../policy-engine/decide/compile-policies.ts'
+import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
 import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
@@ -19,6 +20,7 @@ import { accessLogFields } from '../observability/access-log.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { CreateAssertion } from '../upstream-identity/assertions.ts'
+import type { ClaimHeaders } from '../upstream-identity/identity-claims.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import type { Route, Snapshot } from './route.ts'
 
@@ -56,6 +58,9 @@ export type SnapshotOptions = {
   readonly bodyLimitBytes: number
   /** Returns the signer of assertions for an upstream. */
   readonly assertionsFor: (upstream: string) => CreateAssertion
+  /** The setting `identity.claims`, and the headers with these claims. */
+  readonly identityClaims: ClaimNames
+  readonly claimHeaders: ClaimHeaders | undefined
   readonly routeMeter: (name: string) => RouteMeter
 }
 
@@ -145,7 +150,7 @@ function unavailableRoutes(options: SnapshotOptions): readonly Route[] {
 }
 
 function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
-  const names = claimNamesOf(options.policyRoutes)
+  const names = unionOf(claimNamesOf(options.policyRoutes), options.identityClaims)
   const routes: Route[] = []
   for (const policy of options.policyRoutes) {
     if (routes.length % STEP_ROUTES === 0) yield
@@ -161,10 +166,15 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
       bodyLimitBytes: bodyLimitOf(policy, options.bodyLimitBytes),
       forwardsCredentials: policy.upstreamAuth === 'forward',
       assert: policy.upstreamAuth === 'assertion' ? options.assertionsFor(upstream.name) : undefined,
+      claimHeaders: options.claimHeaders,
       websocket: policy.websocket,
     })
   }
   return routes
+}
+
+function unionOf(names: ClaimNames, more: ClaimNames): ClaimNames {
+  return more.length === 0 ? names : Object.freeze([...new Set([...names, ...more])].sort())
 }
 
 function common(

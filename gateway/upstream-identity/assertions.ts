@@ -1,6 +1,8 @@
 import { randomUUID, sign } from 'node:crypto'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
+import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import type { AssertionKeyRing } from './assertion-key-ring.ts'
+import { pickClaims } from './identity-claims.ts'
 
 /** Returns the assertion about a caller for one upstream. */
 export type CreateAssertion = (caller: Caller, nowMs: number) => string
@@ -20,7 +22,8 @@ type Minted = { readonly text: string; readonly goodUntilSeconds: number }
 
 /**
  * Creates assertions, which identify the caller to upstreams. An assertion is a signed JWT (RFC 7519) with `iss`,
- * `aud`, `sub`, `client_id`, `token_issuer`, `scope`, `iat`, `exp` and `jti`.
+ * `aud`, `sub`, `client_id`, `token_issuer`, `scope`, `iat`, `exp` and `jti`. If `identity.claims` is set, the member
+ * `claims` has these claims of the token.
  * Each caller has one assertion per upstream, which is reused until shortly before it expires. A `WeakMap` holds the
  * assertions by caller. The assertions are therefore released together with the cached token status.
  * Cost: one signature, about 30 microseconds, when no assertion can be reused.
@@ -31,6 +34,8 @@ export function createAssertions(options: {
   readonly issuer: string
   /** Lifetime of an assertion. At most 60. Seconds. */
   readonly ttlSeconds: number
+  /** The setting `identity.claims`. */
+  readonly claims: ClaimNames
   readonly ring: Pick<AssertionKeyRing, 'signingKey'>
 }): (upstream: string) => CreateAssertion {
   const { issuer, ttlSeconds, ring } = options
@@ -52,6 +57,7 @@ export function createAssertions(options: {
       iat: issuedAt,
       exp: expiresAt,
       jti: randomUUID(),
+      claims: options.claims.length === 0 ? undefined : pickClaims(caller, options.claims),
     }
     const input = `${encode({ alg, typ: ASSERTION_TYPE, kid })}.${encode(claims)}`
     const signature =

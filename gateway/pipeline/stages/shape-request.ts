@@ -23,6 +23,7 @@ export function shapeRequest(context: ForwardableContext): undefined {
   if (headers.body === 'sized') shaped.push('content-length', String(headers.contentLength))
   if (caller !== undefined) {
     for (const part of caller.identityHeaders) shaped.push(part)
+    if (api?.claimHeaders !== undefined) for (const part of api.claimHeaders(caller)) shaped.push(part)
     if (api?.assert !== undefined) shaped.push('x-auth-assertion', api.assert(caller, services.nowMs()))
   }
   shaped.push('x-request-id', context.requestId, 'x-forwarded-for', context.clientAddress)

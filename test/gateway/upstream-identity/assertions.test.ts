@@ -12,7 +12,7 @@ import { aCaller } from '../../fixtures/a-caller.ts'
 const ISSUER = 'https://api.test'
 
 function assertWith(key: AssertionKey, ttlSeconds = 60) {
-  return createAssertions({ issuer: ISSUER, ttlSeconds, ring: { signingKey: () => key } })
+  return createAssertions({ issuer: ISSUER, ttlSeconds, claims: [], ring: { signingKey: () => key } })
 }
 
 const ed25519 = toAssertionKey(generateKeyPairSync('ed25519').privateKey) as AssertionKey

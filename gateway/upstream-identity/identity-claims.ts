@@ -1,0 +1,54 @@
+import type { Caller } from '../../policy-engine/decide/caller.ts'
+import type { ClaimNames, ClaimValue } from '../../policy-engine/decide/named-claims.ts'
+
+/** Returns the headers with claims of a caller: name, value, name, value. */
+export type ClaimHeaders = (caller: Caller) => readonly string[]
+
+/** Maximum length of one header value. Many servers accept 8 KiB of headers in total. Characters. */
+const MAX_VALUE = 4_096
+/** Characters that a value contains unmodified: visible ASCII, without the separator of lists and the escape character. */
+const ESCAPED = /[^\x21-\x24\x26-\x2b\x2d-\x7e]+/gu
+
+/**
+ * Creates the headers with the claims of `identity.claims`. A `WeakMap` holds the headers by caller, so each cached token
+ * costs one conversion.
+ * @returns undefined when there are no such claims.
+ */
+export function createClaimHeaders(names: ClaimNames): ClaimHeaders | undefined {
+  if (names.length === 0) return undefined
+  const known = new WeakMap<Caller, readonly string[]>()
+  return (caller) => {
+    const present = known.get(caller)
+    if (present !== undefined) return present
+    const headers = Object.entries(pickClaims(caller, names)).flatMap(([name, value]) => {
+      const text = toHeaderValue(value)
+      return text.length > MAX_VALUE ? [] : [headerName(name), text]
+    })
+    known.set(caller, headers)
+    return headers
+  }
+}
+
+/** Returns the claims of a caller with a text, a number, a boolean or a list of these. */
+export function pickClaims(
+  { claims }: Pick<Caller, 'claims'>,
+  names: ClaimNames,
+): Readonly<Record<string, ClaimValue>> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = claims.get(name)
+      const isUsable = value !== undefined && (!Array.isArray(value) || value.length > 0)
+      return isUsable ? [[name, value]] : []
+    }),
+  )
+}
+
+function headerName(claim: string): string {
+  return `x-auth-claim-${claim.replaceAll('_', '-')}`
+}
+
+/** Returns the members, separated by commas. Other characters than visible ASCII are percent-encoded UTF-8. */
+function toHeaderValue(value: ClaimValue): string {
+  const members = Array.isArray(value) ? value : [value]
+  return members.map((member) => String(member).toWellFormed().replace(ESCAPED, encodeURIComponent)).join(',')
+}
