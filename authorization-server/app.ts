@@ -262,6 +262,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     unusedClientSeconds: config.registration.unusedClientSeconds,
     pending: config.authorization.pending,
     optionalState: config.compat.optionalState,
+    hasProviders: config.signIn.providers.length > 0,
     refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
     trustedIds: new Set(config.integrations.flatMap((one) => (one.trusted === true ? [one.clientId] : []))),

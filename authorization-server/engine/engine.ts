@@ -12,9 +12,9 @@ import { keepClient } from './grants.ts'
 import type { Interactions } from './interactions.ts'
 import {
   type AccessTokenContent,
-  accountTokenClaims,
   createJwtAccessTokens,
   isJwt,
+  type TokenClaims,
 } from './jwt-access-tokens.ts'
 import { acceptNonces } from './proof-nonces.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
@@ -99,13 +99,11 @@ export type EngineOptions = Omit<
    */
   readonly refreshRepeatSeconds: number
   readonly findAccount: (accountId: string) => Promise<
-    | {
+    | (TokenClaims & {
         readonly username: string
         readonly name: string
         readonly email: string | undefined
-        readonly groups?: readonly string[]
-        readonly roles?: readonly string[]
-      }
+      })
     | undefined
   >
   /** Returns the page for a browser at the authorization endpoint when the server cannot redirect to the client. */
@@ -181,7 +179,7 @@ export function createEngine(options: EngineOptions): Engine {
           : {
               accountId,
               claims: () => accountClaims(accountId, account),
-              tokenClaims: accountTokenClaims(account),
+              tokenClaims: account,
             }
       },
       renderError: (ctx, error) => renderError(ctx, error, options),

@@ -106,22 +106,12 @@ function publicKeys({ keys }: JWKS) {
   )
 }
 
+/** Claims of a JWT that introspection responses contain unmodified. */
+const EXTRA_CLAIMS = ['grant', 'auth_time', 'acr', 'amr', 'groups', 'roles', 'name', 'email'] as const
+
 /** @returns undefined when a claim is missing that each access token of this server has. */
 function toContent(payload: JWTPayload): AccessTokenContent | undefined {
-  const {
-    jti,
-    iat,
-    exp,
-    aud,
-    sub,
-    client_id: clientId,
-    scope,
-    grant,
-    auth_time,
-    acr,
-    groups,
-    roles,
-  } = payload
+  const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant } = payload
   const grantId = jti?.slice(0, jti.lastIndexOf('.'))
   if (jti === undefined || iat === undefined || exp === undefined || sub === undefined) return undefined
   if (typeof aud !== 'string' || typeof clientId !== 'string') return undefined
@@ -136,7 +126,7 @@ function toContent(payload: JWTPayload): AccessTokenContent | undefined {
     grantId,
     scope: typeof scope === 'string' ? scope : undefined,
     jkt: (payload['cnf'] as { readonly jkt?: string } | undefined)?.jkt,
-    extra: withoutMissing({ grant, auth_time, acr, groups, roles }),
+    extra: withoutMissing(Object.fromEntries(EXTRA_CLAIMS.map((name) => [name, payload[name]]))),
   }
 }
 
@@ -151,38 +141,47 @@ export function completeJwt(_ctx: KoaContextWithOIDC, token: object, { payload }
 }
 
 /**
- * Returns the claims of an access token beyond those of the engine, for both formats of tokens. `auth_time` and `acr`
- * describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The account adds the {@link accountTokenClaims}.
+ * Returns the claims of an access token beyond those of the engine, for both formats of tokens. `auth_time`, `acr` and
+ * `amr` describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The other claims describe the account.
  */
-export function extraClaims(ctx: KoaContextWithOIDC, grantId: string): Record<string, unknown> {
-  const { AuthorizationCode, RefreshToken } = ctx.oidc.entities
-  const { authTime, acr } = AuthorizationCode ?? RefreshToken ?? {}
-  return withoutMissing({ grant: hashId(grantId), auth_time: authTime, acr, ...accountClaimsOf(ctx) })
+export function extraClaims(
+  ctx: KoaContextWithOIDC,
+  token: { readonly grantId: string; readonly scope?: string | undefined },
+): Record<string, unknown> {
+  const { AuthorizationCode, RefreshToken, Account } = ctx.oidc.entities
+  const { authTime, acr, amr } = AuthorizationCode ?? RefreshToken ?? {}
+  const { groups, roles, name, email } = (Account?.['tokenClaims'] ?? {}) as TokenClaims
+  const scopes = new Set(token.scope?.split(' '))
+  return withoutMissing({
+    grant: hashId(token.grantId),
+    auth_time: authTime,
+    acr,
+    amr,
+    groups: withinLimit(groups),
+    roles: withinLimit(roles),
+    name: scopes.has('profile') ? name : undefined,
+    email: scopes.has('email') ? email : undefined,
+  })
+}
+
+/** Data of an account for its access tokens. */
+export type TokenClaims = {
+  readonly name?: string
+  readonly email?: string | undefined
+  readonly groups?: readonly string[]
+  readonly roles?: readonly string[]
 }
 
 /**
  * Maximum length of the JSON of a claim with groups or roles. A longer claim is left out, because gateways accept tokens
- * and introspection responses of limited length. Conditions on the claim then fail.
+ * and introspection responses of limited length. Conditions on the claim then fail. Bytes.
  */
-const MAX_CLAIM_LENGTH = 2_048
+const MAX_CLAIM_BYTES = 2_048
 
-/** Returns the claims that access tokens of an account have, for both formats of tokens. */
-export function accountTokenClaims(account: {
-  readonly groups?: readonly string[]
-  readonly roles?: readonly string[]
-}): Readonly<Record<string, unknown>> {
-  const { groups, roles } = account
-  return Object.fromEntries(
-    Object.entries({ groups, roles }).filter(
-      ([, names]) => names !== undefined && JSON.stringify(names).length <= MAX_CLAIM_LENGTH,
-    ),
-  )
-}
-
-/** Returns the {@link accountTokenClaims} of the account in a token request. */
-function accountClaimsOf(ctx: KoaContextWithOIDC): Readonly<Record<string, unknown>> {
-  const claims = ctx.oidc.entities.Account?.['tokenClaims']
-  return typeof claims === 'object' && claims !== null ? { ...claims } : {}
+function withinLimit(names: readonly string[] | undefined): readonly string[] | undefined {
+  return names !== undefined && Buffer.byteLength(JSON.stringify(names)) <= MAX_CLAIM_BYTES
+    ? names
+    : undefined
 }
 
 /** Returns the format of the tokens for a resource. */
@@ -203,6 +202,6 @@ export function signingAlgorithm(
   return key?.alg === 'Ed25519' ? 'Ed25519' : 'EdDSA'
 }
 
-function withoutMissing(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function withoutMissing(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }

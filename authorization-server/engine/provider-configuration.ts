@@ -19,6 +19,7 @@ import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
 import { documentFeature, documentFetch, findClient } from './document-clients.ts'
 import { completeJwt, extraClaims, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
+import { withClassCheck } from './sign-in-step.ts'
 export type StaticClient = {
   readonly clientId: string
   readonly clientName: string | undefined
@@ -41,6 +42,8 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'>
   readonly nonceSecrets: readonly Buffer[]
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean
+  /** True: people can sign in through OpenID providers, so `acr` of a session can differ. Default: false. */
+  readonly hasProviders?: boolean
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
@@ -76,7 +79,11 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     responseTypes: ['code'],
     enabledJWA: { dPoPSigningAlgValues: [...DPOP_ALGORITHMS] },
     scopes,
-    claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
+    claims: {
+      openid: ['sub', 'auth_time', 'acr', 'amr'],
+      profile: ['name', 'preferred_username'],
+      email: ['email'],
+    },
     pkce: { required: () => true },
     extraParams: requestRules(catalogue, options),
     extraClientMetadata: { properties: ['registered_scope'] },
@@ -97,10 +104,13 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     },
     interactions: {
       url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}`,
-      policy: authorizationSteps({
-        ...options,
-        trustedIds: new Set([...options.trustedIds, ACCOUNT_CLIENT.id]),
-      }),
+      policy: withClassCheck(
+        authorizationSteps({
+          ...options,
+          trustedIds: new Set([...options.trustedIds, ACCOUNT_CLIENT.id]),
+        }),
+        options.hasProviders,
+      ),
     },
     // A grant belongs to one authorization. The next authorization gets a new grant, also with a remembered consent.
     loadExistingGrant: async (ctx) => {
@@ -113,7 +123,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     revokeGrantPolicy: () => true,
     extraTokenClaims: (ctx, token) =>
       token.kind === 'AccessToken' && 'grantId' in token && typeof token.grantId === 'string'
-        ? extraClaims(ctx, token.grantId)
+        ? extraClaims(ctx, { grantId: token.grantId, scope: token.scope })
         : undefined,
     formats: { customizers: { jwt: completeJwt } },
     clientBasedCORS: () => true, // the endpoints set CORS headers before the engine handles a request

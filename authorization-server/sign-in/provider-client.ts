@@ -290,15 +290,17 @@ function numberOf(value: unknown): number | undefined {
 }
 
 const MAX_TEXT = 255
-const MAX_METHODS = 20
+const MAX_METHODS = 10
+/** Methods in the registry of RFC 8176 have up to 6 characters. */
+const MAX_METHOD = 64
 
-function shortText(value: unknown): string | undefined {
-  return typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT ? value : undefined
+function shortText(value: unknown, maxLength = MAX_TEXT): string | undefined {
+  return typeof value === 'string' && value.length > 0 && value.length <= maxLength ? value : undefined
 }
 
 function methodsOf(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined
-  return value.slice(0, MAX_METHODS).flatMap((method) => shortText(method) ?? [])
+  return value.slice(0, MAX_METHODS).flatMap((method) => shortText(method, MAX_METHOD) ?? [])
 }
 
 /** Imports `openid-client` only in a process that uses a provider, and converts its errors. */

@@ -86,7 +86,7 @@ t.test('the metadata is exactly the expected document', async (t) => {
     authorization_response_iss_parameter_supported: true,
     claim_types_supported: ['normal'],
     claims_parameter_supported: false,
-    claims_supported: ['sub', 'name', 'preferred_username', 'email', 'sid', 'auth_time', 'iss'],
+    claims_supported: ['sub', 'auth_time', 'acr', 'amr', 'name', 'preferred_username', 'email', 'sid', 'iss'],
     code_challenge_methods_supported: ['S256'],
     dpop_signing_alg_values_supported: ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA', 'Ed25519'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
@@ -251,6 +251,7 @@ t.test('an ID token has exactly the claims of its scopes', async (t) => {
     email: 'carol@example.com',
     aud: client.clientId,
     iss: on.baseUrl,
+    amr: ['pwd'],
   })
   t.equal(Number(exp) - Number(iat), 900)
   const { sub, ...little } = decode((await obtainTokens(on, client, { scope: 'openid' })).idToken)

@@ -117,7 +117,11 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
     responseTypes: ['code'],
     enabledJWA: { dPoPSigningAlgValues: ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA', 'Ed25519'] },
     scopes: ['openid', 'courses:read', 'courses:write'],
-    claims: { openid: ['sub'], profile: ['name', 'preferred_username'], email: ['email'] },
+    claims: {
+      openid: ['sub', 'auth_time', 'acr', 'amr'],
+      profile: ['name', 'preferred_username'],
+      email: ['email'],
+    },
     pkce: { required: 'function' },
     extraParams: { scope: 'function', state: 'function', response_mode: 'function' },
     extraClientMetadata: { properties: ['registered_scope'] },
@@ -261,16 +265,22 @@ t.test(
       configuration.extraTokenClaims?.({ oidc: { entities } } as KoaContextWithOIDC, token as never)
     const grant = 'K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols'
     const accessToken = { kind: 'AccessToken', grantId: 'secret' }
+    const Account = {
+      accountId: 'a',
+      tokenClaims: { name: 'Alice', email: 'a@example.com', groups: ['staff'], roles: ['x'.repeat(2_044)] },
+    }
     t.strictSame(claims(accessToken), { grant })
     t.strictSame(claims(accessToken, { Account: { accountId: 'a' } }), { grant })
-    t.strictSame(claims(accessToken, { Account: { accountId: 'a', tokenClaims: { groups: ['staff'] } } }), {
-      grant,
-      groups: ['staff'],
-    })
+    const { groups, roles } = Account.tokenClaims
+    t.strictSame(claims(accessToken, { Account }), { grant, groups, roles })
+    const withScopes = { ...accessToken, scope: 'openid profile email' }
+    t.strictSame(claims(withScopes, { Account }), { grant, ...Account.tokenClaims })
+    const tooLong = { accountId: 'a', tokenClaims: { groups, roles: ['ü'.repeat(1_023)] } }
+    t.strictSame(claims(accessToken, { Account: tooLong }), { grant, groups }, 'more than 2,048 bytes')
     for (const entity of ['AuthorizationCode', 'RefreshToken'])
       t.match(
-        claims(accessToken, { [entity]: { authTime: 7, acr: 'mfa' } }),
-        { auth_time: 7, acr: 'mfa' },
+        claims(accessToken, { [entity]: { authTime: 7, acr: 'mfa', amr: ['otp'] } }),
+        { auth_time: 7, acr: 'mfa', amr: ['otp'] },
         entity,
       )
     for (const token of [
