@@ -2,9 +2,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { startOpenidProvider } from '../../fixtures/an-openid-provider.ts'
 import { launchChromium } from '../../fixtures/launch-chromium.ts'
 import { listenAsLoopbackClient } from '../../fixtures/loopback-client.ts'
 import { makePkce, registerClient } from '../../fixtures/register-client.ts'
+import { settings } from '../../fixtures/sign-in-through-provider.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
 
 const SCOPES = 'openid profile email courses:read courses:write'
@@ -113,6 +115,46 @@ t.test('an app may redirect the browser from its callback to another site', asyn
   await fillAndSignIn(page, 'alice', 'alice')
   await page.getByRole('button', { name: 'Allow' }).click()
   await page.waitForURL(onward)
+})
+
+t.test('a person signs in through a provider of another site, which uses a third site', async (t) => {
+  const provider = await startOpenidProvider(t, { host: 'localhost' })
+  const third = createServer((request, response) => {
+    const { searchParams } = new URL(request.url ?? '/', 'http://third.test')
+    response.writeHead(302, { location: `${provider.issuer}/back?${searchParams}` }).end()
+  })
+  await new Promise<void>((resolve) => third.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => third.close())
+  provider.behavior = {
+    reply: {
+      '/authorize': (request, response) => {
+        const location = `http://127.0.0.1:${(third.address() as AddressInfo).port}/?${request.url?.split('?')[1]}`
+        response.writeHead(302, { location }).end()
+      },
+      '/back': (request, response) => {
+        const asked = new URL(request.url ?? '/', provider.issuer)
+        const location = `${asked.searchParams.get('redirect_uri')}?${provider.authorize(asked)}`
+        response.writeHead(302, { location }).end()
+      },
+    },
+  }
+  const company = settings(provider.issuer, { title: 'Company '.repeat(7).trim() })
+  const withProvider = await startServer(t, { signIn: { local: true, providers: [company] } })
+  const context = await chrome.newContext({ javaScriptEnabled: false, viewport: { width: 320, height: 640 } })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  const app = await listenAsLoopbackClient(t)
+  const client = await registerClient(withProvider, { redirect_uris: [app.redirectUri] })
+  const { verifier, challenge } = makePkce()
+  await page.goto(client.authorizeUrl(SCOPES, challenge).href)
+  const width = await page.getByRole('button', { name: /^Sign in with Company/ }).boundingBox()
+  t.ok(width !== null && width.x + width.width <= 320, 'the button fits')
+  await page.getByRole('button', { name: /^Sign in with Company/ }).click()
+  await page.getByText('Person One').waitFor()
+  const arrives = app.nextCallback()
+  await page.getByRole('button', { name: 'Allow' }).click()
+  const code = (await arrives).searchParams.get('code') ?? ''
+  t.equal((await client.exchange({ code, verifier })).status, 200)
 })
 
 t.test('Switch account: another user signs in and gives consent', async (t) => {
