@@ -9,6 +9,8 @@ export type Account = {
   readonly username: string
   readonly name: string
   readonly email: string | undefined
+  /** Name of the OpenID provider of the account. Absent: a local account. */
+  readonly provider?: string
   /** Groups and roles from the OpenID provider of the account. */
   readonly groups?: readonly string[]
   readonly roles?: readonly string[]
@@ -206,12 +208,13 @@ async function signInFromProvider(
   return { account: toAccount(updated), isNew: false }
 }
 
-function toAccount({ id, username, name, email, groups, roles }: StoredAccount): Account {
+function toAccount({ id, username, name, email, identity, groups, roles }: StoredAccount): Account {
   return {
     id,
     username,
     name,
     email,
+    ...(identity === undefined ? {} : { provider: identity.provider }),
     ...(groups === undefined ? {} : { groups }),
     ...(roles === undefined ? {} : { roles }),
   }

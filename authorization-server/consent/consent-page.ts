@@ -23,7 +23,8 @@ export type ConsentPageOptions = {
   readonly documentHost?: string | undefined
   readonly serviceName: string
   readonly locale: Locale
-  readonly account: { readonly name: string; readonly username: string }
+  /** `login`: the user name, the e-mail address, or the title of the provider. */
+  readonly account: { readonly name: string; readonly login: string }
   readonly target: RedirectTarget
   readonly lifetimes: GrantLifetimes
   readonly groups: readonly ScopeGroup[]
@@ -65,7 +66,7 @@ export function consentPage(options: ConsentPageOptions): {
     isWide: choices.length > ONE_COLUMN,
     body: html`<p>${identity(options)}</p>
 <dl>
-<div><dt>${message(locale, 'consent.account')}</dt><dd><strong><bdi>${account.name}</bdi></strong> (<bdi>${account.username}</bdi>) <a href="${path}?account=other">${message(locale, 'consent.switchAccount')}</a></dd></div>
+<div><dt>${message(locale, 'consent.account')}</dt><dd><strong><bdi>${account.name}</bdi></strong> (<bdi>${account.login}</bdi>) <a href="${path}?account=other">${message(locale, 'consent.switchAccount')}</a></dd></div>
 <div><dt>${message(locale, 'consent.target')}</dt><dd>${
       target.onThisDevice
         ? html`<strong>${message(locale, 'consent.thisComputer')}</strong> (<bdi>${target.shown}</bdi>)`

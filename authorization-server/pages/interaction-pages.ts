@@ -85,6 +85,16 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   const hashing = createSemaphore(limits.passwordHashes)
 
   /**
+   * Returns the text that distinguishes accounts with the same name. The user name of an account of a provider is random,
+   * so the person does not know this user name.
+   */
+  const loginOf = ({ name, username, email, provider }: Account): string => {
+    if (provider === undefined) return username
+    const title = providers.find((one) => one.name === provider)?.title
+    return (email === name ? title : (email ?? title)) ?? username
+  }
+
+  /**
    * Prepares the values that both pages share, and a function that sends a page. The form token is bound to this
    * browser and this interaction.
    */
@@ -156,6 +166,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     const page = consentPage({
       ...state,
       ...shared,
+      account: { name: state.account.name, login: loginOf(state.account) },
       toggled,
       nothingChosen,
       verified: interaction.client.verified,

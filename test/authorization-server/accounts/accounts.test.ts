@@ -381,6 +381,7 @@ t.test('signInFromProvider() updates the data, and never selects an account by e
     username: `company:${id}`,
     name: 'Renamed',
     email: undefined,
+    provider: 'company',
     roles: ['editor'],
   })
   t.same(await accounts.find(id), again.account)

@@ -21,7 +21,7 @@ const render = (options: Partial<ConsentPageOptions>) => {
     serviceName: 'Platform',
     locale: 'en',
     lifetimes: { refreshTokenMaxSeconds: 7_776_000, refreshTokenSeconds: 3_600 },
-    account: { name: 'Alice Example', username: 'alice' },
+    account: { name: 'Alice Example', login: 'alice' },
     target: { shown: '127.0.0.1:5', onThisDevice: true, policySource: undefined },
     groups: [],
     ticked: new Set(),

@@ -38,7 +38,7 @@ t.test('the consent page names the scopes that a checkbox includes', async (t) =
     serviceName: 'Platform',
     locale: 'en',
     lifetimes: { refreshTokenMaxSeconds: 1, refreshTokenSeconds: 1 },
-    account: { name: 'Alice', username: 'alice' },
+    account: { name: 'Alice', login: 'alice' },
     target: { shown: '127.0.0.1', onThisDevice: true, policySource: '' },
     groups: groupScopes(['courses:write', 'courses:read'], CATALOGUE),
     ticked: new Set(),

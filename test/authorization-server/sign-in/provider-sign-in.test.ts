@@ -324,6 +324,25 @@ t.test('the rules of admission exclude people, without an account', async (t) =>
   })
 })
 
+t.test('the consent page shows the e-mail address or the provider, not the random user name', async (t) => {
+  t.teardown(() => {
+    provider.behavior = {}
+  })
+  const rows = [
+    [{}, 'Person One</bdi></strong> (<bdi>one@example.com</bdi>)'],
+    [{ email: undefined }, 'Person One</bdi></strong> (<bdi>Example account</bdi>)'],
+    [{ name: undefined }, 'one@example.com</bdi></strong> (<bdi>Example account</bdi>)'],
+  ] as const
+  for (const [claims, text] of rows) {
+    provider.behavior = { claims }
+    const browser = openBrowser(shared.server.baseUrl)
+    const { request } = await leave(shared, browser)
+    const consent = page(await comeBack(shared, browser, provider.authorize(request)))
+    t.ok(consent.html.includes(text), text)
+    t.notMatch(consent.html, 'company:')
+  }
+})
+
 t.test('hostile claims are bounded and shown as text', async (t) => {
   const started = await startWith(t, [
     settings(provider.issuer, {
