@@ -458,6 +458,7 @@ function findProviderFaults(
   const at = `signIn.providers (${name})`
   const found: { readonly message: string; readonly hint: string }[] = []
   const report = (message: string, hint: string) => found.push({ message: `${at}: ${message}`, hint })
+  if (name === 'local') report('the name local stands for local accounts', 'give the provider another name')
   if (!issuer.startsWith('https:') && !LOOPBACK.test(issuer))
     report('issuer does not begin with https', 'use https: plain http is for 127.0.0.1 and localhost only')
   if (ANY_TENANT.test(issuer))

@@ -17,6 +17,8 @@ export type Metrics = {
   countClientRegistered(): void
   /** @param result `ok`, or the reason of the failure. */
   countClientDocument(result: string): void
+  /** @param provider name of an OpenID provider, or `local`. */
+  countSignIn(provider: string, result: string): void
   countThrottledSignIn(): void
   countConsent(outcome: 'given' | 'denied'): void
   countSessionEnded(): void
@@ -80,6 +82,12 @@ export function createMetrics(options: {
     name: 'scopegate_oauth_client_documents_total',
     help: 'Fetches of client documents, by result: ok or the reason of the failure.',
     labelNames: ['result'],
+    registers,
+  })
+  const signIns = new Counter({
+    name: 'scopegate_oauth_sign_ins_total',
+    help: 'Completed and failed sign-ins, by provider (local: user name and password) and result: ok or the reason.',
+    labelNames: ['provider', 'result'],
     registers,
   })
   const throttled = new Counter({
@@ -152,6 +160,7 @@ export function createMetrics(options: {
       requests.inc({ endpoint, grant_type: GRANT_TYPES.includes(grantType) ? grantType : '-', result }),
     countClientRegistered: () => clients.inc(),
     countClientDocument: (result) => documents.inc({ result }),
+    countSignIn: (provider, result) => signIns.inc({ provider, result }),
     countThrottledSignIn: () => throttled.inc(),
     countConsent: (outcome) => consents.inc({ outcome }),
     countSessionEnded: () => sessionsEnded.inc(),

@@ -7,6 +7,9 @@ import type { EngineEvent } from '../engine/engine-events.ts'
 import { type StoredAccount, StoreError } from '../store/store.ts'
 import type { Metrics } from './metrics.ts'
 
+/** Label of sign-ins with a user name and a password. Configuration files cannot give this name to a provider. */
+const LOCAL_PROVIDER = 'local'
+
 /**
  * Converts events of the engine to audit lines (`event: "audit"`), log lines and counters.
  * The lines contain ids of clients and accounts, and hashes of grant ids. Events never contain tokens, codes or
@@ -25,6 +28,7 @@ export function observeEngine(options: {
 
     switch (event.kind) {
       case 'signed_in':
+        metrics.countSignIn(event.provider ?? LOCAL_PROVIDER, 'ok')
         return audit(event.kind, {
           client_id: event.clientId,
           subject: event.accountId,
@@ -40,6 +44,7 @@ export function observeEngine(options: {
         metrics.countSessionEnded()
         return audit(event.kind, { client_id: event.clientId, subject: event.accountId })
       case 'sign_in_failed':
+        metrics.countSignIn('provider' in event ? event.provider : LOCAL_PROVIDER, event.reason)
         if ('provider' in event)
           return audit(event.kind, {
             client_id: event.clientId,

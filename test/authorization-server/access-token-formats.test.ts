@@ -176,6 +176,7 @@ for (const [name, format] of Object.entries(FORMATS))
       iss: server.baseUrl,
       aud: `${server.baseUrl}/mcp`,
       scope: SCOPE,
+      amr: ['pwd'],
       token_type: 'Bearer',
     })
     t.match(sub, /^[\w-]+$/)
@@ -273,6 +274,7 @@ t.test('§2 of RFC 9068: a JWT access token has exactly the expected header and 
       aud: server.baseUrl,
       client_id: client.clientId,
       scope: SCOPE,
+      amr: ['pwd'],
     })
     t.ok(Number(iat) >= before)
     t.equal(Number(exp) - Number(iat), 900)

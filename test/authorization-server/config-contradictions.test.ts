@@ -290,4 +290,9 @@ t.test('findContradictions() reports providers that cannot work or admit anybody
       `signIn.providers (company): ${message}`,
       hint,
     ])
+  says(t, { signIn: { local: true, providers: [{ ...provider, name: 'local' }] } }, [
+    'error',
+    'signIn.providers (local): the name local stands for local accounts',
+    'give the provider another name',
+  ])
 })

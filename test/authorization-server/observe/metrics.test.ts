@@ -29,6 +29,8 @@ t.test(
     for (let i = 0; i < 2; i++) metrics.countClientRegistered()
     metrics.countClientDocument('ok')
     for (let i = 0; i < 2; i++) metrics.countClientDocument('status')
+    metrics.countSignIn('local', 'ok')
+    metrics.countSignIn('company', 'not_admitted')
     for (let i = 0; i < 3; i++) metrics.countThrottledSignIn()
     metrics.countConsent('given')
     metrics.countConsent('denied')
@@ -69,6 +71,10 @@ scopegate_oauth_clients_registered_total 2
 # TYPE scopegate_oauth_client_documents_total counter
 scopegate_oauth_client_documents_total{result="ok"} 1
 scopegate_oauth_client_documents_total{result="status"} 2
+# HELP scopegate_oauth_sign_ins_total Completed and failed sign-ins, by provider (local: user name and password) and result: ok or the reason.
+# TYPE scopegate_oauth_sign_ins_total counter
+scopegate_oauth_sign_ins_total{provider="local",result="ok"} 1
+scopegate_oauth_sign_ins_total{provider="company",result="not_admitted"} 1
 # HELP scopegate_oauth_sign_ins_throttled_total Sign-in attempts that got 429.
 # TYPE scopegate_oauth_sign_ins_throttled_total counter
 scopegate_oauth_sign_ins_throttled_total 3

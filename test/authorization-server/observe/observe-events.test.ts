@@ -55,10 +55,12 @@ t.test('observeEngine() writes one log line for each event, and counts the event
     [
       { kind: 'signed_in', ...who, origin },
       { ...AUDIT, action: 'signed_in', ...WHO, msg: 'signed in' },
+      'scopegate_oauth_sign_ins_total{provider="local",result="ok"} 1',
     ],
     [
       { kind: 'signed_in', ...who, provider: 'company', origin },
       { ...AUDIT, action: 'signed_in', ...WHO, provider: 'company', msg: 'signed in' },
+      'scopegate_oauth_sign_ins_total{provider="company",result="ok"} 1',
     ],
     [
       { kind: 'account_added', accountId: 'account-1', provider: 'company', origin },
@@ -89,6 +91,7 @@ t.test('observeEngine() writes one log line for each event, and counts the event
         detail: 'azp',
         msg: 'sign in failed',
       },
+      'scopegate_oauth_sign_ins_total{provider="company",result="invalid"} 1',
     ],
     [
       { kind: 'signed_out', ...who, origin },
@@ -98,6 +101,7 @@ t.test('observeEngine() writes one log line for each event, and counts the event
     [
       { kind: 'sign_in_failed', ...who, reason: 'busy', origin },
       { ...AUDIT, action: 'sign_in_failed', ...WHO, reason: 'busy', msg: 'sign in failed' },
+      'scopegate_oauth_sign_ins_total{provider="local",result="busy"} 1',
     ],
     [
       { kind: 'sign_in_throttled', isFirst: true, origin },
