@@ -11,7 +11,10 @@ import {
   type ProviderClient,
 } from '../../../authorization-server/sign-in/provider-client.ts'
 import { ProviderError } from '../../../authorization-server/sign-in/provider-error.ts'
-import { ATTEMPT_MODEL, createSignInAttempts } from '../../../authorization-server/sign-in/sign-in-attempts.ts'
+import {
+  ATTEMPT_MODEL,
+  createSignInAttempts,
+} from '../../../authorization-server/sign-in/sign-in-attempts.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import {
@@ -212,41 +215,145 @@ const HOSTILE: readonly (readonly [
     { claims: { iss: 'https://evil.test' } },
     /CLAIM_COMPARISON\w* iss/,
   ],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: a trailing slash)', { claims: { iss: `${provider.issuer}/` } }, /iss/],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: a trailing slash)',
+    { claims: { iss: `${provider.issuer}/` } },
+    /iss/,
+  ],
   [
     '§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: another realm)',
     { claims: { iss: provider.issuer.replace('main', 'other') } },
     /iss/,
   ],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: absent)', { claims: { iss: undefined } }, /INVALID_RESPONSE/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: a list)', { claims: { iss: [provider.issuer] } }, /INVALID_RESPONSE/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: another client)', { claims: { aud: 'other' } }, /CLAIM_COMPARISON\w* aud/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: a list without this client)', { claims: { aud: ['other', 'another'] } }, /aud/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: several clients without azp)', { claims: { aud: [PROVIDER_CLIENT, 'other'] } }, /aud/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: absent)', { claims: { aud: undefined } }, /INVALID_RESPONSE/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: other capitals)', { claims: { aud: 'Scopegate' } }, /aud/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (azp: another client, several audiences)', { claims: { aud: [PROVIDER_CLIENT, 'o'], azp: 'o' } }, /azp/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (azp: another client, one audience)', { claims: { azp: 'other' } }, /^azp$/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (nonce: another value)', { claims: { nonce: 'other' } }, /CLAIM_COMPARISON\w* nonce/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (nonce: absent)', { claims: { nonce: undefined } }, /INVALID_RESPONSE/],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: absent)',
+    { claims: { iss: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (iss: a list)',
+    { claims: { iss: [provider.issuer] } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: another client)',
+    { claims: { aud: 'other' } },
+    /CLAIM_COMPARISON\w* aud/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: a list without this client)',
+    { claims: { aud: ['other', 'another'] } },
+    /aud/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: several clients without azp)',
+    { claims: { aud: [PROVIDER_CLIENT, 'other'] } },
+    /aud/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: absent)',
+    { claims: { aud: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (aud: other capitals)',
+    { claims: { aud: 'Scopegate' } },
+    /aud/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (azp: another client, several audiences)',
+    { claims: { aud: [PROVIDER_CLIENT, 'o'], azp: 'o' } },
+    /azp/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (azp: another client, one audience)',
+    { claims: { azp: 'other' } },
+    /^azp$/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (nonce: another value)',
+    { claims: { nonce: 'other' } },
+    /CLAIM_COMPARISON\w* nonce/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (nonce: absent)',
+    { claims: { nonce: undefined } },
+    /INVALID_RESPONSE/,
+  ],
   ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (nonce: empty)', { claims: { nonce: '' } }, /nonce/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (exp: in the past)', { claims: { exp: now() - 120 } }, /TIMESTAMP\w* exp/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (exp: absent)', { claims: { exp: undefined } }, /INVALID_RESPONSE/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (exp: text)', { claims: { exp: '9999999999' } }, /INVALID_RESPONSE/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (iat: absent)', { claims: { iat: undefined } }, /INVALID_RESPONSE/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (iat: in the future)', { claims: { iat: now() + 600 } }, /^iat$/],
-  ['§4.1.5 of RFC 7519: rejects an ID token (nbf: in the future)', { claims: { nbf: now() + 600 } }, /TIMESTAMP\w* nbf/],
-  ['§2 of OpenID Connect Core: rejects an ID token (sub: absent)', { claims: { sub: undefined } }, /INVALID_RESPONSE/],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (exp: in the past)',
+    { claims: { exp: now() - 120 } },
+    /TIMESTAMP\w* exp/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (exp: absent)',
+    { claims: { exp: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (exp: text)',
+    { claims: { exp: '9999999999' } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (iat: absent)',
+    { claims: { iat: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (iat: in the future)',
+    { claims: { iat: now() + 600 } },
+    /^iat$/,
+  ],
+  [
+    '§4.1.5 of RFC 7519: rejects an ID token (nbf: in the future)',
+    { claims: { nbf: now() + 600 } },
+    /TIMESTAMP\w* nbf/,
+  ],
+  [
+    '§2 of OpenID Connect Core: rejects an ID token (sub: absent)',
+    { claims: { sub: undefined } },
+    /INVALID_RESPONSE/,
+  ],
   ['§2 of OpenID Connect Core: rejects an ID token (sub: empty)', { claims: { sub: '' } }, /sub|INVALID/],
-  ['§2 of OpenID Connect Core: rejects an ID token (sub: a number)', { claims: { sub: 1 } }, /INVALID_RESPONSE/],
-  ['§2 of OpenID Connect Core: rejects an ID token (sub: longer than 255 characters)', { claims: { sub: 'a'.repeat(256) } }, /^sub$/],
-  ['§2 of OpenID Connect Core: rejects an ID token (sub: a line break)', { claims: { sub: 'person-1\n' } }, /^sub$/],
+  [
+    '§2 of OpenID Connect Core: rejects an ID token (sub: a number)',
+    { claims: { sub: 1 } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§2 of OpenID Connect Core: rejects an ID token (sub: longer than 255 characters)',
+    { claims: { sub: 'a'.repeat(256) } },
+    /^sub$/,
+  ],
+  [
+    '§2 of OpenID Connect Core: rejects an ID token (sub: a line break)',
+    { claims: { sub: 'person-1\n' } },
+    /^sub$/,
+  ],
   ['§2 of OpenID Connect Core: rejects an ID token (sub: a NUL)', { claims: { sub: 'person-1\0' } }, /^sub$/],
   ['§2 of OpenID Connect Core: rejects an ID token (sub: not ASCII)', { claims: { sub: 'persón' } }, /^sub$/],
-  ['§3.1.3.8 of OpenID Connect Core: rejects an ID token (at_hash: of another token)', { claims: { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' } }, /^at_hash$/],
-  ['§3.1.3.8 of OpenID Connect Core: rejects an ID token (at_hash: empty)', { claims: { at_hash: '' } }, /^at_hash$/],
-  ['§3.1.3.8 of OpenID Connect Core: rejects an ID token (at_hash: a number)', { claims: { at_hash: 1 } }, /^at_hash$/],
-  ['§3.1.3.8 of OpenID Connect Core: rejects a token response (access token: exchanged)', { tokenResponse: { access_token: 'another' } }, /^at_hash$/],
+  [
+    '§3.1.3.8 of OpenID Connect Core: rejects an ID token (at_hash: of another token)',
+    { claims: { at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' } },
+    /^at_hash$/,
+  ],
+  [
+    '§3.1.3.8 of OpenID Connect Core: rejects an ID token (at_hash: empty)',
+    { claims: { at_hash: '' } },
+    /^at_hash$/,
+  ],
+  [
+    '§3.1.3.8 of OpenID Connect Core: rejects an ID token (at_hash: a number)',
+    { claims: { at_hash: 1 } },
+    /^at_hash$/,
+  ],
+  [
+    '§3.1.3.8 of OpenID Connect Core: rejects a token response (access token: exchanged)',
+    { tokenResponse: { access_token: 'another' } },
+    /^at_hash$/,
+  ],
   [
     '§3.1.3.7 of OpenID Connect Core: rejects an ID token (auth_time: absent, and max_age was sent)',
     { claims: { auth_time: undefined } },
@@ -263,8 +370,16 @@ const HOSTILE: readonly (readonly [
       maxAgeSeconds: 60,
     },
   ],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (auth_time: in the future)', { claims: { auth_time: now() + 600 } }, /^auth_time$/],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (auth_time: text)', { claims: { auth_time: 'now' } }, /INVALID_RESPONSE/],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (auth_time: in the future)',
+    { claims: { auth_time: now() + 600 } },
+    /^auth_time$/,
+  ],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (auth_time: text)',
+    { claims: { auth_time: 'now' } },
+    /INVALID_RESPONSE/,
+  ],
   [
     '§3.1.3.7 of OpenID Connect Core: rejects an ID token (auth_time: before the sign-in that prompt=login requires)',
     { claims: { auth_time: now() - 600 } },
@@ -281,7 +396,11 @@ const HOSTILE: readonly (readonly [
     },
     /./,
   ],
-  ['§3.1.3.7 of OpenID Connect Core: rejects an ID token (signature: absent)', { idToken: (header, claims) => `${part(header)}.${part(claims)}.` }, /./],
+  [
+    '§3.1.3.7 of OpenID Connect Core: rejects an ID token (signature: absent)',
+    { idToken: (header, claims) => `${part(header)}.${part(claims)}.` },
+    /./,
+  ],
   [
     '§3.1.3.7 of OpenID Connect Core: rejects an ID token (signature: changed claims)',
     {
@@ -292,7 +411,11 @@ const HOSTILE: readonly (readonly [
     },
     /./,
   ],
-  ['§3.1 of RFC 8725: rejects an ID token (alg: none)', { idToken: (_header, claims) => `${part({ alg: 'none' })}.${part(claims)}.` }, /./],
+  [
+    '§3.1 of RFC 8725: rejects an ID token (alg: none)',
+    { idToken: (_header, claims) => `${part({ alg: 'none' })}.${part(claims)}.` },
+    /./,
+  ],
   [
     '§3.1 of RFC 8725: rejects an ID token (alg: HS256 with the client secret)',
     {
@@ -316,7 +439,11 @@ const HOSTILE: readonly (readonly [
     },
     /./,
   ],
-  ['§10.1 of OpenID Connect Core: rejects an ID token (kid: unknown)', { header: { kid: 'unknown' } }, /KEY_SELECTION/],
+  [
+    '§10.1 of OpenID Connect Core: rejects an ID token (kid: unknown)',
+    { header: { kid: 'unknown' } },
+    /KEY_SELECTION/,
+  ],
   [
     '§10.1 of OpenID Connect Core: rejects an ID token (kid: absent, and several keys match)',
     {
@@ -325,26 +452,62 @@ const HOSTILE: readonly (readonly [
     },
     /KEY_SELECTION/,
   ],
-  ['§4.1.11 of RFC 7515: rejects an ID token (crit: an unknown extension)', { header: { crit: ['x'], x: 1 } }, /UNSUPPORTED/],
-  ['§10.1 of OpenID Connect Core: rejects the keys (keys: an encryption key)', { keys: [{ ...provider.key.jwk, use: 'enc' }] }, /KEY_SELECTION/],
+  [
+    '§4.1.11 of RFC 7515: rejects an ID token (crit: an unknown extension)',
+    { header: { crit: ['x'], x: 1 } },
+    /UNSUPPORTED/,
+  ],
+  [
+    '§10.1 of OpenID Connect Core: rejects the keys (keys: an encryption key)',
+    { keys: [{ ...provider.key.jwk, use: 'enc' }] },
+    /KEY_SELECTION/,
+  ],
   ['§10.1 of OpenID Connect Core: rejects the keys (keys: empty)', { keys: [] }, /KEY_SELECTION/],
-  ['§10.1 of OpenID Connect Core: rejects the keys (keys: not JSON)', { reply: { '/keys': plain('<html>') } }, /./],
-  ['§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: absent)', { tokenResponse: { id_token: undefined } }, /INVALID_RESPONSE/],
-  ['§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: not a JWT)', { tokenResponse: { id_token: 'x' } }, /INVALID_RESPONSE/],
-  ['§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: encrypted)', { tokenResponse: { id_token: 'a.b.c.d.e' } }, /UNSUPPORTED/],
+  [
+    '§10.1 of OpenID Connect Core: rejects the keys (keys: not JSON)',
+    { reply: { '/keys': plain('<html>') } },
+    /./,
+  ],
+  [
+    '§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: absent)',
+    { tokenResponse: { id_token: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: not a JWT)',
+    { tokenResponse: { id_token: 'x' } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: encrypted)',
+    { tokenResponse: { id_token: 'a.b.c.d.e' } },
+    /UNSUPPORTED/,
+  ],
   [
     '§3.1.3.3 of OpenID Connect Core: rejects a token response (ID token: a list of claims)',
     { idToken: (header, _claims, key) => signJws(header, [], key.privateKey) },
     /INVALID/,
   ],
-  ['§5.1 of RFC 6749: rejects a token response (no access token)', { tokenResponse: { access_token: undefined } }, /INVALID_RESPONSE/],
-  ['§7.1 of RFC 6749: rejects a token response (another token type)', { tokenResponse: { token_type: 'mac' } }, /UNSUPPORTED/],
+  [
+    '§5.1 of RFC 6749: rejects a token response (no access token)',
+    { tokenResponse: { access_token: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§7.1 of RFC 6749: rejects a token response (another token type)',
+    { tokenResponse: { token_type: 'mac' } },
+    /UNSUPPORTED/,
+  ],
   [
     '§5.1 of RFC 6749: rejects a token response (not JSON)',
     { reply: { '/token': plain('access_token=x', 200, 'text/plain') } },
     /NOT_JSON/,
   ],
-  ['§5.1 of RFC 6749: rejects a token response (a list)', { reply: { '/token': plain('[]') } }, /INVALID_RESPONSE/],
+  [
+    '§5.1 of RFC 6749: rejects a token response (a list)',
+    { reply: { '/token': plain('[]') } },
+    /INVALID_RESPONSE/,
+  ],
   ['token response: above 256 KiB', { tokenResponse: { padding: 'x'.repeat(300_000) } }, /256 KiB/],
   [
     'token response: above 256 KiB after decompression',
@@ -380,18 +543,66 @@ const HOSTILE: readonly (readonly [
     },
     /^token endpoint: unknown error$/,
   ],
-  ['§2.4 of RFC 9207: rejects an authorization response (iss: another issuer (mix-up))', { query: { iss: 'https://evil.test' } }, /INVALID_RESPONSE/],
-  ['§2.4 of RFC 9207: rejects an authorization response (iss: absent, although announced)', { query: { iss: undefined } }, /INVALID_RESPONSE/],
-  ['§4.1.2 of RFC 6749: rejects an authorization response (code: absent)', { query: { code: undefined } }, /INVALID_RESPONSE/],
-  ['§4.1.2 of RFC 6749: rejects an authorization response (code: unknown to the provider)', { query: { code: 'other' } }, /invalid_grant/],
-  ['§3.1.2.5 of OpenID Connect Core: rejects an authorization response (an ID token)', { query: { id_token: 'x' } }, /UNSUPPORTED/],
-  ['§5.3.4 of OpenID Connect Core: rejects a userinfo response (sub: another subject)', { claims: { name: undefined }, userinfo: { sub: 'person-2' } }, /COMPARISON/],
-  ['§5.3.4 of OpenID Connect Core: rejects a userinfo response (sub: no subject)', { claims: { name: undefined }, userinfo: { sub: undefined } }, /INVALID_RESPONSE/],
-  ['§4.3 of OpenID Connect Discovery: rejects the metadata (another issuer)', { metadata: { issuer: 'https://evil.test' } }, /./],
-  ['§4.3 of OpenID Connect Discovery: rejects the metadata (the issuer with a trailing slash)', { metadata: { issuer: `${provider.issuer}/` } }, /./],
-  ['§4.3 of OpenID Connect Discovery: rejects the metadata (no issuer)', { metadata: { issuer: undefined } }, /./],
-  ['§3 of OpenID Connect Discovery: rejects the metadata (no authorization endpoint)', { metadata: { authorization_endpoint: undefined } }, /./],
-  ['§3 of OpenID Connect Discovery: rejects the metadata (no token endpoint)', { metadata: { token_endpoint: undefined } }, /./],
+  [
+    '§2.4 of RFC 9207: rejects an authorization response (iss: another issuer (mix-up))',
+    { query: { iss: 'https://evil.test' } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§2.4 of RFC 9207: rejects an authorization response (iss: absent, although announced)',
+    { query: { iss: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§4.1.2 of RFC 6749: rejects an authorization response (code: absent)',
+    { query: { code: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§4.1.2 of RFC 6749: rejects an authorization response (code: unknown to the provider)',
+    { query: { code: 'other' } },
+    /invalid_grant/,
+  ],
+  [
+    '§3.1.2.5 of OpenID Connect Core: rejects an authorization response (an ID token)',
+    { query: { id_token: 'x' } },
+    /UNSUPPORTED/,
+  ],
+  [
+    '§5.3.4 of OpenID Connect Core: rejects a userinfo response (sub: another subject)',
+    { claims: { name: undefined }, userinfo: { sub: 'person-2' } },
+    /COMPARISON/,
+  ],
+  [
+    '§5.3.4 of OpenID Connect Core: rejects a userinfo response (sub: no subject)',
+    { claims: { name: undefined }, userinfo: { sub: undefined } },
+    /INVALID_RESPONSE/,
+  ],
+  [
+    '§4.3 of OpenID Connect Discovery: rejects the metadata (another issuer)',
+    { metadata: { issuer: 'https://evil.test' } },
+    /./,
+  ],
+  [
+    '§4.3 of OpenID Connect Discovery: rejects the metadata (the issuer with a trailing slash)',
+    { metadata: { issuer: `${provider.issuer}/` } },
+    /./,
+  ],
+  [
+    '§4.3 of OpenID Connect Discovery: rejects the metadata (no issuer)',
+    { metadata: { issuer: undefined } },
+    /./,
+  ],
+  [
+    '§3 of OpenID Connect Discovery: rejects the metadata (no authorization endpoint)',
+    { metadata: { authorization_endpoint: undefined } },
+    /./,
+  ],
+  [
+    '§3 of OpenID Connect Discovery: rejects the metadata (no token endpoint)',
+    { metadata: { token_endpoint: undefined } },
+    /./,
+  ],
   [
     '§3 of OpenID Connect Discovery: rejects the metadata (a script as the authorization endpoint)',
     {
@@ -406,7 +617,11 @@ const HOSTILE: readonly (readonly [
     },
     /client authentication/,
   ],
-  ['§4.2 of OpenID Connect Discovery: rejects the metadata (not JSON)', { reply: { [discovery]: plain('<html>', 200, 'text/html') } }, /./],
+  [
+    '§4.2 of OpenID Connect Discovery: rejects the metadata (not JSON)',
+    { reply: { [discovery]: plain('<html>', 200, 'text/html') } },
+    /./,
+  ],
   ['metadata: above 256 KiB', { metadata: { padding: 'x'.repeat(300_000) } }, /256 KiB/],
   [
     'metadata: a redirect',
@@ -457,8 +672,7 @@ async function signInOnPages({ sinceSeconds: _, ...request }: Request = {}) {
   const started = await postForm(pages, 'provider/company', { cookie, body: { form_token: token } })
   if (started.status !== 303) return started
   const query = provider.authorize(new URL(started.headers.get('location') ?? ''))
-  const visit = (path: string) =>
-    fetch(`${pages.url}${path}`, { redirect: 'manual', headers: { cookie } })
+  const visit = (path: string) => fetch(`${pages.url}${path}`, { redirect: 'manual', headers: { cookie } })
   const received = await visit(`${ENDPOINTS.signIn}/company/callback?${query}`)
   return received.status === 303 ? visit(received.headers.get('location') ?? '') : received
 }
@@ -495,7 +709,6 @@ t.test('rejects a response with another state, or without state', async (t) => {
 })
 
 t.test('a valid response signs the person in on the same pages', async (t) => {
-  await t.rejects(signInWith({ claims: { iss: 'https://evil.test' } }))
   const shown = await signInOnPages()
   t.equal(shown.status, 500, 'the response reaches the accounts')
 })

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { SignInProvider } from '../../../authorization-server/config.ts'
 import { SQLITE_FILE_NAME } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { type OidcProduct, startOidcProvider } from '../../fixtures/an-oidc-provider.ts'
 import { PROVIDER_CLIENT, startOpenidProvider } from '../../fixtures/an-openid-provider.ts'
-import { aKey } from '../../fixtures/jwk.ts'
-import { signJws } from '../../fixtures/jws.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
 import { makePkce, registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
@@ -453,79 +453,116 @@ t.test('the start of a sign-in needs the token of the form', async (t) => {
   t.equal(page(await browser.submit(unknown)).status, 400)
 })
 
-t.test('people sign in through a provider that behaves like Keycloak', async (t) => {
-  const keycloak = await startOpenidProvider(t, { path: '/realms/company' })
-  const started = await startWith(t, [
-    settings(keycloak.issuer, {
-      claims: { name: 'name', email: 'email', groups: 'groups', roles: 'realm_access.roles' },
-      admit: { emailDomains: [], groups: ['/staff'], claims: new Map() },
-    }),
-  ])
-  keycloak.behavior = {
-    query: { session_state: '0a0a0a0a-0000-4000-8000-000000000000' },
-    header: { typ: 'JWT' },
+/** Starts oidc-provider as a product, and a server that uses it. */
+async function startWithProduct(t: Test, product: OidcProduct, overrides: Partial<SignInProvider>) {
+  const port = await quietPort()
+  const redirectUri = `http://127.0.0.1:${port}${ENDPOINTS.signIn}/company/callback`
+  const company = await startOidcProvider(t, product, redirectUri)
+  const started = await startWith(t, [settings(company.issuer, overrides)], { port })
+  const enter = async () => {
+    const browser = openBrowser(started.server.baseUrl)
+    const { request, verifier } = await leave(started, browser)
+    const response = departure(await openBrowser(company.issuer).visit(request))
+    const shown = page(await comeBack(started, browser, response.search.slice(1)))
+    return { shown, consent: () => finish(started, browser, verifier, shown) }
+  }
+  return { ...started, company, enter, accounts: openStoreOf(t, started.server).accounts }
+}
+
+t.test('people sign in through oidc-provider that behaves like Keycloak', async (t) => {
+  const keycloak: OidcProduct = {
+    path: '/realms/company',
+    idTokenClaims: [
+      ...['typ', 'azp', 'auth_time', 'acr', 'name', 'preferred_username', 'email', 'email_verified'],
+      ...['groups', 'realm_access'],
+    ],
     claims: {
       typ: 'ID',
       azp: PROVIDER_CLIENT,
-      sid: '0a0a0a0a-0000-4000-8000-000000000000',
-      acr: '1',
+      name: 'Person One',
       preferred_username: 'one',
+      email: 'one@example.com',
+      email_verified: true,
       groups: ['/staff', '/staff/editors'],
       realm_access: { roles: ['editor', 'offline_access'] },
     },
+    acr: '1',
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    sendsIss: true,
+    parameters: { session_state: '0a0a0a0a-0000-4000-8000-000000000000' },
   }
-  const { claims } = await signInThrough(started, keycloak)
-  t.match(claims, { name: 'Person One', email: 'one@example.com' })
-  const account = await openStoreOf(t, started.server).accounts.findByIdentity(keycloak.issuer, 'person-1')
-  t.match(account, { groups: ['/staff', '/staff/editors'], roles: ['editor', 'offline_access'] })
+  const { company, enter, accounts } = await startWithProduct(t, keycloak, {
+    claims: { name: 'name', email: 'email', groups: 'groups', roles: 'realm_access.roles' },
+    admit: { emailDomains: ['example.com'], groups: ['/staff'], claims: new Map() },
+  })
+  const { consent } = await enter()
+  t.match((await consent()).claims, { name: 'Person One', email: 'one@example.com' })
+  t.match(await accounts.findByIdentity(company.issuer, 'person-1'), {
+    groups: ['/staff', '/staff/editors'],
+    roles: ['editor', 'offline_access'],
+  })
+  company.claims = { ...company.claims, groups: ['/other'] }
+  t.equal((await enter()).shown.status, 403, 'a removed member of the group')
 })
 
-t.test('people sign in through a provider that behaves like Entra ID', async (t) => {
-  const entra = await startOpenidProvider(t, { path: '/0a0a0a0a-0000-4000-8000-000000000000/v2.0' })
-  const started = await startWith(t, [
-    settings(entra.issuer, {
-      claims: { name: 'name', email: 'email', groups: 'groups', roles: 'roles' },
-      admit: { emailDomains: [], groups: [], claims: new Map([['tid', ['0a0a']]]) },
-    }),
-  ])
-  const { privateKey, jwk } = aKey('RS256', 'rsa')
-  const behavior = {
-    metadata: {
-      token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt', 'client_secret_basic'],
-      id_token_signing_alg_values_supported: ['RS256'],
-      authorization_response_iss_parameter_supported: undefined,
-    },
-    query: { iss: undefined, session_state: '0b0b' },
-    keys: [{ ...jwk, alg: undefined }], // the keys of Entra ID have no `alg`
-    header: { alg: 'RS256', kid: 'rsa', typ: 'JWT' },
-    idToken: (header: object, claims: object) => signJws({ ...header }, claims, privateKey),
-  }
-  const claims = {
-    tid: '0a0a',
-    oid: '0c0c',
+const TENANT = '0a0a0a0a-0000-4000-8000-000000000000'
+const ENTRA: OidcProduct = {
+  path: `/${TENANT}/v2.0`,
+  idTokenClaims: ['tid', 'oid', 'ver', 'name', 'preferred_username', 'email', 'roles', 'groups'],
+  claims: {
+    tid: TENANT,
+    oid: '0c0c0c0c-0000-4000-8000-000000000000',
     ver: '2.0',
-    auth_time: undefined,
-    at_hash: undefined,
-    email_verified: undefined,
+    name: 'Person One',
     preferred_username: 'one@example.com',
+    email: 'one@example.com',
     roles: ['editor'],
-    // The person has too many groups for a token.
-    _claim_names: { groups: 'src1' },
-    _claim_sources: { src1: { endpoint: 'https://graph.microsoft.com/v1.0/users/0c0c/getMemberObjects' } },
-  }
-  entra.behavior = { ...behavior, claims }
-  const person = await signInThrough(started, entra)
-  t.equal(person.claims['name'], 'Person One')
-  t.notOk('email' in person.claims, 'Entra ID does not verify addresses')
-  const account = await openStoreOf(t, started.server).accounts.findByIdentity(entra.issuer, 'person-1')
-  t.match(account, { roles: ['editor'] })
-  t.same(account?.groups, [])
+    groups: ['2c2c2c2c-0000-4000-8000-000000000000'],
+  },
+  clientAuthMethods: ['client_secret_post'],
+  sendsIss: false,
+  parameters: { session_state: '0b0b0b0b-0000-4000-8000-000000000000' },
+}
+/** The claims of a person in too many groups for a token. */
+const OVERAGE = {
+  groups: undefined,
+  _claim_names: { groups: 'src1' },
+  _claim_sources: { src1: { endpoint: 'https://graph.microsoft.com/v1.0/users/0c0c/getMemberObjects' } },
+}
+const ENTRA_CLAIMS = { name: 'name', email: 'email', groups: 'groups', roles: 'roles' }
 
-  entra.behavior = { ...behavior, claims: { ...claims, tid: '0d0d' } }
-  const browser = openBrowser(started.server.baseUrl)
-  const { request } = await leave(started, browser)
-  const shown = page(await comeBack(started, browser, entra.authorize(request)))
-  t.equal(shown.status, 403, 'another tenant')
+t.test('people sign in through oidc-provider that behaves like Entra ID', async (t) => {
+  const { company, enter, accounts } = await startWithProduct(t, ENTRA, {
+    claims: ENTRA_CLAIMS,
+    admit: { emailDomains: [], groups: [], claims: new Map([['tid', [TENANT]]]) },
+  })
+  const { claims } = await (await enter()).consent()
+  t.equal(claims['name'], 'Person One')
+  t.notOk('email' in claims, 'Entra ID does not verify addresses')
+  const account = () => accounts.findByIdentity(company.issuer, 'person-1')
+  t.match(await account(), { roles: ['editor'], groups: ['2c2c2c2c-0000-4000-8000-000000000000'] })
+  company.claims = { ...ENTRA.claims, ...OVERAGE }
+  await (await enter()).consent()
+  t.strictSame((await account())?.groups, [], 'a link in place of the groups')
+  company.claims = { ...ENTRA.claims, tid: '0d0d0d0d-0000-4000-8000-000000000000' }
+  t.equal((await enter()).shown.status, 403, 'another tenant')
+})
+
+t.test('a link of Entra ID in place of the groups is an error if admit.groups is set', async (t) => {
+  const { server, company, enter, accounts } = await startWithProduct(t, ENTRA, {
+    claims: ENTRA_CLAIMS,
+    admit: { emailDomains: [], groups: ['2c2c2c2c-0000-4000-8000-000000000000'], claims: new Map() },
+  })
+  company.claims = { ...ENTRA.claims, ...OVERAGE }
+  const { shown } = await enter()
+  t.equal(shown.status, 403)
+  t.match(shown.html, 'Your Example account account may not use Learning platform.')
+  t.match(audit(server, 'sign_in_failed'), [
+    { reason: 'not_admitted', detail: 'admit.groups: the provider left out the groups' },
+  ])
+  t.equal(await accounts.findByIdentity(company.issuer, 'person-1'), undefined)
+  company.claims = ENTRA.claims
+  t.equal((await enter()).shown.status, 200)
 })
 
 for (const format of ['opaque', 'jwt'] as const)
