@@ -3,17 +3,15 @@
 // At the end, searches all captured logs for all credentials of the tests. This search counts as one more assertion.
 // Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE ...]. FILE can be a folder or a
 // pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the number of concurrent files.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
-const TAP = join(ROOT, 'node_modules', 'tap', 'dist', 'esm', 'run.mjs')
 /**
  * The folders in the order of their run. The first folders contain the slowest files, so that no core is idle at the
  * end.
@@ -50,15 +48,6 @@ const unknown = found.filter(([, files]) => files.length === 0)
 for (const [path] of unknown) say(`no file matches ${path} in ${ROOT}`)
 if (unknown.length > 0) process.exit(1)
 const testFiles = [...new Set(found.flatMap(([, files]) => files))]
-
-if (!tapIsBuilt()) {
-  say('preparing the test runner (once) …')
-  const { status } = spawnSync(process.execPath, [TAP, 'build'], {
-    cwd: ROOT,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
-  if (status !== 0) process.exit(1)
-}
 
 const started = Date.now()
 // Only this run and this user can access the folder; see test/fixtures/capture.ts.
@@ -236,21 +225,6 @@ async function searchLogs() {
   for (const place of found.slice(0, 20)) say(`FAILED: the log of ${place} contains a credential`)
   if (found.length === 0) say(`${searched}, 0 found`)
   return found.length === 0
-}
-
-/**
- * Returns whether `tap build` has generated the plugin module of tap.
- * Before `tap build`, tap uses its default module with every plugin. One of these plugins does not work with TypeScript
- * 7 (see .taprc).
- */
-function tapIsBuilt() {
-  try {
-    const { resolve: find } = createRequire(TAP)
-    const built = join(dirname(find('@tapjs/test/package.json')), 'test-built', 'dist', 'esm', 'index.js')
-    return !readFileSync(built, 'utf8').includes('@tapjs/typescript')
-  } catch {
-    return false
-  }
 }
 
 function say(text) {
