@@ -33,7 +33,10 @@ export type SecretFiles = {
   close(): void
 }
 
-/** Maximum delay until the new content of a file is in use. Milliseconds. */
+/**
+ * Interval between two reads of a file, and therefore the usual maximum delay until its new content is in use.
+ * Milliseconds.
+ */
 const CHECK_EVERY_MS = 5_000
 /** Maximum duration of a read. Milliseconds. */
 const READ_LIMIT_MS = 2_000

@@ -1,4 +1,4 @@
-/** Returns the code of a system error, e.g. `ENOENT`. */
+/** Returns the code of an error, e.g. `ENOENT`. Without a code, returns `unknown error`. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }

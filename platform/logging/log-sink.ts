@@ -24,7 +24,7 @@ type InFlight = {
   readonly mends: boolean
 }
 
-/** Capacity of a pipe. */
+/** Size at which no further lines are added to a write: the capacity of a pipe. Characters. */
 const WRITE_CHARACTERS = 64 * 1024
 /** Maximum delay between attempts after EAGAIN. The delay starts at 1 ms and doubles. Milliseconds. */
 const LONGEST_WAIT_MS = 128

@@ -55,7 +55,6 @@ function streamOf(logger: Logger): DestinationStream {
   return stream
 }
 
-/** Returns the log line that reports dropped lines. */
 function missingLines(service: string, lines: number): string {
   const time = new Date().toISOString()
   const fields = { level: 'warn', time, service, event: 'log_lines_dropped', lines }

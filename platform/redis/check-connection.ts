@@ -119,7 +119,6 @@ function readOrFault(file: string, name: string): string | ConnectionFault {
   }
 }
 
-/** Returns the first line of the text of a password file. */
 export function firstLine(text: string): string {
   return /^[^\r\n]*/.exec(text)?.[0] ?? ''
 }

@@ -61,8 +61,8 @@ return 1
 `
 
 /**
- * Writes a revocation that the gateway received outside Redis to the revocation stream in Redis. Does nothing if
- * another gateway has written the same revocation for the same issuer.
+ * Writes a revocation that the gateway received outside Redis to the revocation stream in Redis. Skips a name if a
+ * gateway has written this revocation, or a later one, for the same name and issuer.
  * Cost: one round trip for each revoked name (grant, token or subject).
  */
 export async function relayRevocation(

@@ -77,7 +77,6 @@ export type RedisConnection = {
   readonly tls?: { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string }
 }
 
-/** Name of the setting in messages. */
 export type RedisSetting = 'redis' | 'revocationRedis'
 
 /** Splits `host:port`. An IPv6 address has brackets. */

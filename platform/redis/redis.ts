@@ -21,7 +21,7 @@ const RECONNECT_OPTIONAL_MS = 2_000 // a gateway has two connections, so it make
 /** Delay of the first attempt after this client closed the connection. The server may accept a new connection soon. */
 const RECONNECT_SOON_MS = 50
 
-/** Minimum time between two disconnections from a replica. */
+/** Minimum time between two disconnections from a replica. Milliseconds. */
 const LEAVE_REPLICA_EVERY_MS = 2_000
 
 /** Keys of every layout begin with this hash tag or have a tag that begins with the same text. */

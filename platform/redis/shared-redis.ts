@@ -7,8 +7,8 @@ import type { ConnectOptions, RedisClient } from './redis-client.ts'
 export type UnavailableReason = 'away' | 'open'
 
 /**
- * The only connection of a process to the shared Redis of all gateways. Each use has a fallback. All uses except
- * `send()` share the circuit breaker.
+ * The connection of a process to a Redis that all gateways share. Each use has a fallback. All uses except `send()`
+ * share the circuit breaker.
  */
 export type SharedRedis = {
   readonly redis: RedisClient
