@@ -5,7 +5,7 @@ import { shapeOf } from '../match/path-template.ts'
 
 /**
  * Finds routes that match the same requests, in one file or in two files.
- * Two such routes have a common method, paths of the same shape, and required headers that one request can satisfy. The
+ * Two such routes have a common method, paths of the same shape, and required headers that conflict (`HeaderSets`). The
  * order of `claims` does not affect the result.
  * Codes: P301 two routes with the same method, path and headers; P305 (warning) paths that differ only in case; P310 a
  * request can satisfy the headers of two routes.

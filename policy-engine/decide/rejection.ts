@@ -63,7 +63,7 @@ export type Rejection =
   | { readonly rejected: 'proof_invalid'; readonly fault: ProofFault }
   /** The DPoP proof does not contain a valid nonce. RFC 9449 section 9 `use_dpop_nonce`. */
   | { readonly rejected: 'proof_nonce'; readonly nonce: string }
-  /** The issuer did not respond, so the gateway cannot validate the token. */
+  /** The gateway cannot determine the status of the token now, for example because the issuer does not respond. */
   | { readonly rejected: 'token_unverifiable'; readonly retryAfterSeconds: number }
   /**
    * The person must sign in again. RFC 9470 section 3 `insufficient_user_authentication`. `needed`: all required
@@ -96,7 +96,7 @@ export type Rejection =
   | { readonly rejected: 'body_too_large'; readonly limitBytes: number }
   | { readonly rejected: 'body_timed_out' }
   | { readonly rejected: 'upstream_unreachable' }
-  /** The upstream closed the connection too early, or sent a response that is not HTTP. */
+  /** The upstream closed the connection too early, or sent an invalid response or WebSocket handshake. */
   | { readonly rejected: 'upstream_broken' }
   | { readonly rejected: 'upstream_timed_out' }
   /** The upstream failed too often recently, so the gateway temporarily sends no requests to this upstream. */

@@ -56,9 +56,9 @@ export function createScopeSets(): (scope: string) => GrantedScopes | undefined 
 const NONE: readonly string[] = []
 
 /**
- * Returns the scopes that a challenge advertises, in policy order and without duplicates.
- * Includes all scopes of `all`. Also includes the scope `advertise`; by default, the first scope of `any`.
- * Omits scopes that another advertised scope implies.
+ * Returns the scopes that a challenge advertises, in policy order and without duplicates. Includes the scopes of `all`,
+ * except scopes that another scope of `all` implies. Also includes the scope `advertise`, by default the first scope of
+ * `any`, unless the scopes of `all` satisfy `any`.
  */
 export function neededScopes(
   rule: ScopeRule | undefined,

@@ -22,7 +22,6 @@ export const HeaderValues = (description: string, valueDescription: string) =>
     { ...isHeaderName, additionalProperties: false, minProperties: 1, maxProperties: 16, description },
   )
 
-/** Schema of the name of a header. */
 export const HeaderName = Type.String({
   description: 'The name of a header.',
   pattern: HEADER_NAME,

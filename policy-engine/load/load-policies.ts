@@ -143,7 +143,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
   })
 }
 
-/** Checks one policy file: schema, references, paths and names. `claims` is the input of `findConflicts()`. */
+/** Runs the checks of one policy file that need no other policy file. `claims` is the input of `findConflicts()`. */
 export function checkDocument(
   document: YamlDocument,
   options: Omit<LoadPoliciesOptions, 'dir'>,

@@ -60,7 +60,7 @@ export type LoadedSources<U extends OwnUpstream = OwnUpstream> = {
   readonly tests: readonly PolicyTest[]
   readonly states: readonly SourceState[]
   readonly unavailable: readonly UnavailablePrefix[]
-  /** Warnings about the active versions, and errors in the files on the disk. */
+  /** Errors and warnings of the files on the disk. */
   readonly diagnostics: readonly Diagnostic[]
 }
 

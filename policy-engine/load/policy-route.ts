@@ -22,7 +22,7 @@ export type AuthenticationRule = {
 
 /**
  * Identity information for the upstream. `none`: only the plain identity headers. `assertion`: these headers and a
- * signed JWT. `forward`: these headers and the `Authorization` header of the caller.
+ * signed JWT. `forward`: these headers, and the `Authorization` and `Cookie` headers of the caller.
  */
 type UpstreamAuth = 'none' | 'assertion' | 'forward'
 
@@ -56,7 +56,10 @@ export type PolicyRoute = {
   /** Conditions on the claims of the token. All conditions must hold. */
   readonly when: readonly Condition[]
   readonly enforce: EnforceRule
-  /** Name of an entry in `config/upstreams.yaml`. */
+  /**
+   * Name of an entry in `config/upstreams.yaml`. With policy sources, also `<source>/<name>` for an upstream that the
+   * source defines.
+   */
   readonly upstream: string
   /** Template of the upstream path. undefined: the matched path. */
   readonly rewritePath: string | undefined

@@ -28,12 +28,9 @@ export type PolicySources = {
   readonly sources?: readonly SourceFiles[] | undefined
 }
 
-/** The content of one policy folder. */
 export type PolicyFolder = Pick<PolicySources, 'folder' | 'files'>
 
-/** The files of one policy source. */
 export type SourceFiles = {
-  /** Name of the source. */
   readonly name: string
   /** Absolute path. */
   readonly folder: string
@@ -64,9 +61,7 @@ export type SourceExcess = 'TOO_MANY_FILES' | 'TOO_MANY_FOLDERS' | 'TOO_MUCH_TEX
 
 export const POLICY_SUFFIX = '.policy.yaml'
 export const TESTS_SUFFIX = '_test.yaml'
-/** File of a policy source with its upstreams. */
 export const SOURCE_UPSTREAMS_FILE = 'upstreams.yaml'
-/** File of a policy source with its scopes. */
 export const SOURCE_SCOPES_FILE = 'scopes.yaml'
 
 /** Returns whether a file in the folder of a policy source defines upstreams or scopes. */
@@ -89,7 +84,6 @@ export function findPolicyFolders(dir: string, limit?: number): readonly string[
   }
 }
 
-/** Returns whether a path exists and is a folder. */
 export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory()

@@ -22,7 +22,6 @@ export type SourcePermissions = {
    * Literal paths without a trailing slash; `/` is every path. A prefix permits its own path and all paths below it.
    */
   readonly pathPrefixes: readonly string[]
-  /** Names of upstreams. */
   readonly upstreams: readonly string[]
   /** URLs that upstreams of the source may have. The path of a URL also permits the paths below it. */
   readonly addresses: readonly string[]

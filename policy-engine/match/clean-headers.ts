@@ -2,7 +2,7 @@ import type { Rejection } from '../decide/rejection.ts'
 import { findHeader, type HeaderSource } from './find-header.ts'
 import { headerKind } from './header-kind.ts'
 
-/** The headers of a request after stage 1: headers to forward, and values that the gateway uses. */
+/** The headers of a request after the stage `canonicalize`: headers to forward, and values that the gateway uses. */
 export type CleanHeaders = {
   /**
    * End-to-end headers that the gateway does not manage: name, value, name, value. The caller may append to the list.

@@ -130,6 +130,9 @@ export type Resource = {
   readonly metadataPath: string
   /** URL of the metadata of the resource. RFC 9728 section 5.1. */
   readonly metadataUrl: string
-  /** Token endpoint for refresh requests, if all tokens come from one issuer with a known endpoint. */
+  /**
+   * Token endpoint of the bundled authorization server. undefined: the resource also accepts tokens of other issuers,
+   * or this server is not configured.
+   */
   readonly tokenEndpoint: string | undefined
 }
