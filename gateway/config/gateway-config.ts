@@ -92,7 +92,6 @@ export type GatewayConfig = {
     readonly ttlWithoutPushMs: number
     readonly negativeTtlMs: number
   }
-  /** Settings for the nonces of DPoP proofs. */
   readonly dpop: {
     /** The secrets for DPoP nonces, newest first. Undefined: proofs need no nonce. */
     readonly nonceSecrets: readonly string[] | undefined
@@ -115,7 +114,6 @@ export type GatewayConfig = {
   /** The Redis in which authorization servers publish revocations; `undefined`: `redis`. */
   readonly revocationRedis: RedisConnection | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
-  /** Settings for troubleshooting. */
   readonly debug: {
     /** Adds a header with the policy version to every response. */
     readonly policyHeader: boolean

@@ -48,7 +48,6 @@ export class BufferedCounter<T extends string> {
 }
 
 class CounterBuffer implements CounterChild {
-  /** Increments since the last scrape. */
   count = 0
 
   inc(): void {

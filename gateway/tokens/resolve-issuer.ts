@@ -62,7 +62,6 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
     : { kind: 'opaque', validate: (...how) => introspect(token, ...how) }
 }
 
-/** An issuer with introspection. */
 type Introspecting = Pick<Issuer, 'issuer'> & { readonly introspect: NonNullable<Issuer['introspect']> }
 
 /**

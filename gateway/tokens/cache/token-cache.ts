@@ -180,7 +180,6 @@ export class TokenCache {
     for (const key of typeof keys === 'string' ? [keys] : [...keys]) this.#active.delete(key)
   }
 
-  /** Removes the status of one token. */
   drop(key: string): void {
     this.#active.delete(key)
     this.#inactive.delete(key)

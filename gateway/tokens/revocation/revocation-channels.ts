@@ -36,7 +36,6 @@ export type RevocationChannelsOptions = {
   readonly nowSeconds: () => number
 }
 
-/** The receiver of revocations. */
 export type RevocationListener = {
   /** @param issuer sender of the message, for a revocation that names no issuer. */
   readonly onRevoked: (revocations: readonly Revocation[], issuer: string | undefined) => void

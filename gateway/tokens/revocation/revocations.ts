@@ -35,7 +35,6 @@ export type RevocationsOptions = {
   readonly nowSeconds: () => number
 }
 
-/** A subscription to a revocation stream. */
 export type RevocationsSubscription = {
   /** Whether revocations arrive now. False during a replay, because later revocations follow the replay. */
   readonly connected: boolean
