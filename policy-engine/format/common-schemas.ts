@@ -58,7 +58,7 @@ export const Enforce = Type.Enum(['on', 'report'], {
 
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
   description:
-    'Credentials for the upstream besides the x-auth headers. none (the default): nothing; assertion: a short-lived JWT in x-auth-assertion, signed by the gateway; forward: the unchanged Authorization header.',
+    'Credentials for the upstream besides the x-auth headers. none (the default): nothing; assertion: a short-lived JWT in x-auth-assertion, signed by the gateway; forward: the unchanged Authorization and Cookie headers.',
 })
 
 export const Scopes = Type.Array(
