@@ -43,6 +43,7 @@ import {
 } from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
+import { createPasswordLinks } from './password-links/password-links.ts'
 import { createProviderClient } from './sign-in/provider-client.ts'
 import { ATTEMPT_MODEL, createSignInAttempts } from './sign-in/sign-in-attempts.ts'
 import { openStore } from './store/open-store.ts'
@@ -146,6 +147,7 @@ export async function startAuthorizationServer(options: {
       administration: createAdministration({
         store,
         accounts,
+        passwordLinks: createPasswordLinks({ store, issuer: config.issuer }),
         configured: [
           { clientId: config.gatewayClient.id, clientName: 'gateway' },
           ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),

@@ -25,6 +25,8 @@ import type { Metrics } from './observe/metrics.ts'
 import { observeDurations } from './observe/observe-durations.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
+import { createPasswordLinks } from './password-links/password-links.ts'
+import { registerSetPasswordPages } from './password-links/set-password-pages.ts'
 import type { AttemptCounters, Store } from './store/store.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
@@ -122,6 +124,21 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       issuer: config.issuer,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,
+      onEvent: options.onEvent,
+      logger,
+    }),
+  )
+  app.register(async (scope) =>
+    registerSetPasswordPages(scope, {
+      links: createPasswordLinks({ store: options.store, issuer: config.issuer }),
+      accounts: options.accounts,
+      store: options.store,
+      attempts: options.attempts,
+      serviceName: config.name,
+      issuer: config.issuer,
+      secureCookies: config.issuer.startsWith('https:'),
+      cookieKeys: () => options.secrets.current.cookieSecrets,
+      nowMs: () => Date.now(),
       onEvent: options.onEvent,
       logger,
     }),

@@ -17,6 +17,8 @@ export const ENDPOINTS = {
   interaction: '/oauth/interaction',
   /** The account page: a person sees the apps with access, and removes them. */
   account: '/oauth/account',
+  /** Page on which a person sets a password with a one-time link. The token of the link is in the query. */
+  setPassword: '/oauth/set-password',
   /** Path prefix of the redirect URIs at OpenID providers: `<prefix>/<name of the provider>/callback`. */
   signIn: '/oauth/sign-in',
   /** RFC 8414 section 3. */

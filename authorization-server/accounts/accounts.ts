@@ -24,7 +24,8 @@ export type AddAccountRejection = {
 
 export type NewAccount = {
   readonly username: string
-  readonly password: string
+  /** Undefined: the account has no password, so the person cannot sign in. */
+  readonly password?: string
   /** Name of the person on the consent page. Default: the username. */
   readonly name?: string
   readonly email?: string
@@ -60,8 +61,8 @@ export type ProviderPerson = {
 
 export type ProviderSignInResult = { readonly account: Account; readonly isNew: boolean } | 'disabled'
 
-const MIN_PASSWORD_CHARACTERS = 12
-const MAX_PASSWORD_CHARACTERS = 256
+/** Allowed length of a password. */
+export const PASSWORD_CHARACTERS = { min: 12, max: 256 } as const
 const SALT_BYTES = 16
 const ID_BYTES = 16
 
@@ -92,7 +93,7 @@ export function createAccounts(options: {
   return {
     verify: async (typedName, password) => {
       const account = await findStored(typedName)
-      const attempt = password.length > MAX_PASSWORD_CHARACTERS ? '' : password
+      const attempt = password.length > PASSWORD_CHARACTERS.max ? '' : password
       const result = await verifyPassword(attempt, account?.passwordHash ?? dummyHash)
       if (account?.passwordHash === undefined || result === 'mismatch') return undefined
       if (result === 'outdated' && account.origin === 'operator')
@@ -136,7 +137,8 @@ export async function insertAccount(
     username,
     name: account.name ?? username,
     email: account.email,
-    passwordHash: await newHash(account.password, account.origin),
+    passwordHash:
+      account.password === undefined ? undefined : await newHash(account.password, account.origin),
     origin: account.origin,
     createdAtSeconds: account.nowSeconds,
   }
@@ -150,19 +152,20 @@ function validateNewAccount(account: NewAccount): AddAccountRejection | undefine
       message:
         'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
     }
-  return validatePassword(account.password)
+  return account.password === undefined ? undefined : validatePassword(account.password)
 }
 
-function validatePassword(password: string): AddAccountRejection | undefined {
-  if ([...password].length < MIN_PASSWORD_CHARACTERS)
+/** @returns undefined when the password satisfies the rules. */
+export function validatePassword(password: string): AddAccountRejection | undefined {
+  if ([...password].length < PASSWORD_CHARACTERS.min)
     return {
       rejected: 'password_too_short',
-      message: `A password must have at least ${MIN_PASSWORD_CHARACTERS} characters.`,
+      message: `A password must have at least ${PASSWORD_CHARACTERS.min} characters.`,
     }
-  if (password.length > MAX_PASSWORD_CHARACTERS)
+  if (password.length > PASSWORD_CHARACTERS.max)
     return {
       rejected: 'password_too_long',
-      message: `A password must have at most ${MAX_PASSWORD_CHARACTERS} characters.`,
+      message: `A password must have at most ${PASSWORD_CHARACTERS.max} characters.`,
     }
   return undefined
 }

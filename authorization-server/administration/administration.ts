@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/accounts.ts'
 import { normalizeUsername } from '../accounts/accounts.ts'
+import type { PasswordLinks } from '../password-links/password-links.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
 import {
@@ -27,7 +28,9 @@ export type AdministrationEvent = {
     | 'account_disabled'
     | 'account_enabled'
     | 'account_removed'
+    | 'account_added'
     | 'password_reset'
+    | 'password_link_created'
     | 'client_removed'
     | 'grant_revoked'
     | 'session_ended'
@@ -44,7 +47,8 @@ type ConfiguredClient = { readonly clientId: string; readonly clientName: string
 
 type Options = {
   readonly store: Pick<Store, 'accounts' | 'artifacts'>
-  readonly accounts: Pick<Accounts, 'setPassword'>
+  readonly accounts: Pick<Accounts, 'add' | 'setPassword'>
+  readonly passwordLinks: Pick<PasswordLinks, 'create'>
   /** The integrations and the gateway. */
   readonly configured: readonly ConfiguredClient[]
   readonly nowSeconds: () => number
@@ -53,6 +57,11 @@ type Options = {
 
 const ACCOUNTS_AT_ONCE = 500
 const LONGEST_TEXT = 1_024
+
+/** Default lifetime of a link: one day. */
+const LINK_SECONDS = 86_400
+const SHORTEST_LINK_SECONDS = 60
+const LONGEST_LINK_SECONDS = 30 * 86_400
 
 /**
  * Creates the actions with which an operator manages accounts, clients, grants and sessions.
@@ -77,8 +86,35 @@ export function createAdministration(options: Options): Administration {
   }
 }
 
-function accountActions({ store, accounts, nowSeconds, onEvent }: Options) {
+function accountActions({ store, accounts, passwordLinks, nowSeconds, onEvent }: Options) {
+  const createLink = async (
+    account: Pick<StoredAccount, 'id' | 'username'>,
+    purpose: 'invitation' | 'reset',
+    lifetimeSeconds: number,
+  ) => {
+    const link = await passwordLinks.create({ accountId: account.id, purpose }, lifetimeSeconds)
+    onEvent({ action: 'password_link_created', accountId: account.id })
+    return { username: account.username, link, expires: timeOf(nowSeconds() + lifetimeSeconds) }
+  }
   return {
+    'account invite': async (input: Input) => {
+      const [name, email] = [input.text('name'), input.text('email')]
+      const lifetimeSeconds = linkLifetime(input)
+      const result = await accounts.add({
+        username: input.required('account'),
+        ...(name === undefined ? {} : { name }),
+        ...(email === undefined ? {} : { email }),
+      })
+      if ('rejected' in result)
+        throw new Rejection(
+          'invalid_request',
+          result.rejected === 'username_taken'
+            ? `${result.message} To create a link for this account, use \`scopegate account reset-password NAME --link\`.`
+            : result.message,
+        )
+      onEvent({ action: 'account_added', accountId: result.added.id })
+      return createLink(result.added, 'invitation', lifetimeSeconds)
+    },
     'account list': async (input: Input) => {
       const search = input.text('search')?.toLowerCase()
       const all = await collect(listAccounts(store))
@@ -122,6 +158,15 @@ function accountActions({ store, accounts, nowSeconds, onEvent }: Options) {
             ? `${account.username} signs in through an OpenID provider and has no password here. Reset the password at the provider.`
             : `${account.username} is a development account with a published password. Add another account with \`scopegate account add\`.`,
         )
+      if (input.flag('link')) {
+        if (account.disabledAtSeconds !== undefined)
+          throw new Rejection(
+            'not_allowed',
+            `${account.username} is disabled. Enable the account with \`scopegate account enable\` first.`,
+          )
+        const purpose = account.passwordHash === undefined ? 'invitation' : 'reset'
+        return createLink(account, purpose, linkLifetime(input))
+      }
       // A disabled account has no sessions and grants. If a step fails, the account stays disabled.
       await store.accounts.setDisabled(account.id, account.disabledAtSeconds ?? nowSeconds())
       const rejection = await accounts.setPassword(account.id, input.required('password'))
@@ -324,6 +369,12 @@ async function findAccount(store: Options['store'], input: Input): Promise<Store
   )
 }
 
+function linkLifetime(input: Input): number {
+  const seconds = input.seconds('linkSeconds') ?? LINK_SECONDS
+  if (seconds >= SHORTEST_LINK_SECONDS && seconds <= LONGEST_LINK_SECONDS) return seconds
+  throw new Rejection('invalid_request', 'A link must be valid for 1 minute to 30 days.')
+}
+
 function describeAccount(account: StoredAccount) {
   return {
     id: account.id,
@@ -385,6 +436,12 @@ class Input {
     const value = this.text(name)
     if (value === undefined) throw new Rejection('invalid_request', `${name} is required.`)
     return value
+  }
+
+  flag(name: string): boolean {
+    const value = Object.hasOwn(this.#fields, name) ? this.#fields[name] : false
+    if (typeof value === 'boolean') return value
+    throw new Rejection('invalid_request', `${name} must be true or false.`)
   }
 
   seconds(name: string): number | undefined {

@@ -19,6 +19,12 @@ type EventDetails =
     }
   /** The first sign-in through an OpenID provider created an account. */
   | { readonly kind: 'account_added'; readonly accountId: string; readonly provider: string }
+  /** A person set the password of an account with a one-time link. */
+  | {
+      readonly kind: 'password_set'
+      readonly accountId: string
+      readonly purpose: 'invitation' | 'reset'
+    }
   /** A sign-in through an OpenID provider failed. `detail` is for the log only. */
   | {
       readonly kind: 'sign_in_failed'

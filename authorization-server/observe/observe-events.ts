@@ -40,6 +40,8 @@ export function observeEngine(options: {
           account_origin: 'provider',
           provider: event.provider,
         })
+      case 'password_set':
+        return audit(event.kind, { subject: event.accountId, link: event.purpose })
       case 'signed_out':
         metrics.countSessionEnded()
         return audit(event.kind, { client_id: event.clientId, subject: event.accountId })

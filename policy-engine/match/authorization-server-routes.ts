@@ -36,6 +36,7 @@ export const AUTHORIZATION_SERVER_PATHS: readonly AuthorizationServerPath[] = [
   { name: 'interaction', methods: BROWSER, path: `${ENDPOINTS.interaction}/**` },
   { name: 'account', methods: BROWSER, path: ENDPOINTS.account },
   { name: 'account-form', methods: BROWSER, path: `${ENDPOINTS.account}/**` },
+  { name: 'set-password', methods: BROWSER, path: ENDPOINTS.setPassword },
   { name: 'sign-in', methods: DOCUMENT, path: `${ENDPOINTS.signIn}/**` },
   { name: 'logout', methods: BROWSER, path: `${ENDPOINTS.endSession}/**` },
 ]

@@ -96,6 +96,21 @@ export const DE: Texts = {
   'logout.unnamedApp': 'Eine App möchte Sie in diesem Browser abmelden.',
   'logout.stay': 'Angemeldet bleiben',
 
+  'password.title': 'Passwort festlegen',
+  'password.failedTitle': 'Passwort festlegen: Bitte versuchen Sie es erneut',
+  'password.account': 'für das Konto von {name} bei {service}',
+  'password.rules': 'Das Passwort muss {min} bis {max} Zeichen haben.',
+  'password.new': 'Neues Passwort',
+  'password.repeated': 'Neues Passwort wiederholen',
+  'password.different': 'Die beiden Passwörter sind verschieden. Geben Sie zweimal dasselbe Passwort ein.',
+  'password.short': 'Das Passwort ist zu kurz: Es muss mindestens {min} Zeichen haben.',
+  'password.long': 'Das Passwort ist zu lang: Es darf höchstens {max} Zeichen haben.',
+  'password.submit': 'Passwort festlegen',
+  'password.doneTitle': 'Ihr Passwort ist festgelegt',
+  'password.invited': 'Sie können sich jetzt anmelden.',
+  'password.reset':
+    'Sie sind überall abgemeldet, und Apps haben keinen Zugriff mehr auf Ihr Konto. Melden Sie sich mit dem neuen Passwort an.',
+
   'error.details': 'Einzelheiten für die Entwicklung der App',
   'error.app.title': 'Die App hat eine ungültige Anfrage gesendet',
   'error.app.advice':
@@ -114,6 +129,9 @@ export const DE: Texts = {
   'error.form_unreadable.title': 'Wir konnten Ihr Formular nicht lesen',
   'error.form_unreadable.advice':
     'Es wurde nichts geändert. Kehren Sie zur App zurück und beginnen Sie dort erneut.',
+  'error.link_invalid.title': 'Dieser Link ist nicht mehr gültig',
+  'error.link_invalid.advice':
+    'Ein Link funktioniert einmal und nur für begrenzte Zeit. Bitten Sie den Betreiber dieses Dienstes um einen neuen Link.',
   'error.too_many_attempts.title': 'Zu viele Versuche',
   'error.too_many_attempts.advice':
     'Zum Schutz des Kontos ist die Anmeldung für einige Minuten gesperrt. Warten Sie, gehen Sie dann zurück und versuchen Sie es erneut.',

@@ -90,6 +90,21 @@ export const EN = {
   'logout.unnamedApp': 'An app asks to sign you out in this browser.',
   'logout.stay': 'Stay signed in',
 
+  'password.title': 'Set your password',
+  'password.failedTitle': 'Set your password: try again',
+  'password.account': 'for the account of {name} at {service}',
+  'password.rules': 'The password must have {min} to {max} characters.',
+  'password.new': 'New password',
+  'password.repeated': 'New password again',
+  'password.different': 'The two passwords are different. Type the same password twice.',
+  'password.short': 'The password is too short: it must have at least {min} characters.',
+  'password.long': 'The password is too long: it must have at most {max} characters.',
+  'password.submit': 'Set password',
+  'password.doneTitle': 'Your password is set',
+  'password.invited': 'You can sign in now.',
+  'password.reset':
+    'You are signed out everywhere, and apps have no access to your account any more. Sign in with the new password.',
+
   'error.details': 'Details for the app’s developer',
   'error.app.title': 'The app sent an invalid request',
   'error.app.advice':
@@ -107,6 +122,9 @@ export const EN = {
     'Nothing was changed. Allow cookies for this site, go back to the app and start again from there.',
   'error.form_unreadable.title': 'We could not read your form',
   'error.form_unreadable.advice': 'Nothing was changed. Go back to the app and start again from there.',
+  'error.link_invalid.title': 'This link is no longer valid',
+  'error.link_invalid.advice':
+    'A link works once, and only for a limited time. Ask the operator of this service for a new link.',
   'error.too_many_attempts.title': 'Too many attempts',
   'error.too_many_attempts.advice':
     'Sign-in is paused for a few minutes to protect the account. Wait, then go back and try again.',

@@ -19,6 +19,12 @@ const OLDER_THAN: CommandOption = {
   description: 'Only grants that were given before this time, e.g. 90d.',
 }
 
+const LINK_EXPIRES: CommandOption = {
+  name: 'expires',
+  value: 'DURATION',
+  description: 'Lifetime of the link, 1m to 30d. Default: 24h.',
+}
+
 const EXITS = {
   0: 'the command succeeded',
   1: 'the server rejected the command; standard error shows the reason',
@@ -104,10 +110,30 @@ export const ADMINISTRATION: readonly Command[] = [
     examples: [{ commandLine: 'scopegate account remove bob', description: 'Removes the account of bob.' }],
   }),
   command({
+    name: 'account invite',
+    summary: 'adds an account without a password, and prints a link with which the person sets one',
+    argument: 'NAME',
+    about:
+      'The link works once. Send the link over a private channel. To create another link, use `scopegate account reset-password NAME --link`.',
+    options: [
+      { name: 'email', value: 'ADDRESS', description: 'The email address of the person.' },
+      { name: 'full-name', value: 'TEXT', description: 'The full name of the person.' },
+      LINK_EXPIRES,
+    ],
+    examples: [
+      {
+        commandLine: 'scopegate account invite dana --email dana@school.example',
+        description: 'Invites dana. The link expires after a day.',
+      },
+    ],
+  }),
+  command({
     name: 'account reset-password',
     summary: 'sets the password of an account, and ends its sessions, grants and tokens',
     argument: 'ACCOUNT',
-    about: 'ACCOUNT is a username or an account id. Reads the password from standard input.',
+    about:
+      'ACCOUNT is a username or an account id. Reads the password from standard input. With --link, prints a link with which the person sets the password. The link works once. Sessions, grants and tokens end when the person sets the password. A new link replaces the earlier link.',
+    options: [{ name: 'link', description: 'Print a link instead of reading a password.' }, LINK_EXPIRES],
     examples: [
       {
         commandLine: 'printf %s "$PASSWORD" | scopegate account reset-password carol',

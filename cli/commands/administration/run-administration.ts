@@ -54,20 +54,27 @@ async function readInput(action: string, given: ParsedArguments, terminal: Termi
   const isSelective = action === 'grant revoke' || action === 'session end'
   if (isSelective && subject === undefined && !isSelected)
     throw usageError(action, `name a ${noun}, or select ${noun}s with an option`)
-  const password =
-    action === 'account reset-password' ? { password: await readPassword(subject ?? '', terminal) } : {}
+  const link = given.has('link')
+  const expires = given.text('expires')
+  const isPassword = action === 'account reset-password' && !link
+  if (isPassword && expires !== undefined) throw usageError(action, '--expires requires --link')
+  const password = isPassword ? { password: await readPassword(subject ?? '', terminal) } : {}
   return {
     ...filters,
-    ...(olderThan === undefined ? {} : { olderThanSeconds: readDuration(action, olderThan) }),
+    ...(olderThan === undefined ? {} : { olderThanSeconds: readDuration(action, 'older-than', olderThan) }),
+    ...(expires === undefined ? {} : { linkSeconds: readDuration(action, 'expires', expires) }),
+    ...(link ? { link } : {}),
+    name: given.text('full-name'),
+    email: given.text('email'),
     ...(subject === undefined ? {} : { [noun]: subject }),
     ...password,
   }
 }
 
-function readDuration(action: string, duration: string): number {
+function readDuration(action: string, option: string, duration: string): number {
   const durationMs = parseDurationMs(duration)
   if (durationMs === undefined)
-    throw usageError(action, `--older-than takes a duration, e.g. 90d, not "${visibleText(duration)}"`)
+    throw usageError(action, `--${option} takes a duration, e.g. 90d, not "${visibleText(duration)}"`)
   return Math.floor(durationMs / 1_000)
 }
 
@@ -168,6 +175,9 @@ const DONE: Readonly<Record<string, (body: Answer['body']) => string>> = {
 }
 
 function render(action: string, body: Answer['body']): string {
+  const { link, username, expires } = body
+  if (typeof link === 'string')
+    return `${visibleText(link)}\nscopegate: ${visibleText(String(username))} can set a password with this link, once, until ${show(expires)}. Send the link over a private channel.\n`
   const done = DONE[action]
   if (done !== undefined) return `scopegate: ${visibleText(done(body))}.\n`
   for (const [name, columns] of Object.entries(COLUMNS)) {

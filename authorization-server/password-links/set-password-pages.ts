@@ -1,0 +1,197 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { Logger } from '../../platform/logging/logger.ts'
+import { type Account, type Accounts, validatePassword } from '../accounts/accounts.ts'
+import type { EngineEvent } from '../engine/engine-events.ts'
+import { explainFailure } from '../pages/explain-failure.ts'
+import { createFormTokens, isSameOrigin, readForm } from '../pages/forms.ts'
+import { displayText } from '../pages/html.ts'
+import { INTERACTION_LIMITS } from '../pages/interaction-limits.ts'
+import { localeOf, sendErrorPage, sendPage } from '../pages/page-reply.ts'
+import { renderPage } from '../pages/render-page.ts'
+import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
+import { hashId } from '../store/artifact-record.ts'
+import type { AttemptCounters, Store } from '../store/store.ts'
+import { endGrants, findGrants } from '../store/stored-grants.ts'
+import type { PasswordLink, PasswordLinks } from './password-links.ts'
+import { describeProblem, passwordSetPage, setPasswordPage } from './set-password-page.ts'
+
+export type SetPasswordPagesOptions = {
+  readonly links: PasswordLinks
+  readonly accounts: Pick<Accounts, 'find' | 'setPassword'>
+  readonly store: Pick<Store, 'artifacts'>
+  readonly attempts: AttemptCounters | undefined
+  readonly serviceName: string
+  readonly issuer: string
+  readonly secureCookies: boolean
+  readonly cookieKeys: () => readonly string[]
+  readonly nowMs: () => number
+  readonly onEvent: (event: EngineEvent) => void
+  readonly logger: Pick<Logger, 'error'>
+}
+
+const BODY_LIMIT_BYTES = 4_096
+
+/**
+ * Mounts the page on which a person sets a password with a one-time link of the operator.
+ * GET /oauth/set-password?token=… shows the form, and leaves the link usable, because mail programs request links. POST
+ * /oauth/set-password uses up the link. Unknown, expired and used links get the same response.
+ */
+export function registerSetPasswordPages(app: FastifyInstance, options: SetPasswordPagesOptions): void {
+  const { accounts, issuer, links, onEvent, serviceName, store } = options
+  const tokens = createFormTokens(options)
+  const { origin } = new URL(issuer)
+  const throttle = createSharedThrottle({
+    purpose: 'password link',
+    limits: INTERACTION_LIMITS.signIn,
+    counters: options.attempts,
+    nowMs: options.nowMs,
+  })
+
+  /** Finds the link of a token. Sends an error page if the link is not valid, or after too many such links. */
+  const open = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    token: unknown,
+  ): Promise<
+    { readonly link: PasswordLink; readonly account: Account; readonly token: string } | FastifyReply
+  > => {
+    const throttled = await throttle.attempt('', request.ip)
+    if (throttled !== undefined) {
+      const { isFirst, retryAfterSeconds } = throttled
+      onEvent({ kind: 'sign_in_throttled', isFirst, origin: originOf(request) })
+      return sendErrorPage(reply, {
+        status: 429,
+        error: 'too_many_attempts',
+        description: `Try again in ${retryAfterSeconds} seconds.`,
+        serviceName,
+        retryAfterSeconds,
+      })
+    }
+    const link = typeof token === 'string' ? await links.find(token) : undefined
+    const account = link && (await accounts.find(link.accountId))
+    if (link === undefined || account === undefined) return rejectLink(reply)
+    await throttle.succeeded('', request.ip)
+    return { link, account, token: String(token) }
+  }
+
+  const rejectLink = (reply: FastifyReply): FastifyReply =>
+    sendErrorPage(reply, {
+      status: 400,
+      error: 'link_invalid',
+      description: 'The link is unknown, expired or used.',
+      serviceName,
+    })
+
+  const showForm = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { account, token }: { readonly account: Account; readonly token: string },
+    problem?: Parameters<typeof describeProblem>[1],
+  ): FastifyReply => {
+    const locale = localeOf(request)
+    const cookie = tokens.readCookie(request.headers.cookie)
+    const page = setPasswordPage({
+      account: { username: account.username, name: displayText(account.name) ?? account.username },
+      serviceName,
+      locale,
+      problem: problem && describeProblem(locale, problem),
+      formToken: tokens.issue(hashId(token), cookie.value),
+      token,
+      path: ENDPOINTS.setPassword,
+    })
+    return sendPage(reply, {
+      status: problem === undefined ? 200 : 400,
+      markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+      locale,
+      formTargets: ["'self'"],
+      setCookie: cookie.setCookie,
+    })
+  }
+
+  /** Ends all sign-in sessions and grants of an account. */
+  const endAccess = async (request: FastifyRequest, accountId: string): Promise<void> => {
+    const sessions = store.artifacts('Session')
+    for (const { idHash } of await sessions.listByAccount(accountId)) await sessions.destroyByHash(idHash)
+    await endGrants(store, await findGrants(store, { accountId }), ({ grant, clientId }) =>
+      onEvent({
+        kind: 'grant_revoked',
+        reason: 'access_removed',
+        clientId,
+        accountId,
+        grant,
+        origin: originOf(request),
+      }),
+    )
+  }
+
+  app.register(async (pages) => {
+    pages.removeAllContentTypeParsers()
+    pages.addContentTypeParser<string>(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: BODY_LIMIT_BYTES },
+      (_request, body, done) => done(null, body),
+    )
+    pages.setErrorHandler((failure, request, reply) => {
+      const explained = explainFailure(failure)
+      if (explained.ours)
+        options.logger.error(
+          { event: 'page_failed', err: failure, request_id: request.id },
+          'the page for a new password failed',
+        )
+      return sendErrorPage(reply, { ...explained, serviceName })
+    })
+
+    pages.get<{ Querystring: { token?: unknown } }>(ENDPOINTS.setPassword, async (request, reply) => {
+      const opened = await open(request, reply, request.query.token)
+      return 'link' in opened ? showForm(request, reply, opened) : opened
+    })
+
+    pages.post(ENDPOINTS.setPassword, async (request, reply) => {
+      const form = typeof request.body === 'string' ? readForm(request.body) : undefined
+      if (form === undefined)
+        return sendErrorPage(reply, {
+          status: 400,
+          error: 'form_unreadable',
+          description: 'The form is malformed or repeats a field.',
+          serviceName,
+        })
+      const { headers } = request
+      const token = form.get('token') ?? ''
+      const isOurs =
+        isSameOrigin(headers, origin) &&
+        tokens.verify({ uid: hashId(token), cookieHeader: headers.cookie, token: form.get('form_token') })
+      if (!isOurs)
+        return sendErrorPage(reply, {
+          status: 403,
+          error: 'form_refused',
+          description: 'The form token is missing or invalid, or the form came from another site.',
+          serviceName,
+        })
+      const opened = await open(request, reply, token)
+      if (!('link' in opened)) return opened
+      const password = form.get('password') ?? ''
+      const problem = password === form.get('repeated') ? validatePassword(password)?.rejected : 'different'
+      if (problem !== undefined) return showForm(request, reply, opened, problem)
+      const { accountId, purpose } = opened.link
+      // The link is used up first, so that two concurrent forms set one password. If a later step fails, the operator
+      // must create another link.
+      if (!(await links.consume(token))) return rejectLink(reply)
+      await accounts.setPassword(accountId, password)
+      await endAccess(request, accountId)
+      onEvent({ kind: 'password_set', accountId, purpose, origin: originOf(request) })
+      const locale = localeOf(request)
+      const page = passwordSetPage(locale, { purpose, accountPath: ENDPOINTS.account })
+      return sendPage(reply, {
+        status: 200,
+        markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+        locale,
+        formTargets: [],
+      })
+    })
+  })
+}
+
+function originOf(request: FastifyRequest) {
+  return { requestId: request.id, clientAddress: request.ip }
+}
