@@ -62,7 +62,7 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
       (_request, body, done) => done(null, body),
     )
     pages.get(ENDPOINTS.endSession, { exposeHeadRoute: false }, async (request, reply) =>
-      answer(request, reply, readForm((request.raw.url ?? '').split('?', 2)[1] ?? '')),
+      answer(request, reply, readForm(queryOf(request))),
     )
     pages.post(ENDPOINTS.endSession, async (request, reply) => answer(request, reply, bodyOf(request)))
 
@@ -113,9 +113,8 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
         requestId: request.id,
       }),
       locale,
-      // Chromium applies form-action to the redirect to the client too.
-      formTargets:
-        logout.redirectUri === undefined ? ["'self'"] : ["'self'", new URL(logout.redirectUri).origin],
+      // Chromium applies form-action to the redirect to the client, and to further redirects of the client.
+      formTargets: logout.redirectUri === undefined ? ["'self'"] : undefined,
       setCookie: cookie.setCookie,
     })
   }
@@ -164,6 +163,11 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
       serviceName,
     })
   }
+}
+
+function queryOf({ raw: { url = '' } }: FastifyRequest): string {
+  const start = url.indexOf('?')
+  return start === -1 ? '' : url.slice(start + 1)
 }
 
 function bodyOf({ body }: FastifyRequest): Form | undefined {

@@ -88,6 +88,7 @@ t.test('§2 without a hint, the person is asked first, and a form of another sit
   )
   t.match(page.html, 'Sign out?')
   t.match(page.html, 'Portal')
+  t.notMatch(page.headers.get('content-security-policy'), 'form-action', 'the client may redirect further')
   t.equal(await isSignedIn(browser), true)
   const [form] = page.forms
   if (form === undefined) throw new Error('the page has no form')
@@ -131,5 +132,9 @@ t.test('§4 without a session, the browser is redirected, or sees that it is sig
   const browser = openBrowser(server.baseUrl)
   const left = await browser.visit(logoutUrl({ client_id: 'portal', post_logout_redirect_uri: AFTER }))
   t.equal(left.left && left.location.href, AFTER)
+  const unescaped = await browser.visit(
+    `${LOGOUT}?client_id=portal&post_logout_redirect_uri=${AFTER.replace('=', '%3D')}`,
+  )
+  t.equal(unescaped.left && unescaped.location.href, AFTER, 'a question mark in the query')
   t.match(stay(await browser.visit(LOGOUT)).html, 'You are signed out')
 })
