@@ -17,7 +17,6 @@ export type AccountRecord = {
   readonly claims: string | null
 }
 
-/** Converts an account for storage. */
 export function toAccountRecord(account: StoredAccount): AccountRecord {
   return {
     id: account.id,
@@ -34,7 +33,7 @@ export function toAccountRecord(account: StoredAccount): AccountRecord {
   }
 }
 
-/** Returns the JSON of {@link AccountRecord.claims}. */
+/** Returns the JSON for {@link AccountRecord.claims}. Null: the account has no provider, groups or roles. */
 export function claimsOf({
   identity,
   groups,
@@ -48,7 +47,7 @@ export function claimsOf({
 
 const ORIGINS: readonly unknown[] = ['operator', 'development', 'provider']
 
-/** Restores an account from the values of a store. Numbers may be text. */
+/** Restores an account from the values of a store. Numbers may be text. An unknown origin becomes `operator`. */
 export function fromAccountRecord(
   record: Readonly<Partial<Record<keyof AccountRecord, unknown>>>,
 ): StoredAccount {

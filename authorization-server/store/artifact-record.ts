@@ -15,10 +15,9 @@ export type ArtifactRecord = {
 }
 
 /**
- * Converts an artifact for storage. Removes values that give access.
- * `jti` is the token, code or cookie itself. In the record, `jti: null` shows that the payload had a `jti`. The payload
- * of an interaction contains the id of the browser session. The record omits this id, because the server never reads it
- * again.
+ * Converts an artifact for storage. Removes values that give access:
+ * - `jti` is the token, code or cookie itself. In the record, `jti: null` shows that the payload had a `jti`.
+ * - The payload of an interaction contains the id of the browser session. The server never reads this id again.
  */
 export function toArtifactRecord(options: {
   readonly model: string
@@ -46,7 +45,7 @@ export function toArtifactRecord(options: {
 /**
  * Returns the columns of an artifact in SQL: model, id, payload, grant_id, uid, user_code, account_id, consumed_at,
  * expires_at.
- * @param nowSeconds start of the lifetime. 0: the last column is the lifetime.
+ * @param nowSeconds Unix time at which the lifetime starts. 0: the last column is the lifetime.
  */
 export function toArtifactColumns(
   write: ArtifactWrite,
@@ -100,9 +99,9 @@ function hashOrUndefined(value: string | undefined): string | undefined {
 }
 
 /**
- * Hashes an ID for the store and for gateways: base64url of its SHA-256. Gateways get the hash of a grant ID in
- * introspection responses and revocations. IDs are bearer values (codes, tokens, session cookies) with at least 128
- * random bits, so a plain hash is safe against guessing.
+ * Hashes an id for the store and for gateways: base64url of its SHA-256. Gateways get the hash of a grant id in
+ * introspection responses and revocations. Codes, tokens and session cookies have at least 128 random bits, so a plain
+ * hash is safe against guessing.
  */
 export function hashId(id: string): string {
   return hash('sha256', id, 'base64url')

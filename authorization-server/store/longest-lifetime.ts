@@ -1,19 +1,18 @@
 import type { RevocationContext } from './revocation-records.ts'
 import type { Store } from './store.ts'
 
-/** The record of the longest lifetime. All servers share it. */
+/** Model and id of the record of the longest lifetime. All servers on the store share the record. */
 const MODEL = 'AccessTokenLifetime'
 const ID = 'longest'
-/** Time by which the record outlives its tokens. A server renews the record in each sweep, and a sweep can fail. */
+/** Additional lifetime of the record, because a sweep that renews the record can fail. Seconds. */
 const MARGIN_SECONDS = 600
 
 /**
  * Records the longest lifetime of access tokens that a server on the store issues, and sets this lifetime in `context`.
  * After a change of the configuration, earlier tokens can have a longer lifetime than the tokens of this server. The
- * revocation of a grant must apply to these tokens too. The record expires when all tokens with this lifetime have
- * expired.
+ * revocation of a grant must apply to these tokens too.
  * @param context `accessTokenSeconds` is the lifetime of the tokens of this server.
- * @returns the store. Each sweep reads and renews the record.
+ * @returns the store. Each sweep reads the record, and renews it unless another server recorded a longer lifetime.
  */
 export async function followLongestLifetime(
   store: Store,

@@ -9,7 +9,7 @@ import { openRedisStore, type RedisStoreOptions } from './redis-store.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 import type { Store } from './store.ts'
 
-/** Configuration of the store: its type and location, and the issuer of the tokens. */
+/** Configuration of the store: its type and location, the issuer of the tokens, and the lifetime of access tokens. */
 export type StoreConfig = {
   readonly issuer: string
   readonly lifetimes: { readonly accessTokenSeconds: number }

@@ -15,11 +15,14 @@ import { readSecretFile } from '../keys/create-file-once.ts'
 
 /** Connection to one PostgreSQL database. Paths are absolute. */
 export type PostgresConnection = {
-  /** `postgres://user@host:5432/database`, optionally with a password and `?sslmode=verify-full`. */
+  /** `postgres://user@host:5432/database`. The password and the parameter `sslmode` are optional. */
   readonly url: string
   /** File with the password. The server reads the file for each new connection. */
   readonly passwordFile: string | undefined
-  /** PEM file with the CA certificates for TLS. The server reads the file for each new connection. */
+  /**
+   * PEM file with the CA certificates for TLS, which the server reads for each new connection. The setting enables TLS,
+   * also without `sslmode`.
+   */
   readonly caFile: string | undefined
   readonly pool: {
     readonly max: number
@@ -37,7 +40,10 @@ export type PostgresPool = {
   query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>
   /** Opens a connection outside the pool. The caller must close this connection. */
   connect(timeouts: { readonly statementMs: number }): Promise<Client>
-  /** Returns false when the connection leads to a server that does not accept writes or does not respond. */
+  /**
+   * Returns false if the pool has replaced its connections since this connection was created. The reason for a
+   * replacement is a server that does not accept writes or does not respond.
+   */
   isCurrent(client: Client): boolean
   close(): Promise<void>
 }
@@ -74,8 +80,8 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
     max,
   })
   /**
-   * Number of the current generation of connections. Connections of an earlier generation lead to a server that does
-   * not accept writes or does not respond.
+   * Number of the current generation of connections. A new generation starts when a server does not accept writes or
+   * does not respond. The pool closes connections of earlier generations instead of using them.
    */
   let generation = 0
   let replacedAtMs = Number.NEGATIVE_INFINITY
@@ -175,7 +181,8 @@ type PostgresAddress = {
 }
 
 /**
- * Modes of libpq, and whether each uses TLS. With TLS, the client always verifies the certificate and the host name.
+ * Supported values of the libpq parameter `sslmode`, and whether each value enables TLS. With TLS, the client always
+ * verifies the certificate and the host name, also for `require`.
  */
 const TLS_MODES: Readonly<Record<string, boolean>> = {
   disable: false,
@@ -257,7 +264,11 @@ async function openPasswordFile(file: string): Promise<() => Promise<string>> {
   }
 }
 
-/** Returns TLS options that verify the certificate and the host name. A changed CA file applies to new connections. */
+/**
+ * Returns TLS options that verify the certificate and the host name. A changed CA file applies to new connections, if
+ * it contains a certificate.
+ * @throws {BootError} ERR_POSTGRES_TLS, ERR_SECRET_FILE.
+ */
 async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthorized: true; ca?: string }> {
   if (caFile === undefined) return { rejectUnauthorized: true }
   let ca = await readSecretFile(caFile, 'postgres.caFile')

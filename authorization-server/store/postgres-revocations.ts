@@ -40,14 +40,14 @@ type Query = (statement: QueryConfig) => Promise<QueryResult<Row>>
 /**
  * Opens the revocation log in PostgreSQL.
  * A dedicated connection listens for notifications. The log reads the entries from the table after each notification,
- * and at least once a second. An id consists of the epoch of the database, the position, and a hash of the entry. An id
- * of another database, or of a database before a restored backup, is therefore unknown.
+ * and at least once a second. An id consists of the epoch of the database, the position, and a hash of the entry. The
+ * log therefore rejects an id of another database, and an id of an entry that a restored backup lacks.
  */
 export function openPostgresRevocations(options: {
   readonly pool: PostgresPool
   /**
-   * Receives each revocation. `onGap` runs when the database may have lost some revocations. After a failure, `onGap`
-   * runs again.
+   * Receives each revocation. `onGap` runs when the database may have lost some revocations. If `onGap` fails, it runs
+   * again.
    */
   readonly onRevoked: (revocations: readonly Revocation[]) => void
   readonly onGap: () => Promise<void>
@@ -62,7 +62,10 @@ export function openPostgresRevocations(options: {
   /** Ends the wait for a notification or for the next poll. */
   let wake = (): void => undefined
 
-  /** Sends the entries after `place` to the listeners. After a failure, `place` stays unchanged. */
+  /**
+   * Sends the entries after `place` to the listeners, and reports a gap if entries are missing. After a failure,
+   * `place` stays unchanged, so the next call reads the same entries.
+   */
   async function catchUp(run: Query): Promise<void> {
     const part = await readPart(run, place.position, MAX_BATCH)
     const isContinued = place.id === toId(part.epoch, place.position, part.payload)
@@ -79,7 +82,10 @@ export function openPostgresRevocations(options: {
     place = next ?? place
   }
 
-  /** Follows the log on one connection until the connection fails. */
+  /**
+   * Follows the log on one connection until the connection fails, the server is not the primary any more, or the log
+   * closes.
+   */
   async function followOn(client: Client, onAlive: () => void): Promise<never> {
     let isNotified = false
     client.on('notification', () => {
@@ -186,7 +192,7 @@ async function readPart(query: Query, position: number, limit: number): Promise<
   }
 }
 
-/** Returns all entries. Returns undefined if there are more than `limit` entries, or if an entry cannot be parsed. */
+/** Returns all entries. Undefined: there are more than `limit` entries, or an entry cannot be parsed. */
 async function readAll(query: Query, limit: number): Promise<readonly LoggedRevocation[] | undefined> {
   const part = await readPart(query, 0, limit)
   const newest = part.entries.at(-1)

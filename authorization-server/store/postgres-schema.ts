@@ -1,6 +1,5 @@
 import type { Client } from 'pg'
 
-/** One version of the schema. */
 type Migration = {
   readonly up: string
   /** Reverses `up`. The database keeps this text, so that an operator can run it with psql. */
@@ -296,8 +295,8 @@ export async function migratePostgres(
 }
 
 /**
- * Creates the schema if it does not exist. An operator may have created the schema, because the database user may lack
- * the right to create a schema.
+ * Creates the schema and its table of versions if they do not exist. An operator may have created the schema, because
+ * the database user may lack the right to create a schema.
  */
 async function createSchema(client: Pick<Client, 'query'>): Promise<void> {
   const { rowCount } = await client.query("select from pg_namespace where nspname = 'scopegate'")

@@ -27,7 +27,7 @@ import type {
 } from './store.ts'
 
 const PROBE = { model: 'WriteProbe', id: 'probe', payload: {}, expiresInSeconds: 60 }
-/** Maximum time of a migration, including the wait for a migration by another server. */
+/** Maximum time of one statement of a migration, for example of the statement that waits for another server. */
 const MIGRATION_MS = 300_000
 /**
  * Maximum number of artifacts that one statement of a sweep deletes, so that the statement stays below the statement
@@ -37,8 +37,8 @@ const SWEEP_BATCH = 5_000
 /** Maximum number of artifacts in a page of a list. */
 const LISTED_AT_ONCE = 500
 /**
- * Maximum number of stored revocations. Above this number, the store deletes the oldest. A slow reader then starts
- * again.
+ * Maximum number of stored revocations. Above this number, the store deletes the oldest. A reader that missed a deleted
+ * entry starts again.
  */
 const MAX_REVOCATIONS = 100_000
 
@@ -49,7 +49,8 @@ export type PostgresStoreOptions = RevocationContext & {
 
 /**
  * Opens the store in PostgreSQL, which replicas can share. Expiry uses the clock of PostgreSQL.
- * Cost: one round trip and one transaction per operation; two of each for upsertBounded, revokeByGrantId and remove.
+ * Cost: one round trip and one transaction for most operations. Operations that evict artifacts, log a revocation, or
+ * reject or release an attempt need two or three of each.
  * @throws {BootError} ERR_POSTGRES_*, ERR_SECRET_FILE, ERR_STORE_TOO_NEW.
  */
 export async function openPostgresStore(
@@ -121,8 +122,9 @@ async function prepareDatabase(pool: PostgresPool): Promise<void> {
 type Evict = (model: string, address: string, bound: ArtifactBound) => Promise<void>
 
 /**
- * Creates the function that evicts bounded artifacts. For each bound, one statement runs at a time and serves all
- * waiting callers. During a flood of requests, the evictions of a bound therefore use only one connection.
+ * Creates the function that evicts bounded artifacts. For each model and bound, one statement runs at a time, and the
+ * next statement serves all waiting callers. During a flood of requests, these evictions therefore use only one
+ * connection.
  */
 function createEviction(pool: PostgresPool): Evict {
   const queues = new Map<
@@ -235,8 +237,8 @@ async function endGrant(grant: string, pool: PostgresPool, context: RevocationCo
 }
 
 /**
- * Revokes and publishes again all grants that this process recorded as revoked. A restored backup, or a standby that
- * had not received every write, may lack acknowledged revocations.
+ * Revokes and publishes again each grant that this process recorded as revoked and that has artifacts. A restored
+ * backup, or a standby that had not received every write, may lack acknowledged revocations.
  */
 async function revokeAgain(
   ended: RevokedGrantCache,

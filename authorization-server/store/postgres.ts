@@ -16,7 +16,8 @@ const ROLLED_BACK: readonly string[] = ['40001', '40P01']
 const CLOSED: readonly string[] = ['57P01', '57P02', '57P05']
 
 /**
- * Runs one operation on PostgreSQL and classifies its failure. Repeats an operation that PostgreSQL rolled back.
+ * Runs one operation on PostgreSQL and classifies its failure. Repeats an operation that PostgreSQL rolled back, at
+ * most twice.
  * @param repeatable true: the operation runs again once after a lost connection. Two executions must have the effect of
  * one.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE: the outcome of a write may be unknown. ERR_STORE_DAMAGED.
@@ -91,7 +92,8 @@ const CERTIFICATE_ERROR =
   /^(?:CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/
 
 /**
- * Explains a failure at start. The message names the setting, and never contains the password.
+ * Explains a failure at start. The message names the setting to change if the cause is known. It never contains the
+ * password.
  * @param where address from `describePostgresUrl()`.
  */
 export function explainPostgres(where: string, cause: unknown): BootError {
@@ -141,7 +143,10 @@ export function explainPostgres(where: string, cause: unknown): BootError {
   return fail('ERR_POSTGRES_FAILED', `cannot store data (${state}: ${message}).`)
 }
 
-/** Returns the message of an error. If several attempts failed (IPv4 and IPv6), returns the code of each attempt. */
+/**
+ * Returns the message of an error, or its code if the message is empty. If several attempts failed (IPv4 and IPv6),
+ * returns the code of each attempt.
+ */
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError)
     return [...new Set(cause.errors.map((error: NodeJS.ErrnoException) => error.code ?? error.message))].join(

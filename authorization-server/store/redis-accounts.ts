@@ -16,7 +16,7 @@ import {
 import type { AccountIdentity, AccountStore, StoredAccount } from './store.ts'
 
 export type RedisAccounts = AccountStore & {
-  /** Completes the removals of accounts that another process began. */
+  /** Completes removals and disablings of accounts whose later steps did not run. Needed only in a Redis Cluster. */
   finishRemovals(): Promise<void>
 }
 
@@ -142,7 +142,6 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
 
 const ORIGINS = ['operator', 'development', 'provider'] as const
 
-/** Names of the fields of an account in Redis. */
 const FIELDS = {
   username: 'username',
   name: 'name',
@@ -160,7 +159,7 @@ function identityKey({ issuer, subject }: Pick<AccountIdentity, 'issuer' | 'subj
   return REDIS_KEYS.identity(hashId(`${issuer}\n${subject}`))
 }
 
-/** Returns the key of an account and of its pointers. */
+/** Returns the keys of an account and of its pointers (username, identity). */
 function keysOf({ id, username, identity }: StoredAccount): readonly string[] {
   const pointers = identity === undefined ? [] : [identityKey(identity)]
   return [REDIS_KEYS.account(id), REDIS_KEYS.username(username), ...pointers]

@@ -7,7 +7,6 @@ import type { ScriptedRedis } from './redis-scripts.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
 import type { ArtifactStore, ArtifactWrite, ListedArtifact, Store, StoredArtifact } from './store.ts'
 
-/** The artifacts of all models. */
 export type RedisArtifacts = Pick<Store, 'exchange'> & {
   /** @param onEnded receives the hash of each grant that the store ended. */
   ofModel(model: string, onEnded: (grant: string) => void): ArtifactStore
@@ -23,7 +22,7 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
  */
 export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest', 'SignInAttempt']
 
-/** Number of keys that Redis inspects for one page of a list. */
+/** Approximate number of keys that Redis inspects for one page of a list. */
 const SCANNED_AT_ONCE = 1_000
 
 /** An artifact in the form of arguments for the write script, and its partition. */
@@ -40,8 +39,8 @@ type PlacedWrite = {
  * of their id. If the two partitions differ, the partition of the id contains a pointer. A pointer is a hash: its field
  * `g` contains the tag of the other partition. The pointer is written before the artifact, with the same expiry. A
  * pointer without an artifact does no harm.
- * Cost: one round trip per operation, two for findByUid and findByUserCode. In a Redis Cluster, artifacts of grants
- * cost one more round trip.
+ * Cost: one round trip for most operations; two for `findByUid`, `findByUserCode`, `upsertBounded` and revocations. In
+ * a Redis Cluster, an operation on an artifact of a grant can need one more round trip.
  */
 export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext): RedisArtifacts {
   const layout = layoutOf(redis)
@@ -84,7 +83,8 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
   }
 
   /**
-   * Writes the pointers to an artifact in other partitions.
+   * Writes the pointers to an artifact: from the partition of its id, from its uid and from its user code. Does nothing
+   * on a single server, where the write script writes the pointers.
    * @returns the time of the consumption. Undefined: the partition of the id contained no consumed artifact.
    */
   async function point(
@@ -174,7 +174,8 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
       }
       const readFields = (key: string): Promise<readonly (string | null)[]> =>
         attemptRedis(() => (isSpread ? redis.hmget(key, 'p', 'c', 'g') : redis.hmget(key, 'p', 'c')))
-      // Pointers and set members of a destroyed artifact stay until they expire.
+      // The pointers from the uid and the user code, and the set members, of a destroyed artifact stay until they
+      // expire.
       const destroyByHash = async (idHash: string): Promise<void> => {
         const tag = await locate(model, idHash)
         await attemptRedis(() =>

@@ -26,9 +26,8 @@ const KEYS_AT_ONCE = 200
 /**
  * Moves the data of schema version 1 into the partitions. A cluster contains this data if a server wrote to the cluster
  * through only one address.
- * One server moves the data, and the others wait. A server that stops leaves data in both layouts. The next start then
- * moves the remaining data. Accounts are not moved. Servers of version 1 must not run, because they do not find moved
- * data.
+ * One server moves the data, and the others wait. If this server stops early, the next start moves the remaining data.
+ * Accounts are not moved. Servers of version 1 must not run, because they do not find moved data.
  * @throws {BootError} ERR_STORE_MIGRATION when another server holds the lock and does not finish.
  */
 export async function moveToPartitions(options: {
@@ -112,7 +111,7 @@ async function moveKey(key: string, cluster: Cluster, restore: RedisArtifacts['r
   return true
 }
 
-/** Copies the revocations into the partitions, because gateways read revocations when they start. */
+/** Moves the revocations into the partitions, because gateways read revocations when they start. */
 async function moveStream(cluster: Cluster): Promise<void> {
   for (const [, fields] of await cluster.xrange(REVOCATION_STREAM, '-', '+')) {
     const text = fields[fields.indexOf(REVOCATION_FIELD) + 1] ?? ''

@@ -32,9 +32,10 @@ const MARK_INTERVAL_MS = 15_000
 
 /**
  * Opens the revocation log in Redis.
- * An id consists of the id of the Redis process and the id of the entry. After a change of the Redis process,
- * acknowledged entries may be lost. While the service runs, a key in Redis shows gateways that this issuer publishes
- * revocations.
+ * On a single server, an id consists of the id of the Redis process and the id of the entry. In a Redis Cluster, an id
+ * consists of a name for all processes and one position for each stream. After a change of a Redis process,
+ * acknowledged entries may be lost. After the first call of `follow()`, a key in Redis shows gateways that this issuer
+ * publishes revocations.
  */
 export function openRedisRevocations(options: {
   readonly redis: RedisClient
@@ -129,7 +130,7 @@ function serverLog(redis: RedisClient, isOwn: IsOwn, context: RevocationContext)
   }
 }
 
-/** Reads the streams of a Redis Cluster. The position in an id applies to every stream. */
+/** Reads the streams of a Redis Cluster. An id contains one position for each stream. */
 function clusterLog(cluster: Cluster, isOwn: IsOwn, context: RevocationContext): ReadLog {
   const read = createStreamReader(cluster)
   return {

@@ -5,10 +5,10 @@ import type { RedisClient } from '../../platform/redis/redis-client.ts'
  * Lua: writes an artifact, its pointers, and its entries in the sets of its grant and account.
  * Expiry uses the clock of Redis, because the clocks of the servers may differ.
  * `keys`: artifact, then `args[4]` sets, then pointers (uid, user code).
- * `args`: payload, consumed or '', seconds to live or '', number of sets, id hash.
+ * `args`: payload, time of the consumption or '', seconds to live or '', number of sets, id hash.
  * A set expires with the last of its artifacts, so the script never shortens the expiry of a set.
  * The write removes expired members from the set.
- * The first command needs memory, so a full Redis rejects this command and the whole script.
+ * The first write command needs memory, so a full Redis rejects this command and the whole script.
  * After the first write, Redis rejects no further command of the script.
  */
 const WRITE = `
@@ -45,8 +45,8 @@ end
 `
 
 /**
- * Lua: compare-and-set. Returns 1 to the one caller that consumed the artifact. Returns a hash tag when the artifact is
- * in another partition of a Redis Cluster.
+ * Lua: compare-and-set. Returns 1 to the one caller that consumed the artifact, and 0 if the artifact is missing or was
+ * consumed before. Returns a hash tag when the artifact is in another partition of a Redis Cluster.
  */
 const USE = `
 local function use(key)
@@ -68,8 +68,8 @@ return 1
 `
 
 /**
- * Writes the partition of an artifact in the partition of its id. KEYS: artifact key in the partition of the id. ARGV:
- * hash tag of the partition, seconds to live or ''.
+ * Replaces the artifact in the partition of its id with a pointer to its other partition. KEYS: artifact key in the
+ * partition of the id. ARGV: hash tag of the other partition, seconds to live or ''.
  * @returns the time of the consumption, or nil if the partition of the id contained no consumed artifact.
  */
 const POINT = `
@@ -111,7 +111,8 @@ end
 `
 
 /**
- * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies.
+ * Records a new artifact, and evicts as `upsertBounded` of the store contract specifies. Changes nothing for an
+ * artifact that has a record.
  * Each pass of a loop removes an entry, so the loops always end. The records expire with the artifact that lives
  * longest, so the script never shortens their expiry.
  * KEYS: as in LEAVE_SOURCE. ARGV: as in LEAVE_SOURCE, hash of the network, hash of the address, seconds to live,
@@ -173,7 +174,7 @@ leave(KEYS[1])
 return redis.call('DEL', KEYS[1])
 `
 
-/** Consumes an artifact. KEYS: artifact. @returns 1 for the one caller that consumed it, or a tag as in {@link USE}. */
+/** Consumes an artifact. KEYS: artifact. @returns as in {@link USE}. */
 const CONSUME = `${USE}
 return use(KEYS[1])
 `
@@ -208,8 +209,9 @@ return 1
 `
 
 /**
- * Removes every artifact of a grant and the set of the grant, and publishes the revocation.
+ * Removes every artifact of a grant and the set of the grant. Publishes the revocation if the grant had artifacts.
  * KEYS: set, stream, mark. ARGV: entry, seconds to keep the mark.
+ * @returns the number of removed artifacts.
  */
 const REVOKE_GRANT = `${PUBLISH}
 local removed = 0
@@ -272,9 +274,9 @@ return 1
 `
 
 /**
- * Removes an account and all its artifacts, and publishes the revocation. KEYS: set of its artifacts, stream, mark,
- * origin set, account, then its pointers (username, identity). ARGV: id, entry, seconds to keep the mark, Unix time up to which the tokens of
- * the account are revoked.
+ * Removes an account and all its artifacts. Publishes the revocation if the account or an artifact set existed.
+ * KEYS: set of its artifacts, stream, mark, origin set, account, then its pointers (username, identity). ARGV: id,
+ * entry, seconds to keep the mark, Unix time up to which the tokens of the account are revoked.
  */
 const REMOVE_ACCOUNT = `${PUBLISH}
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do redis.call('DEL', key) end
@@ -304,9 +306,11 @@ return redis.call('DEL', unpack(KEYS, 3))
 `
 
 /**
- * Finds the first counter at its limit, or adds 1 to all counters. KEYS: set of all counters, then the counters. ARGV:
- * 1 to count, seconds of a window, maximum number of counters, then the limit of each counter.
- * @returns the place of the full counter, its remaining milliseconds, and 1 for the first caller in the window.
+ * Finds the first counter at its limit. If no counter is at its limit and ARGV[1] is 1, adds 1 to all counters. KEYS:
+ * set of all counters, then the counters. ARGV: 1 to count, seconds of a window, maximum number of counters, then the
+ * limit of each counter.
+ * @returns the place of the full counter, its remaining milliseconds, and 1 for the first rejection in the window. An
+ * empty list: no counter is at its limit.
  */
 const COUNT_ATTEMPT = `
 for i = 2, #KEYS do
@@ -342,7 +346,10 @@ if tonumber(redis.call('HGET', KEYS[3], 'n') or 0) > 0 then redis.call('HINCRBY'
 return 1
 `
 
-/** Publishes a revocation. KEYS: stream, mark. ARGV: entry, seconds to keep the mark, time of the revocation. */
+/**
+ * Publishes a revocation. KEYS: stream, mark. ARGV: entry, seconds to keep the mark, Unix time up to which the tokens
+ * are revoked.
+ */
 const PUBLISH_ALONE = `${PUBLISH}
 publish(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 return 1

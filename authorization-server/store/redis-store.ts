@@ -27,8 +27,10 @@ export type RedisStoreOptions = RevocationContext & {
 }
 
 /**
- * Opens the store in Redis, which replicas can share. Redis removes expired artifacts. Requests never use KEYS or SCAN.
- * @throws {BootError} the errors of openRedis, ERR_STORE_TOO_NEW, ERR_STORE_LAYOUT, ERR_REDIS_READ_ONLY.
+ * Opens the store in Redis, which replicas can share. Redis removes expired artifacts. Only `list()` uses SCAN, and no
+ * operation uses KEYS.
+ * @throws {BootError} the errors of openRedis, ERR_STORE_TOO_NEW, ERR_STORE_LAYOUT, ERR_STORE_MIGRATION,
+ * ERR_REDIS_READ_ONLY.
  */
 export async function openRedisStore(
   connection: RedisConnection,
@@ -93,9 +95,10 @@ export async function openRedisStore(
 type Renewal = { start(): void; stop(): void }
 
 /**
- * Revokes and publishes again all grants that this process recorded as revoked. A restarted Redis may have lost
- * revocations that it had acknowledged. After a failure, the pass repeats the same grant until the write succeeds. The
- * partitions are independent, so an unavailable shard of a Redis Cluster delays only its own grants.
+ * Revokes and publishes again each grant that this process recorded as revoked and that has artifacts. A restarted
+ * Redis may have lost revocations that it had acknowledged. After a failure, the pass repeats the same grant until the
+ * write succeeds. The partitions are independent, so an unavailable shard of a Redis Cluster delays only its own
+ * grants.
  */
 function createRenewal(options: {
   /** Returns the revoked grants of each partition. */
@@ -123,7 +126,7 @@ function createRenewal(options: {
       }
   }
 
-  /** Logs the first failure, because the partitions of one shard fail at the same time. */
+  /** Logs a failure if no other partition has one, because the partitions of one shard fail at the same time. */
   function logFailure(error: unknown, partition: string): void {
     if (failing.has(partition)) return
     if (failing.size === 0)

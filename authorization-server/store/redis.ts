@@ -63,7 +63,10 @@ type RedisKeys = ReturnType<typeof keysOfTag>
 
 const keysByTag = new Map<string, RedisKeys>()
 
-/** Returns the names of the Redis keys with a hash tag. Arguments that derive from ids are hashes. */
+/**
+ * Returns the names of the Redis keys with a hash tag. Ids of artifacts, grants, identities and counters are hashes.
+ * Account ids and usernames are not hashes.
+ */
 export function redisKeys(tag: string): RedisKeys {
   let keys = keysByTag.get(tag)
   if (keys === undefined) {
@@ -116,9 +119,9 @@ function keysOfTag(tag: string) {
     attempts: (idHash: string) => `${tag}:attempts:${idHash}`,
     /** Sorted set of the keys of all attempt counters, by expiry. */
     attemptCounters: `${tag}:attempt-counters`,
-    /** Set of the ids of accounts whose removal is not complete. Only in a Redis Cluster. */
+    /** Set of the ids of accounts whose removal or disabling is not complete. Only in a Redis Cluster. */
     removals: `${tag}:removals`,
-    /** Lock of the server that moves the artifacts of schema version 1. Only in a Redis Cluster. */
+    /** Lock of the server that moves the data of schema version 1. Only in a Redis Cluster. */
     migration: `${tag}:migration`,
   } as const
 }

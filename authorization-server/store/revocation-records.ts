@@ -29,7 +29,7 @@ export function grantRevocation(grant: string, context: RevocationContext, nowSe
  */
 export const REMOVED_ACCOUNT_AT_SECONDS = 253_402_300_799
 
-/** Returns the log entry of an account that was removed with its sessions, grants and tokens. */
+/** Returns the log entry of a removed account. */
 export function accountRevocation(accountId: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({
     ...withoutNames(context, nowSeconds),
@@ -39,8 +39,8 @@ export function accountRevocation(accountId: string, context: RevocationContext,
 }
 
 /**
- * Time after the disabling of an account up to which its tokens are revoked, because the clock of the issuing server may
- * be ahead. Tokens that the enabled account gets within this time are also revoked. Seconds.
+ * Time after the disabling of an account up to which its tokens are revoked, because the clock of the issuing server
+ * may be ahead. If an operator enables the account within this time, tokens from this time are also revoked. Seconds.
  */
 const DISABLED_MARGIN_SECONDS = 60
 
@@ -49,7 +49,7 @@ export function disabledUpToSeconds(nowSeconds: number): number {
   return nowSeconds + DISABLED_MARGIN_SECONDS
 }
 
-/** Returns the log entry of an account that was disabled. The sessions, grants and tokens of the account end. */
+/** Returns the log entry of an account that an operator disables now. */
 export function disabledRevocation(
   accountId: string,
   context: RevocationContext,
@@ -83,7 +83,8 @@ export type RevokedGrantCache = {
 const MAX_GRANTS = 100_000
 
 /**
- * Creates a cache of revoked grants. The cache keeps a grant for as long as access tokens of the grant can be valid.
+ * Creates a cache of at most {@link MAX_GRANTS} revoked grants. The cache keeps a grant for as long as access tokens of
+ * the grant can be valid, plus {@link MARGIN_SECONDS}.
  */
 export function createRevokedGrantCache(
   options: RevocationContext & { readonly nowSeconds: () => number },

@@ -4,7 +4,6 @@ import { accountRevocation, disabledRevocation, type RevocationContext } from '.
 import { attemptSqlite, transact } from './sqlite.ts'
 import type { SqliteRevocations } from './sqlite-revocations.ts'
 import type { AccountStore, StoredAccount } from './store.ts'
-/** Parts that the modules of the store share. */
 export type SqliteParts = {
   readonly database: DatabaseSync
   readonly context: RevocationContext

@@ -11,7 +11,8 @@ const QUICK_CHECK_LIMIT_BYTES = 64 * 1024 * 1024 // above this size, a full chec
 const OWNER_ONLY_FILE = 0o600
 
 /**
- * Opens and migrates the database file. Creates folder (0700) and file (0600) when they are missing.
+ * Opens and migrates the database file. Creates the folder (0700) and the file (0600) if they are missing, and removes
+ * the access of other users to the file.
  * WAL with synchronous=FULL: an acknowledged write survives a power failure.
  * @throws {BootError} ERR_DATA_DIR_UNUSABLE, ERR_STORE_DAMAGED, ERR_STORE_TOO_NEW, ERR_STORE_LOCKED,
  * ERR_STORE_UNUSABLE.

@@ -10,7 +10,10 @@ export type SqliteRevocations = RevocationLog & {
   append(text: string, nowSeconds: number): void
   /** Notifies the followers. Call this method after the commit. */
   notify(): void
-  /** Deletes entries that are older than any valid token. */
+  /**
+   * Deletes entries that apply to no valid token, and the oldest entries above the maximum number. The newest entry
+   * stays.
+   */
   trim(nowSeconds: number): void
   close(): void
 }
@@ -28,8 +31,8 @@ const MAX_REVOCATIONS = 100_000
 
 /**
  * Creates the revocation log in SQLite.
- * An id consists of the epoch of the file, a sequence number, and a hash of the entry. An id of another file, or of a
- * file before a restored backup, is therefore unknown.
+ * An id consists of the epoch of the file, a sequence number, and a hash of the entry. The log therefore rejects an id
+ * of another file, and an id of an entry that a restored backup lacks.
  */
 export function sqliteRevocations(database: DatabaseSync, context: RevocationContext): SqliteRevocations {
   const insert = database.prepare('insert into revocations (revoked_at, payload) values (?, ?)')
@@ -37,8 +40,8 @@ export function sqliteRevocations(database: DatabaseSync, context: RevocationCon
   const oldest = database.prepare('select min(id) as id from revocations')
   const one = database.prepare('select payload from revocations where id = ?')
   const after = database.prepare('select id, payload from revocations where id > ? order by id limit ?')
-  // Keeps the last entry, so that readers at that position can resume. The lifetime of tokens may have been longer when
-  // an entry was written, so `exp` of the entry counts too.
+  // Deletes old entries. An entry stays until its `exp`, because the lifetime of tokens may have been longer when the
+  // entry was written. The newest entry always stays, so that readers at its position can resume.
   const old = database.prepare(
     `delete from revocations
       where (revoked_at < ? and coalesce(iif(json_valid(payload), payload ->> '$.exp', 0), 0) < ? or id <= ?)

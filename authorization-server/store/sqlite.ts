@@ -35,7 +35,7 @@ function reasonOf(cause: unknown): StoreErrorReason {
 
 /**
  * Runs the work in one transaction. After an error, the file is unchanged.
- * @throws {StoreError} ERR_STORE_UNAVAILABLE.
+ * @throws {StoreError} ERR_STORE_UNAVAILABLE, ERR_STORE_DAMAGED.
  */
 export function transact(database: DatabaseSync, work: () => void): void {
   attemptSqlite(() => {

@@ -1,6 +1,9 @@
 import type { Revocation } from '../../oauth/revocation.ts'
 
-/** A stored artifact: its payload with `jti` and `consumed`. */
+/**
+ * The payload of a stored artifact. `jti` is present if the caller has the id, and `consumed` (Unix time) after the
+ * consumption.
+ */
 export type StoredArtifact = Record<string, unknown>
 
 /** An artifact in a list. The store has only the hash of the id, so the payload has no `jti`. */
@@ -12,7 +15,7 @@ export type ListedArtifact = {
   readonly expiresAtSeconds: number | undefined
 }
 
-/** Maximum number of stored artifacts of one model. */
+/** Maximum number of stored artifacts of one model, for each address and in total. */
 export type ArtifactBound = { readonly perAddress: number; readonly total: number }
 
 /**
@@ -37,7 +40,7 @@ export type ArtifactStore = {
    * - The store selects the network with the most artifacts, and in this network the address with the most artifacts.
    *   It evicts the oldest artifact of this address.
    * - If each address of the network has one artifact, it evicts the oldest artifact of the network.
-   * - If each network has one artifact, it evicts the oldest of all artifacts.
+   * - If each network has one artifact, it evicts the artifact that expires first.
    *
    * A replaced artifact keeps its source and its age.
    */
@@ -62,7 +65,6 @@ export type ArtifactStore = {
   /** Claims an id for a time. Returns true exactly once within that time, over all processes. Stores no payload. */
   claim(id: string, expiresInSeconds: number): Promise<boolean>
   destroy(id: string): Promise<void>
-  /** Destroys an artifact like `destroy()`. */
   destroyByHash(idHash: string): Promise<void>
   /**
    * Returns one page of the artifacts that have not expired, in any order. If artifacts change during the listing, an
@@ -74,7 +76,8 @@ export type ArtifactStore = {
   /** Returns all artifacts of an account that have not expired, in any order. */
   listByAccount(accountId: string): Promise<readonly ListedArtifact[]>
   /**
-   * Removes the grant and all its artifacts of every model, and logs the revocation, in one step.
+   * Removes the grant and all its artifacts of every model, and logs the revocation, in one step. In a Redis Cluster,
+   * artifacts of unfinished authorization requests need a separate step.
    * If the grant has no artifacts, the log stays unchanged.
    */
   revokeByGrantId(grantId: string): Promise<void>
@@ -111,7 +114,7 @@ export type StoredAccount = {
   readonly identity?: AccountIdentity
   readonly groups?: readonly string[]
   readonly roles?: readonly string[]
-  /** Time from which the account cannot be used. Undefined: the account is enabled. */
+  /** Unix time from which the account cannot be used. Undefined: the account is enabled. */
   readonly disabledAtSeconds?: number
 }
 
@@ -142,12 +145,16 @@ export type AccountStore = {
     readonly limit: number
   }): Promise<readonly StoredAccount[]>
   /**
-   * Disables an account: removes its sessions, grants and tokens, and logs the revocation, in one step.
-   * Undefined enables the account. Does nothing if the account does not exist.
+   * Disables an account: removes its sessions, grants and tokens, and logs the revocation, in one step. A Redis Cluster
+   * needs several steps.
+   * If `atSeconds` is undefined, enables the account. Does nothing if the account does not exist.
    */
   setDisabled(id: string, atSeconds: number | undefined): Promise<void>
   listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>
-  /** Removes the account with its sessions, grants and tokens, and logs the revocation, in one step. */
+  /**
+   * Removes the account with its sessions, grants and tokens, and logs the revocation, in one step. A Redis Cluster
+   * needs several steps.
+   */
   remove(id: string): Promise<void>
 }
 
@@ -171,11 +178,12 @@ export type RevocationListener = {
  * number.
  */
 export type RevocationLog = {
-  /** Returns the position of a new reader. */
+  /** Returns the position after the newest entry, for a new reader. */
   lastId(): Promise<string>
   /**
    * @param id position of the reader. Undefined: the start of the log.
-   * @returns the entries after `id`, oldest first. Undefined: `id` is unknown, or there are more than `limit` entries.
+   * @returns the entries after `id`, oldest first. Undefined: `id` is unknown, an entry is missing or cannot be parsed,
+   * or there are more than `limit` entries.
    */
   readAfter(id: string | undefined, limit: number): Promise<readonly LoggedRevocation[] | undefined>
   /**
@@ -239,8 +247,9 @@ export type Store = {
    */
   probe(): Promise<number | undefined>
   /**
-   * Deletes expired artifacts.
-   * @returns the number of deleted artifacts.
+   * Deletes expired artifacts and attempt counters, and revocations that apply to no valid token. Completes removals of
+   * accounts. Redis deletes expired data itself.
+   * @returns the number of artifacts that this call deleted.
    */
   sweep(nowSeconds: number): Promise<number>
   close(): Promise<void>

@@ -4,7 +4,7 @@ import { forgetConsent } from '../consent/remembered-consents.ts'
 import { hashId } from './artifact-record.ts'
 import type { ListedArtifact, Store } from './store.ts'
 
-/** Selects grants. An undefined field selects every grant. */
+/** Selects the grants that match all fields. An undefined field matches every grant. */
 export type GrantFilters = {
   readonly client?: string | undefined
   readonly accountId?: string | undefined
@@ -21,7 +21,7 @@ export type FoundGrant = {
   readonly expiresAtSeconds: number | undefined
 }
 
-/** Finds the grants of clients. The newest grant is first. Omits the grants of the account page. */
+/** Finds the grants that match the filters, newest first. Omits the grants of the account page. */
 export async function findGrants(
   store: Pick<Store, 'artifacts'>,
   filters: GrantFilters,
@@ -50,8 +50,8 @@ export async function findGrants(
 }
 
 /**
- * Ends grants with their tokens, and publishes the revocations. Forgets the consents, so that the next authorization of
- * the client asks the person.
+ * Ends grants with their tokens, and publishes the revocations. Removes the remembered consents, so the next
+ * authorization of the client asks the person.
  * @param onEnded receives each grant that this call ended.
  */
 export async function endGrants(
@@ -118,7 +118,6 @@ function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-/** Collects all items. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   const found: T[] = []
   for await (const item of items) found.push(item)
