@@ -1,7 +1,7 @@
 /**
  * OAuth paths for clients, relative to the base URL. docs/interface.md section 4.1.
- * The authorization server serves these paths. The gateway forwards requests for these paths to the authorization
- * server. Policies cannot use these paths.
+ * The gateway itself serves the protected resource metadata. It forwards requests for all other paths to the
+ * authorization server. Policies cannot use these paths.
  */
 export const ENDPOINTS = {
   authorization: '/oauth/authorize',
@@ -25,7 +25,7 @@ export const ENDPOINTS = {
   authorizationServerMetadata: '/.well-known/oauth-authorization-server',
   /** OpenID Connect Discovery 1.0 section 4. */
   openidConfiguration: '/.well-known/openid-configuration',
-  /** RFC 9728 section 3. The gateway itself serves this document. */
+  /** RFC 9728 section 3. */
   protectedResourceMetadata: '/.well-known/oauth-protected-resource',
 } as const
 

@@ -13,7 +13,6 @@ export function parseScope(scope: string): readonly string[] | undefined {
   return [...new Set(tokens)]
 }
 
-/** Joins scope tokens to a scope string. Source: RFC 6749 section 3.3. */
 export function formatScope(tokens: Iterable<string>): string {
   return [...tokens].join(' ')
 }

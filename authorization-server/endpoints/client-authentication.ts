@@ -4,7 +4,8 @@ import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.
 
 /**
  * Rejects credentials in the `Authorization` header, because the supported methods are `none` and `client_secret_post`.
- * The challenge names the scheme that the client tried. Source: docs/interface.md section 5.2, RFC 6749 section 5.2.
+ * HTTP Basic gets 401 with a challenge for Basic. Every other scheme gets 400. Source: docs/interface.md section 5.2,
+ * RFC 6749 section 5.2.
  */
 export function checkAuthorizationHeader(
   authorization: string | undefined,

@@ -21,7 +21,8 @@ const PREFLIGHT_HEADERS = {
 }
 
 /**
- * Handles requests without an endpoint: preflights, unknown paths (404), other methods (405), and errors.
+ * Sets the headers of all responses, and handles requests without an endpoint: preflights, unknown paths (404) and
+ * other methods (405). Also handles errors of the endpoints.
  * Errors are JSON with `error` and `error_description`, without a stack. Source: docs/interface.md section 7.1.
  */
 export function registerFallbackHandlers(app: FastifyInstance, options: { readonly logger: Logger }): void {
@@ -105,7 +106,7 @@ function explain(error: FastifyError | Error): OAuthErrorResponse {
   }
 }
 
-/** Responds to input that is not HTTP, to headers that are too long, and to headers that arrive too slowly. */
+/** Responds to input that is not HTTP, to headers that are too long, and to requests that arrive too slowly. */
 export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()

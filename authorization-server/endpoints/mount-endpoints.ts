@@ -124,7 +124,7 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
 }
 
 /**
- * Adds the default scope to an authorization request without `scope` (RFC 6749 section 3.3).
+ * Adds the configured default scope to an authorization request without `scope` (RFC 6749 section 3.3).
  * Skips a request with `request_uri`, because the pushed request already contains the parameters.
  * @returns true when it changed `parameters`.
  */

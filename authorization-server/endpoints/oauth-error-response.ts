@@ -5,7 +5,9 @@ export type OAuthErrorResponse = {
   readonly status: 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 431 | 500 | 503
   readonly error: string
   readonly description: string
-  /** Value of `WWW-Authenticate`, for requests with a token or with `Authorization`. RFC 6749 section 5.2. */
+  /**
+   * Value of `WWW-Authenticate`. RFC 6749 section 5.2, RFC 6750 section 3. Undefined: the response has no challenge.
+   */
   readonly challenge?: string
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -6,7 +6,8 @@ import { invalidRequest, type OAuthErrorResponse } from './oauth-error-response.
 const REPEATABLE = 'resource'
 
 /**
- * Reads a form body. The body must be form-encoded UTF-8, without repeated parameters. Source: RFC 6749 section 3.2.
+ * Reads a form body. The body must be form-encoded UTF-8. Only `resource` may be repeated. Source: RFC 6749 section
+ * 3.2, RFC 8707 section 2.
  * @returns the parameters, or the reason to reject the body.
  */
 export function readForm(

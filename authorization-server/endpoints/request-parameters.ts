@@ -2,9 +2,9 @@ import { ONE_TARGET, unknownResource } from '../engine/request-rules.ts'
 import type { OAuthErrorResponse } from './oauth-error-response.ts'
 
 /**
- * Canonicalizes the `resource` parameters in place, and removes duplicates. RFC 8707 clients send a URL with or without
- * a trailing slash (`new URL(base).href` adds the slash). Scheme and host may be in any case (RFC 3986 section
- * 6.2.2.1). In tokens, scheme and host are in lower case, and the trailing slash is absent.
+ * Canonicalizes the `resource` parameters in place, and removes duplicates. Unknown resources stay unchanged. RFC 8707
+ * clients send a URL with or without a trailing slash (`new URL(base).href` adds the slash). Scheme and host may be in
+ * any case (RFC 3986 section 6.2.2.1). In tokens, scheme and host are in lower case, and the trailing slash is absent.
  * @param resources all resources of this server, without a trailing slash.
  * @returns true when it changed `parameters`.
  */

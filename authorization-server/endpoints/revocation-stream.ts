@@ -12,7 +12,6 @@ export type StreamEvent = {
   readonly address: string
 }
 
-/** Sends revocations to the gateways that are connected. */
 export type RevocationStream = {
   handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>
   readonly listeners: () => number
@@ -146,7 +145,8 @@ export async function openRevocationStream(options: {
 /**
  * Returns the first events of a stream. The first one is `ready`. If the log has the position of the gateway, the
  * revocations after this position follow. Otherwise, all revocations of the log follow, because a gateway that verifies
- * JWTs itself needs earlier revocations too.
+ * JWTs itself needs earlier revocations too. A gateway with an unknown position first gets `reset`. If the log has too
+ * many revocations, no revocations follow.
  */
 async function readStart(log: RevocationLog, after: string | undefined): Promise<string> {
   const replayed = after === undefined ? undefined : await log.readAfter(after, MAX_REPLAYED)

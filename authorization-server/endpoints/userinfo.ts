@@ -133,7 +133,7 @@ function claimsFor(account: Account, scopes: readonly string[]): Record<string, 
   }
 }
 
-/** Returns a challenge without an error code, as RFC 6750 section 3.1 requires for a request without credentials. */
+/** Returns a challenge without an error code, as RFC 6750 section 3.1 recommends for a request without credentials. */
 function noToken(issuer: string): OAuthErrorResponse {
   return {
     status: 401,

@@ -11,7 +11,7 @@ export type ConsentStepOptions = {
   readonly consents: Pick<RememberedConsents, 'covers'>
   /** Integrations of the operator whose authorizations need no consent. */
   readonly trustedIds: ReadonlySet<string>
-  /** Stores a copy of the document of a client with a grant. Does nothing for other clients. */
+  /** Stores a copy of the client document. Does nothing for a client without a document. */
   readonly keepDocument: (clientId: string) => Promise<void>
   /** Called after the server created a grant without the consent page. */
   readonly onGranted: (
@@ -26,9 +26,9 @@ export type ConsentStepOptions = {
 }
 
 /**
- * Returns the steps of an authorization: the sign-in, then the consent. Each authorization shows the consent page, except
- * for a trusted integration, and when the server remembers a consent that covers the request. The server then creates
- * the grant itself.
+ * Returns the steps of an authorization: the sign-in, then the consent. Every authorization shows the consent page,
+ * with two exceptions: a trusted integration, and a remembered consent that covers the request. In these cases, the
+ * server creates the grant itself. With `prompt=consent`, the page always appears.
  */
 export function authorizationSteps(options: ConsentStepOptions): interactionPolicy.DefaultPolicy {
   const steps = interactionPolicy.base()
@@ -41,7 +41,7 @@ export function authorizationSteps(options: ConsentStepOptions): interactionPoli
     }),
   )
   steps.add(grantWithoutPage, steps.indexOf(consentOf(steps)))
-  // The check of the engine asks only native clients each time.
+  // The check of the engine shows the page each time only for native clients.
   consentOf(steps).checks.remove('native_client_prompt')
   consentOf(steps).checks.add(
     new interactionPolicy.Check(
@@ -60,7 +60,7 @@ function consentOf(steps: interactionPolicy.DefaultPolicy): interactionPolicy.Pr
   return consent
 }
 
-/** @returns true when the request has a grant now. */
+/** @returns true when this call created a grant. */
 async function createKnownGrant(ctx: KoaContextWithOIDC, options: ConsentStepOptions): Promise<boolean> {
   const { oidc } = ctx
   const { account, client, params = {}, provider, session } = oidc
@@ -86,7 +86,9 @@ async function createKnownGrant(ctx: KoaContextWithOIDC, options: ConsentStepOpt
   return true
 }
 
-/** The part of the engine's session that the types of the engine omit. The engine does the same for a new grant. */
+/**
+ * Methods of the engine's session that its types omit. The engine calls these methods for a grant of the consent page.
+ */
 type SessionOfClient = {
   ensureClientContainer(clientId: string): void
   grantIdFor(clientId: string, grantId: string): void

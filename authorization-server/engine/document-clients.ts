@@ -19,7 +19,9 @@ export function readsCurrentDocument(): boolean {
 
 type Feature = NonNullable<NonNullable<Configuration['features']>['clientIdMetadataDocument']>
 
-/** Returns the settings of the engine for client documents. The engine caches nothing, because `documents` does. */
+/**
+ * Returns the settings of the engine for client documents. The engine caches nothing, because `documents` has a cache.
+ */
 export function documentFeature(documents: ClientDocuments | undefined): Feature {
   if (documents === undefined) return { enabled: false }
   return {
@@ -65,7 +67,7 @@ export function rejectDocument(error: unknown): never {
   throw error instanceof ClientDocumentError ? new InvalidClient(error.message, error.reason) : error
 }
 
-/** Finds a client. A client without a stored copy of its document does not exist. */
+/** Finds a client. Undefined: no client has this id, or the server has no copy of the document of the client. */
 export async function findClient(
   provider: Provider,
   clientId: string,

@@ -60,7 +60,8 @@ export type Engine = {
   readonly sessions: BrowserSessions
   /**
    * Validates an ID token that this server issued. An expired ID token is valid.
-   * @returns undefined when the signature, the issuer or the audience is not valid.
+   * @returns undefined when the signature, the issuer or the audience is not valid, or when the client no longer
+   * exists.
    */
   readIdToken(idToken: string): Promise<{ readonly clientId: string; readonly subject: string } | undefined>
   /** @returns undefined when no client has this id. */
@@ -69,7 +70,7 @@ export type Engine = {
   ): Promise<{ readonly name: string | undefined; readonly verified: boolean } | undefined>
   /**
    * Finds the resources of a code or refresh token.
-   * @returns undefined when the code or token is not valid for this client.
+   * @returns undefined when this client has no such code or token.
    */
   findGrantedResources(
     by: { readonly code: string } | { readonly refreshToken: string },
@@ -356,7 +357,7 @@ const EXPIRED_SECONDS = 300
 
 /**
  * Finds the JWT in a request for introspection or revocation.
- * @returns the JWT, and a body for the engine without the JWT. Undefined: another endpoint, or no JWT.
+ * @returns the JWT, and a body for the engine without the JWT. Undefined: another endpoint, no JWT, or several tokens.
  */
 function findJwt(
   request: IncomingMessage,
@@ -415,7 +416,10 @@ const DISCOVERY_PATHS: readonly string[] = [
   ENDPOINTS.openidConfiguration,
 ]
 
-/** Makes the public documents cacheable, and lists only the supported response mode in discovery. */
+/**
+ * Makes the public documents cacheable, with status 304 for a known `ETag`. Lists only the supported response mode in
+ * discovery.
+ */
 function shapeDocument(ctx: KoaContextWithOIDC): void {
   const isDiscovery = DISCOVERY_PATHS.includes(ctx.path)
   if ((!isDiscovery && ctx.path !== ENDPOINTS.jwks) || ctx.status !== 200) return
@@ -458,7 +462,10 @@ function namesTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === '*' || ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }
 
-/** Changes the status of a failure: 503 for a failure of the store, which is temporary, and 500 for a defect. */
+/**
+ * Changes the response to a failure. A failure of the store gets 503 with `Retry-After`, because it is temporary. Any
+ * other failure is a defect, and its description names no cause.
+ */
 function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options: EngineOptions): void {
   if (cause === undefined || ctx.status < 500) return
   if (!(cause instanceof StoreError)) {

@@ -3,15 +3,14 @@ import { parseScope, type ScopeCatalogue } from '../../oauth/scope.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { ArtifactStore } from '../store/store.ts'
 
-/** The access that a client requests. */
 export type RequestedAccess = {
-  /** The requested scopes, in the order of the request, without duplicates. */
+  /** The requested scopes that the catalogue contains, in the order of the request, without duplicates. */
   readonly scopes: readonly string[]
   /** The requested resources (RFC 8707); never empty. */
   readonly resources: readonly string[]
 }
 
-/** Reads the scopes and resources of an authorization request. */
+/** Reads the scopes and resources of an authorization request. Default resource: the issuer. */
 export function requestedAccess(
   { scope, resource }: Readonly<Record<string, unknown>>,
   {
@@ -45,8 +44,8 @@ export async function saveGrant(
 }
 
 /**
- * Removes the expiry of a registered client. A client has an expiry only until its first grant. Of a client document,
- * stores a copy for the lifetime of the grant.
+ * Removes the expiry of a registered client. A client has an expiry only until its first grant. For a client with a
+ * document, stores a copy of the document for the lifetime of the grant.
  * @throws {ClientDocumentError} when the server has no valid document.
  */
 export async function keepClient(
@@ -58,7 +57,6 @@ export async function keepClient(
   }: {
     readonly clients: ArtifactStore
     readonly documents: ClientDocuments | undefined
-    /** Maximum lifetime of a grant. */
     readonly grantSeconds: number
   },
 ): Promise<void> {

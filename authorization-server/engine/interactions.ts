@@ -12,13 +12,13 @@ export type Interaction = {
     readonly id: string
     /** Name from the registration of the client. The name is untrusted: show it as text only. */
     readonly name: string | undefined
-    /** True for configured integrations. False for clients that registered themselves. */
+    /** True for configured integrations. False for all other clients. */
     readonly verified: boolean
     /** Host of the client document, which identifies the client. Undefined: the client has no document. */
     readonly documentHost?: string | undefined
   }
   readonly redirectUri: string
-  /** The requested scopes, in the order of the request, without duplicates. */
+  /** The requested scopes that the catalogue contains, in the order of the request, without duplicates. */
   readonly scopes: readonly string[]
   /** The requested resources (RFC 8707); never empty. */
   readonly resources: readonly string[]
@@ -43,13 +43,14 @@ export type Authentication = {
 }
 
 /**
- * Operations of the sign-in and consent pages. Each result contains the URL for the redirect. After a posted password,
- * redirect with 303, never with 307: after a 307, the browser would send the password again. RFC 9700 section 4.12.
+ * Operations of the sign-in and consent pages. All operations except `read()` return the URL for the redirect. After a
+ * posted password, redirect with 303, never with 307: after a 307, the browser would send the password again. RFC 9700
+ * section 4.12.
  */
 export type Interactions = {
   /**
    * Reads the interaction that the cookie and the path of the request identify.
-   * @throws {InteractionError} ERR_INTERACTION_EXPIRED, ERR_INTERACTION_OTHER_BROWSER.
+   * @throws {InteractionError} ERR_INTERACTION_EXPIRED, ERR_INTERACTION_OTHER_BROWSER, ERR_INTERACTION_CLIENT_DOCUMENT.
    */
   read(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
   /**
@@ -64,8 +65,9 @@ export type Interactions = {
     authentication: Authentication,
   ): Promise<{ readonly address: string; readonly signedOut: string | undefined }>
   /**
-   * Grants `grantedScopes`, a subset of the requested scopes. Each authorization creates a new grant. The revocation of
-   * one grant therefore leaves the other grants of the client valid.
+   * Grants `grantedScopes`, a subset of the requested scopes, and `openid` if the client requested it. Each
+   * authorization creates a new grant. The revocation of one grant therefore leaves the other grants of the client
+   * valid.
    */
   consented(
     request: IncomingMessage,
@@ -86,7 +88,6 @@ export type InteractionErrorCode =
   /** The step is not allowed now: consent before sign-in, or scopes that the client did not request. */
   | 'ERR_INTERACTION_STEP'
 
-/** Error for a page outside an active interaction. */
 export class InteractionError extends Error {
   readonly code: InteractionErrorCode
 

@@ -11,7 +11,6 @@ import type { JWKS, JWTStructured, KoaContextWithOIDC } from 'oidc-provider'
 import type { AuthorizationServerConfig } from '../config.ts'
 import { hashId } from '../store/artifact-record.ts'
 
-/** Settings of access tokens. */
 export type AccessTokenSettings = AuthorizationServerConfig['accessTokens']
 
 /**
@@ -109,7 +108,10 @@ function publicKeys({ keys }: JWKS) {
 /** Claims of a JWT that introspection responses contain unmodified. */
 const EXTRA_CLAIMS = ['grant', 'auth_time', 'acr', 'amr', 'groups', 'roles', 'name', 'email'] as const
 
-/** @returns undefined when a claim is missing that each access token of this server has. */
+/**
+ * @returns undefined when a claim is missing that each access token of this server has, or when `grant` is not the hash
+ * of the grant id in `jti`.
+ */
 function toContent(payload: JWTPayload): AccessTokenContent | undefined {
   const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant } = payload
   const grantId = jti?.slice(0, jti.lastIndexOf('.'))
@@ -184,14 +186,13 @@ function withinLimit(names: readonly string[] | undefined): readonly string[] | 
     : undefined
 }
 
-/** Returns the format of the tokens for a resource. */
 export function formatOf(resource: string, { format, resources }: AccessTokenSettings): 'opaque' | 'jwt' {
   return resources.get(resource) ?? format
 }
 
 /**
- * Returns the name of the signature algorithm as in the key. `Ed25519` and `EdDSA` are two names of one algorithm (RFC
- * 9864 section 2.2). The `alg` of the first Ed25519 key determines the name.
+ * Returns the name of the signature algorithm of JWT access tokens. `Ed25519` and `EdDSA` are two names of one
+ * algorithm (RFC 9864 section 2.2). The `alg` of the first Ed25519 key determines the name.
  */
 export function signingAlgorithm(
   { algorithm }: AccessTokenSettings,

@@ -59,7 +59,6 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'>
   readonly nowSeconds: () => number
 }
 
-/** Returns the configuration of the engine: paths, flow, lifetimes, audience, disabled features. */
 export function providerConfiguration(options: ProviderConfigurationOptions): Configuration {
   const { issuer, catalogue, lifetimes } = options
   const scopes = [...catalogue.keys()]

@@ -14,7 +14,7 @@ const REJECTIONS = {
 
 type RequestFailure = {
   readonly error: string
-  /** The error that caused a defect or an outage. Undefined for all other failures. */
+  /** The cause of a `server_error`. Undefined for all other errors. */
   readonly cause: Error | undefined
 }
 

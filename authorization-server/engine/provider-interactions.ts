@@ -17,7 +17,7 @@ export type ProviderInteractionsOptions = {
   readonly integrationIds: ReadonlySet<string>
   readonly consents: Pick<RememberedConsents, 'remember'>
   readonly documents: ClientDocuments | undefined
-  /** Keeps a client with a grant in the store. */
+  /** Removes the expiry of the client, or stores a copy of its document. See `keepClient()` in grants.ts. */
   readonly keepClient: (clientId: string) => Promise<void>
 }
 
@@ -117,6 +117,7 @@ async function describeClient(
 /**
  * Returns the scopes to grant. Adds `openid` if the client requested it, because the consent page does not show
  * `openid`.
+ * @throws {InteractionError} ERR_INTERACTION_STEP for a scope that the client did not request.
  */
 function grantable(grantedScopes: readonly string[], interaction: Interaction): readonly string[] {
   const asked = new Set(interaction.scopes)

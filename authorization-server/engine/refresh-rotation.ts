@@ -43,8 +43,8 @@ const RESPONSE_MODEL = 'RefreshResponse'
  * Creates the rotation, which exchanges a refresh token in one atomic step of the store.
  * The step consumes the token and writes its successor, the access token and the sealed response.
  * For `repeatWindowSeconds`, the same request of the same client gets the same response. A different request of this
- * client gets status 400. A second use outside the window, or by another client, ends the grant
- * (docs/decisions/0022-repeat-the-refresh-response.md).
+ * client, or a request after the use of the successor, gets status 400. A second use outside the window, or by another
+ * client, ends the grant (docs/decisions/0022-repeat-the-refresh-response.md).
  * Source: RFC 9700 section 4.14.2.
  * @param options.repeatWindowSeconds 0: every second use ends the grant.
  */

@@ -1,13 +1,16 @@
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Engine } from './engine.ts'
 
-/** An engine, and the time at which a new engine must replace this engine. Undefined: no replacement is necessary. */
+/**
+ * An engine. `replaceAtSeconds` is the Unix time at which a new engine must replace it. Undefined: no replacement is
+ * necessary.
+ */
 export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
 
 /**
  * Creates an engine that can be replaced while requests are open. The same engine handles a request from start to end.
  * The keys of an engine cannot change, so new keys need a new engine over the same store.
- * @param options.build builds an engine with the current keys. Takes about a millisecond.
+ * @param options.build builds an engine with the current keys.
  */
 export function createReplaceableEngine(options: {
   readonly build: () => BuiltEngine
@@ -16,8 +19,8 @@ export function createReplaceableEngine(options: {
   let built = options.build()
 
   /**
-   * Returns the engine for the current time. Each call compares the clock with the time of the replacement. All
-   * replicas therefore replace the engine in the same second.
+   * Returns the engine for the current time. The first call at or after the time of the replacement builds the new
+   * engine. All replicas therefore use the new keys from the same second.
    */
   function current(): Engine {
     const { replaceAtSeconds } = built

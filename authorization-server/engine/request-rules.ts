@@ -20,7 +20,10 @@ export function requestRules(
   }
 }
 
-/** Returns the parameter as the client sent it. The engine drops unknown values from its own copy. */
+/**
+ * Returns the parameter as the client sent it. The engine drops unknown values from its own copy. `pushed`: the request
+ * has a `request_uri`, and the server checked the parameters when the client pushed them.
+ */
 function rawParameter(ctx: KoaContextWithOIDC, name: string): string | undefined | 'pushed' {
   const isPush = ctx.oidc.route === 'pushed_authorization_request'
   const source = isPush ? ctx.oidc.body : ctx.query

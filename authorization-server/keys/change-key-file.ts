@@ -14,7 +14,8 @@ const OWNER_ONLY = 0o600
  * Changes a file of keys. A lock prevents concurrent changes, and readers get either the old or the new content. The
  * function follows a symbolic link and keeps owner and mode of the file.
  * @param change returns the new content. If `change` throws, the file stays unchanged.
- * @throws {BootError} ERR_KEY_FILE when the file cannot be changed. ERR_SECRET_FILE when it cannot be read.
+ * @throws {BootError} ERR_KEY_FILE when the file is missing or cannot be changed. ERR_SECRET_FILE when it cannot be
+ * read.
  */
 export async function changeKeyFile(file: string, change: (text: string) => string): Promise<void> {
   const target = await findTarget(file)
@@ -28,7 +29,7 @@ export async function changeKeyFile(file: string, change: (text: string) => stri
   }
 }
 
-/** @throws {BootError} ERR_SECRET_FILE when the file cannot be read. */
+/** @throws {BootError} ERR_KEY_FILE when the file is missing. ERR_SECRET_FILE when it cannot be read. */
 export async function readKeyFile(file: string): Promise<string> {
   try {
     return await readSecretText(file)
@@ -164,7 +165,7 @@ async function writeDraft(
   }
 }
 
-/** Makes the new name of a file durable. Some folders cannot be opened or synced. */
+/** Makes the new name of a file durable. Ignores failures, because some folders cannot be opened or synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => undefined)

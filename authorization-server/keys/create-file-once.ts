@@ -9,9 +9,9 @@ import { makeFolder } from '../../platform/process/make-folder.ts'
 const OWNER_ONLY = 0o600
 
 /**
- * Reads a file of secrets. If the file does not exist, creates it first.
+ * Reads a file of secrets. If the file does not exist, creates it first, and only its owner can read it.
  * If several processes start concurrently, one process creates the file, and all processes read the same complete
- * content. Only the owner can read the file.
+ * content.
  * @throws {BootError} ERR_DATA_DIR when the folder cannot be created or written, ERR_SECRET_FILE when the file cannot
  * be read.
  */

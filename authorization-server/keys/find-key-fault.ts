@@ -16,6 +16,7 @@ const TEST_DATA = Buffer.from('test of a signing key')
  * Tests a private key: its public part must be a valid verification key, and must verify a signature of the private
  * part. A server with a damaged key would sign tokens that verifiers reject.
  * Cost: one signature, about 1 ms for RSA.
+ * @returns undefined for a usable key.
  */
 export function findKeyFault(jwk: Readonly<Record<string, unknown>>): SigningKeyFault | undefined {
   const { key_ops: operations } = jwk

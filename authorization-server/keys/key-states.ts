@@ -16,7 +16,10 @@ export type KeyState = {
    * the time.
    */
   readonly signsUntil: number | undefined
-  /** Time from which the key can be retired. Undefined: no other key replaces the key at a known time. */
+  /**
+   * Time from which the key can be retired. Undefined: no other key replaces the key at a known time, or the key signs
+   * later.
+   */
   readonly retireFrom: number | undefined
 }
 
@@ -128,7 +131,7 @@ export type PublishedKeys = {
 /** Maximum accepted difference between the clocks of a server and of this process. Seconds. */
 const MAX_CLOCK_DIFFERENCE_SECONDS = 30
 
-/** Returns whether the clock of a server differs too much. */
+/** Returns whether the clock of a server differs too much. An unknown difference counts as 0. */
 export function hasWrongClock({ clockDifferenceSeconds }: PublishedKeys): boolean {
   return Math.abs(clockDifferenceSeconds ?? 0) > MAX_CLOCK_DIFFERENCE_SECONDS
 }
@@ -166,7 +169,7 @@ export const FORCEABLE: ReadonlySet<RetireRefusal['reason']> = new Set([
  */
 const START_MARGIN_SECONDS = 60
 
-/** Returns the reasons not to retire a key. */
+/** Returns the reasons not to retire a key. An empty list: the key can be retired. */
 export function retireRefusals(
   kid: string,
   states: readonly KeyState[],

@@ -11,14 +11,14 @@ import { parseSigningKeys } from './signing-keys.ts'
 export type LiveSecrets = {
   readonly current: Secrets
   /**
-   * Returns the hashes of all accepted secrets of a configured client. Undefined: not a configured client, or a public
-   * one.
+   * Returns the hashes of all accepted secrets of a configured client. Undefined: a public client, or a client that is
+   * not configured.
    */
   clientSecretHashes(clientId: string): readonly string[] | undefined
   /**
    * Compares a secret with all accepted secrets of a configured client, in constant time. If no secret matches, reads
-   * the file of the client again, because the gateway may have read a new secret first.
-   * @returns undefined: not a configured client, or a public one.
+   * the file of the client again, because the client may have read a new secret first.
+   * @returns undefined for a public client, and for a client that is not configured.
    */
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
   /** Reads the file of the gateway's secrets again. */

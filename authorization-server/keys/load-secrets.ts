@@ -116,8 +116,8 @@ const KEY_BYTES = 32
 const SHORTEST_KEY = 32 // characters: 128 bits even in hexadecimal
 
 /**
- * Reads the keys that sign cookies: newest first, one per line.
- * Reads the configured file. Default: `cookie-keys` in the data folder, which the function creates on the first start.
+ * Reads the keys that sign cookies: newest first, one per line. Without `cookieKeysFile`, reads `cookie-keys` in the
+ * data folder, which the function creates on the first start.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_COOKIE_KEYS.
  */
 export async function loadCookieKeys(options: {

@@ -1,6 +1,6 @@
 import { activeKeys, keyId, keyType, type SigningKeys } from './signing-keys.ts'
 
-/** Changes of signing keys that can make servers or gateways reject valid tokens, with the text for the log. */
+/** Changes of signing keys that are probably mistakes, with the text for the log. */
 export const RISKS = {
   removed_while_signing:
     'the file no longer has a key that signed tokens until now: gateways reject these tokens. Restore the key, unless it leaked.',
@@ -12,7 +12,7 @@ export const RISKS = {
 
 export type KeyRisk = { readonly kid: string; readonly reason: keyof typeof RISKS }
 
-/** Compares two key sets. Finds changes that can make servers or gateways reject valid tokens. */
+/** Compares two key sets, and returns the changes that are probably mistakes. */
 export function findRisks(before: SigningKeys, after: SigningKeys, nowSeconds: number): readonly KeyRisk[] {
   const known = new Set(before.keys.map(keyId))
   const kept = new Set(after.keys.map(keyId))

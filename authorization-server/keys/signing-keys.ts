@@ -16,7 +16,8 @@ export type SigningKey = JsonWebKey & {
   /** Time from which the key signs, in seconds since the epoch. Before this time, the server only publishes the key. */
   readonly notBefore?: number
   /**
-   * Time from which `scopegate keys retire` removes the key, in seconds since the epoch. The server ignores this time.
+   * Earliest time at which `scopegate keys retire` removes the key without `--force`, in seconds since the epoch. The
+   * server ignores this time.
    */
   readonly retireAfter?: number
 }
@@ -32,8 +33,8 @@ const generate = promisify(generateKeyPair)
 const RSA_BITS = 2048 // RFC 7518 section 3.3: a key of 2048 bits or larger
 
 /**
- * Reads the configured file. Default: `signing-keys.json` in the data folder, which the function creates on the first
- * start.
+ * Reads the signing keys. Without `signingKeysFile`, reads `signing-keys.json` in the data folder, which the function
+ * creates on the first start.
  * @throws {BootError} ERR_SECRET_FILE, ERR_DATA_DIR, ERR_SIGNING_KEYS.
  */
 export async function loadSigningKeys(options: {
@@ -59,7 +60,6 @@ export async function makeSigningKeys(): Promise<SigningKeys> {
   return { keys: await Promise.all(GENERATED_ALGORITHMS.map(makeSigningKey)) }
 }
 
-/** The algorithms for which the server generates a key. */
 export const GENERATED_ALGORITHMS = ['ES256', 'Ed25519', 'RS256'] as const
 
 /** Generates a private key. Its `kid` is its thumbprint. */

@@ -12,8 +12,8 @@ const LOCAL_PROVIDER = 'local'
 
 /**
  * Converts events of the engine to audit lines (`event: "audit"`), log lines and counters.
- * The lines contain ids of clients and accounts, and hashes of grant ids. Events never contain tokens, codes or
- * secrets.
+ * The lines identify clients and accounts by their ids, and grants by the hash of their ids. Events never contain
+ * tokens, codes or secrets.
  */
 export function observeEngine(options: {
   readonly logger: Logger
@@ -138,7 +138,6 @@ function isClientGone(cause: Error): boolean {
   return 'code' in cause && DISCONNECT_CODES.includes(cause.code)
 }
 
-/** Counts each fetch of a client document, and logs it. */
 export function observeDocuments(options: {
   readonly logger: Pick<Logger, 'debug' | 'warn'>
   readonly metrics: Pick<Metrics, 'countClientDocument'>
@@ -156,7 +155,6 @@ export function observeDocuments(options: {
   }
 }
 
-/** Converts each event of the revocation stream to one log line and one count. */
 export function observeStreams(options: {
   readonly logger: Pick<Logger, 'info' | 'warn'>
   readonly metrics: Pick<Metrics, 'countRequest'>

@@ -4,7 +4,7 @@ import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts
 import type { Metrics } from './metrics.ts'
 
 type WatchedStore = {
-  /** The watched store. Each operation is timed. Each failed operation is counted and starts a write probe. */
+  /** The watched store. It measures each operation, counts each failure, and updates the state after a failure. */
   readonly store: Store
   /**
    * Readiness checks. Each check has `ok: true` even after a failure, because metadata and keys work without the store.
@@ -14,7 +14,9 @@ type WatchedStore = {
 }
 
 const PROBE_EVERY_MS = 5_000
-/** The server does not report clock differences up to this value. Seconds. */
+/**
+ * The server logs only clock differences above this value. Readiness checks also ignore smaller differences. Seconds.
+ */
 const CLOCK_TOLERANCE_SECONDS = 5
 
 const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
@@ -27,7 +29,8 @@ const DETAILS: Readonly<Record<StoreErrorReason, string>> = {
 }
 
 /**
- * Starts to watch the store. Writes to the store at the start, every 5 s, and after a failed request.
+ * Starts to watch the store. Writes to the store at the start, every 5 s, and after a failed operation while the store
+ * seems to work.
  * Each change of the state is one log line. The state is also in the metrics and in the readiness checks.
  */
 export async function watchStore(options: {
@@ -130,7 +133,6 @@ type Operations = Readonly<Record<string, (...args: never[]) => Promise<unknown>
 
 /** Callbacks for the operations of a store, except the write probe. */
 type StoreObserver = {
-  /** Receives the failure of an operation. */
   onError(error: StoreError): void
   /** Receives each operation, such as `artifacts_find`, after its end. */
   onOperation: Metrics['observeStoreOperation']

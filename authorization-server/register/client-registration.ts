@@ -39,8 +39,8 @@ const MAX_URI_LENGTH = 1024
 
 /**
  * Reads a registration request.
- * Drops unknown metadata and replaces unsupported values (RFC 7591 section 3.2.1): the response has the registered
- * values.
+ * Drops unknown metadata. Replaces the grant types and response types with those of this server (RFC 7591 section
+ * 3.2.1): the response has the registered values.
  * Clients may list grant types that this server does not support, because other servers support them.
  * Removes unknown scopes from `scope`. The known scopes are stored and returned, but do not limit requests. The reason:
  * agents register with the scope of the first challenge, and need other scopes later. The person decides at each
@@ -95,8 +95,8 @@ function findRedirectProblem(
 }
 
 /**
- * Finds a redirect URI without a port. The redirect URI of a web client must match exactly, so the URI must include the
- * port.
+ * Returns the problem of the first redirect URI without a port. The redirect URI of a web client must match exactly, so
+ * the URI must include the port.
  */
 function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {
   const index = uris.findIndex((uri) => !isLoopbackRedirect(uri, { ...rules, portOptional: false }))
@@ -126,7 +126,7 @@ function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | 
   return undefined
 }
 
-/** Returns the known scopes, without duplicates, separated by spaces. RFC 7591 section 2. */
+/** Returns the known scopes and `offline_access`, separated by spaces. RFC 7591 section 2. */
 function knownScopes(scope: unknown, catalogue: ScopeCatalogue): string {
   const scopes = typeof scope === 'string' ? (parseScope(scope) ?? []) : []
   return scopes.filter((name) => name === 'offline_access' || catalogue.has(name)).join(' ')

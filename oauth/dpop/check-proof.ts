@@ -44,7 +44,7 @@ export type CheckedProof = {
    * client first.
    */
   readonly id: string
-  /** The time from which the proof is too old. Seconds since the epoch. */
+  /** Time after which the proof is too old. Seconds since the epoch. */
   readonly expiresAtSeconds: number
   readonly nonce: unknown
 }

@@ -48,7 +48,6 @@ export function readJwk(
   return Object.freeze({ kid, algorithm, kind, key, publicJwk: Object.freeze(publicJwk) })
 }
 
-/** Returns whether an algorithm works with a kind of key. */
 export function matchesKeyKind(algorithm: string, kind: KeyKind): boolean {
   const needed = ALGORITHMS.get(algorithm)
   return needed !== undefined && needed.kty === kind.kty && needed.curve === kind.curve

@@ -31,7 +31,7 @@ const EXITS = {
   3: 'the configuration is not valid, or no server runs with the data folder',
 }
 
-/** A command for a running server. */
+/** Creates a command that a running authorization server executes. */
 function command(
   own: Pick<Command, 'name' | 'summary' | 'examples'> & {
     readonly about?: string

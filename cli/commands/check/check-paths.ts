@@ -6,7 +6,7 @@ import { isFolder, POLICY_SUFFIX, TESTS_SUFFIX } from '../../../policy-engine/lo
 /** The scope of a check: a whole folder, or some of its files. */
 export type CheckPaths = {
   readonly policiesDir: string
-  /** Absolute. */
+  /** Absolute paths of files in `policiesDir`. Undefined: the whole folder. */
   readonly files: readonly string[] | undefined
 }
 

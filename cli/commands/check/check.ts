@@ -30,7 +30,10 @@ export type CheckOptions = InspectOptions & {
   readonly notes?: boolean | undefined
 }
 
-/** Runs `check` for the command line. Folders are relative to the working folder, and a terminal gets colors. */
+/**
+ * Runs `scopegate check`: one check, repeated checks (`--watch`), or the page of a code (`--explain`).
+ * @returns the exit code: 2 for wrong arguments, otherwise as {@link check}.
+ */
 export async function runCheck(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const usageError = (text: string) => {
     terminal.err.write(`scopegate: ${text}. See: scopegate check --help\n`)

@@ -44,7 +44,9 @@ function warningToError(one: Diagnostic): Diagnostic {
   return one.severity === 'warning' ? { ...one, severity: 'error' } : one
 }
 
-/** Returns true for a problem in one of the requested files, and for every problem outside policy files. */
+/**
+ * Returns true for a problem with a location in one of the requested files, and for every problem outside policy files.
+ */
 function concerns({ location, related }: Diagnostic, files: ReadonlySet<string>): boolean {
   const isPolicy = /(?:\.policy|_test)\.yaml$/.test(location.file)
   return !isPolicy || [location, ...related.map((one) => one.location)].some(({ file }) => files.has(file))

@@ -7,7 +7,10 @@ import { type CheckReport, count, formatCount, isTestFailure } from './report.ts
 
 const PAGES_NAMED = 3
 
-/** Formats a report for a terminal: every problem with its location, then a summary line. */
+/**
+ * Formats a report for a terminal: problems and notes, one line per policy source, a summary, and the pages of the
+ * codes.
+ */
 export function renderPretty(
   report: CheckReport,
   options: { readonly colour: boolean; readonly allNotes: boolean },
@@ -50,7 +53,7 @@ function testsInWords(tests: number): string {
   return tests === 0 ? 'no tests' : `${formatCount(tests, 'test')} passed`
 }
 
-/** Returns the paths of the pages that explain the codes. */
+/** Names at most three pages that explain the codes. Empty without codes. */
 function namePages(all: readonly string[]): string {
   const codes = [...new Set(all)]
   const [first] = codes

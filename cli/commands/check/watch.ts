@@ -59,8 +59,8 @@ function settle(): Promise<void> {
 }
 
 /**
- * Watches a folder. Returns undefined if the folder cannot be watched: the check itself then reports the unreadable
- * folder.
+ * Watches a folder, without hidden files and backup files (`~`). Returns undefined if the folder cannot be watched: the
+ * check itself then reports the unreadable folder.
  */
 function watchFolder(folder: string, onChange: (name: string) => void): FSWatcher | undefined {
   try {

@@ -66,7 +66,6 @@ complete -c scopegate -f -a '(__scopegate_complete)'
   ],
 ])
 
-/** Prints the completion script of a shell. */
 export async function completion(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const [shell = ''] = given.positionals
   const script = SCRIPTS.get(shell)

@@ -66,7 +66,7 @@ function formatScopes(route: PolicyRoute): string {
 /**
  * Chooses the path of the example request in the banner. Prefers routes for anonymous callers, then paths without
  * parameters, then collections. The path of a collection is the beginning of the path of another route.
- * @returns a path with sample values for parameters, or undefined when no route accepts GET.
+ * @returns a path with sample values for parameters, or undefined when every route for GET also requires a header.
  */
 export function exampleTarget(routes: readonly PolicyRoute[]): string | undefined {
   const readable = routes.filter(

@@ -6,7 +6,9 @@ async function freePort(preferred: number): Promise<number> {
   return usable ?? (await tryPort(0)) ?? preferred
 }
 
-/** Returns the port when it can be bound, and undefined when another process uses the port. */
+/**
+ * Returns the port that was bound, or undefined when the port cannot be bound. Port 0: the system selects a free port.
+ */
 export function tryPort(port: number): Promise<number | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

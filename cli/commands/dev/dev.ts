@@ -104,7 +104,8 @@ function readPort(text: string | undefined): number {
 
 /**
  * Creates the data folder with access for this user only. Creates the client secret with which the gateway introspects
- * tokens.
+ * tokens, unless the file exists.
+ * @returns the path of the file with the client secret.
  */
 function prepareDataFolder(dataDir: string): string {
   const secretFile = join(dataDir, 'gateway-client-secret')
@@ -135,8 +136,8 @@ function say(text: string): void {
 const PARENT_CHECK_MS = 250
 
 /**
- * Resolves when this process should exit: after Ctrl-C or SIGTERM. In an npm script, the promise also resolves when the
- * script's shell exits. npm sends SIGTERM only to that shell, and the shell does not stop this process.
+ * Resolves when this process should exit: after Ctrl-C, SIGTERM or SIGHUP. In an npm script, the promise also resolves
+ * when the script's shell exits. npm sends SIGTERM only to that shell, and the shell does not stop this process.
  */
 function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise<'stop'> {
   return new Promise((resolve) => {

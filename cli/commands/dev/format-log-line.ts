@@ -2,8 +2,8 @@ import { styleText } from 'node:util'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 
 /**
- * Formats a line of a service's log for a terminal. Shows decisions and policy reloads of the gateway, and warnings and
- * errors of every service. Skips all other lines.
+ * Formats a line of a service's log for a terminal. Shows decisions and policy reloads of the gateway, warnings and
+ * errors of every service, and lines that are not JSON. Skips all other lines.
  * @returns the line, or undefined for a skipped line.
  */
 export function formatLogLine(service: string, line: string): string | undefined {
