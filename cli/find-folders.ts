@@ -53,8 +53,9 @@ export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, 
 export const DEVELOPMENT_DATA_FOLDER = '.scopegate'
 
 /**
- * Returns the variable for the data folder of the authorization server. Without a configuration, a command uses the
- * data of `scopegate dev`, which is in the working folder and never in the installed package.
+ * Returns the environment variable for the data folder of the authorization server. Without `--data` and without a
+ * configuration, a command uses the data of `scopegate dev` in the working folder, never in the installed package.
+ * Empty: the configuration determines the folder.
  */
 export function dataFolder(
   options: { readonly config?: string | undefined; readonly data?: string | undefined },

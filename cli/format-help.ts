@@ -49,7 +49,7 @@ export function formatCommandHelp(command: Command): string {
   return `${sections.join('\n\n')}\n`
 }
 
-/** Returns `scopegate check [--config DIR] [PATH ...]`, or `[options]` in place of a long list. */
+/** Returns `scopegate check [PATH …] [--config DIR]`, or `[options]` in place of a long list. */
 function formatUsage({ name, options, positionals }: Command): string {
   const all = options.map((option) => `[${formatOption(option)}]${option.repeated === true ? ' …' : ''}`)
   const shown = all.join(' ').length > WIDTH - 40 ? ['[options]'] : all

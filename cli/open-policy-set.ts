@@ -106,7 +106,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
-  // If the resources are invalid, the resulting errors are not reported.
+  // After an error here, the checks of resources do not run, because they would report further errors with the same
+  // cause.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const findAuthorizationServers = authorizationServerFinderOf(gateway?.value, upstreams?.value)
@@ -252,7 +253,8 @@ function withTestFiles({ folder, files }: PolicyFolder, dir: string): PolicyFold
 }
 
 /**
- * Checks the configuration of the authorization server if it exists. Reports the variables that neither service uses.
+ * Checks the configuration of the authorization server if it exists, and whether this server issues tokens for the
+ * resources of the gateway. Reports the variables that neither service uses.
  */
 async function checkAuthorizationServer(
   configDir: string,

@@ -19,7 +19,6 @@ export const SOURCE_OPTION: CommandOption = {
   description: 'Only the policies of this source. gateway.yaml defines the sources in policySources.',
 }
 
-/** The options of commands for the authorization server. */
 export const SERVER_OPTIONS: readonly CommandOption[] = [
   { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
   {

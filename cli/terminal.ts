@@ -41,10 +41,10 @@ export function processTerminal(): Terminal {
   }
 }
 
-/** Maximum size of a password with its line break. Bytes. */
+/** The command stops reading a password after this number of bytes. */
 const PASSWORD_LIMIT_BYTES = 4_096
 
-/** Reads a new password from the first line of standard input. A longer line is cut off. */
+/** Reads a new password from the first line of standard input. A line that is longer than the limit may be cut off. */
 export async function readPassword(account: string, terminal: Terminal): Promise<string> {
   if (terminal.isInputTyped)
     terminal.err.write(`Password for ${visibleText(account)} (visible while you type; a pipe is safer): `)

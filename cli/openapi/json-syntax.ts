@@ -6,7 +6,10 @@ export type MemberOffsets = ReadonlyMap<
   ReadonlyMap<string, readonly [number, number, number, number]>
 >
 
-/** A JSON text as plain data, or the first syntax error. Objects have no prototype. */
+/**
+ * A JSON text as plain data. `problems` contains the duplicate keys, or only the first syntax error. Objects have no
+ * prototype.
+ */
 export type ParsedJson = {
   readonly value: unknown
   readonly offsets: MemberOffsets

@@ -10,7 +10,7 @@ import { type ParsedJson, parseJsonText } from './json-syntax.ts'
 const MAX_BYTES = 16 * 1024 * 1024 // the largest descriptions of public APIs have about 12 MB
 
 /**
- * Reads an OpenAPI document, JSON or YAML, as plain data with source locations. `diagnostics` contains all problems.
+ * Reads an OpenAPI document, JSON or YAML, as plain data with source locations. `diagnostics` contains the problems.
  * Cost: one synchronous read of at most 16 MiB.
  * Codes: O001 the file cannot be read, O002 the text is neither JSON nor YAML.
  */

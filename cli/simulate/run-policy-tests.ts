@@ -10,7 +10,7 @@ export type TestResult = {
   readonly simulation: Simulation | undefined
 }
 
-/** Runs policy tests with the decision function of the server. Pure. */
+/** Runs policy tests with the decision function of the gateway. Pure. */
 export function runPolicyTests(
   tests: readonly PolicyTest[],
   policies: SimulationPolicies,
@@ -86,7 +86,8 @@ function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[
 }
 
 /**
- * Returns true for an expected denial without a route. Such a test passes with any policies, e.g. for a mistyped path.
+ * Returns true for a denial without a route, if the test expects only the decision. Such a test passes with any
+ * policies, e.g. for a mistyped path.
  */
 function isDeniedWithoutRoute(
   { decision }: Simulation,

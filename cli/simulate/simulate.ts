@@ -29,7 +29,10 @@ export type SimulatedRequest = {
 
 export type Simulation = {
   readonly decision: Decision
-  /** The response of the gateway to the client. Undefined when the gateway forwards the request. */
+  /**
+   * The error response of the gateway to the client. Undefined when the gateway forwards the request, or responds to
+   * OPTIONS itself.
+   */
   readonly response: ErrorResponse | undefined
   /** The response that an audit-only policy would cause with `enforce: on`. Undefined without an audit-only denial. */
   readonly would: ErrorResponse | undefined

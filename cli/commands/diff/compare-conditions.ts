@@ -38,7 +38,8 @@ const NO_SEGMENT = /^\.{0,2}$|[/\\\p{Cc}]/u
  * Compares the conditions of two routes for all requests that one request represents. The comparison tries several
  * values for each claim, and for each part of the request in a condition. The values are literals, texts that globs
  * match, a value that no condition contains, and no value. Above `MAX_TRIED` combinations, the function compares the
- * conditions as text. The text comparison finds every gain, but can also report a gain that does not exist.
+ * conditions as text. The text comparison finds every gain and loss, but can also report a gain or loss that does not
+ * exist.
  * @param findRoutes finds the two routes for another path; undefined when that path matches other routes.
  */
 export function compareConditions(
@@ -83,8 +84,8 @@ export function compareConditions(
 }
 
 /**
- * Returns the conditions of a route. Returns no conditions for an audit-only route, because the gateway does not
- * enforce the conditions of an audit-only route.
+ * Returns the conditions of a route. Empty for an audit-only route, because the gateway does not enforce its
+ * conditions.
  */
 function sideOf({ route, params }: MatchedRoute): Side {
   return { when: route.policy.enforce === 'report' ? [] : route.access.when, params }

@@ -57,7 +57,7 @@ async function open(
 }
 
 /**
- * Returns a side. Two kinds of paths divide the requests of a route: the paths of resources, and the prefixes of other
+ * Creates a side. Two kinds of paths divide the requests of a route: the paths of resources, and the prefixes of other
  * policy sources, which the route excludes.
  */
 export function toSide(policies: CompiledPolicies, resources: Resources): DiffSide {

@@ -28,7 +28,7 @@ export async function findCommit(revision: string, git: Git): Promise<string | u
 }
 
 /**
- * Reads the files directly in a folder of a commit, and the policies and tests in its nested folders.
+ * Reads the files directly in a folder of a commit, and the policies and tests in its direct subfolders.
  * @param folder relative to the repository, without a trailing slash; empty for the repository itself.
  * @returns files with their paths relative to `folder`.
  */
@@ -77,7 +77,8 @@ const LIMIT_BYTES = 64 * 1024 * 1024
 const TIMEOUT_MS = 30_000
 
 /**
- * Runs a read-only git command without a shell. Git neither fetches objects nor prompts for a password.
+ * Runs a read-only git command without a shell. Git neither fetches objects nor prompts for a password. Ends git after
+ * `TIMEOUT_MS` or `LIMIT_BYTES` of output.
  * @param input standard input of the command.
  */
 function runGit(

@@ -26,7 +26,10 @@ export function countChanges(changes: readonly Change[]): DiffCounts {
   }
 }
 
-/** Formats the changes for callers: one line per route, one per detail, and the number of changes of each kind. */
+/**
+ * Formats the changes for callers: one line per route, one per detail, one per renamed route, and the number of changes
+ * of each kind.
+ */
 export function renderDiff({ changes, renamed }: PolicyDiff, options: { readonly colour: boolean }): string {
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     options.colour ? styleText(style, text, { validateStream: false }) : text

@@ -8,7 +8,7 @@ const ORIGIN = { origin: 'https://scopegate-doctor.example' }
 
 type Context = Examination & { readonly metadataUrl: string }
 
-/** Sends an invalid token to a protected path, and checks the response from a client's perspective. */
+/** Checks a protected path as a client: the response to an invalid token, a preflight, and a token in the query. */
 export async function checkChallenge(path: string, context: Context): Promise<void> {
   const { baseUrl, client, report } = context
   const url = baseUrl + path

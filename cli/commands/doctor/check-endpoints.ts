@@ -90,7 +90,10 @@ const PROBES: readonly Probe[] = [
   },
 ]
 
-/** Sends a request that changes nothing to every endpoint in the metadata. */
+/**
+ * Sends a request that changes nothing to each endpoint of `PROBES`, and checks the response. Reports a missing
+ * endpoint that is not optional.
+ */
 export async function checkEndpoints(
   { url: from, json }: DiscoveredServer,
   { client, report }: Examination,

@@ -11,7 +11,11 @@ export type DiscoveredResource = {
 /** A path without a separate resource. Clients first look for metadata at the path of their request URL. */
 const NO_RESOURCE = '/scopegate-doctor-asks-for-a-resource-that-is-not-there'
 
-/** Reads the protected resource metadata as a client does. RFC 9728 sections 3 and 3.3. */
+/**
+ * Checks the protected resource metadata as a client does, and checks that an unknown resource has no metadata. RFC
+ * 9728 sections 3 and 3.3.
+ * @returns undefined without a readable document.
+ */
 export async function checkResource(examination: Examination): Promise<DiscoveredResource | undefined> {
   const { baseUrl, resourcePath, client, report } = examination
   const url = baseUrl + protectedResourceMetadataPath(resourcePath)

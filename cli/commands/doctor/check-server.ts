@@ -21,7 +21,10 @@ const SHARED = [
   'jwks_uri',
 ] as const
 
-/** Reads both metadata documents of an issuer. RFC 8414 section 3, OpenID Connect Discovery 1.0 section 4. */
+/**
+ * Checks both metadata documents of an issuer. RFC 8414 section 3, OpenID Connect Discovery 1.0 section 4.
+ * @returns the first readable document. Undefined: no document is readable.
+ */
 export async function checkServer(
   issuer: string,
   { baseUrl, client, report }: Examination,

@@ -80,7 +80,7 @@ export function createReport(onFinding: (finding: Finding) => void = () => undef
 
 const SHOWN = 300
 
-/** Removes terminal control characters from text of an untrusted server. */
+/** Replaces control characters, and shortens text of an untrusted server to 300 characters. */
 function printable(text: string): string {
   const plain = text.replace(/[^\x20-\x7e\u00a0-\u200d\u2010-\u2027\u2030-\ufffd]/g, '?')
   return plain.length > SHOWN ? `${plain.slice(0, SHOWN)} ...` : plain

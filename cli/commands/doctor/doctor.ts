@@ -14,7 +14,7 @@ const EXIT_USAGE = 2
 
 /**
  * Examines a gateway from the outside.
- * @returns the exit code: 0 without faults, 1 with faults, 2 for an invalid address.
+ * @returns the exit code: 0 without faults, 1 with faults, 2 for an invalid URL or path.
  * @throws {BootError} when the file of --ca cannot be read.
  */
 export async function doctor(given: ParsedArguments, terminal: Terminal): Promise<number> {

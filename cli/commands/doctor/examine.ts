@@ -47,8 +47,9 @@ export async function examine(examination: Examination): Promise<void> {
 const PARAMETER_VALUE = 'scopegate-doctor'
 
 /**
- * Returns a path whose GET requires a token according to the gateway's own API description. Prefers a path without
- * parameters, else fills in each parameter. The description contains `**` at the end of a route as a parameter.
+ * Returns the path of `--path`, else a path whose GET requires a token according to the gateway's own API description.
+ * Prefers a path without parameters, else fills in each parameter. The description contains `**` at the end of a route
+ * as a parameter.
  * @returns undefined without such a path, or without a description.
  */
 async function findProtectedPath({

@@ -52,7 +52,6 @@ export function exportOpenapi(
   return { document, leftOut: policies.routes.filter((one) => !shown.has(one)) }
 }
 
-/** Runs `export openapi` for the command line. */
 export async function runExport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const output = given.text('output')

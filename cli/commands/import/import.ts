@@ -159,7 +159,7 @@ function nameFromTitle(title: unknown): string {
   return plain === '' ? 'imported' : plain
 }
 
-/** Returns the policy name for a file name: `courses` for `courses.policy.yaml`. */
+/** Returns the policy name for a file name: `courses` for `courses.policy.yaml`. Undefined for every other ending. */
 export function nameFromFile(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
   const name = basename(file)

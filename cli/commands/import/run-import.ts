@@ -23,7 +23,8 @@ const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
 /**
- * Runs `import` for the command line. Writes the policy to standard output or a file, and problems to standard error.
+ * Runs `scopegate import`. With `--check`, compares the contract with policies. Otherwise writes the policy to standard
+ * output or a file, and problems to standard error. With `--json`, writes one JSON document to standard output.
  */
 export async function runImport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal

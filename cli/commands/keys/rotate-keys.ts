@@ -99,7 +99,7 @@ function readLead(text: string): number {
 
 type GeneratedAlgorithm = (typeof GENERATED_ALGORITHMS)[number]
 
-/** Returns the types of keys to generate. Default: each generated type with a key. */
+/** Returns the types of keys to generate. Default: each generated type that the set contains. */
 function chooseTypes(chosen: readonly string[], { keys }: SigningKeys): readonly GeneratedAlgorithm[] {
   return GENERATED_ALGORITHMS.filter((type) =>
     chosen.length === 0 ? keys.some((key) => keyType(key) === type) : chosen.includes(type),

@@ -25,7 +25,6 @@ export async function routes(given: ParsedArguments, terminal: Terminal): Promis
   return 0
 }
 
-/** Formats the table. Each column is as wide as its longest cell. */
 export function renderRoutes(listed: readonly PolicyRoute[]): string {
   const hasSources = listed.some(({ policySource }) => policySource !== undefined)
   const headings = hasSources ? ['SOURCE', ...HEADINGS] : HEADINGS

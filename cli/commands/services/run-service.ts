@@ -1,9 +1,6 @@
 import { resolve } from 'node:path'
 
-/**
- * Runs one service in this process until a signal stops the service. The entry file of the service reads the
- * configuration and handles signals.
- */
+/** Starts one service in this process. The entry file of the service reads the configuration and handles signals. */
 export async function runService(
   service: 'gateway' | 'authorization-server',
   configDir: string | undefined,
