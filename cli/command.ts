@@ -5,7 +5,6 @@ export type CommandOption = {
   readonly name: string
   /** Placeholder of the value, e.g. `DIR` or `FILE`. Undefined for a flag. */
   readonly value?: string
-  /** A sentence for `--help`. */
   readonly description: string
   readonly repeated?: boolean
   /** The valid values. Default: any text. */
@@ -37,7 +36,6 @@ export type Command = {
   readonly group: 'Run' | 'Policies' | 'Accounts and tokens' | 'Shell'
   /** One line in lower case without a period. */
   readonly summary: string
-  /** Paragraphs for `scopegate COMMAND --help`. */
   readonly about?: readonly string[]
   /** The positional arguments. Undefined when the command takes options only. */
   readonly positionals?: {

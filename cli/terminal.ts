@@ -1,8 +1,6 @@
 import { visibleText } from '../platform/diagnostics/visible-text.ts'
 
-/** Access of a command to its environment. */
 export type Terminal = {
-  /** The result of the command. */
   readonly out: { write(text: string): unknown }
   /** Errors and notices only. */
   readonly err: { write(text: string): unknown }

@@ -1,6 +1,5 @@
 import { type Challenge, formatChallenge } from './challenge.ts'
 
-/** Response of a resource to a token that the resource does not accept. */
 export type TokenRejection = {
   readonly status: 400 | 401 | 403
   readonly error: NonNullable<Challenge['error']>

@@ -26,7 +26,6 @@ const NAME = /^[\x21-\x7e]{1,256}$/
 /** Issuer in a message. The configuration has the same limit for the length of an issuer. */
 const ISSUER = /^\S{1,2048}$/u
 
-/** Serializes a revocation as JSON for the event stream and for Redis. */
 export function writeRevocation(revocation: Revocation): string {
   return JSON.stringify({
     iss: revocation.issuer,

@@ -2,12 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Provider } from 'oidc-provider'
 import { providerRequest } from './provider-request.ts'
 
-/** The sign-in session of a browser. */
 export type BrowserSession = {
   readonly accountId: string
   /** Identifies the session in form tokens. Gives no access. */
   readonly uid: string
-  /** Id of the stored session. */
   readonly id: string
   /** Time of the sign-in. Unix time. */
   readonly signedInSeconds: number | undefined

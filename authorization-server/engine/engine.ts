@@ -349,7 +349,6 @@ type AccessTokenModel = {
  */
 const PRESENTED_JWT = 'presented-jwt'
 
-/** A JWT in a request. See {@link findJwt}. */
 type PresentedJwt = { readonly token: string; readonly expiredSeconds: number }
 
 /** Time after its expiry in which a JWT can be revoked, because the clock of a gateway may be behind. Seconds. */

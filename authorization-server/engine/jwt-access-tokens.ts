@@ -143,8 +143,8 @@ export function completeJwt(_ctx: KoaContextWithOIDC, token: object, { payload }
 }
 
 /**
- * Returns the claims of an access token beyond those of the engine, for both formats of tokens. `auth_time`, `acr` and
- * `amr` describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The other claims describe the account.
+ * Returns the claims that this server adds to the claims of the engine, for both formats of tokens. `auth_time`, `acr`
+ * and `amr` describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The other claims describe the account.
  */
 export function extraClaims(
   ctx: KoaContextWithOIDC,

@@ -23,7 +23,6 @@ export type ProviderAdapterOptions = {
    * instead, or the host of the document is not listed any more.
    */
   readonly ignoresStoredClient?: (clientId: string) => boolean
-  /** Returns whether the engine handles a revocation now. */
   readonly isRevocation: () => boolean
 }
 

@@ -198,7 +198,7 @@ function gatewayClient(options: ProviderConfigurationOptions): ClientMetadata {
 
 /**
  * The client of the account page. A person signs in through an authorization request of this client. The page reads the
- * session of the browser, and nobody exchanges the code. Each authorization needs a grant, which expires with the code.
+ * session of the browser. The code is never exchanged. Each authorization needs a grant, which expires with the code.
  */
 export const ACCOUNT_CLIENT = {
   id: ACCOUNT_CLIENT_ID,

@@ -3,7 +3,6 @@ import { checkProof } from '../../oauth/dpop/check-proof.ts'
 import { readProofAddress } from '../../oauth/dpop/proof-address.ts'
 import type { ArtifactStore } from '../store/store.ts'
 
-/** The request that a proof must match. */
 export type ProofRequest = {
   readonly method: string
   /** URL of the request, without query and fragment. */

@@ -23,7 +23,6 @@ export type KeyState = {
   readonly retireFrom: number | undefined
 }
 
-/** The time and the setting that determine when a key can be retired. */
 export type RotationTime = {
   readonly nowSeconds: number
   /** Lifetime of access tokens and ID tokens. */
@@ -136,7 +135,6 @@ export function hasWrongClock({ clockDifferenceSeconds }: PublishedKeys): boolea
   return Math.abs(clockDifferenceSeconds ?? 0) > MAX_CLOCK_DIFFERENCE_SECONDS
 }
 
-/** A reason not to retire a key. */
 export type RetireRefusal = {
   readonly kid: string
   readonly reason:
@@ -149,7 +147,6 @@ export type RetireRefusal = {
     | 'server_signs'
     | 'server_lacks'
     | 'clock'
-  /** URL of the server to which the reason applies. */
   readonly url?: string
   /** Time from which the reason no longer applies. */
   readonly from?: number

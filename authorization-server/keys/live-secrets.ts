@@ -21,7 +21,6 @@ export type LiveSecrets = {
    * @returns undefined for a public client, and for a client that is not configured.
    */
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
-  /** Reads the file of the gateway's secrets again. */
   readGatewaySecrets(): Promise<void>
   /** Returns the secrets of this server at an OpenID provider, newest first. */
   providerSecrets(name: string): readonly string[]

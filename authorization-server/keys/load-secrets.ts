@@ -11,7 +11,6 @@ export type Secrets = {
   /** Accepted secrets of the gateway client, newest first. */
   readonly gatewaySecrets: readonly string[]
   readonly signingKeys: SigningKeys
-  /** Cookie keys, newest first. */
   readonly cookieSecrets: readonly string[]
   readonly integrations: readonly {
     readonly clientId: string

@@ -43,11 +43,9 @@ const STORE_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ]
 
-/** Creates the metrics of one process in a separate registry. */
 export function createMetrics(options: {
   readonly version: string
   readonly listeners: () => number
-  /** Source of the counter of dropped log lines. */
   readonly logger: Logger
 }): Metrics {
   const registry = new Registry()

@@ -131,7 +131,6 @@ function messageOf(error: unknown): string | undefined {
 
 type Operations = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>
 
-/** Callbacks for the operations of a store, except the write probe. */
 type StoreObserver = {
   onError(error: StoreError): void
   /** Receives each operation, such as `artifacts_find`, after its end. */

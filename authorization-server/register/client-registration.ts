@@ -39,8 +39,8 @@ const MAX_URI_LENGTH = 1024
 
 /**
  * Reads a registration request.
- * Drops unknown metadata. Replaces the grant types and response types with those of this server (RFC 7591 section
- * 3.2.1): the response has the registered values.
+ * Drops unknown metadata. Registers only the grant types and response types of this server (RFC 7591 section 3.2.1):
+ * the response has the registered values.
  * Clients may list grant types that this server does not support, because other servers support them.
  * Removes unknown scopes from `scope`. The known scopes are stored and returned, but do not limit requests. The reason:
  * agents register with the scope of the first challenge, and need other scopes later. The person decides at each

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { isRecord } from '../../platform/diagnostics/record.ts'
 import { type ArtifactWrite, type StoredArtifact, StoreError } from './store.ts'
 
-/** An artifact in the format of every store. */
 export type ArtifactRecord = {
   readonly idHash: string
   /** JSON without the id, see {@link toArtifactRecord}. */

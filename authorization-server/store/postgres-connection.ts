@@ -32,11 +32,9 @@ export type PostgresConnection = {
   }
 }
 
-/** Connections of one process to one database. */
 export type PostgresPool = {
   /** Address without user and password, for messages. */
   readonly where: string
-  /** Runs one statement on a free connection. */
   query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>>
   /** Opens a connection outside the pool. The caller must close this connection. */
   connect(timeouts: { readonly statementMs: number }): Promise<Client>
@@ -50,14 +48,12 @@ export type PostgresPool = {
 
 const APPLICATION_NAME = 'scopegate'
 const DEFAULT_PORT = '5432'
-/** The pool closes a connection that was idle for this time. */
 const IDLE_TIMEOUT_MS = 60_000
 /**
  * PostgreSQL cancels a statement at its timeout. After this additional time, the client stops waiting for a server that
  * does not respond.
  */
 const RESPONSE_MARGIN_MS = 500
-/** Shortest time between two replacements of all connections. */
 const REPLACE_EVERY_MS = 500
 const KEEP_ALIVE_DELAY_MS = 10_000
 

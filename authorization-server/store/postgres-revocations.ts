@@ -18,10 +18,8 @@ const MAX_BATCH = 1_000
 /** The last entry that a reader received. */
 type Place = { readonly position: number; readonly id: string }
 
-/** Part of the log, in one snapshot. */
 type LogPart = {
   readonly epoch: string
-  /** Position of the newest entry. */
   readonly last: number
   /** Payload of the entry at the position of the reader. Empty at position 0 and for a deleted entry. */
   readonly payload: string

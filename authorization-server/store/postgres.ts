@@ -87,7 +87,6 @@ function reasonOf(cause: unknown): StoreErrorReason {
   return REASONS[state] ?? (state.startsWith('08') ? 'away' : 'failed')
 }
 
-/** Certificate errors of OpenSSL and Node.js. */
 const CERTIFICATE_ERROR =
   /^(?:CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/
 

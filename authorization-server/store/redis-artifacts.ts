@@ -25,7 +25,6 @@ export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRe
 /** Approximate number of keys that Redis inspects for one page of a list. */
 const SCANNED_AT_ONCE = 1_000
 
-/** An artifact in the form of arguments for the write script, and its partition. */
 type PlacedWrite = {
   readonly tag: string
   readonly record: ArtifactRecord
@@ -298,7 +297,6 @@ function primariesOf(redis: ScriptedRedis): readonly Redis[] {
     : [redis]
 }
 
-/** Returns the tag of the partition of an artifact. */
 function placeOf(model: string, record: ArtifactRecord, layout: KeyLayout): string {
   return IN_ROOT.includes(model) ? ROOT_TAG : layout.tagOf(record.grantHash ?? record.idHash)
 }

@@ -103,7 +103,6 @@ export function openRedisRevocations(options: {
 type ReadLog = Pick<RevocationLog, 'lastId' | 'readAfter'>
 type IsOwn = (entry: RevocationEntry) => boolean
 
-/** Reads the stream of a single server. */
 function serverLog(redis: RedisClient, isOwn: IsOwn, context: RevocationContext): ReadLog {
   return {
     lastId: () => attemptRedis(async () => toId(await readRunId(redis), await readLastId(redis))),

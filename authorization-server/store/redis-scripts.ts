@@ -382,7 +382,6 @@ const SCRIPTS = {
 
 type RunScript = (...keysAndArguments: readonly (string | number)[]) => Promise<unknown>
 
-/** A Redis client with one command for each script. */
 export type ScriptedRedis = RedisClient & Readonly<Record<keyof typeof SCRIPTS, RunScript>>
 
 /**

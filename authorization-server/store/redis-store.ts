@@ -101,7 +101,6 @@ type Renewal = { start(): void; stop(): void }
  * grants.
  */
 function createRenewal(options: {
-  /** Returns the revoked grants of each partition. */
   readonly grantsByPartition: () => ReadonlyMap<string, readonly string[]>
   readonly endGrant: (grant: string) => Promise<number>
   readonly logger: RedisStoreOptions['logger']

@@ -29,7 +29,6 @@ export function grantRevocation(grant: string, context: RevocationContext, nowSe
  */
 export const REMOVED_ACCOUNT_AT_SECONDS = 253_402_300_799
 
-/** Returns the log entry of a removed account. */
 export function accountRevocation(accountId: string, context: RevocationContext, nowSeconds: number): string {
   return writeRevocation({
     ...withoutNames(context, nowSeconds),
@@ -49,7 +48,6 @@ export function disabledUpToSeconds(nowSeconds: number): number {
   return nowSeconds + DISABLED_MARGIN_SECONDS
 }
 
-/** Returns the log entry of an account that an operator disables now. */
 export function disabledRevocation(
   accountId: string,
   context: RevocationContext,

@@ -88,7 +88,6 @@ export type ArtifactStore = {
   revokeByGrantHash(grantHash: string): Promise<boolean>
 }
 
-/** An artifact to write. Fields: see {@link ArtifactStore.upsert}. */
 export type ArtifactWrite = {
   readonly model: string
   readonly id: string
@@ -161,7 +160,6 @@ export type AccountStore = {
 /** An entry of the revocation log. Ids increase. Outside the store, an id is opaque. */
 export type LoggedRevocation = { readonly id: string; readonly revocation: Revocation }
 
-/** Callbacks of a follower of the revocation log. */
 export type RevocationListener = {
   /** Receives revocations, oldest first. A revocation may arrive again. */
   revoked(logged: readonly LoggedRevocation[]): void
@@ -196,10 +194,8 @@ export type RevocationLog = {
 /** A counter of attempts. `limit`: maximum number of attempts in the window. */
 export type AttemptCounter = { readonly id: string; readonly limit: number }
 
-/** A counter at its limit. */
 export type FullCounter = {
   readonly id: string
-  /** Remaining time of the window. */
   readonly endsInSeconds: number
   /** True for the first caller in the window that finds the counter at its limit, over all processes. */
   readonly isFirst: boolean

@@ -159,7 +159,6 @@ export function parseJsonText(text: string): ParsedJson {
     }
   }
 
-  /** Reads the comma or the closing bracket after a member. */
   function endOf(bracket: string): boolean {
     skip()
     const character = text[at]

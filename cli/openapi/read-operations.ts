@@ -35,10 +35,8 @@ export type ContractChoices = {
   readonly serverPath?: string | undefined
   /** The mount of the policy. Overrides the top-level `x-scopegate`. */
   readonly mount?: string | undefined
-  /** Maps scopes of the contract to names in the catalogue. */
   readonly renames?: ReadonlyMap<string, string>
   readonly skipUnsupported?: boolean
-  /** Creates entries for scopes that the catalogue does not have. */
   readonly withEntries?: boolean
 }
 

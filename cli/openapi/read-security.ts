@@ -26,7 +26,6 @@ export type SecurityChoices = {
    * Undefined: alternatives with all schemes are used.
    */
   readonly scheme?: string | undefined
-  /** Returns the catalogue name of a scope of the contract. */
   readonly rename?: (scope: string) => string
 }
 

@@ -33,7 +33,6 @@ export function callerOfClaims(
     jwt,
   }: {
     readonly nowSeconds: number
-    /** The issuers that the resource accepts. */
     readonly issuers: readonly string[]
     readonly names: ClaimNames
     /** Validation rules for JWTs of this issuer. Undefined: validates the claims as an introspection result. */

@@ -12,7 +12,6 @@ type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '',
 
 const LABEL = 10
 const NAME = 30
-/** Maximum number of other routes on the same path that are shown. */
 const MAX_OTHERS = 5
 
 /** Formats the decision rule by rule, and the response that the client receives. Ends with a line break. */

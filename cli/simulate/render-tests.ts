@@ -5,7 +5,6 @@ import type { TestResult } from './run-policy-tests.ts'
 
 const OUTCOMES: readonly RouteOutcome[] = ['allow', 'deny', 'anonymous']
 
-/** Formats the failed tests with the explanation of each decision, and the number of tests. */
 export function renderTests(
   results: readonly TestResult[],
   options: { readonly colour: boolean; readonly explain: (result: TestResult) => string },

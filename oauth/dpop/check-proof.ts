@@ -37,7 +37,6 @@ export type ProofRequest = {
 
 /** A valid proof. The caller must still check whether the proof was used before. */
 export type CheckedProof = {
-  /** Thumbprint of the key. */
   readonly thumbprint: string
   /**
    * `jti`. Compare and store this ID together with the thumbprint. Otherwise, a client could use the IDs of another

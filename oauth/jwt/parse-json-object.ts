@@ -48,7 +48,6 @@ function isUnambiguous(json: string): boolean {
   return true
 }
 
-/** Returns the position after the closing quote. */
 function endOfString(json: string, start: number): number {
   let at = start + 1
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1

@@ -140,7 +140,6 @@ function sendTo(socketPath: string, action: string, input: object): Promise<Answ
   })
 }
 
-/** Columns of the tables: heading and field. */
 const COLUMNS = {
   accounts: {
     USERNAME: 'username',

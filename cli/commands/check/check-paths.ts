@@ -3,7 +3,6 @@ import { basename, dirname, resolve } from 'node:path'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { isFolder, POLICY_SUFFIX, TESTS_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 
-/** The scope of a check: a whole folder, or some of its files. */
 export type CheckPaths = {
   readonly policiesDir: string
   /** Absolute paths of files in `policiesDir`. Undefined: the whole folder. */

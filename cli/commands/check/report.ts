@@ -3,7 +3,6 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { OpenedSource } from '../../opened-source.ts'
 
-/** The result of a check, independent of the output format. */
 export type CheckReport = {
   /** Errors and warnings, sorted by file and line. Failed tests follow. */
   readonly problems: readonly Diagnostic[]

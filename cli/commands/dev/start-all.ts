@@ -3,7 +3,6 @@ import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../../oauth/endpoints.ts'
 import { chooseManagementPort } from './choose-port.ts'
 import type { Child, ChildAddresses } from './start-child.ts'
 
-/** The addresses of the three programs. */
 export type StartedServices = Readonly<Record<'gateway' | 'authorizationServer' | 'demo', ChildAddresses>> & {
   /** The gateway's port plus 1010, if another program listens on that port. See `chooseManagementPort()`. */
   readonly takenManagementPort: number | undefined

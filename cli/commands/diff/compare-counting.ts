@@ -2,7 +2,6 @@ import type { CompiledRoute } from '../../../policy-engine/decide/compile-polici
 import { SAME } from './compare-access.ts'
 import type { Detail } from './compare-routes.ts'
 
-/** The old and the new route of the same request. */
 export type Successor = readonly [old: CompiledRoute, now: CompiledRoute]
 
 /**

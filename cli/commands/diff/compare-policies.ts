@@ -25,7 +25,6 @@ export type Change = {
    */
   readonly source?: string
   readonly owner?: string
-  /** Path template of the affected requests. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /**
@@ -189,7 +188,6 @@ function newGroup(before: Found, after: Found, request: RepresentativeRequest): 
   }
 }
 
-/** Merges details of several requests of the same pair of routes. */
 function addDetail(details: Map<string, Detail>, detail: Detail): void {
   const known = details.get(detail.what)
   details.set(

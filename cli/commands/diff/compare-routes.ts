@@ -20,7 +20,6 @@ export type Detail = Shift & {
 /** Differences between the old and the new route of a request. Without details, nothing changes for callers. */
 export type RouteDifference = Shift & { readonly details: readonly Detail[] }
 
-/** Compares two routes for the requests that one request represents. */
 export function compareRoutes(
   old: MatchedRoute,
   now: MatchedRoute,

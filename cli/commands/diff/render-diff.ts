@@ -6,7 +6,6 @@ import type { Detail } from './compare-routes.ts'
 /** Number of changes of each kind. A change that widens and narrows access counts once for each kind. */
 export type DiffCounts = Readonly<Record<ChangeKind, number>>
 
-/** Values of `--fail-on`. */
 export const CHANGE_KINDS = ['widened', 'narrowed', 'changed', 'new', 'gone'] as const
 export type ChangeKind = (typeof CHANGE_KINDS)[number]
 

@@ -3,7 +3,6 @@ import type { HttpResponse } from './http-client.ts'
 
 /** A token that no issuer has issued. */
 const BAD_TOKEN = 'scopegate-doctor-made-this-up'
-/** The origin of a cross-origin page. */
 const ORIGIN = { origin: 'https://scopegate-doctor.example' }
 
 type Context = Examination & { readonly metadataUrl: string }
@@ -137,7 +136,6 @@ async function checkQuery(url: string, { client, report }: Context): Promise<voi
   )
 }
 
-/** One challenge of a `WWW-Authenticate` header. */
 type ReadChallenge = {
   /** Lower case. */
   readonly scheme: string

@@ -26,7 +26,6 @@ export const CHECKS = {
 
 export type CheckName = keyof typeof CHECKS
 
-/** The result of one check at one address. */
 export type Finding = {
   readonly check: CheckName
   readonly level: 'ok' | 'warning' | 'fault'
@@ -43,7 +42,6 @@ export type Report = {
   fault(check: CheckName, where: string, says: string, cure: string): void
 }
 
-/** Input of every check. */
 export type Examination = {
   /** The base URL, without a trailing slash. */
   readonly baseUrl: string

@@ -15,7 +15,6 @@ const METHOD = /^[A-Z]{1,20}$/
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\u00ff]*$/
 
-/** Shows how a request is decided. @returns the exit code that the help documents. */
 export async function explain(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const nowSeconds = Math.floor(Date.now() / 1_000)
   const request = await readRequest(given, terminal)

@@ -26,7 +26,6 @@ type Outcome = {
   readonly reason?: string
 }
 
-/** Formats policy files. @returns the exit code that the help documents. */
 export async function fmt(given: ParsedArguments, terminal: Terminal): Promise<number> {
   if (given.positionals.includes('-')) return fmtInput(terminal)
   const isCheck = given.has('check')

@@ -42,7 +42,6 @@ const STYLE = {
   doubleQuotedMinMultiLineLength: Number.POSITIVE_INFINITY,
 } as const
 
-/** Formats a valid policy in the layout of `fmt`. */
 export function applyLayout(text: string, schema: Schema): string {
   const document = parseDocument(text, SYNTAX)
   const root = document.contents as unknown as YAMLMap<Scalar, Node>
@@ -91,7 +90,6 @@ function settleComments(collection: Collection, text: string): readonly Line[] {
   return end === -1 ? [] : lines.slice(end)
 }
 
-/** Attaches the comment between a key and its value. */
 function settleBetween(key: Node, value: Node | null | undefined, text: string): void {
   const comment = takeComment(value)
   if (!isCollection(value) || value.flow === true) {

@@ -32,7 +32,6 @@ export type ImportResult = {
   /** The text of the policy file. Undefined when there are errors. */
   readonly text: string | undefined
   readonly routes: number
-  /** The names of routes that are open to anonymous callers. */
   readonly open: readonly string[]
   readonly skipped: readonly SkippedOperation[]
   /** Entries for the scopes that the catalogue does not have, if requested. */

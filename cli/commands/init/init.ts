@@ -13,7 +13,6 @@ const EXIT_EXISTS = 1
 /** The umask of the user restricts this mode, as for `mkdir`. */
 const ALL_PERMISSIONS = 0o777
 
-/** Writes a starter folder. @returns the exit code that the help documents. */
 export async function init(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const dir = resolve(terminal.folder, given.positionals[0] ?? '.')
   const copied = COPIED_FILES.map((name) => {

@@ -15,7 +15,6 @@ import { readServers } from './read-servers.ts'
 const HEADINGS = ['KID', 'ALG', 'STATE', 'SIGNS FROM', 'SIGNS UNTIL', 'RETIRE FROM']
 const EXIT_DIFFERENT = 1
 
-/** Lists the signing keys. @returns the exit code that the help documents. */
 export async function listKeys(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { file, read, accessTokenSeconds } = openKeyFile(given, terminal)
   const servers = await readServers('keys list', given)

@@ -9,7 +9,6 @@ import type { Terminal } from '../../terminal.ts'
 
 /** The key file that a command reads or changes, and the settings on which a rotation depends. */
 export type KeyFile = {
-  /** Absolute path. */
   readonly file: string
   readonly accessTokenSeconds: number
   /** @throws {BootError} ERR_SIGNING_KEYS when the text is not a valid key set. */
@@ -53,7 +52,6 @@ export function refuse(text: string): BootError {
   return new BootError('ERR_KEYS_REFUSED', `scopegate: ${visibleText(text)}`)
 }
 
-/** Formats a number of things, e.g. `3 keys`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
@@ -63,7 +61,6 @@ export function formatTime(seconds: number): string {
   return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z')
 }
 
-/** Formats a time that may be undefined for JSON. */
 export function timeOrNull(seconds: number | undefined): string | null {
   return seconds === undefined ? null : formatTime(seconds)
 }

@@ -15,7 +15,6 @@ import type { Terminal } from '../../terminal.ts'
 import { count, formatSet, formatTime, nowSeconds, openKeyFile, timeOrNull } from './open-key-file.ts'
 import { readServers } from './read-servers.ts'
 
-/** Removes signing keys. @returns the exit code that the help documents. */
 export async function retireKeys(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { file, parse, accessTokenSeconds } = openKeyFile(given, terminal)
   const { out, err } = terminal

@@ -23,7 +23,6 @@ import { count, formatSet, formatTime, nowSeconds, openKeyFile, refuse, timeOrNu
 const MIN_LEAD_MS = 360_000
 const MAX_LEAD_MS = 2_592_000_000
 
-/** Adds signing keys. @returns the exit code that the help documents. */
 export async function rotateKeys(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const leadSeconds = readLead(given.text('in') ?? '10m') / 1_000
   const { file, read, parse, accessTokenSeconds } = openKeyFile(given, terminal)

@@ -8,7 +8,6 @@ import type { Terminal } from '../../terminal.ts'
 const EXIT_INVALID = 3
 const HEADINGS = ['METHODS', 'PATH', 'SCOPES', 'ANONYMOUS', 'ENFORCE', 'UPSTREAM', 'OWNER', 'ROUTE', 'PLACE']
 
-/** Lists the effective routes. @returns the exit code that the help documents. */
 export async function routes(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const policies = await openSimulationPolicies('routes', given, terminal)
   if (policies === undefined) return EXIT_INVALID

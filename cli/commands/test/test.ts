@@ -17,7 +17,6 @@ import type { Terminal } from '../../terminal.ts'
 const EXIT_INVALID = 3
 const EXIT_FAILED = 4
 
-/** Runs policy tests. @returns the exit code that the help documents. */
 export async function test(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const paths = readPaths(given, terminal.folder)
   const found = findFolders(given, terminal)
