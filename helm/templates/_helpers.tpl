@@ -111,6 +111,21 @@ annotations:
 issuer-{{ . }}-client-secret
 {{- end }}
 
+{{/* `signIn` of the authorization server as JSON, with a file for the client secret at each provider. */}}
+{{- define "scopegate.signIn" -}}
+{{- $providers := list -}}
+{{- range .Values.authorizationServer.signIn.providers -}}
+{{- $file := printf "/etc/scopegate/secrets/%s" (include "scopegate.providerSecretFile" .name) -}}
+{{- $providers = append $providers (merge (dict "clientSecretFile" $file) (omit . "clientSecret")) -}}
+{{- end -}}
+{{- toJson (dict "local" .Values.authorizationServer.signIn.local "providers" $providers) -}}
+{{- end }}
+
+{{/* File with the client secret at an OpenID provider. Takes the name of the provider. */}}
+{{- define "scopegate.providerSecretFile" -}}
+sign-in-{{ . }}-client-secret
+{{- end }}
+
 {{/* The Secrets that the gateway reads, as a list of projected sources; empty if the gateway needs no Secret. */}}
 {{- define "scopegate.gatewaySecrets" -}}
 {{- if .Values.authorizationServer.enabled }}

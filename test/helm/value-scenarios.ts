@@ -29,6 +29,10 @@ const JWT_ISSUER = {
   issuer: 'https://login.example.org',
   jwt: { keys: { uri: 'https://login.example.org/keys' } },
 }
+const PROVIDER = {
+  ...{ name: 'company', title: 'Example account' },
+  ...{ issuer: 'https://login.example.org', clientId: 'scopegate' },
+}
 const DIGESTS = { gateway: `sha256:${'a'.repeat(64)}`, server: `sha256:${'b'.repeat(64)}` }
 const POLICY = 'apiVersion: scopegate/v1\nkind: Policy\nname: books\n'
 const SCOPES = [{ name: 'books:read', description: 'See the books', group: 'Books', sensitivity: 'read' }]
@@ -125,6 +129,17 @@ export const SCENARIOS: readonly Scenario[] = [
         clientDocuments: { domains: ['agents.example.org'] },
         image: { repository: 'server', digest: DIGESTS.server },
         signingKeys: { existingSecret: 'signing', existingSecretKey: 'keys' },
+        signIn: {
+          local: false,
+          providers: [
+            {
+              ...PROVIDER,
+              clientSecret: { existingSecret: 'company-login', existingSecretKey: 'secret' },
+              claims: { groups: 'groups' },
+            },
+            { ...PROVIDER, name: 'other', clientSecret: { existingSecret: 'other-login' } },
+          ],
+        },
         extraEnv: [{ name: 'SERVER_VARIABLE', value: 'two' }],
         config: { lifetimes: { code: '30s' }, registration: { bodyLimit: '1KiB' } },
         resources: { limits: { memory: '1Gi' } },
@@ -286,7 +301,7 @@ export const SCENARIOS: readonly Scenario[] = [
         { keyFile: '/etc/scopegate/secrets/assertion.pem' },
       ],
       [
-        'gateway.issuers, gateway.tls.existingSecret, gateway.assertion.existingSecret, gateway.assertion.existingSecretKey, authorizationServer.signingKeys.existingSecret, authorizationServer.signingKeys.existingSecretKey',
+        'gateway.issuers, gateway.tls.existingSecret, gateway.assertion.existingSecret, gateway.assertion.existingSecretKey, authorizationServer.signingKeys.existingSecret, authorizationServer.signingKeys.existingSecretKey, authorizationServer.signIn.providers',
         both(projected),
         [
           [
@@ -299,8 +314,29 @@ export const SCENARIOS: readonly Scenario[] = [
             ['edge-gateway-client', { key: 'client-secret', path: 'gateway-client-secret' }],
             ['edge-cookie-keys', { key: 'cookie-keys', path: 'cookie-keys' }],
             ['signing', { key: 'keys', path: 'signing-keys.json' }],
+            ['company-login', { key: 'secret', path: 'sign-in-company-client-secret' }],
+            ['other-login', { key: 'client-secret', path: 'sign-in-other-client-secret' }],
           ],
         ],
+      ],
+      [
+        'authorizationServer.signIn.local, authorizationServer.signIn.providers',
+        (c) => c.config('authorization-server')['signIn'],
+        {
+          local: false,
+          providers: [
+            {
+              ...PROVIDER,
+              clientSecretFile: '/etc/scopegate/secrets/sign-in-company-client-secret',
+              claims: { groups: 'groups' },
+            },
+            {
+              ...PROVIDER,
+              name: 'other',
+              clientSecretFile: '/etc/scopegate/secrets/sign-in-other-client-secret',
+            },
+          ],
+        },
       ],
       ['gateway.issuers', both((c, one) => c.mount(one, 'secrets')), twice(['/etc/scopegate/secrets', true])],
       ['gateway.issuers', both((c, one) => c.volume(one, 'secrets')?.projected?.defaultMode), twice(0o440)],
@@ -856,7 +892,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
       ],
       [
-        'authorizationServer.config',
+        'authorizationServer.config, authorizationServer.signIn.local, authorizationServer.signIn.providers',
         (c) => c.config('authorization-server'),
         {
           cookieKeysFile: '/etc/scopegate/secrets/cookie-keys',
@@ -872,6 +908,7 @@ export const SCENARIOS: readonly Scenario[] = [
           },
           name: 'Scopegate',
           scopes: './scopes.yaml',
+          signIn: { local: true, providers: [] },
           store: { type: 'sqlite' },
         },
       ],
