@@ -203,7 +203,7 @@ const plain =
     void response.writeHead(status, { 'content-type': type }).end(body)
 const discovery = '/.well-known/openid-configuration'
 
-/** Invalid responses of a provider. `detail` is what the log shows. */
+/** Invalid responses of a provider. `detail` is the text in the log. */
 const HOSTILE: readonly (readonly [
   name: string,
   behavior: ProviderBehavior,
