@@ -25,6 +25,8 @@ export type FetchedDocument = {
 /** Largest client document. Bytes. */
 const LIMIT_BYTES = 65_536
 const MAX_HEADER_BYTES = 16_384
+/** Largest number of interim responses (status 1xx), which no other limit covers. */
+const MAX_INTERIM_RESPONSES = 10
 
 /**
  * Fetches a client document with one GET, without redirects, compression, cookies and credentials.
@@ -60,7 +62,6 @@ export async function fetchClientDocument(
       signal.throwIfAborted() // an abort ends a body without a length like the end of the connection
       return document
     } finally {
-      response.on('error', () => undefined) // the end of the connection is expected here
       response.destroy()
     }
   } catch (error) {
@@ -71,9 +72,21 @@ export async function fetchClientDocument(
 
 function send(url: URL, options: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    request(url, options)
-      .on('response', resolve)
+    let interimResponses = 0
+    const sent = request(url, options)
+    sent
+      .on('response', (response) => {
+        response.on('error', () => undefined) // the reader of the response gets the error
+        resolve(response)
+      })
       .on('error', reject)
+      .on('information', () => {
+        interimResponses += 1
+        if (interimResponses <= MAX_INTERIM_RESPONSES) return
+        // Rejects first, because the parser can still emit the response that follows in the same bytes.
+        reject(new Error('too many interim responses'))
+        sent.destroy()
+      })
       // Status 101 closes the connection without an error event.
       .on('close', () => reject(new Error('the connection closed before the response')))
       .end()
