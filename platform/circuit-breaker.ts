@@ -17,7 +17,7 @@ export type CircuitRules = {
 export type Trial = { readonly startedMs: number }
 
 const FIRST_PAUSE_MS = 1_000
-/** Age of a trial without a result at which another request may become the trial. */
+/** Age of a trial without a result at which another request may become the trial. Milliseconds. */
 const LONGEST_TRIAL_MS = 5_000
 
 /**

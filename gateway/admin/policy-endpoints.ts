@@ -34,8 +34,8 @@ export function policyEndpoints(policies: {
 const NO_WORKER = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }
 
 /**
- * Returns the response to `POST /reload`. Status 200: the policies on the disk are now active. Status 422: the policies
- * on the disk are invalid.
+ * Returns the response to `POST /reload`. Status 422: the reload has failed, so the active policies stay. Status 200:
+ * every other result. With policy sources, `sources` shows the sources that are not valid.
  */
 function reloadResponse(report: ReloadReport): ManagementResponse {
   return {

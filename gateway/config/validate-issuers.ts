@@ -151,7 +151,7 @@ function findUnusedCa({ caFile, issuer, jwt, introspection, revocations }: Issue
   return [['C339', '.caFile', why, 'use https addresses, or remove caFile']]
 }
 
-/** Shortest time between two fetches of keys, regardless of the configuration. */
+/** Shortest time between two fetches of keys, regardless of the configuration. Milliseconds. */
 const MIN_FETCH_INTERVAL_MS = 1_000
 const MAX_TOLERANCE_MS = 60_000
 

@@ -58,7 +58,10 @@ export class LocalLimiter {
     return account === undefined ? undefined : denial(limit, account.fullAtMs - nowMs)
   }
 
-  /** Merges a state from another limiter. Local counting then continues from this state. */
+  /**
+   * Merges the state of a key from Redis. Local counting then continues from the state with the smaller remaining
+   * allowance.
+   */
   merge(key: string, resetMs: number, nowMs: number): void {
     const fullAtMs = nowMs + resetMs
     const account = this.#accounts.get(key)

@@ -8,7 +8,7 @@ export type JwtConfig = {
   readonly refreshMs: number
   readonly cooldownMs: number
   readonly maxStaleMs: number
-  /** Deadline for the fetch of each document. */
+  /** Deadline for the fetch of each document. Milliseconds. */
   readonly timeoutMs: number
   /** Values of `aud` that identify the base URL. */
   readonly audience: readonly string[]
@@ -28,13 +28,15 @@ export type IntrospectionConfig = {
   readonly clientSecret: string
   /** The file of the secret. Undefined: the secret does not change. */
   readonly clientSecretFile?: string | undefined
-  /** Deadline from the call to the last byte of the response, queueing included. */
+  /** Deadline from the call to the last byte of the response, queueing included. Milliseconds. */
   readonly timeoutMs: number
   /** Maximum number of concurrent requests to the issuer. */
   readonly maxConcurrent: number
   /** Maximum number of queued requests. Further requests are rejected. */
   readonly maxQueue: number
-  /** Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits it. */
+  /**
+   * Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits it. Milliseconds.
+   */
   readonly ttlMs: number
   /** The issuer signs introspection responses as JWTs. RFC 9701. */
   readonly signed: boolean

@@ -11,7 +11,8 @@ export type StaleUsesOptions = {
 }
 
 /**
- * Shows operators that the gateway uses earlier statuses of an issuer's tokens, because the issuer cannot respond.
+ * Counts and logs the uses of earlier statuses of one issuer's tokens. The gateway uses earlier statuses while the
+ * issuer cannot respond.
  */
 export type StaleUses = {
   /** Whether an earlier status was used in the last ten seconds. */
@@ -22,8 +23,8 @@ export type StaleUses = {
 }
 
 /**
- * The state ends when no earlier status was used for this time. With this delay, repeated failures of an issuer cause
- * one pair of log lines, not one pair for each failure. Milliseconds.
+ * Time after the last use of an earlier status until the uses count as ended. With this delay, repeated failures of an
+ * issuer cause one pair of log lines, not one pair for each failure. Milliseconds.
  */
 const QUIET_MS = 10_000
 

@@ -6,12 +6,14 @@ export type ClaimHeaders = (caller: Caller) => readonly string[]
 
 /** Maximum length of one header value. Many servers accept 8 KiB of headers in total. Characters. */
 const MAX_VALUE = 4_096
-/** Characters that a value contains unmodified: visible ASCII, without the separator of lists and the escape character. */
+/**
+ * Matches the characters to escape: all characters except visible ASCII, and also `,` (the separator of lists) and `%`.
+ */
 const ESCAPED = /[^\x21-\x24\x26-\x2b\x2d-\x7e]+/gu
 
 /**
- * Creates the headers with the claims of `identity.claims`. A `WeakMap` holds the headers by caller, so each cached token
- * costs one conversion.
+ * Creates the headers with the claims of `identity.claims`. Omits a claim whose value is longer than `MAX_VALUE`. A
+ * `WeakMap` holds the headers by caller, so each cached token costs one conversion.
  * @returns undefined when there are no such claims.
  */
 export function createClaimHeaders(names: ClaimNames): ClaimHeaders | undefined {
@@ -47,7 +49,10 @@ function headerName(claim: string): string {
   return `x-auth-claim-${claim.replaceAll('_', '-')}`
 }
 
-/** Returns the members, separated by commas. Other characters than visible ASCII are percent-encoded UTF-8. */
+/**
+ * Returns the members, separated by commas. `,`, `%` and all characters except visible ASCII are percent-encoded as
+ * UTF-8.
+ */
 function toHeaderValue(value: ClaimValue): string {
   const members = Array.isArray(value) ? value : [value]
   return members.map((member) => String(member).toWellFormed().replace(ESCAPED, encodeURIComponent)).join(',')

@@ -3,7 +3,10 @@ import { CONNECT_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, SILENCE_MS } from './redis-cl
 
 /** The channel on which a Sentinel publishes the address of each new primary. */
 const SWITCH_CHANNEL = '+switch-master'
-/** A message can get lost with its connection. Each Sentinel therefore also gets a request at this interval. */
+/**
+ * Interval of the requests to each Sentinel. They are necessary because a message on the channel can get lost.
+ * Milliseconds.
+ */
 const POLL_MS = 1_000
 
 /** The primary that one Sentinel names. Of two Sentinels, the Sentinel with the higher epoch has the newer decision. */

@@ -15,7 +15,7 @@ export type Caller = {
   readonly clientId: string | undefined
   /** Granted scope tokens, exact and case-sensitive. RFC 6749 section 3.3. */
   readonly scopes: ReadonlySet<string>
-  /** Resources for which the token was issued, without trailing slashes. RFC 8707 section 2. */
+  /** Resources for which the token was issued, each without its trailing slash. RFC 8707 section 2. */
   readonly audience: readonly string[]
   readonly issuer: string
   /** Time at which the token expires. Seconds since the epoch. */
@@ -28,9 +28,9 @@ export type Caller = {
   readonly grant: string | undefined
   /** Hash of issuer and `jti`, which identifies this token. RFC 7519 section 4.1.7. */
   readonly tokenId: string | undefined
-  /** Key that the token is bound to. undefined: a bearer token. */
+  /** Key or client certificate that the token is bound to. undefined: a bearer token. */
   readonly confirmation: Confirmation | undefined
-  /** Values of the claims that policies refer to. */
+  /** Values of the claims that policies or `identity.claims` name. */
   readonly claims: NamedClaims
   /** Identity headers for the upstream: name, value, name, value. */
   readonly identityHeaders: readonly string[]

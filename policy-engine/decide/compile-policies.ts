@@ -42,7 +42,7 @@ export type CompiledRoute = {
 
 export type PathExclusion = (path: string) => boolean
 
-/** Compiled policies without a server. `explain`, `test` and `diff` use these policies. */
+/** Compiled policies for use without a server, for example by `explain`, `test` and `diff`. */
 export type CompiledPolicies = {
   /** The compiled routes, in the order of the policies. */
   readonly routes: readonly CompiledRoute[]

@@ -4,12 +4,15 @@ type Single = string | number | boolean
 export type ClaimValue = Single | readonly Single[]
 
 /**
- * Values of the claims that policies refer to, by the name in the policy. Other claims are absent.
- * If a name has the value undefined, the token does not have the claim. If a name is absent, the claim was not read.
+ * Values of the claims that policies or `identity.claims` name, by this name. Other claims are absent. If a name has
+ * the value undefined, the token does not have the claim. If a name is absent, the claim was not read.
  */
 export type NamedClaims = ReadonlyMap<string, ClaimValue | undefined>
 
-/** Sorted names of the claims in all policies. All requests under the same policies share one array object. */
+/**
+ * Sorted names of the claims in all policies and in `identity.claims`. All requests under the same policies share one
+ * array object.
+ */
 export type ClaimNames = readonly string[]
 
 export type ClaimSelection = {

@@ -68,7 +68,7 @@ export type PolicyRoute = {
   /** Rate limit of the route. undefined: no limit. */
   readonly rateLimit: RateLimitRule | undefined
   readonly timeoutMs: number | undefined
-  /** Maximum time without progress of a response, on the upstream or client side. */
+  /** Maximum time without progress of a response, on the upstream or client side. Milliseconds. */
   readonly idleTimeoutMs: number | undefined
   /** Rule for retries. undefined: the gateway does not retry requests. */
   readonly retries: RetryRule | undefined

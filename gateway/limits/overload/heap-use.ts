@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 import { runInNewContext } from 'node:vm'
 
 type HeapUse = {
-  /** Returns the used part of the heap limit. At 1, V8 ends the process. */
+  /** Returns the used part of the limit of the old generation. At 1, V8 ends the process. */
   ratio(): number
   close(): void
 }
@@ -11,7 +11,7 @@ type HeapUse = {
 const MEBIBYTE = 1_024 * 1_024
 /** Default size of the young generation, which is part of the heap limit that V8 reports. Bytes. */
 const YOUNG_BYTES = 192 * MEBIBYTE
-/** Above this ratio, the share of garbage must be measured. */
+/** Above this ratio, `ratio()` forces a collection, because the used memory also includes garbage. */
 const MEASURE_ABOVE = 0.7
 /** Shortest time between two forced collections. Milliseconds. */
 const MEASURE_EVERY_MS = 1_000
@@ -37,7 +37,8 @@ export function watchHeap(tickMs: () => number): HeapUse {
     ratio() {
       const bytes = oldBytes()
       if (bytes <= MEASURE_ABOVE * limitBytes) return Math.min(bytes, liveBytes) / limitBytes
-      // If the heap is full again within a second after a collection, a second collection would not help.
+      // If the ratio is above `MEASURE_ABOVE` again within a second after a collection, another collection would not
+      // help.
       if (tickMs() - measuredAtMs < MEASURE_EVERY_MS) return bytes / limitBytes
       collectGarbage()
       measure()

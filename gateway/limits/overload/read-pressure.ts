@@ -5,7 +5,7 @@ import type { Pressure } from './overload-level.ts'
 
 /** One measurement of the process. */
 export type PressureReading = Pressure & {
-  /** Longest event loop delay in the last two readings. Milliseconds. */
+  /** Longest event loop delay since the reading before the previous one. Milliseconds. */
   readonly longestDelayMs: number
 }
 

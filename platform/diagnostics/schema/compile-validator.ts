@@ -67,7 +67,7 @@ const COMPILED = new WeakMap<TSchema, ValidateFunction>()
 
 let ajv: Ajv2020 | undefined
 
-/** Compiles a schema, which takes about 30 ms. Runs on first use, because most runs do not use most schemas. */
+/** Compiles a schema on first use, because most runs do not use most schemas. */
 function compile(schema: TSchema): ValidateFunction {
   ajv ??= createAjv()
   return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
