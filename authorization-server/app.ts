@@ -42,6 +42,8 @@ import {
   observeStreams,
 } from './observe/observe-events.ts'
 import { watchStore } from './observe/watch-store.ts'
+import { loadLook } from './pages/load-look.ts'
+import type { Look } from './pages/look.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
 import { createPasswordLinks } from './password-links/password-links.ts'
 import { createProviderClient } from './sign-in/provider-client.ts'
@@ -89,6 +91,7 @@ export async function startAuthorizationServer(options: {
   }
   try {
     const initialSecrets = await loadSecrets(config)
+    const look = await loadLook(config.look)
     const opened = await openStore(config, { nowSeconds, logger })
     closing.push(() => opened.close())
 
@@ -121,7 +124,7 @@ export async function startAuthorizationServer(options: {
       options.documentNetwork,
     )
     const engine = createReplaceableEngine({
-      build: () => buildEngine({ config, secrets, store, accounts, clientDocuments, onEvent }),
+      build: () => buildEngine({ config, look, secrets, store, accounts, clientDocuments, onEvent }),
       nowSeconds,
     })
     secrets.onChange((changed) => {
@@ -129,6 +132,7 @@ export async function startAuthorizationServer(options: {
     })
     const app = createHttpServer({
       config,
+      look,
       engine,
       accounts,
       store,
@@ -217,6 +221,7 @@ async function announceAccounts(
 
 type Parts = {
   readonly config: AuthorizationServerConfig
+  readonly look: Look
   readonly secrets: LiveSecrets
   readonly accounts: Accounts
   readonly clientDocuments: ClientDocuments | undefined
@@ -270,7 +275,8 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     trustedIds: new Set(config.integrations.flatMap((one) => (one.trusted === true ? [one.clientId] : []))),
     consents: createRememberedConsents({ ...config.consent, store: parts.store, nowSeconds }),
     findAccount: (id) => accounts.find(id),
-    renderErrorPage: (error, response) => errorPage(error, response, config.name),
+    renderErrorPage: (error, response) =>
+      errorPage(error, response, { serviceName: config.name, look: parts.look }),
     onEvent: parts.onEvent,
     nowSeconds,
   })

@@ -207,6 +207,61 @@ const Consent = Type.Object(
   { description: 'the consent of people' },
 )
 
+const Color = (description: string) =>
+  Type.Optional(Type.String({ description, pattern: '^#[0-9A-Fa-f]{6}$', 'x-is': 'a color such as #2450c8' }))
+
+const SchemeColors = (description: string) =>
+  Type.Optional(
+    Type.Object(
+      {
+        accent: Color('color of buttons and links'),
+        background: Color('background of the pages'),
+        text: Color('color of the text'),
+      },
+      { description },
+    ),
+  )
+
+const PageLink = (description: string) =>
+  Type.Optional(
+    Type.String({
+      description,
+      maxLength: 2048,
+      pattern: '^https://[^\\s"<>]+$',
+      format: 'url',
+      'x-is': 'a URL such as https://example.com/help',
+    }),
+  )
+
+const LookShape = Type.Object(
+  {
+    logo: Type.Optional(FilePath('logo above the name: a PNG or SVG image of at most 64 KiB')),
+    colors: Type.Optional(
+      Type.Object(
+        {
+          light: SchemeColors('colors of the light color scheme'),
+          dark: SchemeColors('colors of the dark color scheme'),
+        },
+        { description: 'colors of the pages; the contrast must be at least 4.5:1' },
+      ),
+    ),
+    css: Type.Optional(
+      FilePath('CSS after the stylesheet of the pages, at most 32 KiB, without url() and @import'),
+    ),
+    links: Type.Optional(
+      Type.Object(
+        {
+          help: PageLink('help page'),
+          terms: PageLink('terms of service'),
+          privacy: PageLink('privacy policy'),
+        },
+        { description: 'links below each page' },
+      ),
+    ),
+  },
+  { description: 'the look of the sign-in and consent pages' },
+)
+
 const CompatShape = Type.Object(
   {
     defaultScope: Type.Optional(
@@ -391,6 +446,7 @@ export const AuthorizationServerFile = Type.Object(
     registration: Type.Optional(Registration),
     authorization: Type.Optional(Authorization),
     consent: Type.Optional(Consent),
+    look: Type.Optional(LookShape),
     compat: Type.Optional(CompatShape),
     signIn: Type.Optional(SignIn),
     integrations: Type.Optional(

@@ -18,6 +18,8 @@ import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/v
 import { findConnectionFaults } from '../platform/redis/check-connection.ts'
 import type { RedisConnection } from '../platform/redis/redis-connection.ts'
 import { AuthorizationServerFile } from './authorization-server-file.ts'
+import type { LookConfig } from './pages/load-look.ts'
+import { findLowContrast } from './pages/look.ts'
 import type { PostgresConnection } from './store/postgres-connection.ts'
 
 /** A client that the operator configured, with fixed callbacks. Source: docs/interface.md section 5.4. */
@@ -151,6 +153,7 @@ export type AuthorizationServerConfig = {
     /** True: the server also remembers consents for apps with a loopback or private-use redirect URI. */
     readonly includesLocalApps: boolean
   }
+  readonly look: LookConfig
   readonly compat: Compat
   readonly signIn: {
     /** True: people can sign in with a user name and a password. */
@@ -259,6 +262,12 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     consent: {
       rememberSeconds: seconds(file.consent?.remember ?? DEFAULTS.rememberConsent),
       includesLocalApps: file.consent?.rememberLocalApps ?? false,
+    },
+    look: {
+      logo: file.look?.logo,
+      css: file.look?.css,
+      colors: { light: file.look?.colors?.light ?? {}, dark: file.look?.colors?.dark ?? {} },
+      links: file.look?.links ?? {},
     },
     compat: {
       defaultScope: file.compat?.defaultScope,
@@ -385,6 +394,8 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
       'consent.rememberLocalApps is true, but consent.remember is 0s: the server remembers no consent',
       'set consent.remember, for example 30d, or remove consent.rememberLocalApps',
     )
+  for (const message of findLowContrast(config.look.colors))
+    report(message, 'use colors with a contrast of at least 4.5:1 (WCAG 2.2 section 1.4.3)')
   if (config.registration.bodyLimitBytes < 1) report('registration.bodyLimit is 0', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
     report('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')

@@ -24,6 +24,7 @@ import type { LiveSecrets } from './keys/live-secrets.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { observeDurations } from './observe/observe-durations.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
+import type { Look } from './pages/look.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
 import { createPasswordLinks } from './password-links/password-links.ts'
 import { registerSetPasswordPages } from './password-links/set-password-pages.ts'
@@ -34,6 +35,7 @@ const REQUEST_TIMEOUT_MS = 30_000
 
 export type HttpServerOptions = {
   readonly config: AuthorizationServerConfig
+  readonly look: Look
   readonly engine: Engine
   readonly accounts: Accounts
   readonly store: Pick<Store, 'artifacts'>
@@ -73,7 +75,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       catalogue: config.catalogue,
       registration: config.registration,
       compat: config.compat,
-      serviceName: config.name,
+      presentation: { serviceName: config.name, look: options.look },
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
       authorizationLimit: createAuthorizationLimit(config.authorization.rateLimit, () => Date.now()),
       authenticateIntegration: authenticateIntegration(
@@ -101,6 +103,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       accounts: options.accounts,
       catalogue: config.catalogue,
       serviceName: config.name,
+      look: options.look,
       lifetimes: config.lifetimes,
       origin: new URL(config.issuer).origin,
       secureCookies: config.issuer.startsWith('https:'),
@@ -121,6 +124,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       store: options.store,
       catalogue: config.catalogue,
       serviceName: config.name,
+      look: options.look,
       issuer: config.issuer,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,
@@ -153,6 +157,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         postLogoutRedirectUris,
       })),
       serviceName: config.name,
+      look: options.look,
       issuer: config.issuer,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,

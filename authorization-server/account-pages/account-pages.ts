@@ -11,6 +11,7 @@ import { ACCOUNT_CLIENT } from '../engine/provider-configuration.ts'
 import { explainFailure } from '../pages/explain-failure.ts'
 import { createFormTokens, type Form, isSameOrigin, readForm } from '../pages/forms.ts'
 import { displayText } from '../pages/html.ts'
+import type { Look } from '../pages/look.ts'
 import { localeOf, redirectAfterForm, sendErrorPage, sendPage } from '../pages/page-reply.ts'
 import { renderPage } from '../pages/render-page.ts'
 import { hashId } from '../store/artifact-record.ts'
@@ -28,6 +29,7 @@ export type AccountPagesOptions = {
   readonly store: Pick<Store, 'artifacts'>
   readonly catalogue: ScopeCatalogue
   readonly serviceName: string
+  readonly look?: Look | undefined
   readonly issuer: string
   readonly secureCookies: boolean
   readonly cookieKeys: () => readonly string[]
@@ -50,7 +52,7 @@ const CHALLENGE_BYTES = 32
  * A person without a session first signs in through an authorization request of {@link ACCOUNT_CLIENT}.
  */
 export function registerAccountPages(app: FastifyInstance, options: AccountPagesOptions): void {
-  const { accounts, issuer, onEvent, serviceName, sessions, store } = options
+  const { accounts, issuer, look, onEvent, serviceName, sessions, store } = options
   const tokens = createFormTokens(options)
   const { origin } = new URL(issuer)
 
@@ -91,6 +93,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
         error: 'form_unreadable',
         description: 'The form is malformed or repeats a field.',
         serviceName,
+        look,
       })
     const signedIn = await readSignedIn(request, reply)
     if (signedIn === undefined) return redirectAfterForm(reply, ENDPOINTS.account)
@@ -108,6 +111,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       error: 'form_refused',
       description: 'The form token is missing or invalid, or the form came from another site.',
       serviceName,
+      look,
     })
   }
 
@@ -125,7 +129,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
           { event: 'page_failed', err: failure, request_id: request.id },
           'an account page failed',
         )
-      return sendErrorPage(reply, { ...explained, serviceName })
+      return sendErrorPage(reply, { ...explained, serviceName, look })
     })
 
     pages.get<{ Querystring: { done?: unknown } }>(ENDPOINTS.account, async (request, reply) => {
@@ -148,8 +152,9 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       })
       return sendPage(reply, {
         status: 200,
-        markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+        markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
         locale,
+        look,
         formTargets: ["'self'"],
         setCookie: cookie.setCookie,
       })
@@ -207,8 +212,9 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     const page = signedOutPage(ENDPOINTS.account, locale)
     return sendPage(reply, {
       status: 200,
-      markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+      markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
       locale,
+      look,
       formTargets: [],
     })
   }

@@ -4,6 +4,7 @@ import type { BrowserSession, BrowserSessions } from '../engine/browser-session.
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { createFormTokens, type Form, isSameOrigin, readForm } from '../pages/forms.ts'
 import { displayText, type Html, html } from '../pages/html.ts'
+import type { Look } from '../pages/look.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
 import { localeOf, redirectAfterForm, sendErrorPage, sendPage } from '../pages/page-reply.ts'
 import { renderPage } from '../pages/render-page.ts'
@@ -22,6 +23,7 @@ export type LogoutPagesOptions = {
     readonly postLogoutRedirectUris: readonly string[]
   }[]
   readonly serviceName: string
+  readonly look?: Look | undefined
   readonly issuer: string
   readonly secureCookies: boolean
   readonly cookieKeys: () => readonly string[]
@@ -50,7 +52,7 @@ const CONFIRM_PATH = `${ENDPOINTS.endSession}/confirm`
  * person first, because any site can send the browser to this endpoint. Grants and tokens stay valid.
  */
 export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOptions): void {
-  const { issuer, onEvent, serviceName, sessions } = options
+  const { issuer, look, onEvent, serviceName, sessions } = options
   const tokens = createFormTokens(options)
   const { origin } = new URL(issuer)
 
@@ -82,6 +84,7 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
           error: 'form_refused',
           description: 'The form token is missing or invalid, or the form came from another site.',
           serviceName,
+          look,
         })
       await signOut(request, reply, session, logout)
       return leave(request, reply, logout)
@@ -109,10 +112,12 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
         title: message(locale, 'logout.title'),
         body: confirmation(logout, tokens.issue(session.uid, cookie.value), locale),
         serviceName,
+        look,
         locale,
         requestId: request.id,
       }),
       locale,
+      look,
       // Chromium applies form-action to the redirect to the client, and to further redirects of the client.
       formTargets: logout.redirectUri === undefined ? ["'self'"] : undefined,
       setCookie: cookie.setCookie,
@@ -145,8 +150,9 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
       const page = signedOutPage(ENDPOINTS.account, locale)
       return sendPage(reply, {
         status: 200,
-        markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+        markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
         locale,
+        look,
         formTargets: [],
       })
     }
@@ -161,6 +167,7 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
       error: 'invalid_request',
       description: rejection?.rejected ?? 'The parameters are malformed or repeated.',
       serviceName,
+      look,
     })
   }
 }

@@ -1,8 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import type { Look } from '../pages/look.ts'
 import { localeOf, pageHeaders, sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
 import { type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
+
+/** The name and the look of the pages. */
+export type Presentation = { readonly serviceName: string; readonly look: Look }
 
 /**
  * Returns the error page for a browser when the server cannot redirect to the client. Sets the page headers on
@@ -11,15 +15,16 @@ import { type OAuthErrorResponse, sendErrorResponse } from './oauth-error-respon
 export function errorPage(
   error: { readonly error: string; readonly description: string },
   response: ServerResponse,
-  serviceName: string,
+  { serviceName, look }: Presentation,
 ): string {
   const { headers, url = '' } = response.req
   const locale = localeOf({ headers, url })
-  for (const [name, value] of Object.entries(pageHeaders([], locale))) response.setHeader(name, value)
+  for (const [name, value] of Object.entries(pageHeaders([], locale, look))) response.setHeader(name, value)
   const requestId = response.getHeader('x-request-id')
   return renderErrorPage({
     ...error,
     locale,
+    look,
     serviceName,
     requestId: typeof requestId === 'string' ? requestId : undefined,
   })
@@ -29,12 +34,12 @@ export function errorPage(
 export function sendAuthorizationError(
   reply: FastifyReply,
   errorResponse: OAuthErrorResponse,
-  serviceName: string,
+  { serviceName, look }: Presentation,
 ): FastifyReply {
   if (!(reply.request.headers.accept ?? '').includes('text/html'))
     return sendErrorResponse(reply, errorResponse)
   const { status, headers = {} } = errorResponse
   const locale = localeOf(reply.request)
-  const markup = renderErrorPage({ ...errorResponse, locale, serviceName, requestId: reply.request.id })
-  return sendPage(reply.headers(headers), { status, markup, locale, formTargets: [] })
+  const markup = renderErrorPage({ ...errorResponse, locale, look, serviceName, requestId: reply.request.id })
+  return sendPage(reply.headers(headers), { status, markup, locale, look, formTargets: [] })
 }

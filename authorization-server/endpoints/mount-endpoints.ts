@@ -7,7 +7,7 @@ import { requestSource } from '../engine/request-source.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './client-authentication.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
-import { sendAuthorizationError } from './error-page.ts'
+import { type Presentation, sendAuthorizationError } from './error-page.ts'
 import {
   invalidRequest,
   type OAuthErrorResponse,
@@ -30,7 +30,7 @@ export type MountEndpointsOptions = {
   readonly resources: readonly string[]
   readonly catalogue: ScopeCatalogue
   readonly registration: { readonly loopbackHosts: readonly string[]; readonly bodyLimitBytes: number }
-  readonly serviceName: string
+  readonly presentation: Presentation
   readonly compat: Compat
   readonly registrationLimit: AddressLimit
   readonly authorizationLimit: AuthorizationLimit
@@ -67,7 +67,7 @@ export function mountEndpoints(app: FastifyInstance, options: MountEndpointsOpti
         if ('rejected' in admission) {
           options.count(endpoint.name, admission.grantType ?? '-', admission.rejected.error)
           return endpoint.name === 'authorization'
-            ? sendAuthorizationError(reply, admission.rejected, options.serviceName)
+            ? sendAuthorizationError(reply, admission.rejected, options.presentation)
             : sendErrorResponse(reply, admission.rejected)
         }
         return forwardToEngine(endpoint, admission, request, reply, options)

@@ -25,6 +25,7 @@ import { explainFailure } from './explain-failure.ts'
 import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
+import type { Look } from './look.ts'
 import { message } from './messages/message.ts'
 import { localeOf, type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
 import {
@@ -45,6 +46,7 @@ export type InteractionPagesOptions = {
   readonly accounts: Pick<Accounts, 'verify' | 'find' | 'findId'>
   readonly catalogue: ScopeCatalogue
   readonly serviceName: string
+  readonly look?: Look | undefined
   readonly lifetimes: GrantLifetimes
   /** Origin of the public URL, for example `https://login.example`. Forms must come from this origin. */
   readonly origin: string
@@ -71,7 +73,7 @@ export type InteractionPagesOptions = {
  * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
-  const { interactions, accounts, catalogue, onEvent, serviceName, localAccounts = true } = options
+  const { interactions, accounts, catalogue, look, onEvent, serviceName, localAccounts = true } = options
   const providers = [...(options.providers?.clients.values() ?? [])].map(({ provider }) => provider)
   const limits = options.limits ?? INTERACTION_LIMITS
   const tokens = createFormTokens(options)
@@ -121,7 +123,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         sendPage(reply, {
           ...shown,
           locale,
-          markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+          look,
+          markup: renderPage({ ...page, serviceName, locale, look, requestId: request.id }),
           setCookie: cookie.setCookie,
         }),
     }
@@ -199,6 +202,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         error: 'form_unreadable',
         description: 'The form is malformed or repeats a field.',
         serviceName,
+        look,
       })
     const { headers } = request
     const { uid } = request.params
@@ -211,6 +215,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         error: 'form_refused',
         description: 'The form token is missing or invalid, or the form came from another site.',
         serviceName,
+        look,
       })
     return { form }
   }
@@ -235,6 +240,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       error: 'too_many_attempts',
       description: `Try again in ${retryAfterSeconds} seconds.`,
       serviceName,
+      look,
       retryAfterSeconds,
     })
   }
@@ -253,7 +259,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           { event: 'page_failed', err: failure, request_id: request.id },
           'a sign-in or consent page failed',
         )
-      return sendErrorPage(reply, { ...explained, serviceName })
+      return sendErrorPage(reply, { ...explained, serviceName, look })
     })
 
     if (options.providers !== undefined)
@@ -290,6 +296,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
           error: 'form_refused',
           description: 'This service has no sign-in with a user name and a password.',
           serviceName,
+          look,
         })
       const { form } = received
       const username = form.get('username') ?? ''

@@ -1,12 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Look } from './look.ts'
 import { type Locale, selectLocale } from './messages/message.ts'
-import { PAGE_STYLE_SOURCE } from './page-style.ts'
 import { type PageError, renderErrorPage } from './render-error-page.ts'
+import { DEFAULT_LOOK } from './render-page.ts'
 
 export type PageReply = {
   readonly status: number
   readonly markup: string
   readonly locale: Locale
+  readonly look?: Look | undefined
   /** Allowed targets of the forms on the page, as CSP sources. Undefined: any target. */
   readonly formTargets: readonly string[] | undefined
   readonly setCookie?: string | undefined
@@ -18,7 +20,10 @@ export function sendPage(reply: FastifyReply, page: PageReply): FastifyReply {
     const present = reply.raw.getHeader('set-cookie') ?? []
     reply.header('set-cookie', [...(Array.isArray(present) ? present : [String(present)]), page.setCookie])
   }
-  return reply.code(page.status).headers(pageHeaders(page.formTargets, page.locale)).send(page.markup)
+  return reply
+    .code(page.status)
+    .headers(pageHeaders(page.formTargets, page.locale, page.look))
+    .send(page.markup)
 }
 
 /** Sends an error page. `retryAfterSeconds`: time after which the person can try the step again. */
@@ -27,13 +32,14 @@ export function sendErrorPage(
   error: PageError & {
     readonly status: number
     readonly serviceName: string
+    readonly look?: Look | undefined
     readonly retryAfterSeconds?: number
   },
 ): FastifyReply {
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
   const locale = localeOf(reply.request)
   const markup = renderErrorPage({ ...error, locale, requestId: reply.request.id })
-  return sendPage(reply, { status: error.status, markup, locale, formTargets: [] })
+  return sendPage(reply, { status: error.status, markup, locale, look: error.look, formTargets: [] })
 }
 
 /**
@@ -66,10 +72,12 @@ export function redirectAfterForm(reply: FastifyReply, address: string): Fastify
 export function pageHeaders(
   formTargets: readonly string[] | undefined,
   locale: Locale,
+  look: Look = DEFAULT_LOOK,
 ): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'none'",
-    `style-src ${PAGE_STYLE_SOURCE}`,
+    `style-src ${look.styleSource}`,
+    ...(look.logo === undefined ? [] : ['img-src data:']),
     "frame-ancestors 'none'",
     "base-uri 'none'",
     ...(formTargets === undefined ? [] : [`form-action ${formTargets.join(' ') || "'none'"}`]),

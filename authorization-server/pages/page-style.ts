@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto'
-
 /** The stylesheet of all pages. The color contrast is at least 4.5:1 in the light and in the dark color scheme. */
 export const PAGE_STYLE = `
 :root {
@@ -31,6 +29,9 @@ main {
 }
 footer { padding: 1rem 0.25rem; color: var(--quiet); font-size: 0.8125rem; overflow-wrap: anywhere; }
 .service { margin: 0 0 0.25rem; color: var(--quiet); font-size: 0.9375rem; }
+.service img { display: block; max-width: 100%; height: 3rem; margin: 0 0 0.5rem; object-fit: contain; object-position: left; }
+footer p { margin: 0 0 0.25rem; }
+footer a { display: inline-block; padding: 0.25rem 0; margin-right: 1rem; }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; text-wrap: balance; }
 h2 { margin: 1.5rem 0 0.75rem; font-size: 1.125rem; }
 p { margin: 0 0 1rem; }
@@ -115,6 +116,3 @@ pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-s
 }
 @media (forced-colors: active) { button, .badge, .toggle::before { border-color: ButtonText; } .toggle { border: 0; } }
 `
-
-/** CSP source that allows the stylesheet by its hash. CSP Level 3 section 8.4. */
-export const PAGE_STYLE_SOURCE = `'sha256-${hash('sha256', PAGE_STYLE, 'base64')}'`

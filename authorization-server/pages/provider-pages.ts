@@ -10,6 +10,7 @@ import { admitPerson } from '../sign-in/provider-profile.ts'
 import type { SignInAttempts } from '../sign-in/sign-in-attempts.ts'
 import type { FormTokens } from './forms.ts'
 import type { Html } from './html.ts'
+import type { Look } from './look.ts'
 import { type Locale, message } from './messages/message.ts'
 import { redirectAfterForm, sendErrorPage } from './page-reply.ts'
 
@@ -24,6 +25,7 @@ export type ProviderPagesOptions = ProviderSignIn & {
   readonly interactions: Interactions
   readonly tokens: Pick<FormTokens, 'readCookie'>
   readonly serviceName: string
+  readonly look?: Look | undefined
   readonly nowSeconds: () => number
   readonly onEvent: (event: EngineEvent) => void
   /** Reads a posted form. Sends an error page if a check of the form fails. */
@@ -62,7 +64,7 @@ const RESPONSE_STEP = 'provider-response'
  * All steps need the cookie of the browser that started the sign-in, and the last step can run once.
  */
 export function registerProviderPages(pages: FastifyInstance, options: ProviderPagesOptions): void {
-  const { attempts, clients, interactions, onEvent, serviceName, tokens } = options
+  const { attempts, clients, interactions, look, onEvent, serviceName, tokens } = options
 
   const fail = (
     request: PageRequest,
@@ -118,10 +120,10 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const [state = '', ...others] = new URLSearchParams(query).getAll('state')
     const attempt = others.length === 0 ? await attempts.find(state) : undefined
     if (attempt === undefined || attempt.provider !== request.params.name)
-      return sendErrorPage(reply, { status: 400, ...EXPIRED, serviceName })
+      return sendErrorPage(reply, { status: 400, ...EXPIRED, serviceName, look })
     const browser = tokens.readCookie(request.headers.cookie).value
     if (!(await attempts.isOfBrowser(state, browser)))
-      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName })
+      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName, look })
     const path = `${ENDPOINTS.interaction}/${encodeURIComponent(attempt.interaction)}/${RESPONSE_STEP}`
     return redirectAfterForm(reply, `${path}?${query}`)
   })
@@ -137,7 +139,7 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
       return options.showProblem(request, reply, interaction, USED_RESPONSE)
     const browser = tokens.readCookie(request.headers.cookie).value
     if (!(await attempts.isOfBrowser(state, browser)))
-      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName })
+      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName, look })
     if (!(await attempts.consume(state)))
       return options.showProblem(request, reply, interaction, USED_RESPONSE)
     const { provider } = client

@@ -1,4 +1,5 @@
 import { displayText, type Html, html } from './html.ts'
+import type { Look } from './look.ts'
 import type { MessageKey } from './messages/en.ts'
 import { isMessageKey, type Locale, message } from './messages/message.ts'
 import { renderPage } from './render-page.ts'
@@ -17,15 +18,17 @@ export type PageError = {
 export function renderErrorPage(
   options: PageError & {
     readonly serviceName: string
+    readonly look?: Look | undefined
     readonly locale: Locale
     readonly requestId: string | undefined
   },
 ): string {
-  const { error, description, locale, serviceName, requestId } = options
+  const { error, description, locale, look, serviceName, requestId } = options
   const details = displayText(description)
   return renderPage({
     title: errorText(locale, error, 'title'),
     serviceName,
+    look,
     locale,
     requestId,
     body: html`<p>${errorText(locale, error, 'advice')}</p>

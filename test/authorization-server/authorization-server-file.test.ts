@@ -107,6 +107,22 @@ authorization?.pending?.total {"type":"integer","minimum":1}: maximum number of 
 consent?: the consent of people
 consent?.remember? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: time in which the server does not ask a person again for the same access; 0s: it asks at each authorization
 consent?.rememberLocalApps? {"type":"boolean"}: true: remember also consents for apps on the device of the person; RFC 8252 section 8.6
+look?: the look of the sign-in and consent pages
+look?.logo? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: logo above the name: a PNG or SVG image of at most 64 KiB
+look?.colors?: colors of the pages; the contrast must be at least 4.5:1
+look?.colors?.light?: colors of the light color scheme
+look?.colors?.light?.accent? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: color of buttons and links
+look?.colors?.light?.background? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: background of the pages
+look?.colors?.light?.text? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: color of the text
+look?.colors?.dark?: colors of the dark color scheme
+look?.colors?.dark?.accent? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: color of buttons and links
+look?.colors?.dark?.background? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: background of the pages
+look?.colors?.dark?.text? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: color of the text
+look?.css? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: CSS after the stylesheet of the pages, at most 32 KiB, without url() and @import
+look?.links?: links below each page
+look?.links?.help? {"type":"string","maxLength":2048,"pattern":"^https://[^\\s\"<>]+$","format":"url","x-is":"a URL such as https://example.com/help"}: help page
+look?.links?.terms? {"type":"string","maxLength":2048,"pattern":"^https://[^\\s\"<>]+$","format":"url","x-is":"a URL such as https://example.com/help"}: terms of service
+look?.links?.privacy? {"type":"string","maxLength":2048,"pattern":"^https://[^\\s\"<>]+$","format":"url","x-is":"a URL such as https://example.com/help"}: privacy policy
 compat?: relaxations for clients that do not follow the service interface
 compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorization request without scope
 compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state

@@ -114,6 +114,26 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
     ['error', 'registration.rateLimit.window is shorter than a second', 'use 10m'],
     ['error', 'registration.bodyLimit is 0', 'use 16KiB'],
   )
+  const remedy = 'use colors with a contrast of at least 4.5:1 (WCAG 2.2 section 1.4.3)'
+  says(
+    t,
+    { look: { ...good.look, colors: { light: { text: '#777777' }, dark: { background: '#9db8ff' } } } },
+    [
+      'error',
+      'look.colors.light.text #777777 on background #ffffff has a contrast of 4.47:1, which is below 4.5:1',
+      remedy,
+    ],
+    [
+      'error',
+      'look.colors.dark.text #eceff4 on background #9db8ff has a contrast of 1.69:1, which is below 4.5:1',
+      remedy,
+    ],
+    [
+      'error',
+      'look.colors.dark.accent #9db8ff on background #9db8ff has a contrast of 1.00:1, which is below 4.5:1',
+      remedy,
+    ],
+  )
   says(t, { consent: { rememberSeconds: 0, includesLocalApps: true } }, [
     'error',
     'consent.rememberLocalApps is true, but consent.remember is 0s: the server remembers no consent',

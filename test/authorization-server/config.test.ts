@@ -236,6 +236,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
       pending: { perAddress: 200, total: 10_000 },
     },
     consent: { rememberSeconds: 0, includesLocalApps: false },
+    look: { logo: undefined, css: undefined, colors: { light: {}, dark: {} }, links: {} },
     compat: { defaultScope: undefined, optionalState: false, loopbackRedirects: false },
     signIn: { local: true, providers: [] },
     integrations: [],
@@ -267,6 +268,11 @@ authorization:
   rateLimit: { perAddress: 10, window: 11s }
   pending: { perAddress: 12, total: 13 }
 consent: { remember: 14s, rememberLocalApps: true }
+look:
+  logo: ./logo.svg
+  css: ./pages.css
+  colors: { light: { accent: '#000000', background: '#ffffff', text: '#111111' }, dark: { text: '#FFFFFF' } }
+  links: { help: https://a.test/help, terms: https://a.test/terms, privacy: https://a.test/privacy }
 compat: { defaultScope: openid, optionalState: true, loopbackRedirects: true }
 signIn:
   local: false
@@ -330,6 +336,19 @@ log: { level: silent }
       pending: { perAddress: 12, total: 13 },
     },
     consent: { rememberSeconds: 14, includesLocalApps: true },
+    look: {
+      logo: join(configDir, 'logo.svg'),
+      css: join(configDir, 'pages.css'),
+      colors: {
+        light: { accent: '#000000', background: '#ffffff', text: '#111111' },
+        dark: { text: '#FFFFFF' },
+      },
+      links: {
+        help: 'https://a.test/help',
+        terms: 'https://a.test/terms',
+        privacy: 'https://a.test/privacy',
+      },
+    },
     compat: { defaultScope: 'openid', optionalState: true, loopbackRedirects: true },
     signIn: {
       local: false,

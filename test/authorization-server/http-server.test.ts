@@ -5,6 +5,7 @@ import { openRevocationStream } from '../../authorization-server/endpoints/revoc
 import type { EngineEvent } from '../../authorization-server/engine/engine-events.ts'
 import { createHttpServer } from '../../authorization-server/http-server.ts'
 import { createMetrics } from '../../authorization-server/observe/metrics.ts'
+import { createLook } from '../../authorization-server/pages/look.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { createLogger } from '../../platform/logging/logger.ts'
 import { send } from '../fixtures/send.ts'
@@ -27,6 +28,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
   })
   const app = createHttpServer({
     config: await aConfig('/nowhere', { issuer: baseUrl, ...overrides }),
+    look: createLook(),
     engine,
     store,
     accounts: createAccounts({ store: store.accounts, development: false, nowSeconds: () => 1_000 }),

@@ -3,6 +3,9 @@ import type { Texts } from './en.ts'
 /** The German texts of all pages. */
 export const DE: Texts = {
   'page.request': 'Anfrage {id}',
+  'page.help': 'Hilfe',
+  'page.terms': 'Nutzungsbedingungen',
+  'page.privacy': 'Datenschutz',
 
   'signIn.title': 'Anmelden',
   'signIn.failedTitle': 'Anmelden: Bitte versuchen Sie es erneut',

@@ -1,6 +1,9 @@
 /** The English texts of all pages. `{name}` marks a value. The other languages have the same keys and values. */
 export const EN = {
   'page.request': 'Request {id}',
+  'page.help': 'Help',
+  'page.terms': 'Terms',
+  'page.privacy': 'Privacy',
 
   'signIn.title': 'Sign in',
   'signIn.failedTitle': 'Sign in: try again',

@@ -7,6 +7,7 @@ import {
   mountEndpoints,
 } from '../../../authorization-server/endpoints/mount-endpoints.ts'
 import type { Engine, EngineRequest } from '../../../authorization-server/engine/engine.ts'
+import { createLook } from '../../../authorization-server/pages/look.ts'
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 import { headerSet } from '../../fixtures/header-set.ts'
 import { type Message, send } from '../../fixtures/send.ts'
@@ -48,7 +49,7 @@ async function startEndpoints(
     resources: [ISSUER],
     catalogue: aCatalogue(),
     registration: { loopbackHosts: ['127.0.0.1'], bodyLimitBytes: 200 },
-    serviceName: 'Platform',
+    presentation: { serviceName: 'Platform', look: createLook() },
     compat: { defaultScope: undefined, optionalState: false, loopbackRedirects: false },
     registrationLimit: {
       take: (address) => {
@@ -375,7 +376,12 @@ t.test('errorPage() shows the request ID of the response and sets its headers', 
     const { id } = request.params as { readonly id: string }
     if (id !== 'none') reply.raw.setHeader('x-request-id', id)
     reply.hijack()
-    reply.raw.end(errorPage({ error: 'server_error', description: 'why' }, reply.raw, 'Platform'))
+    reply.raw.end(
+      errorPage({ error: 'server_error', description: 'why' }, reply.raw, {
+        serviceName: 'Platform',
+        look: createLook(),
+      }),
+    )
     return reply
   })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

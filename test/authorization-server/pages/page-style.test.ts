@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import t from 'tap'
 import { html } from '../../../authorization-server/pages/html.ts'
 import { pageHeaders } from '../../../authorization-server/pages/page-reply.ts'
-import { PAGE_STYLE, PAGE_STYLE_SOURCE } from '../../../authorization-server/pages/page-style.ts'
-import { renderPage } from '../../../authorization-server/pages/render-page.ts'
+import { PAGE_STYLE } from '../../../authorization-server/pages/page-style.ts'
+import { DEFAULT_LOOK, renderPage } from '../../../authorization-server/pages/render-page.ts'
 
 /** Text colors, and the background colors of each. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {
@@ -37,17 +37,17 @@ t.test('the Content Security Policy contains the hash of the embedded stylesheet
     requestId: undefined,
   })
   const [, embedded = ''] = /<style>([\s\S]*?)<\/style>/.exec(markup) ?? []
-  t.equal(`'sha256-${hash('sha256', embedded, 'base64')}'`, PAGE_STYLE_SOURCE)
-  t.match(pageHeaders([], 'en')['content-security-policy'], `style-src ${PAGE_STYLE_SOURCE};`)
+  t.equal(`'sha256-${hash('sha256', embedded, 'base64')}'`, DEFAULT_LOOK.styleSource)
+  t.match(pageHeaders([], 'en')['content-security-policy'], `style-src ${DEFAULT_LOOK.styleSource};`)
 })
 
 // Before you change this hash, look at every page in both color schemes.
 t.test('the stylesheet has the hash of the reviewed stylesheet', async (t) => {
-  t.equal(PAGE_STYLE_SOURCE, "'sha256-IkAIPm2K3SvNXm86aE8tdw1mDwbku+wsS0u3LyQg+OU='")
+  t.equal(DEFAULT_LOOK.styleSource, "'sha256-gVjM5xYnMBrRntfQ8METbrY6n3GrxXb7n3fRBhCuYmM='")
 })
 
 t.test('pageHeaders() returns every header of a page', async (t) => {
-  const policy = `default-src 'none'; style-src ${PAGE_STYLE_SOURCE}; frame-ancestors 'none'; base-uri 'none'`
+  const policy = `default-src 'none'; style-src ${DEFAULT_LOOK.styleSource}; frame-ancestors 'none'; base-uri 'none'`
   const headers = {
     'content-type': 'text/html; charset=utf-8',
     'content-language': 'en',
