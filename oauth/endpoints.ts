@@ -15,7 +15,7 @@ export const ENDPOINTS = {
   pushedAuthorizationRequest: '/api/oauth/par',
   /** Path prefix of the sign-in and consent pages. Each authorization request has a separate path below this prefix. */
   interaction: '/oauth/interaction',
-  /** The account page: a person sees the apps with access, and removes them. */
+  /** The account page, on which a person sees the apps with access and removes their access. */
   account: '/oauth/account',
   /** Page on which a person sets a password with a one-time link. The token of the link is in the query. */
   setPassword: '/oauth/set-password',

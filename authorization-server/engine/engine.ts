@@ -330,14 +330,12 @@ export function createEngine(options: EngineOptions): Engine {
   }
 }
 
-/** The part of the engine's authorization code model that this file uses. */
 type CodeModel = {
   find(value: string, options?: object): Promise<{ readonly clientId?: string } | undefined>
 }
 
 type AccessToken = InstanceType<Provider['AccessToken']>
 
-/** The part of the engine's access token model that this file uses. */
 type AccessTokenModel = {
   new (content: AccessTokenContent): AccessToken
   find(value: string, options?: object): Promise<AccessToken | undefined>

@@ -108,10 +108,7 @@ function publicKeys({ keys }: JWKS) {
 /** Claims of a JWT that introspection responses contain unmodified. */
 const EXTRA_CLAIMS = ['grant', 'auth_time', 'acr', 'amr', 'groups', 'roles', 'name', 'email'] as const
 
-/**
- * @returns undefined when a claim is missing that each access token of this server has, or when `grant` is not the hash
- * of the grant id in `jti`.
- */
+/** @returns undefined when a required claim is missing, or when `grant` is not the hash of the grant id in `jti`. */
 function toContent(payload: JWTPayload): AccessTokenContent | undefined {
   const { jti, iat, exp, aud, sub, client_id: clientId, scope, grant } = payload
   const grantId = jti?.slice(0, jti.lastIndexOf('.'))

@@ -1,7 +1,7 @@
 import { interactionPolicy } from 'oidc-provider'
 
 /**
- * Adds a check to the sign-in step: a session of another class than `acr_values` needs a new sign-in, once for each
+ * Adds a check to the sign-in step: a session whose `acr` is not in `acr_values` needs a new sign-in, once for each
  * authorization (RFC 9470 section 5). The OpenID provider decides the class of the new sign-in.
  * @param hasProviders false: all sign-ins have the same class, so the check is not added. Default: false.
  */
