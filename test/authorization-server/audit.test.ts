@@ -171,6 +171,7 @@ t.test('a sign-in with another account in the same browser signs out the first a
   t.equal(lines[0]?.['request_id'], lines[1]?.['request_id'])
   const { text } = await send(`${fresh.managementUrl}/metrics`)
   for (const [name, value] of [
+    ['sign_ins_total{provider="local",result="ok"}', 2],
     ['sessions_ended_total', 1],
     ['grants_created_total{consent="page"}', 1],
     ['request_duration_seconds_count{endpoint="/oauth/interaction/:uid/sign-in",code_class="3xx"}', 2],
