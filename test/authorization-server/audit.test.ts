@@ -62,6 +62,9 @@ const seen = new Set<unknown>([
   'client_removed',
   'session_ended',
   'access_removed', // account-pages/account-pages.test.ts
+  // password-links.test.ts
+  'password_link_created',
+  'password_set',
 ])
 const GRANT = /^[\w-]{43}$/
 
