@@ -9,9 +9,9 @@ import { aTerminal } from '../fixtures/a-terminal.ts'
 // These tests run each command of a page. The command must work, and its output must be the output on the page.
 const ROOT = findPackageRoot()
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
-/** Commands that these tests do not run, because they need a running gateway or do not exit. Other tests run them. */
+/** Commands that these tests do not run, because they need a running service or do not exit. Other tests run them. */
 const NOT_RUN =
-  /^(?:doctor|dev|gateway|authorization-server|token|account|completion) |^check --watch|--live |--url /
+  /^(?:doctor|dev|gateway|authorization-server|token|account|client|grant|session|completion) |^check --watch|--live |--url /
 const PAGES = [
   'README.md',
   'docs/command-line.md',

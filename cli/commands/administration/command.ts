@@ -111,7 +111,7 @@ export const ADMINISTRATION: readonly Command[] = [
   }),
   command({
     name: 'account invite',
-    summary: 'adds an account without a password, and prints a link with which the person sets one',
+    summary: 'adds an account without a password, and prints a link to set one',
     argument: 'NAME',
     about:
       'The link works once. Send the link over a private channel. To create another link, use `scopegate account reset-password NAME --link`.',

@@ -67,7 +67,7 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
   await first.artifacts('Grant').upsert('g', { jti: 'g' }, 60)
   await first.close()
   const older = new DatabaseSync(file)
-  older.exec(`drop table revocations; drop table revocation_epoch;
+  older.exec(`drop table attempt_counters; drop table revocations; drop table revocation_epoch;
     drop trigger count_bounded_artifact; drop trigger uncount_bounded_artifact; drop table artifact_counts;
     drop trigger count_artifact_of_address; drop trigger uncount_artifact_of_address; drop table address_counts;
     drop index artifacts_by_source; drop index artifacts_by_address; drop index bounded_artifacts_by_expiry;
@@ -102,7 +102,7 @@ t.test('openSqliteFile() counts the artifacts of each address in a file of versi
   await first.close()
   const older = new DatabaseSync(file)
   older.exec(`drop trigger count_artifact_of_address; drop trigger uncount_artifact_of_address;
-    drop table address_counts; pragma user_version = 4`)
+    drop table address_counts; drop table attempt_counters; pragma user_version = 4`)
   older.close()
   const store = open()
   t.teardown(() => store.close())
