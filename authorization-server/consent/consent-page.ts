@@ -1,3 +1,4 @@
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { type Html, html } from '../pages/html.ts'
 import { formatDuration, type Locale, message } from '../pages/messages/message.ts'
 import {
@@ -59,6 +60,7 @@ export function consentPage(options: ConsentPageOptions): {
   const { account, documentHost, formToken, groups, locale, path, target } = options
   const shownName = documentHost ?? options.clientName
   const app = shownName === undefined ? message(locale, 'consent.unnamedApp') : html`<bdi>${shownName}</bdi>`
+  const accountLink = html`<a href="${ENDPOINTS.account}">${message(locale, 'consent.accountPage')}</a>`
   const choices = groups.flatMap(({ scopes }) => scopes)
   return {
     title: message(locale, 'consent.title'),
@@ -72,7 +74,7 @@ export function consentPage(options: ConsentPageOptions): {
         ? html`<strong>${message(locale, 'consent.thisComputer')}</strong> (<bdi>${target.shown}</bdi>)`
         : html`<strong><bdi>${target.shown ?? message(locale, 'consent.unknownTarget')}</bdi></strong>`
     }</dd></div>
-<div><dt>${message(locale, 'consent.duration')}</dt><dd>${duration(options)} ${message(locale, 'consent.removal', { service: options.serviceName })}</dd></div>
+<div><dt>${message(locale, 'consent.duration')}</dt><dd>${duration(options)} ${message(locale, 'consent.removal', { account: accountLink })}</dd></div>
 </dl>
 ${target.onThisDevice && html`<p class="notice">${message(locale, 'consent.thisDevice')}</p>`}
 <form method="post" action="${path}/consent" class="consent">

@@ -65,7 +65,7 @@ dl div { padding: 0.75rem 1rem; }
 dl div + div { border-top: 1px solid var(--line); }
 dt { color: var(--quiet); font-size: 0.875rem; }
 dd { margin: 0; overflow-wrap: anywhere; }
-dd a { display: block; width: fit-content; }
+dd strong ~ a { display: block; width: fit-content; }
 .groups { display: grid; gap: 1.25rem 2rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); }
 .group { display: grid; grid-template-columns: 1fr auto; align-items: center; align-content: start; }
 h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }

@@ -52,8 +52,8 @@ export const DE: Texts = {
   'consent.duration': 'Dauer des Zugriffs',
   'consent.lasts': 'Höchstens {max}.',
   'consent.lastsUnused': 'Höchstens {max}, ohne Nutzung {idle}.',
-  'consent.removal':
-    'Sie können ihn vorher beenden: Trennen Sie die Verbindung in den Einstellungen der App, oder wenden Sie sich an den Betreiber von {service}.',
+  'consent.removal': 'Auf {account} können Sie ihn vorher beenden.',
+  'consent.accountPage': 'Ihrer Kontoseite',
   'consent.thisDevice':
     'Fahren Sie nur fort, wenn Sie diese Anmeldung gerade selbst in einer App auf diesem Gerät gestartet haben.',
   'consent.signInOnly': 'Diese App erfährt nur, dass Sie sich angemeldet haben.',

@@ -47,8 +47,8 @@ export const EN = {
   'consent.duration': 'Access lasts',
   'consent.lasts': 'At most {max}.',
   'consent.lastsUnused': 'At most {max}, or {idle} without use.',
-  'consent.removal':
-    'You can end it earlier: disconnect the app in its settings, or ask the operator of {service}.',
+  'consent.removal': 'You can end it earlier on {account}.',
+  'consent.accountPage': 'your account page',
   'consent.thisDevice': 'Continue only if you just started this sign-in from an app on this device.',
   'consent.signInOnly': 'This app learns only that you signed in.',
   'consent.scopes': 'It will be able to',

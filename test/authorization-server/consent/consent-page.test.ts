@@ -36,7 +36,7 @@ const render = (options: Partial<ConsentPageOptions>) => {
 }
 
 const SIGNED_IN = `<div><dt>You are signed in as</dt><dd><strong><bdi>Alice Example</bdi></strong> (<bdi>alice</bdi>) <a href="/oauth/interaction/uid?account=other">Not you? Switch account</a></dd></div>`
-const LASTS = `<div><dt>Access lasts</dt><dd>At most 90 days, or 1 hour without use. You can end it earlier: disconnect the app in its settings, or ask the operator of Platform.</dd></div>`
+const LASTS = `<div><dt>Access lasts</dt><dd>At most 90 days, or 1 hour without use. You can end it earlier on <a href="/oauth/account">your account page</a>.</dd></div>`
 const ON_THIS_DEVICE = `<p><span class="badge">Not verified</span> Anybody can register an app under this name.</p>
 <dl>
 ${SIGNED_IN}
