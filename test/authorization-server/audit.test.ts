@@ -58,8 +58,6 @@ const seen = new Set<unknown>([
   'account_disabled',
   'account_enabled',
   'password_reset',
-  'password_link_created',
-  'password_set', // password-links.test.ts
   'grant_revoked',
   'client_removed',
   'session_ended',
