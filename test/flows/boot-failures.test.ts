@@ -12,12 +12,13 @@ import { until } from '../fixtures/until.ts'
 
 // Each service must start completely or exit. Each message must tell the operator what to change.
 t.jobs = 3 // each test starts its own programs in its own folders
-const APART = { buffered: true }
+/** Options of a test. Each test needs its own object, because tap writes to the object. */
+const apart = () => ({ buffered: true })
 const STACK = /^\s+at .*:\d+:\d+\)?$/m
 
 t.test(
   'broken policies: the gateway does not start and names every problem with file, line and column',
-  APART,
+  apart(),
   async (t) => {
     const { configDir, policiesDir } = copyConfiguration(t)
     edit(join(policiesDir, 'courses.policy.yaml'), (text) =>
@@ -51,7 +52,7 @@ t.test(
 
 t.test(
   'broken configuration: neither service starts, and each names every problem with its location',
-  APART,
+  apart(),
   async (t) => {
     const { configDir } = copyConfiguration(t)
     edit(join(configDir, 'gateway.yaml'), (text) =>
@@ -79,7 +80,7 @@ t.test(
 
 t.test(
   'a missing configuration folder or an invalid environment variable: the gateway does not start and names it',
-  APART,
+  apart(),
   async (t) => {
     const { configDir } = copyConfiguration(t)
     const missing = await runCommand(['gateway', '--config', join(configDir, 'nowhere')])
@@ -96,7 +97,7 @@ t.test(
   },
 )
 
-t.test('a port in use: each program names the port and how to choose another', APART, async (t) => {
+t.test('a port in use: each program names the port and how to choose another', apart(), async (t) => {
   const holder = createServer().listen(0, '127.0.0.1')
   t.teardown(() => holder.close())
   await new Promise((resolve) => holder.on('listening', resolve))
@@ -123,7 +124,7 @@ t.test('a port in use: each program names the port and how to choose another', A
   }
 })
 
-t.test('a data folder that is not writable: the message names folder and setting', APART, async (t) => {
+t.test('a data folder that is not writable: the message names folder and setting', apart(), async (t) => {
   const { configDir } = copyConfiguration(t)
   const file = join(configDir, 'gateway.yaml')
   for (const data of [file, join(file, 'below')]) {
@@ -147,7 +148,7 @@ t.test('a data folder that is not writable: the message names folder and setting
 
 t.test(
   'unreachable upstreams: the gateway starts and responds with JSON that says what to do',
-  APART,
+  apart(),
   async (t) => {
     const { configDir } = copyConfiguration(t)
     const gone = `http://127.0.0.1:${await quietPort()}`
