@@ -35,7 +35,7 @@ const FORMS: Readonly<Record<string, readonly (readonly [sent: string, plain: st
     [get('GET /pub/x  HTTP/1.1'), PLAIN],
     [get(`GET${' '.repeat(100)}/pub/x${' '.repeat(100)}HTTP/1.1`), PLAIN],
   ],
-  '`RTSP/1.0` or `RTSP/1.1` as version of GET, POST and OPTIONS': [
+  '`RTSP/1.0` or `RTSP/1.1` as the version of a GET, POST or OPTIONS request': [
     [get('GET /pub/x RTSP/1.0'), get('GET /pub/x HTTP/1.0')],
     [get('GET /pub/x RTSP/1.1'), PLAIN],
     [PLAIN_BODY.replace('HTTP', 'RTSP'), PLAIN_BODY],
