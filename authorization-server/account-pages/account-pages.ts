@@ -187,12 +187,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       const received = await receive(request, reply)
       if (!('form' in received)) return received
       await sessions.end(request.raw, reply.raw)
-      onEvent({
-        kind: 'signed_out',
-        clientId: undefined,
-        accountId: received.account.id,
-        origin: { requestId: request.id, clientAddress: request.ip },
-      })
+      reportSignedOut(request, received)
       return sendSignedOut(request, reply)
     })
 
@@ -201,11 +196,19 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       if (!('form' in received)) return received
       const own = hashId(received.session.id)
       const stored = store.artifacts('Session')
-      for (const { idHash } of await stored.listByAccount(received.account.id))
-        if (idHash !== own) await stored.destroyByHash(idHash)
+      for (const { idHash } of await stored.listByAccount(received.account.id)) {
+        if (idHash === own) continue
+        await stored.destroyByHash(idHash)
+        reportSignedOut(request, received)
+      }
       return redirectAfterForm(reply, `${ENDPOINTS.account}?done=signed-out-others`)
     })
   })
+
+  function reportSignedOut(request: FastifyRequest, { account }: SignedIn): void {
+    const origin = { requestId: request.id, clientAddress: request.ip }
+    onEvent({ kind: 'signed_out', clientId: undefined, accountId: account.id, origin })
+  }
 
   function sendSignedOut(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const locale = localeOf(request)

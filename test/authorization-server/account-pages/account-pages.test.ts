@@ -122,7 +122,10 @@ t.test('sign-out ends the session of this browser only, and tokens stay valid', 
 t.test('a person signs out all other browsers', async (t) => {
   const [browser, other] = [openBrowser(server.baseUrl), openBrowser(server.baseUrl)]
   await signInAtPage(other)
-  const page = await submit(browser, await signInAtPage(browser), 'sign-out-others')
+  const start = await signInAtPage(browser)
+  const before = audits().length
+  const page = await submit(browser, start, 'sign-out-others')
+  t.ok(audits().slice(before).includes('signed_out'))
   t.match(page.html, 'All other browsers are signed out.')
   t.match(page.html, 'Only this browser is signed in to your account.')
   t.match(stay(await other.visit(ACCOUNT)).html, 'name="password"')
