@@ -139,6 +139,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       store: options.store,
       attempts: options.attempts,
       serviceName: config.name,
+      look: options.look,
       issuer: config.issuer,
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,

@@ -4,7 +4,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { Accounts } from '../accounts/accounts.ts'
-import { forgetConsents } from '../consent/remembered-consents.ts'
+import { forgetConsent, forgetConsents } from '../consent/remembered-consents.ts'
 import type { BrowserSession, BrowserSessions } from '../engine/browser-session.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { ACCOUNT_CLIENT } from '../engine/provider-configuration.ts'
@@ -16,7 +16,7 @@ import { localeOf, redirectAfterForm, sendErrorPage, sendPage } from '../pages/p
 import { renderPage } from '../pages/render-page.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { Store } from '../store/store.ts'
-import { endGrants, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
+import { endGrants, endSessions, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
 import { accountPage, type ConnectedApp, isFormResult, signedOutPage } from './account-page.ts'
 
 export type AccountPagesOptions = {
@@ -171,6 +171,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       const received = await receive(request, reply)
       if (!('form' in received)) return received
       const client = received.form.get('client') ?? ''
+      await forgetConsent(store, received.account.id, client)
       await revoke(request, received, await findGrants(store, { accountId: received.account.id, client }))
       return redirectAfterForm(reply, `${ENDPOINTS.account}?done=removed`)
     })
@@ -195,12 +196,8 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       const received = await receive(request, reply)
       if (!('form' in received)) return received
       const own = hashId(received.session.id)
-      const stored = store.artifacts('Session')
-      for (const { idHash } of await stored.listByAccount(received.account.id)) {
-        if (idHash === own) continue
-        await stored.destroyByHash(idHash)
-        reportSignedOut(request, received)
-      }
+      const ended = await endSessions(store, received.account.id, own)
+      for (const _ of ended) reportSignedOut(request, received)
       return redirectAfterForm(reply, `${ENDPOINTS.account}?done=signed-out-others`)
     })
   })

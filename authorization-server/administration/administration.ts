@@ -1,11 +1,13 @@
 import type { Accounts } from '../accounts/accounts.ts'
 import { normalizeUsername } from '../accounts/accounts.ts'
 import type { PasswordLinks } from '../password-links/password-links.ts'
+import { forgetConsent } from '../consent/remembered-consents.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
 import {
   collect,
   endGrants,
+  endSessions,
   type FoundGrant,
   findGrants,
   type GrantFilters,
@@ -167,11 +169,11 @@ function accountActions({ store, accounts, passwordLinks, nowSeconds, onEvent }:
         const purpose = account.passwordHash === undefined ? 'invitation' : 'reset'
         return createLink(account, purpose, linkLifetime(input))
       }
-      // A disabled account has no sessions and grants. If a step fails, the account stays disabled.
-      await store.accounts.setDisabled(account.id, account.disabledAtSeconds ?? nowSeconds())
-      const rejection = await accounts.setPassword(account.id, input.required('password'))
-      if (account.disabledAtSeconds === undefined) await store.accounts.setDisabled(account.id, undefined)
+      const password = input.required('password')
+      const rejection = await accounts.setPassword(account.id, password)
       if (rejection !== undefined) throw new Rejection('invalid_request', rejection.message)
+      await endSessions(store, account.id)
+      await revokeAll(store, await findGrants(store, { accountId: account.id }), onEvent)
       onEvent({ action: 'password_reset', accountId: account.id })
       return describeAccount(account)
     },
@@ -225,11 +227,14 @@ function clientActions({ store, configured, onEvent }: Options) {
           'not_allowed',
           'This client is in the configuration. Remove the client from authorization-server.yaml, or revoke its grants with `scopegate grant revoke --client`.',
         )
-      const { client } = describe(await findRegistered(input))
+      const client = input.required('client')
+      const grants = await findGrants(store, { client })
+      // An earlier removal can have stopped before it revoked all grants.
+      if (grants.length === 0) await findRegistered(input)
       // The client goes first, so that it cannot obtain another grant.
       await clients.destroy(client)
-      const revoked = await revokeAll(store, await findGrants(store, { client }), onEvent)
       onEvent({ action: 'client_removed', clientId: client })
+      const revoked = await revokeAll(store, await findGrants(store, { client }), onEvent)
       return { client, revoked }
     },
   }
@@ -279,6 +284,8 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
       const filters = await filtersOf(input)
       if (Object.values(filters).every((one) => one === undefined))
         throw new Rejection('invalid_request', 'Name a grant, an account, a client or an age.')
+      const { accountId, client } = filters
+      if (accountId !== undefined && client !== undefined) await forgetConsent(store, accountId, client)
       return { revoked: await revokeAll(store, await findGrants(store, filters), onEvent) }
     },
   }
@@ -311,12 +318,9 @@ function sessionActions({ store, onEvent }: Options) {
       const session = input.text('session')
       if (session === undefined) {
         const account = await findAccount(store, input)
-        const own = await sessions.listByAccount(account.id)
-        for (const { idHash } of own) {
-          await sessions.destroyByHash(idHash)
-          onEvent({ action: 'session_ended', accountId: account.id })
-        }
-        return { ended: own.map(({ idHash }) => idHash) }
+        const ended = await endSessions(store, account.id)
+        for (const _ of ended) onEvent({ action: 'session_ended', accountId: account.id })
+        return { ended }
       }
       const found = (await collect(listArtifacts(store, 'Session'))).find(({ idHash }) => idHash === session)
       if (found === undefined)
@@ -359,9 +363,9 @@ async function* listAccounts(store: Options['store']): AsyncGenerator<StoredAcco
 async function findAccount(store: Options['store'], input: Input): Promise<StoredAccount> {
   const typed = input.required('account')
   const username = normalizeUsername(typed)
+  // The username of a provider account contains a colon, so it has no normalized form.
   const found =
-    (username === undefined ? undefined : await store.accounts.findByUsername(username)) ??
-    (await store.accounts.findById(typed))
+    (await store.accounts.findByUsername(username ?? typed)) ?? (await store.accounts.findById(typed))
   if (found !== undefined) return found
   throw new Rejection(
     'not_found',

@@ -272,7 +272,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     sessions: browserSessions({ provider, issuer }),
     findClient: async (clientId) => {
-      const client = await provider.Client.find(clientId)
+      const client = await findClient(provider, clientId)
       return client && { name: client.clientName, verified: integrationIds.has(clientId) }
     },
     readIdToken: async (idToken) => {

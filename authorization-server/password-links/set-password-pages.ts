@@ -7,12 +7,13 @@ import { explainFailure } from '../pages/explain-failure.ts'
 import { createFormTokens, isSameOrigin, readForm } from '../pages/forms.ts'
 import { displayText } from '../pages/html.ts'
 import { INTERACTION_LIMITS } from '../pages/interaction-limits.ts'
+import type { Look } from '../pages/look.ts'
 import { localeOf, sendErrorPage, sendPage } from '../pages/page-reply.ts'
 import { renderPage } from '../pages/render-page.ts'
 import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { AttemptCounters, Store } from '../store/store.ts'
-import { endGrants, findGrants } from '../store/stored-grants.ts'
+import { endGrants, endSessions, findGrants } from '../store/stored-grants.ts'
 import type { PasswordLink, PasswordLinks } from './password-links.ts'
 import { describeProblem, passwordSetPage, setPasswordPage } from './set-password-page.ts'
 
@@ -22,6 +23,7 @@ export type SetPasswordPagesOptions = {
   readonly store: Pick<Store, 'artifacts'>
   readonly attempts: AttemptCounters | undefined
   readonly serviceName: string
+  readonly look?: Look | undefined
   readonly issuer: string
   readonly secureCookies: boolean
   readonly cookieKeys: () => readonly string[]
@@ -38,7 +40,7 @@ const BODY_LIMIT_BYTES = 4_096
  * /oauth/set-password uses up the link. Unknown, expired and used links get the same response.
  */
 export function registerSetPasswordPages(app: FastifyInstance, options: SetPasswordPagesOptions): void {
-  const { accounts, issuer, links, onEvent, serviceName, store } = options
+  const { accounts, issuer, links, look, onEvent, serviceName, store } = options
   const tokens = createFormTokens(options)
   const { origin } = new URL(issuer)
   const throttle = createSharedThrottle({
@@ -65,6 +67,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
         error: 'too_many_attempts',
         description: `Try again in ${retryAfterSeconds} seconds.`,
         serviceName,
+        look,
         retryAfterSeconds,
       })
     }
@@ -81,6 +84,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
       error: 'link_invalid',
       description: 'The link is unknown, expired or used.',
       serviceName,
+      look,
     })
 
   const showForm = (
@@ -102,8 +106,9 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
     })
     return sendPage(reply, {
       status: problem === undefined ? 200 : 400,
-      markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+      markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
       locale,
+      look,
       formTargets: ["'self'"],
       setCookie: cookie.setCookie,
     })
@@ -111,8 +116,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
 
   /** Ends all sign-in sessions and grants of an account. */
   const endAccess = async (request: FastifyRequest, accountId: string): Promise<void> => {
-    const sessions = store.artifacts('Session')
-    for (const { idHash } of await sessions.listByAccount(accountId)) await sessions.destroyByHash(idHash)
+    await endSessions(store, accountId)
     await endGrants(store, await findGrants(store, { accountId }), ({ grant, clientId }) =>
       onEvent({
         kind: 'grant_revoked',
@@ -139,7 +143,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
           { event: 'page_failed', err: failure, request_id: request.id },
           'the page for a new password failed',
         )
-      return sendErrorPage(reply, { ...explained, serviceName })
+      return sendErrorPage(reply, { ...explained, serviceName, look })
     })
 
     pages.get<{ Querystring: { token?: unknown } }>(ENDPOINTS.setPassword, async (request, reply) => {
@@ -155,6 +159,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
           error: 'form_unreadable',
           description: 'The form is malformed or repeats a field.',
           serviceName,
+          look,
         })
       const { headers } = request
       const token = form.get('token') ?? ''
@@ -167,6 +172,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
           error: 'form_refused',
           description: 'The form token is missing or invalid, or the form came from another site.',
           serviceName,
+          look,
         })
       const opened = await open(request, reply, token)
       if (!('link' in opened)) return opened
@@ -178,14 +184,15 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
       // must create another link.
       if (!(await links.consume(token))) return rejectLink(reply)
       await accounts.setPassword(accountId, password)
-      await endAccess(request, accountId)
       onEvent({ kind: 'password_set', accountId, purpose, origin: originOf(request) })
+      await endAccess(request, accountId)
       const locale = localeOf(request)
       const page = passwordSetPage(locale, { purpose, accountPath: ENDPOINTS.account })
       return sendPage(reply, {
         status: 200,
-        markup: renderPage({ ...page, serviceName, locale, requestId: request.id }),
+        markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
         locale,
+        look,
         formTargets: [],
       })
     })

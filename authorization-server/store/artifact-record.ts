@@ -36,9 +36,19 @@ export function toArtifactRecord(options: {
     grantHash: hashOrUndefined(grantId),
     uidHash: hashOrUndefined(text(kept['uid'])),
     userCodeHash: hashOrUndefined(text(kept['userCode'])),
-    accountId: text(kept['accountId']),
+    accountId: options.model === 'Interaction' ? signedInAccount(kept) : text(kept['accountId']),
     consumedAtSeconds: typeof consumed === 'number' ? consumed : undefined,
   }
+}
+
+/**
+ * Returns the account that signed in during an interaction, before the browser has a session. The end of the sessions of
+ * the account must also end this sign-in.
+ */
+function signedInAccount({ result, session }: StoredArtifact): string | undefined {
+  const login = isRecord(result) ? result['login'] : undefined
+  if (isRecord(login)) return text(login['accountId'])
+  return isRecord(session) ? text(session['accountId']) : undefined
 }
 
 /**

@@ -113,8 +113,12 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
     },
     setDisabled: async (id, atSeconds) => {
       const key = REDIS_KEYS.account(id)
-      if (atSeconds === undefined)
+      if (atSeconds === undefined) {
+        // Otherwise, a sweep would later end the access of the enabled account.
+        if (isSpread && (await attemptRedis(() => redis.sismember(REDIS_KEYS.removals, id))) === 1)
+          await finishRemoval(id)
         return void (await attemptRedis(() => redis.setAccountFields(key, 'disabledAtSeconds', '')))
+      }
       if (isSpread) {
         const began = await attemptRedis(() => redis.beginDisabling(key, REDIS_KEYS.removals, id, atSeconds))
         return began === 1 ? finishRemoval(id) : undefined

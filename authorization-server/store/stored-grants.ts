@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { isRecord } from '../../platform/diagnostics/record.ts'
 import { ACCOUNT_CLIENT_ID } from '../config.ts'
 import { forgetConsent } from '../consent/remembered-consents.ts'
@@ -62,7 +63,28 @@ export async function endGrants(
   for (const grant of grants) {
     await forgetConsent(store, grant.accountId, grant.clientId)
     if (await store.artifacts('Grant').revokeByGrantHash(grant.grant)) onEnded(grant)
+    await setImmediate() // SQLite calls are synchronous, so other requests run between two grants
   }
+}
+
+/**
+ * Ends the sessions of an account, and the sign-ins that have no session yet. Grants and tokens stay valid.
+ * @param kept hash of a session that stays.
+ * @returns the hashes of the ended sessions.
+ */
+export async function endSessions(
+  store: Pick<Store, 'artifacts'>,
+  accountId: string,
+  kept?: string,
+): Promise<readonly string[]> {
+  const ended: string[] = []
+  for (const model of ['Interaction', 'Session'])
+    for (const { idHash } of await store.artifacts(model).listByAccount(accountId)) {
+      if (idHash === kept) continue
+      await store.artifacts(model).destroyByHash(idHash)
+      if (model === 'Session') ended.push(idHash)
+    }
+  return ended
 }
 
 /** Returns the issue time of the newest stored token of each grant, by the hash of the grant. Unix time. */

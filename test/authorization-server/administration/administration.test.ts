@@ -98,6 +98,9 @@ t.test('account disable ends the tokens, prevents sign-in, and account enable al
 
 t.test('account reset-password sets the password and ends the tokens', async (t) => {
   const { tokens } = await signIn({ username: 'carol', password: PASSWORD })
+  for (const typed of ['short', '', 'x'.repeat(1_100)])
+    t.equal((await run('account reset-password carol', typed)).code, 1)
+  t.equal(await isActive(tokens.accessToken), true, 'a rejected password changes nothing')
   const short = await run('account reset-password carol', 'short')
   t.equal(short.code, 1)
   t.match(short.err, 'A password must have at least 12 characters.')
@@ -107,7 +110,10 @@ t.test('account reset-password sets the password and ends the tokens', async (t)
   t.equal(await isActive(tokens.accessToken), false)
   await t.rejects(signIn({ username: 'carol', password: PASSWORD }))
   await signIn({ username: 'carol', password: next })
-  t.match(audits(), [{ action: 'password_reset', subject: /^[\w-]{22}$/ }])
+  t.match(
+    audits().map(({ action }) => action),
+    ['grant_revoked', 'password_reset'],
+  )
   t.notMatch(server.output(), next)
 
   await run('account disable carol')
@@ -117,6 +123,25 @@ t.test('account reset-password sets the password and ends the tokens', async (t)
   const development = await run('account reset-password alice', PASSWORD)
   t.equal(development.code, 1)
   t.match(development.err, 'alice is a development account')
+  audits()
+})
+
+t.test('account reset-password ends a sign-in that has no session yet', async (t) => {
+  const client = await registerClient(server, { client_name: 'Slow' })
+  const browser = openBrowser(server.baseUrl)
+  const page = await browser.visit(client.authorizeUrl(SCOPE, 'c'.repeat(43)))
+  const form = page.left ? undefined : page.forms.find(({ action }) => action.endsWith('/sign-in'))
+  const fields = Object.fromEntries(form?.fields ?? [])
+  const cookie = [...browser.cookies.values()].map(({ name, value }) => `${name}=${value}`).join('; ')
+  const signedIn = await send(String(form?.action), {
+    headers: { cookie },
+    form: { ...fields, username: 'carol', password: PASSWORD },
+  })
+  t.equal(signedIn.status, 303)
+  t.equal((await run('account reset-password carol', PASSWORD)).code, 0)
+  const resumed = await browser.visit(new URL(String(signedIn.headers.get('location')), server.baseUrl))
+  t.match(resumed, { left: false, status: 400 })
+  t.strictSame((await runJson('session list --account carol')).sessions, [])
   audits()
 })
 
@@ -187,8 +212,8 @@ t.test('client list, show and remove', async (t) => {
   t.match(
     audits().map(({ action, client_id: id }) => [action, id]),
     [
-      ['grant_revoked', client.clientId],
       ['client_removed', client.clientId],
+      ['grant_revoked', client.clientId],
     ],
   )
 })
