@@ -62,7 +62,10 @@ function findDocument(documents: ClientDocuments, clientId: string): Promise<Cli
   return document
 }
 
-/** Throws the error of the engine for a client document that the server does not accept. */
+/**
+ * Throws `InvalidClient` if the server could not fetch the client document, or does not accept it. Rethrows all other
+ * errors.
+ */
 export function rejectDocument(error: unknown): never {
   throw error instanceof ClientDocumentError ? new InvalidClient(error.message, error.reason) : error
 }

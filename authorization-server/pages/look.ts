@@ -72,7 +72,10 @@ function readableOn(color: string): string {
 /** Minimum contrast of text. WCAG 2.2 section 1.4.3. */
 const MIN_CONTRAST = 4.5
 
-/** The colors of {@link PAGE_STYLE}. The background is the one of the card, which contains most text. */
+/**
+ * The default colors of {@link PAGE_STYLE}. `background` is the background of the card. The card contains most of the
+ * text.
+ */
 const DEFAULT_COLORS = {
   light: { accent: '#2450c8', background: '#ffffff', text: '#1b1f27' },
   dark: { accent: '#9db8ff', background: '#1b2029', text: '#eceff4' },

@@ -43,8 +43,8 @@ export function sendErrorPage(
 }
 
 /**
- * Selects the language of a page. `uiLocales` is the parameter of the authorization request. Default: the query of the
- * request.
+ * Selects the language of a page from `ui_locales`, then from `Accept-Language`. Default: English.
+ * @param uiLocales value of `ui_locales` in the authorization request. Default: `ui_locales` in the query of `request`.
  */
 export function localeOf(request: Pick<FastifyRequest, 'headers' | 'url'>, uiLocales?: string): Locale {
   const [, query = ''] = request.url.split('?', 2)

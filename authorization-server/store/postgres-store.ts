@@ -237,8 +237,9 @@ async function endGrant(grant: string, pool: PostgresPool, context: RevocationCo
 }
 
 /**
- * Revokes and publishes again each grant that this process recorded as revoked and that has artifacts. A restored
- * backup, or a standby that had not received every write, may lack acknowledged revocations.
+ * Finds grants that this process recorded as revoked and that still have artifacts. Revokes these grants again, and
+ * publishes the revocations again. A restored backup, or a standby that had not received every write, may lack
+ * acknowledged revocations.
  */
 async function revokeAgain(
   ended: RevokedGrantCache,

@@ -15,7 +15,7 @@ import { IN_ROOT, type RedisArtifacts } from './redis-artifacts.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import type { StoredArtifact } from './store.ts'
 
-/** Version of the layout of a Redis Cluster. A single server keeps version 1. */
+/** Schema version of the data in a Redis Cluster. The data on a single Redis server has version 1. */
 export const CLUSTER_SCHEMA_VERSION = 2
 
 const LOCK_MS = 30_000

@@ -18,7 +18,10 @@ export type ClusterService = {
   readonly url: string
   /** The current process. */
   readonly process: BenchProcess
-  /** Stops the service like a service manager, and restarts it with these additional settings. */
+  /**
+   * Stops the service with SIGTERM, as a service manager does. Then starts the service at the same address with these
+   * additional settings.
+   */
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
   /** Resolves when the readiness endpoint reports that the store works, for example after an outage of the store. */
   ready(): Promise<void>

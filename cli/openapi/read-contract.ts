@@ -21,7 +21,7 @@ export function readContract(file: string): YamlDocument {
   return withoutValue(shownAs, [{ ...read.problem, code: 'O001' }])
 }
 
-/** Parses a text like `readContract()`. Text that begins with `{` or `[` is JSON. */
+/** Parses the text of a contract in the same way as `readContract()`. Text that begins with `{` or `[` is JSON. */
 export function parseContract(text: string, shownAs: string): YamlDocument {
   if (/^\s*[{[]/.test(text)) return fromJson(text, shownAs)
   const document = parseYaml(text, { shownAs, letter: 'O', foreign: true })

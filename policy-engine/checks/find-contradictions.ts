@@ -101,7 +101,10 @@ function compare(one: Raw, other: Raw): 'fine' | 'lists' | 'never' {
   return disjoint ? 'lists' : 'fine'
 }
 
-/** Returns the literal values that a condition accepts. Returns undefined if one of the values is not a literal. */
+/**
+ * Returns the values of `equals` or `in` if all of them are literals. Otherwise returns undefined, also for an empty
+ * list and for other conditions.
+ */
 function literalsOf(condition: Raw): readonly unknown[] | undefined {
   const wanted = 'equals' in condition ? [condition['equals']] : condition['in']
   if (!Array.isArray(wanted) || wanted.length === 0) return undefined

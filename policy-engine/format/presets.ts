@@ -39,8 +39,8 @@ export const NO_PRESETS: Presets = new Map()
 /**
  * Reads and validates `config/presets.yaml`.
  * @param source content of the file, if the caller has read it already. Default: the function reads the file.
- * @throws {ConfigError} ERR_CONFIG_INVALID. Codes: all codes of the schema; P312 and P313 for header changes; P320 for
- * `cors`.
+ * @throws {ConfigError} ERR_CONFIG_INVALID. Codes: C001 to C019 for the file and its YAML; C101 to C106 for the schema;
+ * P312 and P313 for header changes; P320 for `cors`.
  */
 export function readPresets(file: string, source?: TextSource): Presets {
   const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'C' }, source)

@@ -28,7 +28,7 @@ const endWith = (bytes: string) => (socket: Socket) => {
   socket.end(bytes, 'latin1')
 }
 
-/** Faults before the first byte of a response: the gateway sends a local reply. */
+/** Faults before the gateway has forwarded a byte of the response: the gateway sends a local reply. */
 const SILENT: readonly Sick[] = [
   {
     what: 'does not accept connections',

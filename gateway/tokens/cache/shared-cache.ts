@@ -84,8 +84,8 @@ type Found = { readonly result: SharedLookupResult; readonly found?: SharedResul
 
 /**
  * Creates the second level of the token cache. This level stores active results of one issuer, sealed
- * (sealed-value.ts). The gateway trusts a value from Redis only if the seal of the value is valid. Age, expiry and
- * revocation are checked on every lookup.
+ * (sealed-value.ts). The gateway trusts a value from Redis only if the seal of the value is valid. Each lookup checks
+ * age and expiry. A lookup also checks revocations, except for a stale result: `isUsable()` checks them.
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { shared, nowMs, tickMs, onResult, staleIfErrorMs } = options

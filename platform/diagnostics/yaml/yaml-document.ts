@@ -22,7 +22,10 @@ export type YamlDocument = {
 type Naming = {
   readonly shownAs: string
   readonly letter: CodeLetter
-  /** A file of another format. Number keys are valid and become text, and text may begin with any quotation mark. */
+  /**
+   * True for a file that is not in a format of Scopegate, for example an OpenAPI document. Number keys are valid and
+   * become text. Unquoted text may begin with a typographic quotation mark.
+   */
   readonly foreign?: boolean
 }
 
