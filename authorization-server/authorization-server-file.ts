@@ -80,7 +80,7 @@ const AccessTokens = Type.Object(
       ),
     ),
   },
-  { description: 'format of access tokens; with jwt, gateways verify them without this server' },
+  { description: 'format of access tokens; with jwt, gateways can verify tokens without introspection' },
 )
 
 const RefreshTokens = Type.Object(

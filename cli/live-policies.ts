@@ -18,17 +18,19 @@ const LIMIT_BYTES = 64 * 1024 * 1024
 /**
  * Fetches the active policies from a gateway's management port. Decisions with these policies equal the decisions of
  * that gateway.
- * @throws {BootError} when the request fails; exit code 1.
+ * @throws {BootError} when the URL is not valid or the request fails; exit code 1.
  */
 export async function fetchLivePolicies(managementUrl: string): Promise<LivePolicies> {
-  const fail = (why: string, cause?: unknown): BootError =>
+  const problem = (what: string, cause?: unknown): BootError =>
     new BootError(
       'ERR_LIVE_POLICIES',
-      `scopegate: ${managementUrl} did not return its policies: ${why}. Use the URL of the management port, e.g. http://127.0.0.1:9090`,
+      `scopegate: ${managementUrl} ${what}. Use the URL of the management port, e.g. http://127.0.0.1:9090`,
       { cause },
     )
+  const fail = (why: string, cause?: unknown): BootError =>
+    problem(`did not return its policies: ${why}`, cause)
   if (!/^https?:\/\//.test(managementUrl) || !URL.canParse(managementUrl))
-    throw fail('the URL is not an http URL')
+    throw problem('is not an http or https URL')
   let text: string
   try {
     const response = await fetch(new URL('policies', managementUrl.replace(/\/*$/, '/')), {

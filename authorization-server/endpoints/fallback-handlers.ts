@@ -112,16 +112,25 @@ export function replyToBrokenConnection(error: NodeJS.ErrnoException, socket: So
     socket.destroy()
     return
   }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request'
-  const body = JSON.stringify({ error: 'invalid_request', error_description: 'The request is malformed.' })
+  const { status, description } = explainParserError(error.code)
+  const body = JSON.stringify({ error: 'invalid_request', error_description: description })
   socket.end(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
   )
+}
+
+function explainParserError(code?: string): { readonly status: string; readonly description: string } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return {
+        status: '431 Request Header Fields Too Large',
+        description: 'The request line and headers are too large.',
+      }
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: '408 Request Timeout', description: 'The request did not arrive in time.' }
+    default:
+      return { status: '400 Bad Request', description: 'The request is not valid HTTP/1.1.' }
+  }
 }
 
 /** Responds to a URL that the router cannot decode. */

@@ -22,7 +22,7 @@ export const GatewayFile = Type.Object(
   {
     baseUrl: HttpOrigin('public URL and resource identifier of the API'),
     name: Type.String({ description: 'name of the API', minLength: 1, maxLength: 100 }),
-    listen: ListenAddress('public address of the gateway'),
+    listen: ListenAddress('address of the listener for clients'),
     management: ManagementAddress,
     tls: Type.Optional(
       Type.Object(

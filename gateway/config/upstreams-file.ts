@@ -4,7 +4,11 @@ import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/s
 
 const UpstreamEntry = Type.Object(
   {
-    url: Type.Optional(HttpAddress('address of the upstream; its path is a prefix of every request path')),
+    url: Type.Optional(
+      HttpAddress(
+        'URL of the upstream; the gateway puts the path of this URL before the path of every upstream request',
+      ),
+    ),
     urls: Type.Optional(
       Type.Array(HttpAddress('an address of the upstream'), {
         description: 'several addresses of one upstream, instead of url, with the same path',

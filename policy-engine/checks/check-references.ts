@@ -9,7 +9,7 @@ import type { Presets } from '../format/presets.ts'
 /** Names that policies may refer to. If a member is undefined, references of this kind are not checked. */
 export type References = {
   readonly catalogue: ScopeCatalogue | undefined
-  /** Names of the upstreams in config/upstreams.yaml. */
+  /** Names of the upstreams in config/upstreams.yaml, and of the upstreams that the policy source defines. */
   readonly upstreams: ReadonlySet<string> | undefined
   /**
    * Presets of config/presets.yaml. References to presets are always checked, because a missing preset could have
@@ -51,7 +51,7 @@ function checkUpstream(
   if (known === undefined || typeof name !== 'string' || name === '' || known.has(name)) return []
   const near = suggest(name, known)
   const hint = near === undefined ? `known: ${[...known].join(', ')}` : `did you mean "${near}"?`
-  const message = `upstream ${JSON.stringify(name)} is not in config/upstreams.yaml`
+  const message = `upstream ${JSON.stringify(name)} is not defined`
   return [diagnostic('P202', message, document.locationOf(['upstream']), { hint })]
 }
 

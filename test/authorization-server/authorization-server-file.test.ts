@@ -76,7 +76,7 @@ lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x
 lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of refresh tokens after their last use
 lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: maximum lifetime of refresh tokens after the consent
 lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: sign-in sessions
-accessTokens?: format of access tokens; with jwt, gateways verify them without this server
+accessTokens?: format of access tokens; with jwt, gateways can verify tokens without introspection
 accessTokens?.format? {"enum":["opaque","jwt"]}: opaque or jwt
 accessTokens?.algorithm? {"enum":["ES256","EdDSA"]}: signature algorithm of JWTs: ES256 or EdDSA
 accessTokens?.resources? {"maxItems":1000}: token formats of single resources

@@ -16,7 +16,7 @@ const OF_CLIENT: CommandOption = {
 const OLDER_THAN: CommandOption = {
   name: 'older-than',
   value: 'DURATION',
-  description: 'Only grants that were given before this time, e.g. 90d.',
+  description: 'Only grants that are older than this duration, e.g. 90d.',
 }
 
 const LINK_EXPIRES: CommandOption = {

@@ -148,12 +148,15 @@ t.test('a body above the limit gets 413, and the connection stays open', async (
 })
 
 t.test('invalid bytes get an exact response, and the server closes the connection', async (t) => {
-  const response = (status: string) =>
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: 75\r\nconnection: close\r\n\r\n{"error":"invalid_request","error_description":"The request is malformed."}`
-  t.equal((await sendBytes(url, 'nonsense\r\n\r\n')).text, response('400 Bad Request'))
+  const response = (status: string, length: number, description: string) =>
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n{"error":"invalid_request","error_description":"${description}"}`
+  t.equal(
+    (await sendBytes(url, 'nonsense\r\n\r\n')).text,
+    response('400 Bad Request', 84, 'The request is not valid HTTP/1.1.'),
+  )
   t.equal(
     (await sendBytes(url, `GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)).text,
-    response('431 Request Header Fields Too Large'),
+    response('431 Request Header Fields Too Large', 93, 'The request line and headers are too large.'),
   )
   const slow = createServer({ headersTimeout: 1, requestTimeout: 1, connectionsCheckingInterval: 1 })
   slow.on('clientError', replyToBrokenConnection)
@@ -162,7 +165,7 @@ t.test('invalid bytes get an exact response, and the server closes the connectio
   const { port } = slow.address() as AddressInfo
   t.equal(
     (await sendBytes(`http://127.0.0.1:${port}`, 'GET / HTTP/1.1\r\n')).text,
-    response('408 Request Timeout'),
+    response('408 Request Timeout', 85, 'The request did not arrive in time.'),
   )
 })
 

@@ -238,10 +238,14 @@ t.test('explain rejects invalid command lines', async (t) => {
     t.equal(out, '')
     t.match(err, /See: scopegate explain --help\n$/)
   }
-  for (const url of ['http://127.0.0.1:9', 'nowhere', 'file:///etc/passwd']) {
+  for (const [url, problem] of [
+    ['http://127.0.0.1:9', 'did not return its policies: '],
+    ['nowhere', 'is not an http or https URL. '],
+    ['file:///etc/passwd', 'is not an http or https URL. '],
+  ] as const) {
     const { code, err } = await explain(['GET', '/', '--url', url])
     t.equal(code, 1)
-    t.match(err, `scopegate: ${url} did not return its policies: `)
+    t.match(err, `scopegate: ${url} ${problem}`)
   }
 })
 
