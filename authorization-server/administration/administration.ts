@@ -1,7 +1,7 @@
 import type { Accounts } from '../accounts/accounts.ts'
 import { normalizeUsername } from '../accounts/accounts.ts'
-import type { PasswordLinks } from '../password-links/password-links.ts'
 import { forgetConsent } from '../consent/remembered-consents.ts'
+import type { PasswordLinks } from '../password-links/password-links.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
 import {

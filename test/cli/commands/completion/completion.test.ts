@@ -40,7 +40,10 @@ function runShell(dir: string, command: string, args: readonly string[]) {
 /** Words before the cursor as bash splits them, and the candidates that the shell must show. */
 const CASES: readonly (readonly [words: readonly string[], replies: readonly string[]])[] = [
   [['che'], ['check']],
-  [['account', ''], ['add', 'list', 'show', 'disable', 'enable', 'remove', 'invite', 'reset-password']],
+  [
+    ['account', ''],
+    ['add', 'list', 'show', 'disable', 'enable', 'remove', 'invite', 'reset-password'],
+  ],
   [['account', 'add', '--em'], ['--email']],
   [['check', '--config', ''], ['folder']],
   [
