@@ -110,10 +110,7 @@ t.test('account reset-password sets the password and ends the tokens', async (t)
   t.equal(await isActive(tokens.accessToken), false)
   await t.rejects(signIn({ username: 'carol', password: PASSWORD }))
   await signIn({ username: 'carol', password: next })
-  t.match(
-    audits().map(({ action }) => action),
-    ['grant_revoked', 'password_reset'],
-  )
+  t.strictSame([...new Set(audits().map(({ action }) => action))], ['grant_revoked', 'password_reset'])
   t.notMatch(server.output(), next)
 
   await run('account disable carol')
