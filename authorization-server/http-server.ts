@@ -163,6 +163,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       secureCookies: config.issuer.startsWith('https:'),
       cookieKeys: () => options.secrets.current.cookieSecrets,
       onEvent: options.onEvent,
+      logger,
     }),
   )
   return app

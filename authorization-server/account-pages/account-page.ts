@@ -1,7 +1,11 @@
+import type { FastifyReply } from 'fastify'
+import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { canChange, groupScopes, type ScopeChoice } from '../consent/scope-selection.ts'
+import type { FormPages } from '../pages/form-pages.ts'
 import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
+import { localeOf } from '../pages/page-reply.ts'
 
 /** A client with access to the account, and the sum of its grants. `name` is untrusted and shown as text. */
 export type ConnectedApp = {
@@ -74,13 +78,15 @@ ${sessions > 1 && form(options, 'sign-out-others', html`<button class="quiet">${
   }
 }
 
-/** Renders the page for a person who is not signed in. */
-export function signedOutPage(path: string, locale: Locale): { readonly title: Html; readonly body: Html } {
-  return {
+/** Sends the page for a person who is not signed in. */
+export function sendSignedOut(forms: Pick<FormPages, 'send'>, reply: FastifyReply): FastifyReply {
+  const locale = localeOf(reply.request)
+  const page = {
     title: message(locale, 'account.signedOut'),
     body: html`<p>${message(locale, 'account.appsKeepAccess')}</p>
-<p><a href="${path}">${message(locale, 'account.signInAgain')}</a></p>`,
+<p><a href="${ENDPOINTS.account}">${message(locale, 'account.signInAgain')}</a></p>`,
   }
+  return forms.send(reply, page, { status: 200, formTargets: [] })
 }
 
 function connectedApp(app: ConnectedApp, id: string, options: AccountPageOptions): Html {

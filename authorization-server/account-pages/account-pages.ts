@@ -2,24 +2,21 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
-import type { Logger } from '../../platform/logging/logger.ts'
 import type { Accounts } from '../accounts/accounts.ts'
 import { forgetConsent, forgetConsents } from '../consent/remembered-consents.ts'
 import type { BrowserSession, BrowserSessions } from '../engine/browser-session.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { ACCOUNT_CLIENT } from '../engine/provider-configuration.ts'
-import { explainFailure } from '../pages/explain-failure.ts'
-import { createFormTokens, type Form, isSameOrigin, readForm } from '../pages/forms.ts'
+import { createFormPages, type FormPagesOptions, originOf } from '../pages/form-pages.ts'
+import type { Form } from '../pages/forms.ts'
 import { displayText } from '../pages/html.ts'
-import type { Look } from '../pages/look.ts'
-import { localeOf, redirectAfterForm, sendErrorPage, sendPage } from '../pages/page-reply.ts'
-import { renderPage } from '../pages/render-page.ts'
+import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { Store } from '../store/store.ts'
 import { endGrants, endSessions, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
-import { accountPage, type ConnectedApp, isFormResult, signedOutPage } from './account-page.ts'
+import { accountPage, type ConnectedApp, isFormResult, sendSignedOut } from './account-page.ts'
 
-export type AccountPagesOptions = {
+export type AccountPagesOptions = Omit<FormPagesOptions, 'origin'> & {
   readonly sessions: BrowserSessions
   /** @returns undefined when the client no longer exists. */
   readonly findClient: (
@@ -28,13 +25,8 @@ export type AccountPagesOptions = {
   readonly accounts: Pick<Accounts, 'find'>
   readonly store: Pick<Store, 'artifacts'>
   readonly catalogue: ScopeCatalogue
-  readonly serviceName: string
-  readonly look?: Look | undefined
   readonly issuer: string
-  readonly secureCookies: boolean
-  readonly cookieKeys: () => readonly string[]
   readonly onEvent: (event: EngineEvent) => void
-  readonly logger: Pick<Logger, 'error'>
 }
 
 /** A person who is signed in at this browser. */
@@ -52,9 +44,8 @@ const CHALLENGE_BYTES = 32
  * A person without a session first signs in through an authorization request of {@link ACCOUNT_CLIENT}.
  */
 export function registerAccountPages(app: FastifyInstance, options: AccountPagesOptions): void {
-  const { accounts, issuer, look, onEvent, serviceName, sessions, store } = options
-  const tokens = createFormTokens(options)
-  const { origin } = new URL(issuer)
+  const { accounts, issuer, onEvent, sessions, store } = options
+  const forms = createFormPages({ ...options, origin: new URL(issuer).origin })
 
   const readSignedIn = async (
     request: FastifyRequest,
@@ -77,7 +68,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
         clientId,
         accountId: account.id,
         grant,
-        origin: { requestId: request.id, clientAddress: request.ip },
+        origin: originOf(request),
       }),
     )
 
@@ -86,57 +77,20 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<(SignedIn & { readonly form: Form }) | FastifyReply> => {
-    const form = typeof request.body === 'string' ? readForm(request.body) : undefined
-    if (form === undefined)
-      return sendErrorPage(reply, {
-        status: 400,
-        error: 'form_unreadable',
-        description: 'The form is malformed or repeats a field.',
-        serviceName,
-        look,
-      })
+    const posted = forms.read(request, reply)
+    if (!('form' in posted)) return posted
     const signedIn = await readSignedIn(request, reply)
     if (signedIn === undefined) return redirectAfterForm(reply, ENDPOINTS.account)
-    const { headers } = request
-    const isOurs =
-      isSameOrigin(headers, origin) &&
-      tokens.verify({
-        uid: signedIn.session.uid,
-        cookieHeader: headers.cookie,
-        token: form.get('form_token'),
-      })
-    if (isOurs) return { ...signedIn, form }
-    return sendErrorPage(reply, {
-      status: 403,
-      error: 'form_refused',
-      description: 'The form token is missing or invalid, or the form came from another site.',
-      serviceName,
-      look,
-    })
+    const rejected = forms.rejectForeign(request, reply, posted.form, signedIn.session.uid)
+    return rejected ?? { ...signedIn, ...posted }
   }
 
-  app.register(async (pages) => {
-    pages.removeAllContentTypeParsers()
-    pages.addContentTypeParser<string>(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: BODY_LIMIT_BYTES },
-      (_request, body, done) => done(null, body),
-    )
-    pages.setErrorHandler((failure, request, reply) => {
-      const explained = explainFailure(failure)
-      if (explained.ours)
-        options.logger.error(
-          { event: 'page_failed', err: failure, request_id: request.id },
-          'an account page failed',
-        )
-      return sendErrorPage(reply, { ...explained, serviceName, look })
-    })
-
+  forms.mount(app, BODY_LIMIT_BYTES, (pages) => {
     pages.get<{ Querystring: { done?: unknown } }>(ENDPOINTS.account, async (request, reply) => {
       const signedIn = await readSignedIn(request, reply)
       if (signedIn === undefined) return redirectAfterForm(reply, signInAddress(issuer))
       const { account, session } = signedIn
-      const cookie = tokens.readCookie(request.headers.cookie)
+      const cookie = forms.tokens.readCookie(request.headers.cookie)
       const { done } = request.query
       const locale = localeOf(request)
       const page = accountPage({
@@ -147,24 +101,17 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
         catalogue: options.catalogue,
         done: isFormResult(done) ? done : undefined,
         locale,
-        formToken: tokens.issue(session.uid, cookie.value),
+        formToken: forms.tokens.issue(session.uid, cookie.value),
         path: ENDPOINTS.account,
       })
-      return sendPage(reply, {
-        status: 200,
-        markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
-        locale,
-        look,
-        formTargets: ["'self'"],
-        setCookie: cookie.setCookie,
-      })
+      return forms.send(reply, page, { status: 200, formTargets: ["'self'"], setCookie: cookie.setCookie })
     })
 
     // The code in the query is not used: the person has a session now.
     pages.get<{ Querystring: { error?: unknown } }>(ACCOUNT_CLIENT.redirectPath, async (request, reply) =>
       request.query.error === undefined
         ? redirectAfterForm(reply, ENDPOINTS.account)
-        : sendSignedOut(request, reply),
+        : sendSignedOut(forms, reply),
     )
 
     pages.post(`${ENDPOINTS.account}/remove`, async (request, reply) => {
@@ -189,7 +136,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       if (!('form' in received)) return received
       await sessions.end(request.raw, reply.raw)
       reportSignedOut(request, received)
-      return sendSignedOut(request, reply)
+      return sendSignedOut(forms, reply)
     })
 
     pages.post(`${ENDPOINTS.account}/sign-out-others`, async (request, reply) => {
@@ -203,20 +150,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
   })
 
   function reportSignedOut(request: FastifyRequest, { account }: SignedIn): void {
-    const origin = { requestId: request.id, clientAddress: request.ip }
-    onEvent({ kind: 'signed_out', clientId: undefined, accountId: account.id, origin })
-  }
-
-  function sendSignedOut(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const locale = localeOf(request)
-    const page = signedOutPage(ENDPOINTS.account, locale)
-    return sendPage(reply, {
-      status: 200,
-      markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
-      locale,
-      look,
-      formTargets: [],
-    })
+    onEvent({ kind: 'signed_out', clientId: undefined, accountId: account.id, origin: originOf(request) })
   }
 }
 

@@ -2,15 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { BrowserSession, BrowserSessions } from '../engine/browser-session.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
-import { createFormTokens, type Form, isSameOrigin, readForm } from '../pages/forms.ts'
+import { createFormPages, type FormPagesOptions, originOf } from '../pages/form-pages.ts'
+import { type Form, readForm } from '../pages/forms.ts'
 import { displayText, type Html, html } from '../pages/html.ts'
-import type { Look } from '../pages/look.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
-import { localeOf, redirectAfterForm, sendErrorPage, sendPage } from '../pages/page-reply.ts'
-import { renderPage } from '../pages/render-page.ts'
-import { signedOutPage } from './account-page.ts'
+import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
+import { sendSignedOut } from './account-page.ts'
 
-export type LogoutPagesOptions = {
+export type LogoutPagesOptions = Omit<FormPagesOptions, 'origin'> & {
   readonly sessions: BrowserSessions
   /** @returns undefined when the signature, the issuer or the client of the ID token is not valid. */
   readonly readIdToken: (
@@ -22,11 +21,7 @@ export type LogoutPagesOptions = {
     readonly clientName: string
     readonly postLogoutRedirectUris: readonly string[]
   }[]
-  readonly serviceName: string
-  readonly look?: Look | undefined
   readonly issuer: string
-  readonly secureCookies: boolean
-  readonly cookieKeys: () => readonly string[]
   readonly onEvent: (event: EngineEvent) => void
 }
 
@@ -52,42 +47,26 @@ const CONFIRM_PATH = `${ENDPOINTS.endSession}/confirm`
  * person first, because any site can send the browser to this endpoint. Grants and tokens stay valid.
  */
 export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOptions): void {
-  const { issuer, look, onEvent, serviceName, sessions } = options
-  const tokens = createFormTokens(options)
-  const { origin } = new URL(issuer)
+  const { issuer, onEvent, sessions } = options
+  const forms = createFormPages({ ...options, origin: new URL(issuer).origin })
 
-  app.register(async (pages) => {
-    pages.removeAllContentTypeParsers()
-    pages.addContentTypeParser<string>(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: BODY_LIMIT_BYTES },
-      (_request, body, done) => done(null, body),
-    )
+  forms.mount(app, BODY_LIMIT_BYTES, (pages) => {
     pages.get(ENDPOINTS.endSession, { exposeHeadRoute: false }, async (request, reply) =>
       answer(request, reply, readForm(queryOf(request))),
     )
     pages.post(ENDPOINTS.endSession, async (request, reply) => answer(request, reply, bodyOf(request)))
 
     pages.post(CONFIRM_PATH, async (request, reply) => {
-      const form = bodyOf(request)
+      const posted = forms.read(request, reply)
+      if (!('form' in posted)) return posted
+      const logout = await readLogout(posted.form, options)
+      if ('rejected' in logout) return sendInvalid(reply, logout)
       const session = await sessions.read(request.raw, reply.raw)
-      const logout = form && (await readLogout(form, options))
-      if (logout === undefined || 'rejected' in logout) return sendInvalid(reply, logout)
-      if (session === undefined) return leave(request, reply, logout)
-      const { headers } = request
-      const isOurs =
-        isSameOrigin(headers, origin) &&
-        tokens.verify({ uid: session.uid, cookieHeader: headers.cookie, token: form?.get('form_token') })
-      if (!isOurs)
-        return sendErrorPage(reply, {
-          status: 403,
-          error: 'form_refused',
-          description: 'The form token is missing or invalid, or the form came from another site.',
-          serviceName,
-          look,
-        })
+      if (session === undefined) return leave(reply, logout)
+      const rejected = forms.rejectForeign(request, reply, posted.form, session.uid)
+      if (rejected !== undefined) return rejected
       await signOut(request, reply, session, logout)
-      return leave(request, reply, logout)
+      return leave(reply, logout)
     })
   })
 
@@ -99,25 +78,19 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
     const logout = parameters && (await readLogout(parameters, options))
     if (logout === undefined || 'rejected' in logout) return sendInvalid(reply, logout)
     const session = await sessions.read(request.raw, reply.raw)
-    if (session === undefined) return leave(request, reply, logout)
+    if (session === undefined) return leave(reply, logout)
     if (logout.subject === session.accountId) {
       await signOut(request, reply, session, logout)
-      return leave(request, reply, logout)
+      return leave(reply, logout)
     }
-    const cookie = tokens.readCookie(request.headers.cookie)
+    const cookie = forms.tokens.readCookie(request.headers.cookie)
     const locale = localeOf(request)
-    return sendPage(reply, {
+    const page = {
+      title: message(locale, 'logout.title'),
+      body: confirmation(logout, forms.tokens.issue(session.uid, cookie.value), locale),
+    }
+    return forms.send(reply, page, {
       status: 200,
-      markup: renderPage({
-        title: message(locale, 'logout.title'),
-        body: confirmation(logout, tokens.issue(session.uid, cookie.value), locale),
-        serviceName,
-        look,
-        locale,
-        requestId: request.id,
-      }),
-      locale,
-      look,
       // Chromium applies form-action to the redirect to the client, and to further redirects of the client.
       formTargets: logout.redirectUri === undefined ? ["'self'"] : undefined,
       setCookie: cookie.setCookie,
@@ -131,43 +104,22 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
     { clientId }: LogoutRequest,
   ): Promise<void> {
     await sessions.end(request.raw, reply.raw)
-    onEvent({
-      kind: 'signed_out',
-      clientId,
-      accountId,
-      origin: { requestId: request.id, clientAddress: request.ip },
-    })
+    onEvent({ kind: 'signed_out', clientId, accountId, origin: originOf(request) })
   }
 
   /** Redirects to the client, or shows that the person is signed out. */
-  function leave(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { redirectUri, state }: LogoutRequest,
-  ): FastifyReply {
-    if (redirectUri === undefined) {
-      const locale = localeOf(request)
-      const page = signedOutPage(ENDPOINTS.account, locale)
-      return sendPage(reply, {
-        status: 200,
-        markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
-        locale,
-        look,
-        formTargets: [],
-      })
-    }
+  function leave(reply: FastifyReply, { redirectUri, state }: LogoutRequest): FastifyReply {
+    if (redirectUri === undefined) return sendSignedOut(forms, reply)
     const address = new URL(redirectUri)
     if (state !== undefined) address.searchParams.set('state', state)
     return redirectAfterForm(reply, address.href)
   }
 
   function sendInvalid(reply: FastifyReply, rejection: Rejection | undefined): FastifyReply {
-    return sendErrorPage(reply, {
+    return forms.sendError(reply, {
       status: 400,
       error: 'invalid_request',
       description: rejection?.rejected ?? 'The parameters are malformed or repeated.',
-      serviceName,
-      look,
     })
   }
 }

@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
-import type { Logger } from '../../platform/logging/logger.ts'
 import { createSemaphore } from '../../platform/semaphore.ts'
 import type { Account, Accounts } from '../accounts/accounts.ts'
 import { ACCOUNT_CLIENT_ID } from '../config.ts'
@@ -15,19 +14,18 @@ import {
   TOGGLE_FIELD,
   toggleTicks,
 } from '../consent/scope-selection.ts'
-import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
+import type { EngineEvent } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
 import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import type { ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
 import type { AttemptCounters } from '../store/store.ts'
-import { explainFailure } from './explain-failure.ts'
-import { createFormTokens, type Form, isSameOrigin, readForm } from './forms.ts'
+import { createFormPages, type FormPagesOptions, originOf } from './form-pages.ts'
+import type { Form } from './forms.ts'
 import { displayText } from './html.ts'
 import { INTERACTION_LIMITS, type InteractionLimits } from './interaction-limits.ts'
-import type { Look } from './look.ts'
 import { message } from './messages/message.ts'
-import { localeOf, type PageReply, redirectAfterForm, sendErrorPage, sendPage } from './page-reply.ts'
+import { localeOf, type PageReply, redirectAfterForm } from './page-reply.ts'
 import {
   type PageRequest,
   type PageRoute,
@@ -35,25 +33,17 @@ import {
   registerProviderPages,
   type SignInProblem,
 } from './provider-pages.ts'
-import { type Page, renderPage } from './render-page.ts'
+import type { Page } from './render-page.ts'
 
 /**
  * Options for `registerInteractionPages()`. `limits` defaults to `INTERACTION_LIMITS`. `nowMs` is the wall clock, in
  * milliseconds since the epoch.
  */
-export type InteractionPagesOptions = {
+export type InteractionPagesOptions = FormPagesOptions & {
   readonly interactions: Interactions
   readonly accounts: Pick<Accounts, 'verify' | 'find' | 'findId'>
   readonly catalogue: ScopeCatalogue
-  readonly serviceName: string
-  readonly look?: Look | undefined
   readonly lifetimes: GrantLifetimes
-  /** Origin of the public URL, for example `https://login.example`. Forms must come from this origin. */
-  readonly origin: string
-  /** True for an https issuer: cookies get the prefix `__Host-` and the attribute Secure. */
-  readonly secureCookies: boolean
-  /** Returns the keys that sign cookies, newest first. */
-  readonly cookieKeys: () => readonly string[]
   readonly limits?: InteractionLimits
   /** Counters of sign-ins in the store. Undefined: the pages count in this process. */
   readonly attempts?: AttemptCounters
@@ -63,7 +53,6 @@ export type InteractionPagesOptions = {
   readonly providers?: ProviderSignIn
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void
-  readonly logger: Pick<Logger, 'error'>
 }
 
 /**
@@ -73,10 +62,11 @@ export type InteractionPagesOptions = {
  * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */
 export function registerInteractionPages(app: FastifyInstance, options: InteractionPagesOptions): void {
-  const { interactions, accounts, catalogue, look, onEvent, serviceName, localAccounts = true } = options
+  const { interactions, accounts, catalogue, onEvent, serviceName, localAccounts = true } = options
   const providers = [...(options.providers?.clients.values() ?? [])].map(({ provider }) => provider)
   const limits = options.limits ?? INTERACTION_LIMITS
-  const tokens = createFormTokens(options)
+  const forms = createFormPages(options)
+  const { tokens } = forms
   const throttle = createSharedThrottle({
     purpose: 'sign-in',
     limits: limits.signIn,
@@ -119,14 +109,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         reply: FastifyReply,
         page: Pick<Page, 'title' | 'heading' | 'isWide' | 'body'>,
         shown: Pick<PageReply, 'status' | 'formTargets'>,
-      ) =>
-        sendPage(reply, {
-          ...shown,
-          locale,
-          look,
-          markup: renderPage({ ...page, serviceName, locale, look, requestId: request.id }),
-          setCookie: cookie.setCookie,
-        }),
+      ) => forms.send(reply, page, { ...shown, locale, setCookie: cookie.setCookie }),
     }
   }
 
@@ -195,29 +178,9 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
    * @returns the form. If a check fails, sends an error page and returns the reply.
    */
   const receiveForm = (request: PageRequest, reply: FastifyReply): { readonly form: Form } | FastifyReply => {
-    const form = typeof request.body === 'string' ? readForm(request.body) : undefined
-    if (form === undefined)
-      return sendErrorPage(reply, {
-        status: 400,
-        error: 'form_unreadable',
-        description: 'The form is malformed or repeats a field.',
-        serviceName,
-        look,
-      })
-    const { headers } = request
-    const { uid } = request.params
-    const proven =
-      isSameOrigin(headers, options.origin) &&
-      tokens.verify({ uid, cookieHeader: headers.cookie, token: form.get('form_token') })
-    if (!proven)
-      return sendErrorPage(reply, {
-        status: 403,
-        error: 'form_refused',
-        description: 'The form token is missing or invalid, or the form came from another site.',
-        serviceName,
-        look,
-      })
-    return { form }
+    const posted = forms.read(request, reply)
+    if (!('form' in posted)) return posted
+    return forms.rejectForeign(request, reply, posted.form, request.params.uid) ?? posted
   }
 
   const receive = async (
@@ -235,38 +198,20 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     { retryAfterSeconds, isFirst }: ThrottledAttempt,
   ): FastifyReply => {
     onEvent({ kind: 'sign_in_throttled', isFirst, origin: originOf(request) })
-    return sendErrorPage(reply, {
+    return forms.sendError(reply, {
       status: 429,
       error: 'too_many_attempts',
       description: `Try again in ${retryAfterSeconds} seconds.`,
-      serviceName,
-      look,
       retryAfterSeconds,
     })
   }
 
-  app.register(async (pages) => {
-    pages.removeAllContentTypeParsers()
-    pages.addContentTypeParser<string>(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: limits.bodyLimitBytes },
-      (_request, body, done) => done(null, body),
-    )
-    pages.setErrorHandler((failure, request, reply) => {
-      const explained = explainFailure(failure)
-      if (explained.ours)
-        options.logger.error(
-          { event: 'page_failed', err: failure, request_id: request.id },
-          'a sign-in or consent page failed',
-        )
-      return sendErrorPage(reply, { ...explained, serviceName, look })
-    })
-
+  forms.mount(app, limits.bodyLimitBytes, (pages) => {
     if (options.providers !== undefined)
       registerProviderPages(pages, {
         ...options.providers,
         interactions,
-        tokens,
+        forms,
         serviceName,
         nowSeconds: () => Math.floor(options.nowMs() / 1_000),
         onEvent,
@@ -291,12 +236,10 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const received = receiveForm(request, reply)
       if (!('form' in received)) return received
       if (!localAccounts)
-        return sendErrorPage(reply, {
+        return forms.sendError(reply, {
           status: 403,
           error: 'form_refused',
           description: 'This service has no sign-in with a user name and a password.',
-          serviceName,
-          look,
         })
       const { form } = received
       const username = form.get('username') ?? ''
@@ -318,11 +261,10 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const verification = hashing.run(() => accounts.verify(username, form.get('password') ?? ''))
       if (verification === undefined) {
         await failed('busy')
-        return sendErrorPage(reply, {
+        return forms.sendError(reply, {
           status: 503,
           error: 'busy',
           description: 'Too many concurrent sign-ins.',
-          serviceName,
           retryAfterSeconds: 2,
         })
       }
@@ -383,10 +325,6 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       return redirectAfterForm(reply, address)
     })
   })
-}
-
-function originOf(request: FastifyRequest): RequestOrigin {
-  return { requestId: request.id, clientAddress: request.ip }
 }
 
 function pathOf(interaction: Interaction): string {

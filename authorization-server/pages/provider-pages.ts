@@ -1,18 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { Accounts } from '../accounts/accounts.ts'
-import type { EngineEvent, RequestOrigin } from '../engine/engine-events.ts'
+import type { EngineEvent } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
 import { requestSource } from '../engine/request-source.ts'
 import type { AuthenticationRequest, ProviderClient } from '../sign-in/provider-client.ts'
 import { ProviderError, type ProviderErrorReason } from '../sign-in/provider-error.ts'
 import { admitPerson } from '../sign-in/provider-profile.ts'
 import type { SignInAttempts } from '../sign-in/sign-in-attempts.ts'
-import type { FormTokens } from './forms.ts'
+import { type FormPages, originOf } from './form-pages.ts'
 import type { Html } from './html.ts'
-import type { Look } from './look.ts'
 import { type Locale, message } from './messages/message.ts'
-import { redirectAfterForm, sendErrorPage } from './page-reply.ts'
+import { redirectAfterForm } from './page-reply.ts'
 
 /** Sign-in through OpenID providers. */
 export type ProviderSignIn = {
@@ -23,9 +22,8 @@ export type ProviderSignIn = {
 
 export type ProviderPagesOptions = ProviderSignIn & {
   readonly interactions: Interactions
-  readonly tokens: Pick<FormTokens, 'readCookie'>
+  readonly forms: Pick<FormPages, 'tokens' | 'sendError'>
   readonly serviceName: string
-  readonly look?: Look | undefined
   readonly nowSeconds: () => number
   readonly onEvent: (event: EngineEvent) => void
   /** Reads a posted form. Sends an error page if a check of the form fails. */
@@ -64,7 +62,7 @@ const RESPONSE_STEP = 'provider-response'
  * All steps need the cookie of the browser that started the sign-in, and the last step can run once.
  */
 export function registerProviderPages(pages: FastifyInstance, options: ProviderPagesOptions): void {
-  const { attempts, clients, interactions, look, onEvent, serviceName, tokens } = options
+  const { attempts, clients, forms, interactions, onEvent, serviceName } = options
 
   const fail = (
     request: PageRequest,
@@ -96,7 +94,7 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const { interaction } = received
     const client = clients.get(request.params.name ?? '')
     if (client === undefined) return options.showProblem(request, reply, interaction, UNKNOWN_PROVIDER)
-    const browser = tokens.readCookie(request.headers.cookie).value
+    const browser = forms.tokens.readCookie(request.headers.cookie).value
     const attempt = {
       interaction: interaction.uid,
       provider: client.provider.name,
@@ -120,10 +118,10 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const [state = '', ...others] = new URLSearchParams(query).getAll('state')
     const attempt = others.length === 0 ? await attempts.find(state) : undefined
     if (attempt === undefined || attempt.provider !== request.params.name)
-      return sendErrorPage(reply, { status: 400, ...EXPIRED, serviceName, look })
-    const browser = tokens.readCookie(request.headers.cookie).value
+      return forms.sendError(reply, { status: 400, ...EXPIRED })
+    const browser = forms.tokens.readCookie(request.headers.cookie).value
     if (!(await attempts.isOfBrowser(state, browser)))
-      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName, look })
+      return forms.sendError(reply, { status: 403, ...OTHER_BROWSER })
     const path = `${ENDPOINTS.interaction}/${encodeURIComponent(attempt.interaction)}/${RESPONSE_STEP}`
     return redirectAfterForm(reply, `${path}?${query}`)
   })
@@ -137,9 +135,9 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
     const isExpected = attempt?.interaction === interaction.uid && attempt.issuer === client?.provider.issuer
     if (attempt === undefined || client === undefined || !isExpected)
       return options.showProblem(request, reply, interaction, USED_RESPONSE)
-    const browser = tokens.readCookie(request.headers.cookie).value
+    const browser = forms.tokens.readCookie(request.headers.cookie).value
     if (!(await attempts.isOfBrowser(state, browser)))
-      return sendErrorPage(reply, { status: 403, ...OTHER_BROWSER, serviceName, look })
+      return forms.sendError(reply, { status: 403, ...OTHER_BROWSER })
     if (!(await attempts.consume(state)))
       return options.showProblem(request, reply, interaction, USED_RESPONSE)
     const { provider } = client
@@ -251,8 +249,4 @@ function bounded(text: string | undefined): string | undefined {
 function queryOf(request: FastifyRequest): string {
   const [, query = ''] = (request.raw.url ?? '').split(/\?(.*)/s)
   return query
-}
-
-function originOf(request: FastifyRequest): RequestOrigin {
-  return { requestId: request.id, clientAddress: request.ip }
 }

@@ -1,15 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { Logger } from '../../platform/logging/logger.ts'
 import { type Account, type Accounts, validatePassword } from '../accounts/accounts.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
-import { explainFailure } from '../pages/explain-failure.ts'
-import { createFormTokens, isSameOrigin, readForm } from '../pages/forms.ts'
+import { createFormPages, type FormPagesOptions, originOf } from '../pages/form-pages.ts'
 import { displayText } from '../pages/html.ts'
 import { INTERACTION_LIMITS } from '../pages/interaction-limits.ts'
-import type { Look } from '../pages/look.ts'
-import { localeOf, sendErrorPage, sendPage } from '../pages/page-reply.ts'
-import { renderPage } from '../pages/render-page.ts'
+import { localeOf } from '../pages/page-reply.ts'
 import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { AttemptCounters, Store } from '../store/store.ts'
@@ -17,19 +13,14 @@ import { endGrants, endSessions, findGrants } from '../store/stored-grants.ts'
 import type { PasswordLink, PasswordLinks } from './password-links.ts'
 import { describeProblem, passwordSetPage, setPasswordPage } from './set-password-page.ts'
 
-export type SetPasswordPagesOptions = {
+export type SetPasswordPagesOptions = Omit<FormPagesOptions, 'origin'> & {
   readonly links: PasswordLinks
   readonly accounts: Pick<Accounts, 'find' | 'setPassword'>
   readonly store: Pick<Store, 'artifacts'>
   readonly attempts: AttemptCounters | undefined
-  readonly serviceName: string
-  readonly look?: Look | undefined
   readonly issuer: string
-  readonly secureCookies: boolean
-  readonly cookieKeys: () => readonly string[]
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void
-  readonly logger: Pick<Logger, 'error'>
 }
 
 const BODY_LIMIT_BYTES = 4_096
@@ -40,9 +31,8 @@ const BODY_LIMIT_BYTES = 4_096
  * /oauth/set-password uses up the link. Unknown, expired and used links get the same response.
  */
 export function registerSetPasswordPages(app: FastifyInstance, options: SetPasswordPagesOptions): void {
-  const { accounts, issuer, links, look, onEvent, serviceName, store } = options
-  const tokens = createFormTokens(options)
-  const { origin } = new URL(issuer)
+  const { accounts, issuer, links, onEvent, serviceName, store } = options
+  const forms = createFormPages({ ...options, origin: new URL(issuer).origin })
   const throttle = createSharedThrottle({
     purpose: 'password link',
     limits: INTERACTION_LIMITS.signIn,
@@ -62,12 +52,10 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
     if (throttled !== undefined) {
       const { isFirst, retryAfterSeconds } = throttled
       onEvent({ kind: 'sign_in_throttled', isFirst, origin: originOf(request) })
-      return sendErrorPage(reply, {
+      return forms.sendError(reply, {
         status: 429,
         error: 'too_many_attempts',
         description: `Try again in ${retryAfterSeconds} seconds.`,
-        serviceName,
-        look,
         retryAfterSeconds,
       })
     }
@@ -79,12 +67,10 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
   }
 
   const rejectLink = (reply: FastifyReply): FastifyReply =>
-    sendErrorPage(reply, {
+    forms.sendError(reply, {
       status: 400,
       error: 'link_invalid',
       description: 'The link is unknown, expired or used.',
-      serviceName,
-      look,
     })
 
   const showForm = (
@@ -94,21 +80,18 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
     problem?: Parameters<typeof describeProblem>[1],
   ): FastifyReply => {
     const locale = localeOf(request)
-    const cookie = tokens.readCookie(request.headers.cookie)
+    const cookie = forms.tokens.readCookie(request.headers.cookie)
     const page = setPasswordPage({
       account: { username: account.username, name: displayText(account.name) ?? account.username },
       serviceName,
       locale,
       problem: problem && describeProblem(locale, problem),
-      formToken: tokens.issue(hashId(token), cookie.value),
+      formToken: forms.tokens.issue(hashId(token), cookie.value),
       token,
       path: ENDPOINTS.setPassword,
     })
-    return sendPage(reply, {
+    return forms.send(reply, page, {
       status: problem === undefined ? 200 : 400,
-      markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
-      locale,
-      look,
       formTargets: ["'self'"],
       setCookie: cookie.setCookie,
     })
@@ -129,51 +112,19 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
     )
   }
 
-  app.register(async (pages) => {
-    pages.removeAllContentTypeParsers()
-    pages.addContentTypeParser<string>(
-      'application/x-www-form-urlencoded',
-      { parseAs: 'string', bodyLimit: BODY_LIMIT_BYTES },
-      (_request, body, done) => done(null, body),
-    )
-    pages.setErrorHandler((failure, request, reply) => {
-      const explained = explainFailure(failure)
-      if (explained.ours)
-        options.logger.error(
-          { event: 'page_failed', err: failure, request_id: request.id },
-          'the page for a new password failed',
-        )
-      return sendErrorPage(reply, { ...explained, serviceName, look })
-    })
-
+  forms.mount(app, BODY_LIMIT_BYTES, (pages) => {
     pages.get<{ Querystring: { token?: unknown } }>(ENDPOINTS.setPassword, async (request, reply) => {
       const opened = await open(request, reply, request.query.token)
       return 'link' in opened ? showForm(request, reply, opened) : opened
     })
 
     pages.post(ENDPOINTS.setPassword, async (request, reply) => {
-      const form = typeof request.body === 'string' ? readForm(request.body) : undefined
-      if (form === undefined)
-        return sendErrorPage(reply, {
-          status: 400,
-          error: 'form_unreadable',
-          description: 'The form is malformed or repeats a field.',
-          serviceName,
-          look,
-        })
-      const { headers } = request
+      const posted = forms.read(request, reply)
+      if (!('form' in posted)) return posted
+      const { form } = posted
       const token = form.get('token') ?? ''
-      const isOurs =
-        isSameOrigin(headers, origin) &&
-        tokens.verify({ uid: hashId(token), cookieHeader: headers.cookie, token: form.get('form_token') })
-      if (!isOurs)
-        return sendErrorPage(reply, {
-          status: 403,
-          error: 'form_refused',
-          description: 'The form token is missing or invalid, or the form came from another site.',
-          serviceName,
-          look,
-        })
+      const rejected = forms.rejectForeign(request, reply, form, hashId(token))
+      if (rejected !== undefined) return rejected
       const opened = await open(request, reply, token)
       if (!('link' in opened)) return opened
       const password = form.get('password') ?? ''
@@ -188,17 +139,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
       await endAccess(request, accountId)
       const locale = localeOf(request)
       const page = passwordSetPage(locale, { purpose, accountPath: ENDPOINTS.account })
-      return sendPage(reply, {
-        status: 200,
-        markup: renderPage({ ...page, serviceName, look, locale, requestId: request.id }),
-        locale,
-        look,
-        formTargets: [],
-      })
+      return forms.send(reply, page, { status: 200, formTargets: [] })
     })
   })
-}
-
-function originOf(request: FastifyRequest) {
-  return { requestId: request.id, clientAddress: request.ip }
 }

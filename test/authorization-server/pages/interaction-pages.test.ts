@@ -271,7 +271,7 @@ t.test('an internal failure shows a page without details and is logged', async (
       event: 'page_failed',
       err,
       request_id: 'request-1',
-      msg: 'a sign-in or consent page failed',
+      msg: 'a page failed',
     })),
   )
 })
