@@ -97,59 +97,54 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   )
   // A HEAD request would occupy a listener slot, but the server would never send a byte to it.
   app.get(REVOCATION_STREAM_PATH, { exposeHeadRoute: false }, options.revocations.handle)
+  const pages = {
+    serviceName: config.name,
+    look: options.look,
+    origin: new URL(config.issuer).origin,
+    secureCookies: config.issuer.startsWith('https:'),
+    cookieKeys: () => options.secrets.current.cookieSecrets,
+    logger,
+  }
   app.register(async (scope) =>
     registerInteractionPages(scope, {
+      ...pages,
       interactions: engine.interactions,
       accounts: options.accounts,
       catalogue: config.catalogue,
-      serviceName: config.name,
-      look: options.look,
       lifetimes: config.lifetimes,
-      origin: new URL(config.issuer).origin,
-      secureCookies: config.issuer.startsWith('https:'),
-      cookieKeys: () => options.secrets.current.cookieSecrets,
       ...(options.attempts === undefined ? {} : { attempts: options.attempts }),
       localAccounts: config.signIn.local,
       ...(options.providers === undefined ? {} : { providers: options.providers }),
       nowMs: () => Date.now(),
       onEvent: options.onEvent,
-      logger,
     }),
   )
   app.register(async (scope) =>
     registerAccountPages(scope, {
+      ...pages,
       sessions: engine.sessions,
       findClient: engine.findClient,
       accounts: options.accounts,
       store: options.store,
       catalogue: config.catalogue,
-      serviceName: config.name,
-      look: options.look,
       issuer: config.issuer,
-      secureCookies: config.issuer.startsWith('https:'),
-      cookieKeys: () => options.secrets.current.cookieSecrets,
       onEvent: options.onEvent,
-      logger,
     }),
   )
   app.register(async (scope) =>
     registerSetPasswordPages(scope, {
+      ...pages,
       links: createPasswordLinks({ store: options.store, issuer: config.issuer }),
       accounts: options.accounts,
       store: options.store,
       attempts: options.attempts,
-      serviceName: config.name,
-      look: options.look,
-      issuer: config.issuer,
-      secureCookies: config.issuer.startsWith('https:'),
-      cookieKeys: () => options.secrets.current.cookieSecrets,
       nowMs: () => Date.now(),
       onEvent: options.onEvent,
-      logger,
     }),
   )
   app.register(async (scope) =>
     registerLogoutPages(scope, {
+      ...pages,
       sessions: engine.sessions,
       readIdToken: engine.readIdToken,
       integrations: config.integrations.map(({ clientId, clientName, postLogoutRedirectUris = [] }) => ({
@@ -157,13 +152,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         clientName,
         postLogoutRedirectUris,
       })),
-      serviceName: config.name,
-      look: options.look,
-      issuer: config.issuer,
-      secureCookies: config.issuer.startsWith('https:'),
-      cookieKeys: () => options.secrets.current.cookieSecrets,
       onEvent: options.onEvent,
-      logger,
     }),
   )
   return app

@@ -78,7 +78,7 @@ ${sessions > 1 && form(options, 'sign-out-others', html`<button class="quiet">${
   }
 }
 
-/** Sends the page for a person who is not signed in. */
+/** Sends the page for a browser without a signed-in person. */
 export function sendSignedOut(forms: Pick<FormPages, 'send'>, reply: FastifyReply): FastifyReply {
   const locale = localeOf(reply.request)
   const page = {

@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts'
 import { endGrants, endSessions, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
 import { accountPage, type ConnectedApp, isFormResult, sendSignedOut } from './account-page.ts'
 
-export type AccountPagesOptions = Omit<FormPagesOptions, 'origin'> & {
+export type AccountPagesOptions = FormPagesOptions & {
   readonly sessions: BrowserSessions
   /** @returns undefined when the client no longer exists. */
   readonly findClient: (
@@ -29,7 +29,7 @@ export type AccountPagesOptions = Omit<FormPagesOptions, 'origin'> & {
   readonly onEvent: (event: EngineEvent) => void
 }
 
-/** A person who is signed in at this browser. */
+/** The signed-in person of a browser. */
 type SignedIn = {
   readonly session: BrowserSession
   readonly account: NonNullable<Awaited<ReturnType<Accounts['find']>>>
@@ -45,7 +45,7 @@ const CHALLENGE_BYTES = 32
  */
 export function registerAccountPages(app: FastifyInstance, options: AccountPagesOptions): void {
   const { accounts, issuer, onEvent, sessions, store } = options
-  const forms = createFormPages({ ...options, origin: new URL(issuer).origin })
+  const forms = createFormPages(options)
 
   const readSignedIn = async (
     request: FastifyRequest,
@@ -161,7 +161,7 @@ function signInAddress(issuer: string): string {
     response_type: 'code',
     redirect_uri: issuer + ACCOUNT_CLIENT.redirectPath,
     scope: 'openid',
-    // Nobody exchanges the code, so nobody needs the verifier of this challenge.
+    // The code is never exchanged, so the verifier of this challenge is not necessary.
     code_challenge: randomBytes(CHALLENGE_BYTES).toString('base64url'),
     code_challenge_method: 'S256',
     state: randomBytes(CHALLENGE_BYTES).toString('base64url'),

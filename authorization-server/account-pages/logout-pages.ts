@@ -9,7 +9,7 @@ import { type Locale, message } from '../pages/messages/message.ts'
 import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
 import { sendSignedOut } from './account-page.ts'
 
-export type LogoutPagesOptions = Omit<FormPagesOptions, 'origin'> & {
+export type LogoutPagesOptions = FormPagesOptions & {
   readonly sessions: BrowserSessions
   /** @returns undefined when the signature, the issuer or the client of the ID token is not valid. */
   readonly readIdToken: (
@@ -21,7 +21,6 @@ export type LogoutPagesOptions = Omit<FormPagesOptions, 'origin'> & {
     readonly clientName: string
     readonly postLogoutRedirectUris: readonly string[]
   }[]
-  readonly issuer: string
   readonly onEvent: (event: EngineEvent) => void
 }
 
@@ -47,8 +46,8 @@ const CONFIRM_PATH = `${ENDPOINTS.endSession}/confirm`
  * person first, because any site can send the browser to this endpoint. Grants and tokens stay valid.
  */
 export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOptions): void {
-  const { issuer, onEvent, sessions } = options
-  const forms = createFormPages({ ...options, origin: new URL(issuer).origin })
+  const { onEvent, sessions } = options
+  const forms = createFormPages(options)
 
   forms.mount(app, BODY_LIMIT_BYTES, (pages) => {
     pages.get(ENDPOINTS.endSession, { exposeHeadRoute: false }, async (request, reply) =>

@@ -13,12 +13,11 @@ import { endGrants, endSessions, findGrants } from '../store/stored-grants.ts'
 import type { PasswordLink, PasswordLinks } from './password-links.ts'
 import { describeProblem, passwordSetPage, setPasswordPage } from './set-password-page.ts'
 
-export type SetPasswordPagesOptions = Omit<FormPagesOptions, 'origin'> & {
+export type SetPasswordPagesOptions = FormPagesOptions & {
   readonly links: PasswordLinks
   readonly accounts: Pick<Accounts, 'find' | 'setPassword'>
   readonly store: Pick<Store, 'artifacts'>
   readonly attempts: AttemptCounters | undefined
-  readonly issuer: string
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void
 }
@@ -31,8 +30,8 @@ const BODY_LIMIT_BYTES = 4_096
  * /oauth/set-password uses up the link. Unknown, expired and used links get the same response.
  */
 export function registerSetPasswordPages(app: FastifyInstance, options: SetPasswordPagesOptions): void {
-  const { accounts, issuer, links, onEvent, serviceName, store } = options
-  const forms = createFormPages({ ...options, origin: new URL(issuer).origin })
+  const { accounts, links, onEvent, serviceName, store } = options
+  const forms = createFormPages(options)
   const throttle = createSharedThrottle({
     purpose: 'password link',
     limits: INTERACTION_LIMITS.signIn,

@@ -14,7 +14,7 @@ t.test('sends a page when the store fails during a logout request', async (t) =>
     readIdToken: async () => undefined,
     integrations: [],
     serviceName: 'Learning platform',
-    issuer: 'https://login.test',
+    origin: 'https://login.test',
     secureCookies: true,
     cookieKeys: () => ['a key of the cookies of this test'],
     onEvent: () => undefined,
