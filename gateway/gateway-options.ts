@@ -5,13 +5,12 @@ import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
 import type { ValidVersions } from './snapshot/reload/source-versions.ts'
 
-/** Options for a gateway, in one process or in each of its workers. */
 export type GatewayOptions = {
   readonly config: GatewayConfig
   readonly logger: Logger
   /** The key with which all workers sign assertions, in PEM. Set in a worker without a key file. */
   readonly assertionKey?: string | undefined
-  /** Initial policies. Default: read them from the disk. */
+  /** Initial policies. Default: the gateway reads the policies from the disk. */
   readonly policies?: PolicySources | undefined
   /** Last valid versions of the policy sources, for a worker that reads the policies from the disk. */
   readonly validVersions?: ValidVersions | undefined

@@ -266,7 +266,7 @@ function openRequestPath(
       'rootResource' | 'tokenValidator' | 'sessions' | 'overload' | 'draining' | 'tickMs'
     >
     readonly metrics: Metrics
-    /** undefined: without Redis. */
+    /** Undefined: the gateway uses no Redis. */
     readonly redis: SharedRedis | undefined
     readonly policies: PolicyHolder
     readonly tls: TlsOptions | undefined

@@ -36,7 +36,10 @@ try {
     }
   }
 
-  /** Handles all signals before it reports that the gateway is ready: an unhandled signal ends the process. */
+  /**
+   * Handles all signals before the process reports that the gateway is ready. An unhandled signal would end the
+   * process.
+   */
   function run(gateway: Gateway, replaceWorkers: () => void): void {
     handleUncaughtExceptions(logger)
     onTermination((reason) => gateway.close({ how: shutdownMode(reason) }), {

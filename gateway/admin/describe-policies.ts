@@ -22,7 +22,6 @@ export function describePolicies(policies: ActivePolicies, config: GatewayConfig
   })
 }
 
-/** Returns the state of a policy source, with its first error, for `GET /policies` and `POST /reload`. */
 export function sourceToJson({ name, owner, state, version, routes, pathPrefixes, errors }: SourceState) {
   const [first] = errors
   return {

@@ -28,7 +28,6 @@ export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active
   close(): void
 }
 
-/** Starts to manage the policies, with the state that the first worker reported. */
 export function openClusterPolicies(options: {
   readonly sources: PolicySources
   readonly versions: SourceVersions

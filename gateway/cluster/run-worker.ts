@@ -6,12 +6,12 @@ import { metricsOf } from './aggregate-workers.ts'
 import type { SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /**
- * Runs this process as a worker until the supervisor stops it. After a SIGTERM to the worker alone, the worker first
- * requests a successor. The worker ignores SIGINT and SIGHUP, because a terminal sends these signals to all processes,
- * and the supervisor handles the signals. Without a supervisor the process exits immediately, because node:cluster
- * delivers no more connections.
+ * Runs this process as a worker until the supervisor stops the worker. After a SIGTERM to the worker alone, the worker
+ * first requests a successor. The worker ignores SIGINT and SIGHUP, because a terminal sends these signals to all
+ * processes, and the supervisor handles the signals. Without a supervisor the process exits immediately, because
+ * node:cluster delivers no more connections.
  * @returns a function that requests a successor.
- * @throws {BootError} like `createGatewayRuntime()`.
+ * @throws {BootError} for invalid policies, or an address that is not available.
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
   const initial = await awaitMessage('begin')

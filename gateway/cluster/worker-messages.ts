@@ -19,7 +19,6 @@ export type WorkerPolicies = {
   readonly locations: PolicyLocations & { readonly policyReload: 'watch' | 'manual' }
 }
 
-/** Content of the first message to a worker. */
 export type WorkerInit = {
   /** PEM of the key with which all workers sign assertions; undefined: the key file contains the key. */
   readonly assertionKey: string | undefined
@@ -46,7 +45,10 @@ export type WorkerMessage =
   | { readonly kind: 'applied'; readonly requestId: number; readonly outcome: ApplyOutcome }
   /** The worker's policies, in the format of `GET /policies`. */
   | { readonly kind: 'described'; readonly requestId: number; readonly policies: string }
-  /** Requests a successor, because of a defect or a signal. The worker serves requests until it is replaced. */
+  /**
+   * Requests a successor, because of a defect or a signal. The worker serves requests until a successor replaces the
+   * worker.
+   */
   | { readonly kind: 'replace'; readonly reason: string }
   | { readonly kind: 'state'; readonly requestId: number; readonly state: WorkerState }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */

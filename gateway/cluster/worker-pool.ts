@@ -19,7 +19,6 @@ type WorkerPoolOptions = {
   readonly onExit: (metrics: MetricsJson) => void
 }
 
-/** Reason for the start of a worker: initial start, crash, rolling restart, or a request of its predecessor. */
 type StartReason = 'start' | 'crash' | 'roll' | 'replace'
 
 /**

@@ -1,6 +1,6 @@
 import { DRAIN_DEFAULTS } from '../../platform/config/drain-schema.ts'
 
-/** Defaults of the configuration, in the units of the files. */
+/** Default values of the configuration, as text in the notation of the files, e.g. `2s`. */
 export const DEFAULTS = {
   introspection: { timeout: '2s', maxConcurrent: 64, maxQueue: 1_024 },
   staleIfError: '60s',

@@ -61,9 +61,9 @@ export type GatewayConfig = {
   /** The file is reloaded with the policies; `undefined`: `presets` never change. */
   readonly presetsFile: string | undefined
   readonly upstreams: readonly UpstreamSettings[]
-  /** At least one, with unique issuer URLs. */
+  /** At least one issuer. Each issuer URL occurs once. */
   readonly issuers: readonly IssuerConfig[]
-  /** Parts of the API with their own tokens, and settings of the API as a whole. */
+  /** Parts of the API that need separate tokens, and settings of the whole API. */
   readonly resources: readonly ResourceSettings[]
   /** Folder for cached keys of issuers and for valid versions of policy sources; `undefined`: nothing is stored. */
   readonly dataDir: string | undefined
@@ -71,7 +71,9 @@ export type GatewayConfig = {
   readonly authorizationServer: { readonly upstream: string } | undefined
   /** Compatibility with clients that deviate from the standards. */
   readonly compat: {
-    /** Serves the metadata of the bundled authorization server below the paths of resources too. */
+    /**
+     * Whether the gateway also serves the metadata of the bundled authorization server below the paths of resources.
+     */
     readonly resourcePathAliases: boolean
   }
   /** Settings of `upstreamAuth: assertion`, which sends the caller's identity to upstreams. */
@@ -107,7 +109,6 @@ export type GatewayConfig = {
     /** Maximum number of concurrent client connections of all workers together. */
     readonly connections: number
   }
-  /** Thresholds at which the gateway closes connections and rejects requests. */
   readonly overload: OverloadLimits
   /** The Redis for state that processes share; `undefined`: each process has separate state. */
   readonly redis: RedisConnection | undefined

@@ -15,7 +15,6 @@ import { OverloadFile } from './overload-file.ts'
 import { PolicySourceSchema } from './policy-source-schema.ts'
 import { ResourceSchema } from './resource-schema.ts'
 
-/** Upper limit of `workers`, far above any useful number. */
 const MAX_WORKERS = 256
 
 export const GatewayFile = Type.Object(

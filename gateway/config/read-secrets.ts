@@ -21,10 +21,6 @@ export function readClientSecrets(issuers: readonly IssuerEntry[]): ReadonlyMap<
   )
 }
 
-/**
- * Reads the client secret in the first line of a file.
- * @throws {ConfigError} C302 if the file cannot be read or is empty.
- */
 function readClientSecret(file: string, index: number): string {
   const read = readTextFile(file, { shownAs: displayPath(file), letter: 'C' })
   if ('problem' in read) throw unusableClientSecret(read.problem.message, { file, index })

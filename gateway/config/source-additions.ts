@@ -203,7 +203,8 @@ function readScopes(
       )
       continue
     }
-    // A scope of the operator can imply scopes of other sources, so a scope of this source must not imply it.
+    // A scope of the operator can imply scopes of other sources. A scope of this source must therefore not imply a
+    // scope of the operator.
     for (const [position, implied] of implies.entries())
       if (catalogue?.has(implied) === true)
         found.push(

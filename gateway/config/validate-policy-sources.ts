@@ -11,7 +11,6 @@ import type { UpstreamsFile } from './upstreams-file.ts'
 /** Names that policy sources must not use, because the names of built-in routes begin with these words. */
 const RESERVED_NAMES: readonly string[] = ['scopegate', 'authorization-server']
 
-/** Converts validated entries of `policySources`. */
 export function toPolicySources(file: GatewayFile): readonly PolicySource[] {
   return (file.policySources ?? []).map(({ name, folder, owner, permissions }) =>
     Object.freeze({

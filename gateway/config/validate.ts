@@ -157,8 +157,8 @@ function findDrainOrder(file: GatewayFile, shownAs: string): readonly Diagnostic
 }
 
 /**
- * Reports C310 if `close` is above `refuse`: the gateway must first close connections, which affects clients less than
- * rejected requests.
+ * Reports C310 if `close` is above `refuse`. The gateway must close connections before it rejects requests, because
+ * closed connections affect clients less.
  */
 function findOverloadOrder(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { heap, memory, loop } = toOverloadLimits(file.overload)

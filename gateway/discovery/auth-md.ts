@@ -107,7 +107,7 @@ precedence over this page. ${baseUrl}/openapi.json describes the API.${ownResour
 
 /**
  * Returns the steps that apply to every issuer. The steps contain no commands for a flow or for registration, because
- * each issuer offers different ones.
+ * issuers support different flows.
  */
 function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: string): readonly string[] {
   const rows = resources.root.issuers.map(
@@ -141,7 +141,9 @@ curl -sS -H "Authorization: Bearer $ACCESS_TOKEN" ${call}
   ]
 }
 
-/** Returns the section on parts of the API with their own tokens. A client must name the part in its token request. */
+/**
+ * Returns the section on parts of the API that need separate tokens. A client must name the part in its token request.
+ */
 function ownResources({ all, root }: Resources): string {
   const parts = all.filter((resource) => resource !== root)
   if (parts.length === 0) return ''

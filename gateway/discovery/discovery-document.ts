@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 /** A document that the gateway serves itself, ready to send. */
 export type Representation = {
-  /** Name, value, name, value; `content-length` and `etag` included. */
+  /** Names and values alternate. Includes `content-length` and `etag`. */
   readonly headers: readonly string[]
   readonly body: string
   readonly etag: string
@@ -26,10 +26,7 @@ export function createLazily(write: () => Representation): GatewayDocument {
  */
 const SHARED_HEADERS = ['cache-control', 'public, max-age=300', 'x-content-type-options', 'nosniff']
 
-/**
- * Prepares a representation with its headers once, so that the gateway only sends the prepared representation on a
- * request.
- */
+/** Creates a representation with all headers, so the gateway computes no header of a document during a request. */
 export function representation(
   contentType: string,
   body: string,

@@ -4,7 +4,7 @@ import { toRecord } from '../../platform/diagnostics/record.ts'
 /** A JSON object whose values are not validated. */
 export type JsonObject = { readonly [key: string]: unknown }
 
-/** Sections that only the gateway writes. An upstream must not define authentication. */
+/** Sections of `components` that only the gateway writes. An upstream must not define authentication. */
 const OWN_SECTIONS = ['securitySchemes']
 const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
 

@@ -12,7 +12,6 @@ export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof Des
   /** Upstreams. The gateway fetches the OpenAPI document of each active upstream with an `openapiPath`. */
   readonly upstreams: { readonly active: readonly Upstream[] }
   readonly failures: FailureLog
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
 
@@ -24,8 +23,8 @@ export type OpenapiDocuments = {
    */
   of(policies: DescribedPolicies): GatewayDocument
   /**
-   * Fetches the documents that are due: new ones, and each document a time after its last fetch. Never rejects: a failed
-   * fetch keeps the last document of the upstream.
+   * Fetches the documents whose next fetch is due. Never rejects. After a failed fetch, the last document of the
+   * upstream stays.
    */
   refresh(): Promise<void>
   close(): void

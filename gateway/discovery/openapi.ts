@@ -74,7 +74,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
     }
   }
 
-  /** Returns the routes to an operation of an upstream: one route per mount, with the path that clients use. */
+  /** Returns the routes to an operation of an upstream: at most one route per mount, with the path that clients use. */
   function findServed(method: string, path: string, upstream: string) {
     return (mounts.get(upstream) ?? []).flatMap((mount) => {
       const publicPath = `${mount}${path}`
@@ -107,8 +107,8 @@ function mountsByUpstream(routes: readonly PolicyRoute[]): ReadonlyMap<string, r
 }
 
 /**
- * Sorts routes with fewer header conditions first. OpenAPI operations do not differ by request headers, so only the
- * first of several such routes is shown.
+ * Sorts routes with fewer header conditions first. OpenAPI operations do not differ by request headers, so the document
+ * shows only the first of several routes that differ only by headers.
  */
 function plainestFirst(a: PolicyRoute, b: PolicyRoute): number {
   return a.matchHeaders.length - b.matchHeaders.length

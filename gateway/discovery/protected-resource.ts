@@ -25,8 +25,9 @@ export function protectedResourceDocument(options: ProtectedResourceOptions): Re
 
 /**
  * Returns the read scopes that routes of the resource need, in the order of the catalogue. Many clients request every
- * scope of the metadata, so the metadata omits write scopes, which clients get from challenges (docs/decisions/0023). The
- * metadata also omits scopes of policy sources: an authorization server without such a scope rejects the whole request.
+ * scope of the metadata, so the metadata omits write scopes. Clients get write scopes from challenges
+ * (docs/decisions/0023). The metadata also omits scopes of policy sources: an authorization server without such a scope
+ * rejects the whole request.
  */
 function readScopes({
   resource,

@@ -14,12 +14,8 @@ export type RateLimiter = {
  * evicted key starts with the full allowance.
  */
 const MAX_ENTRIES = 100_000
-/**
- * Creates the rate limiter. `take()` returns its result synchronously without Redis, and while Redis is unavailable.
- */
 export function openRateLimiter(options: {
   readonly shared: SharedRedis | undefined
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   readonly onFallback: (reason: FallbackReason) => void
 }): RateLimiter {

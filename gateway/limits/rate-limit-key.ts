@@ -5,10 +5,10 @@ import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 
 /**
  * Returns the key under which a request is counted. With `by: subject`, the key names the subject. With `by: client`,
- * or without a subject, it names the client. With `by: ip`, or without a client, it names the IP address. With `by:
- * route`, all requests have the same key. A caller cannot escape a limit by omitting the token. Subjects and client IDs
- * are unique only together with their issuer. IPv6 addresses are counted by /64 prefix, because the holder of one
- * address controls the whole prefix.
+ * or without a subject, the key names the client. With `by: ip`, or without a client, the key names the IP address.
+ * With `by: route`, all requests have the same key. A caller cannot escape a limit by omitting the token. Subjects and
+ * client IDs are unique only together with their issuer. IPv6 addresses are counted by /64 prefix, because the holder
+ * of one address controls the whole prefix.
  */
 export function rateLimitKey(
   limit: Pick<RateLimit, 'by' | 'keyPrefix'>,

@@ -11,7 +11,6 @@ export type FallbackReason = UnavailableReason | 'failed'
 export type SharedLimiterOptions = {
   readonly shared: SharedRedis
   readonly local: LocalLimiter
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   /** Called for each local decision that Redis should have made. */
   readonly onFallback: (reason: FallbackReason) => void

@@ -34,15 +34,14 @@ export type AccessEntry = {
     | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
     | undefined
   /**
-   * The reason of a rejection, `upstream_` with the failure of the upstream, or `client_closed`. `undefined` after a
-   * complete response and after a WebSocket session.
+   * The reason of a rejection, `upstream_` followed by the `UpstreamFailureReason`, or `client_closed`. `undefined`
+   * after a complete response and after a WebSocket session.
    */
   readonly errorType: string | undefined
   /** Error code of the issuer or of the connection to the upstream. */
   readonly errorCode: string | undefined
 }
 
-/** Options for `createAccessLog()`. `service` is the `service` field of every line. */
 export type AccessLogOptions = {
   /** Writes complete lines. Each line ends with a line break. */
   readonly write: (lines: string) => void
@@ -57,7 +56,6 @@ export type AccessLogOptions = {
 /** Buffers entries of completed requests and writes the entries shortly afterwards. */
 export type AccessLog = {
   add(entry: AccessEntry): void
-  /** Writes the buffered lines. */
   flush(): void
 }
 

@@ -22,7 +22,6 @@ export type Decision = {
 }
 
 export const ALLOWED: Decision = { decision: 'allow', reason: 'ok' }
-/** Decision for an anonymous caller on a route that allows anonymous access. */
 export const ALLOWED_ANONYMOUS: Decision = { decision: 'allow', reason: 'anonymous' }
 
 /** Returns the label of a rejection in logs and metrics; undefined when the rejection is not about the caller. */

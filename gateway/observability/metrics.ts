@@ -28,16 +28,13 @@ export type Metrics = RevocationMeter & {
   rateLimitFallback(reason: FallbackReason): void
   /** Counts a DPoP proof whose replay check was local only, although Redis is configured. */
   readonly proofAlone: () => void
-  /** Counts a connection that was closed because of the connection limit. */
   readonly connectionRejected: () => void
-  /** Counts a request that was rejected because of overload. */
   readonly overloaded: (reason: OverloadReason) => void
   readonly requestBroke: () => void
   /** Reports the active policies, and the upstreams that policy sources define. */
   policies(policies: MeteredPolicies & { readonly upstreams: readonly { readonly name: string }[] }): void
 }
 
-/** Sources of the values that are read on each scrape. */
 export type MetricsSources = {
   readonly pipeline: { readonly inFlight: number }
   readonly cache: { readonly entries: Readonly<Record<TokenKind, number>> }

@@ -9,7 +9,7 @@ export type MeteredPolicies = {
 
 /**
  * Registers the metrics of the active policies.
- * @returns a function that replaces their values.
+ * @returns a function that replaces the values.
  */
 export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPolicies) => void {
   const aggregator = 'first' // the same in every worker
@@ -29,7 +29,7 @@ export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPo
   })
   const valid = new Gauge({
     name: 'scopegate_policy_source_valid',
-    aggregator: 'min', // after a crash, one worker can lack a version that the others have
+    aggregator: 'min', // after a crash, one worker can lack a version that other workers have
     help: '1 while the files of the policy source are active, 0 while they are invalid.',
     labelNames: ['source'],
     registers,

@@ -17,7 +17,7 @@ const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
 /**
  * Registers the metrics of upstreams. `states` is called on each scrape.
- * @returns a function that creates the meter of an upstream, and a function that removes its series.
+ * @returns a function that creates the meter of an upstream, and a function that removes the series of an upstream.
  */
 export function createUpstreamMeters(
   registers: [Registry],

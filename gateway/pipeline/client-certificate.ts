@@ -14,11 +14,10 @@ export type CertificateReaderOptions = {
   readonly header: CertificateHeader | undefined
   readonly trustedProxies: TrustedProxies | undefined
   /**
-   * How the gateway's own listener requests certificates. `off`: it requests no certificate. `authority`: the
+   * How the gateway's own listener requests certificates. `off`: the listener requests no certificate. `authority`: the
    * certificate must chain to a configured authority. `any`: the proof of the private key is enough.
    */
   readonly listener: 'off' | 'any' | 'authority'
-  /** Wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
 }
 
@@ -27,9 +26,9 @@ export type CertificateReader = (request: IncomingMessage) => string | undefined
 
 /**
  * Creates a `CertificateReader`. If `header` is set and the peer is a trusted proxy, the reader uses only the header,
- * because the connection belongs to the proxy. It ignores the header of any other peer. A certificate outside its
- * validity period counts as missing.
- * Cost: a direct connection is inspected once; a header is read for each request.
+ * because the connection belongs to the proxy. The reader ignores the header of any other peer. A certificate outside
+ * its validity period counts as missing. Cost: a direct connection is inspected once; a header is read for each
+ * request.
  */
 export function createCertificateReader(options: CertificateReaderOptions): CertificateReader {
   const { header, trustedProxies, listener, nowMs } = options

@@ -1,7 +1,7 @@
 import type { ProofFault } from '../../oauth/dpop/check-proof.ts'
 import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 
-/** Returns an error description for the client, with the next step if the client can do something. */
+/** Returns an error description for the client, with the next step if the client can fix the error. */
 export function describeTokenFault(
   fault: TokenFault,
   tokenEndpoint: string | undefined,

@@ -10,7 +10,7 @@ export type ErrorResponseOptions = {
   readonly resourceMetadata: string
   /** URL where the client can refresh a token; undefined for an external issuer. */
   readonly tokenEndpoint: string | undefined
-  /** The scheme of the client's token, which the challenge repeats. */
+  /** Scheme of the client's token. The challenge uses the same scheme. */
   readonly credential?: 'bearer' | 'dpop'
 }
 

@@ -15,9 +15,7 @@ import { shapeResponse } from './shape-response.ts'
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
   readonly slot: SessionSlot
-  /** Headers of the upstream's 101 response. */
   readonly headers: IncomingHttpHeaders
-  /** The connection to the upstream. */
   readonly socket: Duplex
 }
 

@@ -36,9 +36,7 @@ export type PipelineOptions = {
   /** Peers whose headers for client address and request ID are used; undefined: no peer is trusted. */
   readonly trustedProxies: TrustedProxies | undefined
   readonly forwardedHeader: ForwardedHeader
-  /** Wall clock. Milliseconds since the epoch. */
   readonly nowMs: () => number
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   readonly sessions: WebsocketSessions
   /** The reason why requests are rejected during overload; undefined: requests are accepted. */

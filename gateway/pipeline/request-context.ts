@@ -106,7 +106,10 @@ export type PipelineServices = PipelineOptions & {
 export type Responder = {
   readonly respond: (context: RequestContext, result: LocalReply | Rejection) => void
   readonly reject: (context: RequestContext, rejection: Rejection) => void
-  /** Handles an exception, so that only this request fails. The log contains the reason, but the response does not. */
+  /**
+   * Handles an exception of one request. Other requests continue. The log contains the exception, the response does
+   * not.
+   */
   readonly fail500: (context: RequestContext, error: unknown) => void
   /** Handles an exception in a request without a context, and therefore without a request ID. */
   readonly fail500Early: (response: ServerResponse, error: unknown) => void

@@ -72,7 +72,7 @@ function isReceived(request: IncomingMessage, canonical: RequestContext['canonic
   return canonical?.headers.body === 'none' || request.complete
 }
 
-/** Returns whether two parsers may disagree about the end of the request. If so, the gateway closes the connection. */
+/** Returns whether two parsers may find different ends of the request. The gateway then closes the connection. */
 function isSuspicious(rejection: Rejection): boolean {
   return rejection.rejected === 'request_malformed' || rejection.rejected === 'target_too_long'
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A response that the gateway creates itself. */
 export type LocalReply = {
   readonly status: number
   /** Name, value, name, value. */

@@ -46,7 +46,8 @@ export function shapeResponse(
   )
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || nominated.has(name) || isOwnHeader(name)) continue
-    // RFC 9110 section 8.6: a 204 response has no content, but a client could wait for the announced bytes.
+    // RFC 9110 section 8.6: a 204 response has no content. Because of `content-length`, a client could wait for
+    // content.
     if (name === 'content-length' && status === 204) continue
     if (ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (ownsCors && name.startsWith(CORS_PREFIX)) continue

@@ -72,10 +72,9 @@ export function normalizeIp(address: string | undefined): string {
   return rest.includes('.') && bare.slice(0, MAPPED.length).toLowerCase() === MAPPED ? rest : bare
 }
 
-/** The peers whose forwarding headers the gateway trusts. */
 export type TrustedProxies = {
   /**
-   * Returns whether the address belongs to a trusted proxy. Cost: a fraction of a microsecond.
+   * Returns whether the address belongs to a trusted proxy.
    * @param address normalized by `normalizeIp()`.
    */
   has(address: string): boolean

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
  */
 const MAX_WAITING = 100
 
-/** The waiting responses of a connection, in order, without the current one. */
+/** The waiting responses of a connection, in order, without the current response. */
 const waiting = new WeakMap<Socket, ServerResponse[]>()
 /** Connections that the gateway no longer reads. */
 const stopped = new WeakSet<Socket>()

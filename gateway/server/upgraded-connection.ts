@@ -7,8 +7,8 @@ export type UpgradedConnection = {
   /** Whether the client sent data before the response, which RFC 6455 section 4.1 forbids. */
   readonly early: boolean
   /**
-   * Detaches the connection from the response object, which is unusable afterwards, and returns the connection. Nothing
-   * was sent on the connection.
+   * Detaches the connection from its response object, and returns the connection. The gateway has sent no data on this
+   * connection. The response object is unusable afterwards.
    */
   take(): Duplex
 }

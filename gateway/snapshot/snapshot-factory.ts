@@ -40,7 +40,6 @@ export function createSnapshotFactory(
     readonly version: string
     readonly receiveEvent: ReceiveSecurityEvent | undefined
     readonly failures: FailureLog
-    /** Monotonic clock. Milliseconds. */
     readonly tickMs: () => number
   },
 ): SnapshotFactory {
@@ -118,10 +117,7 @@ export function createSnapshotFactory(
   }
 }
 
-/**
- * Excludes the gateway's documents and the authorization server from `/openapi.json`, because they have separate
- * descriptions.
- */
+/** Excludes the gateway's documents and the authorization server from `/openapi.json`. */
 function policyOf(match: Match<Route>): Match<PolicyRoute> {
   if (match.kind !== 'route') return match
   return match.route.kind === 'api' ? { ...match, route: match.route.policy } : { kind: 'not_found' }

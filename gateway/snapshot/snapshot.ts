@@ -32,7 +32,7 @@ const SECURITY_EVENTS_PATH = '/.well-known/scopegate/security-events'
 const EVENTS_PER_ADDRESS = { requests: 600, perMs: 60_000, by: 'ip' } as const
 const POLICY_HEADER = 'x-scopegate-policy'
 
-/** Options for `buildSnapshot()`. `bodyLimitBytes` is the default for policies without their own limit. */
+/** Options for `buildSnapshot()`. `bodyLimitBytes` is the default for routes without a body limit. */
 export type SnapshotOptions = {
   readonly policyRoutes: readonly PolicyRoute[]
   /** Prefixes of policy sources without valid policies. */

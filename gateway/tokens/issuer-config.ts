@@ -30,12 +30,12 @@ export type IntrospectionConfig = {
   readonly clientSecretFile?: string | undefined
   /** Deadline from the call to the last byte of the response, queueing included. Milliseconds. */
   readonly timeoutMs: number
-  /** Maximum number of concurrent requests to the issuer. */
   readonly maxConcurrent: number
   /** Maximum number of queued requests. Further requests are rejected. */
   readonly maxQueue: number
   /**
-   * Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits it. Milliseconds.
+   * Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits this time.
+   * Milliseconds.
    */
   readonly ttlMs: number
   /** The issuer signs introspection responses as JWTs. RFC 9701. */

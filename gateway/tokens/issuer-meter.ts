@@ -5,6 +5,5 @@ import type { IssuerKeysMeter } from './jwt/issuer-keys.ts'
 export type IssuerMeter = IssuerKeysMeter & {
   introspected(result: IntrospectionOutcome): void
   sharedLookUp(result: SharedLookupResult): void
-  /** Counts a use of an earlier token status. */
   staleUsed(): void
 }

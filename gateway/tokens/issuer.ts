@@ -6,7 +6,6 @@ import type { CompactJwt } from './jwt/read-compact-jwt.ts'
 export type StaleUse = {
   /** Longest wait for the check of a token that has an earlier status. Milliseconds. */
   readonly patienceMs: number
-  /** Records one use of an earlier status. */
   used(): void
 }
 

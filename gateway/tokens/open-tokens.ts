@@ -45,7 +45,6 @@ export async function openTokens(
     /** The Redis with the revocations, which can differ from `redis`. Undefined if no Redis is configured. */
     readonly revocationRedis: SharedRedis | undefined
     readonly secretFiles: Pick<SecretFiles, 'follow'>
-    /** Monotonic clock. Milliseconds. */
     readonly tickMs: () => number
     readonly logger: Logger
     readonly failures: FailureLog

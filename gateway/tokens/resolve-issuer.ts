@@ -65,9 +65,9 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
 type Introspecting = Pick<Issuer, 'issuer'> & { readonly introspect: NonNullable<Issuer['introspect']> }
 
 /**
- * Returns the first active result. The issuer of the earlier status is first, so the other issuers cannot delay its
- * result. If this issuer reports the token as inactive, failures of other issuers have no effect. Otherwise, a failure
- * counts if no issuer returns an active result.
+ * Returns the first active result. The issuer of the earlier status is first, so the other issuers cannot delay the
+ * result of this issuer. If this issuer reports the token as inactive, failures of other issuers have no effect.
+ * Otherwise, a failure counts if no issuer returns an active result.
  */
 async function introspectInOrder(
   token: string,
@@ -94,7 +94,7 @@ async function introspectInOrder(
   return last
 }
 
-/** Moves one issuer to the start. */
+/** Moves one issuer to the start of the list. */
 function withFirst(first: string | undefined, all: readonly Introspecting[]): readonly Introspecting[] {
   if (first === undefined || all.length === 1) return all
   return [...all.filter(({ issuer }) => issuer === first), ...all.filter(({ issuer }) => issuer !== first)]

@@ -2,7 +2,6 @@ import type { Logger } from '../../platform/logging/logger.ts'
 
 export type StaleUsesOptions = {
   readonly issuer: string
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   /** Calls back once after a delay in milliseconds, and returns a function that cancels the call. */
   readonly after: (delayMs: number, call: () => void) => () => void

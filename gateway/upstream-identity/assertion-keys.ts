@@ -18,13 +18,13 @@ const SKEW_MS = 60_000
 /** Signing period of a generated key: one day. Milliseconds. */
 const GENERATED_LIFE_MS = 86_400_000
 
-/** The current assertion keys. `close` stops their rotation. */
+/** The current assertion keys. `close` stops the rotation of the keys. */
 export type AssertionKeys = { readonly ring: AssertionKeyRing; close(): void }
 
 /**
- * Opens the keys that sign assertions, and rotates them. With `keyFile`, the keys rotate when the file changes. Without
- * `keyFile`, the gateway generates a key and rotates this key every day. A `sharedKey` never rotates.
- * Generated keys exist only in memory. Several replicas therefore need a `keyFile` that all replicas read.
+ * Opens the keys that sign assertions, and rotates the keys. With `keyFile`, the keys rotate when the file changes.
+ * Without `keyFile`, the gateway generates a key and rotates this key every day. A `sharedKey` never rotates. Generated
+ * keys exist only in memory. Several replicas therefore need a `keyFile` that all replicas read.
  * @throws {ConfigError} C306 when the file is not usable at startup. After startup, an unusable file is logged and the
  * current keys stay active.
  */

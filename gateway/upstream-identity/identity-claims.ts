@@ -14,7 +14,7 @@ const ESCAPED = /[^\x21-\x24\x26-\x2b\x2d-\x7e]+/gu
 /**
  * Creates the headers with the claims of `identity.claims`. Omits a claim whose value is longer than `MAX_VALUE`. A
  * `WeakMap` holds the headers by caller, so each cached token costs one conversion.
- * @returns undefined when there are no such claims.
+ * @returns undefined if `identity.claims` is empty.
  */
 export function createClaimHeaders(names: ClaimNames): ClaimHeaders | undefined {
   if (names.length === 0) return undefined
@@ -31,7 +31,7 @@ export function createClaimHeaders(names: ClaimNames): ClaimHeaders | undefined 
   }
 }
 
-/** Returns the claims of a caller with a text, a number, a boolean or a list of these. */
+/** Returns the named claims that the caller has. Omits empty lists. */
 export function pickClaims(
   { claims }: Pick<Caller, 'claims'>,
   names: ClaimNames,

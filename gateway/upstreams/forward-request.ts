@@ -40,7 +40,6 @@ export type ForwardRequest = {
   readonly onBroken: (error: unknown) => void
   /** Receives the error behind a failed attempt. */
   readonly onFailure: (error: unknown) => void
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
 

@@ -3,7 +3,6 @@ import type { Address, ResolveName } from '../../platform/net/resolve-name.ts'
 
 export type NameAddressesOptions = {
   readonly resolve: ResolveName
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   /** Called when the new addresses have no address in common with the previous addresses. */
   readonly onMoved: () => void

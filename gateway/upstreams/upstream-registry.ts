@@ -9,7 +9,6 @@ const RETIRE_AFTER_MS = 60_000
 
 /** The upstreams of the operator, and the upstreams that policy sources define. */
 export type UpstreamRegistry = {
-  /** All active upstreams. */
   readonly active: readonly Upstream[]
   /**
    * Returns the upstreams for new policies, by name. An upstream with unchanged settings keeps its connections and its

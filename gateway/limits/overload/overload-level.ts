@@ -24,7 +24,7 @@ export type OverloadLevel = {
   readonly level: 'normal' | 'closing' | 'refusing'
   /** The kind of load that exceeds its threshold most; `undefined` at level `normal`. */
   readonly reason: OverloadReason | undefined
-  /** Consecutive readings that would allow the next lower level. */
+  /** Number of consecutive readings that would allow the next lower level. */
   readonly calmReadings: number
 }
 

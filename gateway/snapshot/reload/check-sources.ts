@@ -30,7 +30,6 @@ export type CheckedPolicies = {
   readonly routes: readonly PolicyRoute[]
   /** The scopes of the operator, followed by the scopes that policy sources define. */
   readonly catalogue: ScopeCatalogue
-  /** The scopes of the operator. */
   readonly operatorCatalogue: ScopeCatalogue
   /** The upstreams that policy sources define. */
   readonly upstreams: readonly UpstreamSettings[]

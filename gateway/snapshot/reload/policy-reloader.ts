@@ -68,8 +68,8 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   let lastRead = active.hash
 
   /**
-   * Reloads the policies. The files may have changed during the reload, so that the gateway read some of them before and
-   * some after the change. The function then reloads a second time.
+   * Reloads the policies. If files change during the reload, the gateway may have read some files before the change and
+   * other files after the change. The function then reloads again.
    */
   async function runComplete(trigger: ReloadTrigger): Promise<ReloadReport> {
     const report = await run(trigger, trigger === 'watch')

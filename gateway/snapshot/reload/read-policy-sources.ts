@@ -99,9 +99,8 @@ async function readVolume(dir: string): Promise<Volume> {
 }
 
 /**
- * Reads the folder of a policy source like `readVolume()`, one file after another. The read stops at the first exceeded
- * limit, so that one source cannot fill the memory. If the folder is a link that changes during the read, the function
- * reads again.
+ * Reads the folder of a policy source, one file after another. The read stops at the first exceeded limit, so that one
+ * source cannot fill the memory. If the folder is a link that changes during the read, the function reads again.
  */
 async function readSource(dir: string): Promise<Volume> {
   for (let swaps = 0; ; swaps++) {
@@ -203,7 +202,7 @@ async function readFiles(paths: Listing['paths']): Promise<Volume> {
 
 /**
  * Reads the policies of a folder within a budget.
- * @param isAlsoRead selects more files to read, which are not policies. Default: no such files.
+ * @param isAlsoRead selects files to read in addition to the policies. Default: only policies are read.
  */
 async function readWithin(
   budget: Budget,

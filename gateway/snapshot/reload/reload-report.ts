@@ -8,7 +8,6 @@ import type { ApplyOutcome } from './policy-holder.ts'
 /** Trigger of a reload: the file watch, SIGHUP, `POST /reload`, or a rolling restart of the workers. */
 export type ReloadTrigger = 'watch' | 'signal' | 'endpoint' | 'roll'
 
-/** The result of a reload in one worker. */
 export type WorkerReload = {
   readonly pid: number | undefined
   /** `silent`: the worker did not reply in time. */
@@ -28,11 +27,11 @@ export type ReloadReport = {
   readonly diagnostics: readonly Diagnostic[]
   /** The state of each policy source. Empty without policy sources. */
   readonly sources: readonly SourceState[]
-  /** undefined in a single process. */
+  /** Undefined: the gateway runs in a single process. */
   readonly workers: readonly WorkerReload[] | undefined
 }
 
-/** Facts about a reload that its report does not contain. */
+/** Facts about a reload that the report of the reload does not contain. */
 type Circumstances = {
   readonly trigger: ReloadTrigger
   /** Whether the same invalid policies were logged before. */

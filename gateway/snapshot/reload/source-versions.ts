@@ -183,7 +183,10 @@ async function writeVersion(
   }
 }
 
-/** @returns undefined when the file is missing, belongs to another user, is too large or has another format. */
+/**
+ * @returns undefined if the file is not readable, is not a regular file of this user, is writable by other users, is
+ * too large or has another format.
+ */
 async function readVersion(file: string, owner: VersionOwner): Promise<PolicyFolder | undefined> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
@@ -219,7 +222,10 @@ function parseVersion(value: unknown, { name, folder }: VersionOwner): PolicyFol
   return { folder: { names: read.map((one) => one.name).toSorted() }, files: read }
 }
 
-/** A file name with at most one folder, as in the folder of a policy source. */
+/**
+ * Returns whether a file of a policy source can have this name: the name of a policy with at most one folder, or the
+ * name of a file that defines upstreams or scopes.
+ */
 function isPolicyName(file: string): boolean {
   if (isAdditionFile(file)) return true
   const parts = file.split('/')

@@ -8,7 +8,6 @@ export type Nonces = {
    * nonce in the next request.
    */
   ageOf(nonce: unknown, nowSeconds: number): 'current' | 'previous' | undefined
-  /** Replaces the secrets. */
   replace(secrets: readonly string[]): void
 }
 

@@ -34,7 +34,7 @@ const NOT_STORED = {
 
 /**
  * Creates a store that records used proofs in Redis, for all gateways, and in this process. While Redis is unavailable,
- * each process accepts a proof that this process has not yet seen. Without a connection, Redis counts as unavailable.
+ * each process accepts a proof that this process has not recorded. Without a connection, Redis counts as unavailable.
  * If a response is late, Redis counts as unavailable until that response arrives. After an error reply from Redis, only
  * this process records the proof. The next proof goes to Redis again.
  */
@@ -65,8 +65,8 @@ export function createSharedUsedProofs(options: SharedUsedProofsOptions): UsedPr
   }
 
   /**
-   * Records the use of a proof in Redis. Returns whether the use is the first one, or the error reply of Redis. Returns
-   * undefined if Redis does not respond in time.
+   * Records the use of a proof in Redis. Returns whether this is the first use of the proof, or the error reply of
+   * Redis. Returns undefined if Redis does not respond in time.
    */
   function claim(id: string, ttlMs: number): Promise<boolean | Error | undefined> {
     return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 
 /** Records used proofs until they expire. */
 export type UsedProofs = {
-  /** Records the use of a proof. Returns whether the use is the first one. Never rejects. */
+  /** Records the use of a proof. Returns whether this is the first use. Never rejects. */
   use(id: string, expiresAtSeconds: number, nowSeconds: number): boolean | Promise<boolean>
   readonly size: number
 }

@@ -2,7 +2,7 @@ import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { type NamedClaims, NO_CLAIMS, toClaimValue } from '../../../policy-engine/decide/named-claims.ts'
 
-/** An entry of the shared cache: the claims as the issuer returned them, and their age. */
+/** An entry of the shared cache: claims from the issuer, and the times that limit the use of the entry. */
 export type SharedEntry = {
   /**
    * Time of the request to the issuer, on the wall clock of the gateway that sent the request. Milliseconds since the

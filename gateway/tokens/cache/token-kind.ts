@@ -1,4 +1,3 @@
-/** Kind of token, a metric label. */
 export type TokenKind = 'jwt' | 'opaque'
 
 /**

@@ -33,7 +33,7 @@ export type TokenValidator = {
    * Returns a cached status, or else a promise of the status. Concurrent calls with one token share one lookup. While
    * the issuer cannot respond, the status of an earlier check is used (`isStale`), within `staleIfError`.
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
-   * array each time. The status depends on all issuers of the array, so the cache key includes all of them.
+   * array each time. The status depends on all issuers of the array, so the cache key includes all issuers.
    * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
    * @param issuer the issuer that reported the token as active before. Without a cached status, the gateway queries
    * this issuer first. If this issuer reports the token as inactive, failures of other issuers have no effect. Default:
@@ -103,7 +103,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   let startedOverAtMs = Number.NEGATIVE_INFINITY
 
   /**
-   * Returns the issuers of a resource. Memoizes the sets. Each resource has one list, so the number of sets is small.
+   * Returns the issuers of a resource. Caches the result by the array of names. Each resource has one array, so the
+   * number of results is small.
    */
   function issuerSet(names: readonly string[]): IssuerSet {
     const known = chosen.get(names)

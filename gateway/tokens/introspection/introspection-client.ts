@@ -22,7 +22,6 @@ export type IntrospectionClientOptions = Omit<IntrospectionTransportOptions, 'ac
   readonly maxQueue: number
   /** Extracts the introspection response from a signed response (RFC 9701). Undefined: responses are not signed. */
   readonly readSigned: ((text: string) => Promise<unknown>) | undefined
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   readonly onResult: (result: IntrospectionOutcome) => void
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>

@@ -260,8 +260,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       const isOwn = clock.tickMs() < coolUntilTick
       await underWay
       const key = find()
-      // A fetch for another unknown `kid` also shows whether this `kid` exists, so its result is final. Any other fetch
-      // may have begun too early. The loop then awaits the next fetch, if another caller has started one.
+      // A fetch for another unknown `kid` also shows whether this `kid` exists, so the result of this fetch is final.
+      // Any other fetch may have begun before the issuer published the key. The loop then awaits the next fetch, if
+      // another caller has started a fetch.
       if (key !== undefined || isOwn) return found()
     }
     // While the issuer is unavailable, the background retries are frequent enough, so an unknown `kid` causes no fetch.

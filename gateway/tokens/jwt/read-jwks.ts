@@ -46,7 +46,7 @@ export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySe
 
 /**
  * RFC 7517 section 4.5: keys of different kinds may share a `kid`. Keys of one kind with the same `kid` are ambiguous,
- * so all of them are dropped.
+ * so the gateway drops all of these keys.
  */
 function withoutDuplicates(keys: readonly VerificationKey[], dropped: DroppedKey[]): KeySet {
   const isClear = (key: VerificationKey) =>

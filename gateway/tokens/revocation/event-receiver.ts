@@ -30,7 +30,6 @@ export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
  */
 export function createEventReceiver(options: {
   readonly issuers: readonly EventIssuer[]
-  /** Applies revocations in this process. */
   readonly revoke: (revocations: readonly Revocation[]) => void
   readonly publish: (revocation: Revocation & { readonly issuer: string }) => Promise<void>
   readonly nowSeconds: () => number
@@ -73,10 +72,7 @@ export function createEventReceiver(options: {
   }
 }
 
-/**
- * Opens the receiver of Security Event Tokens for the issuers that may send them. Returns undefined when no issuer may
- * send Security Event Tokens.
- */
+/** Opens the receiver of Security Event Tokens. Returns undefined if no issuer may send Security Event Tokens. */
 export function openEventReceiver(
   config: Pick<GatewayConfig, 'issuers'>,
   parts: {

@@ -30,9 +30,7 @@ export type RevocationChannelsOptions = {
   readonly logger: Logger
   readonly failures: FailureLog
   readonly random: () => number
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** The wall clock. Seconds since the epoch. */
   readonly nowSeconds: () => number
 }
 
@@ -43,7 +41,6 @@ export type RevocationListener = {
   readonly onGap: () => void
 }
 
-/** All channels on which this process receives revocations. */
 export type RevocationChannels = {
   /**
    * Opens all channels. Called once. Waits a short time for the revocations from before the start of this process.
@@ -59,7 +56,7 @@ export type RevocationChannels = {
   isConnected(issuer: string): boolean
   /** Returns the state of each issuer that has, had, or may have a channel. */
   states(): readonly { readonly issuer: string; readonly isConnected: boolean }[]
-  /** Returns whether the issuer marks its revocations in Redis. */
+  /** Returns whether the issuer publishes its revocations in Redis. Redis then has a mark for each revocation. */
   marks(issuer: string): boolean
   /**
    * Returns the time up to which this process has received all revocations of the issuer's tokens with the issue time

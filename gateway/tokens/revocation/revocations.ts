@@ -29,9 +29,7 @@ export type RevocationsOptions = {
   readonly random: () => number
   /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
-  /** The wall clock. Seconds since the epoch. */
   readonly nowSeconds: () => number
 }
 

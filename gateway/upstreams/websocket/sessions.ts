@@ -2,7 +2,6 @@ import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { createTokenRechecks, type OpenSession, type TokenRechecksOptions } from './token-rechecks.ts'
 
-/** Options for `createWebsocketSessions()`. `nowMs` is the wall clock. */
 export type WebsocketSessionsOptions = TokenRechecksOptions & {
   readonly maxSessions: number
   readonly maxSessionsPerCaller: number

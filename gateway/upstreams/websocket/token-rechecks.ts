@@ -28,7 +28,6 @@ export type TokenRechecksOptions = {
   readonly graceMs: number
   /** Additional time while the issuer of the token cannot respond. Milliseconds. */
   readonly staleIfErrorMs: (identity: { readonly token: string; readonly caller: Caller }) => number
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
 }
 
