@@ -359,7 +359,7 @@ const SignInProvider = Type.Object(
           ),
           groups: Type.Optional(
             Type.Array(Type.String({ description: 'a group', minLength: 1, maxLength: 256 }), {
-              description: 'groups, of which the person needs one',
+              description: 'the person must be in at least one of these groups',
               minItems: 1,
               maxItems: 1_000,
             }),
@@ -368,7 +368,7 @@ const SignInProvider = Type.Object(
             Type.Record(
               Type.String({ pattern: '^.{1,200}$' }),
               Type.Array(Type.String({ description: 'a value', minLength: 1, maxLength: 256 }), {
-                description: 'values, of which the claim needs one',
+                description: 'the claim must have at least one of these values',
                 minItems: 1,
                 maxItems: 1_000,
               }),

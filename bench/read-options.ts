@@ -51,7 +51,7 @@ function parse(args: readonly string[]): {
 
 function wholeNumber(option: string, text: string | undefined): number | undefined {
   if (text === undefined || /^[1-9]\d{0,3}$/.test(text)) return text === undefined ? undefined : Number(text)
-  throw usage(`${option} must be an integer of 1 or more (got "${text}").`)
+  throw usage(`${option} must be an integer from 1 to 9999 (got "${text}").`)
 }
 
 function usage(problem: string): BenchError {

@@ -25,7 +25,7 @@ export const opaqueTokens: Row = {
     return {
       title: 'Opaque tokens: first use and cache size',
       conditions: {
-        herd: `${HERD} concurrent requests with one new token; the issuer responds after it received all of them`,
+        herd: `${HERD} concurrent requests with one new token; the issuer responds after all of them have missed the token cache`,
         tokens: `${TOKENS}, each with the claims of the bundled authorization server, in this process`,
       },
       measured: [],

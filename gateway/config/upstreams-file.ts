@@ -11,7 +11,7 @@ const UpstreamEntry = Type.Object(
     ),
     urls: Type.Optional(
       Type.Array(HttpAddress('an address of the upstream'), {
-        description: 'several addresses of one upstream, instead of url, with the same path',
+        description: 'several addresses of one upstream, all with the same path; replaces url',
         minItems: 1,
         maxItems: 64,
         uniqueItems: true,

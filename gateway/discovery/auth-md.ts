@@ -43,8 +43,9 @@ export function authWalkthrough(options: AuthWalkthroughOptions): string {
 This page shows an agent or a developer how to call the API at \`${baseUrl}\`. ${
       bundledAuthorizationServer
         ? `It accepts OAuth 2.1
-access tokens: authorization code with PKCE (S256), and refresh tokens. Identity assertions, service authentication and claim steps
-do not exist: a person gives consent in a browser. Run the commands in one shell, in this order. They need \`curl\` and \`openssl\`.`
+access tokens. A client gets them with the authorization code grant and PKCE (S256), and renews them with a refresh token. A person
+must give consent in a browser: there is no grant for identity assertions or service accounts. Run the commands in one shell, in this
+order. They need \`curl\` and \`openssl\`.`
         : `It accepts OAuth access tokens of the
 issuers below, which other organizations may run. Their metadata describes how a client gets a token.`
     }`,

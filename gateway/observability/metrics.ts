@@ -207,7 +207,7 @@ export function createRevocationMeter(
   })
   const gaps = new Counter({
     name: 'scopegate_revocation_gaps_total',
-    help: 'Revocation gaps, after which the gateway checks every cached token again. Each start counts as one gap.',
+    help: 'Revocation gaps, after which the gateway checks every cached token again. Each channel counts one gap at its first connection.',
     registers,
   })
   return {

@@ -83,7 +83,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
       return reply
         .code(statusCode)
         .send({ error: 'invalid_request', error_description: 'This endpoint takes no body.' })
-    options.logger.error({ event: 'management_error', err: error }, 'the management port failed')
+    options.logger.error({ event: 'management_error', err: error }, 'a request on the management port failed')
     return reply.code(500).send({ error: 'server_error', error_description: 'Internal error. See the log.' })
   })
 

@@ -145,7 +145,7 @@ function inGlob(glob: string): Problem | undefined {
   const text = `in ${JSON.stringify(glob)} only * is a wildcard`
   return pattern === 'template'
     ? { text, hint: `to compare a claim with a request value, write equals with ${REQUEST_VALUES}` }
-    : { text, hint: `${NO_EXPRESSIONS}: * is any run of characters` }
+    : { text, hint: `${NO_EXPRESSIONS}: * matches any number of characters` }
 }
 
 function inChanges(rules: unknown, at: YamlPath): readonly Found[] {

@@ -27,7 +27,7 @@ export const ConditionEntry = Type.Object(
     ),
     matches: Type.Optional(
       Type.String({
-        description: 'A text with * for any run of characters, e.g. *@example.com.',
+        description: 'A text in which * matches any number of characters, e.g. *@example.com.',
         minLength: 1,
         maxLength: 256,
       }),

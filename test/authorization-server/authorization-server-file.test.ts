@@ -146,9 +146,9 @@ signIn?.providers?[].claims?.roles? {"type":"string","minLength":1,"maxLength":2
 signIn?.providers?[].admit?: rules of admission; a person must satisfy every rule
 signIn?.providers?[].admit?.emailDomains? {"minItems":1,"maxItems":1000}: domains of verified e-mail addresses
 signIn?.providers?[].admit?.emailDomains?[] {"type":"string","pattern":"^[a-z0-9-]+(\\.[a-z0-9-]+)*$","x-is":"a domain in lower case, such as example.com"}: a domain
-signIn?.providers?[].admit?.groups? {"minItems":1,"maxItems":1000}: groups, of which the person needs one
+signIn?.providers?[].admit?.groups? {"minItems":1,"maxItems":1000}: the person must be in at least one of these groups
 signIn?.providers?[].admit?.groups?[] {"type":"string","minLength":1,"maxLength":256}: a group
-signIn?.providers?[].admit?.claims? {"type":"object","patternProperties":{"^.{1,200}$":{"type":"array","items":{"type":"string","description":"a value","minLength":1,"maxLength":256},"description":"values, of which the claim needs one","minItems":1,"maxItems":1000}}}: required claims, each with its accepted values
+signIn?.providers?[].admit?.claims? {"type":"object","patternProperties":{"^.{1,200}$":{"type":"array","items":{"type":"string","description":"a value","minLength":1,"maxLength":256},"description":"the claim must have at least one of these values","minItems":1,"maxItems":1000}}}: required claims, each with its accepted values
 integrations?: clients that the operator configures
 integrations?[]: a registered integration
 integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client_id

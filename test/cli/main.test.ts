@@ -55,7 +55,7 @@ t.test('scopegate dev explains how to fix a port that is in use and an invalid p
   t.equal(taken.status, 1)
   t.equal(
     taken.stderr,
-    `scopegate dev: another program listens on 127.0.0.1:${port} already. End that program, or choose another port: PORT=${port + 10} npm start\n`,
+    `scopegate dev: cannot listen on 127.0.0.1:${port}: another program listens there, or the system forbids this port. Choose another port: PORT=${port + 10} npm start\n`,
   )
   const none = run('eighty')
   t.equal(none.status, 2)

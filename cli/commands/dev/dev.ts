@@ -85,7 +85,7 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
 function portTaken(port: number): BootError {
   return new BootError(
     'ERR_PORT_TAKEN',
-    `scopegate dev: another program listens on 127.0.0.1:${port} already. End that program, or choose another port: PORT=${port + 10} npm start`,
+    `scopegate dev: cannot listen on 127.0.0.1:${port}: another program listens there, or the system forbids this port. Choose another port: PORT=${port < 1024 ? 8090 : port + 10} npm start`,
   )
 }
 

@@ -88,7 +88,7 @@ export const KEYS_RETIRE: Command = {
     {
       name: 'force',
       description:
-        'Also removes an old key whose tokens can still be valid, e.g. a leaked key, or when a server does not respond.',
+        'Removes an old key even if its tokens can still be valid (for example a leaked key), or if a server does not respond.',
     },
     ...FILE_OPTIONS,
     URL_OPTION,

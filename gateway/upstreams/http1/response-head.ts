@@ -109,10 +109,10 @@ function readStatusLine(text: string): number {
     throw malformedResponse('it is not HTTP/1.x')
   const first = text.charCodeAt(9)
   if (first < 0x31 || first > 0x39 || !isDigit(text.charCodeAt(10)) || !isDigit(text.charCodeAt(11)))
-    throw malformedResponse('its status is not a number')
+    throw malformedResponse('its status is not a number of three digits')
   let at = 12
   let code = text.charCodeAt(at)
-  if (code !== SPACE && code !== CR) throw malformedResponse('its status is not a number')
+  if (code !== SPACE && code !== CR) throw malformedResponse('its status is not a number of three digits')
   while (isValueCharacter(code)) code = text.charCodeAt(++at)
   if (code !== CR || text.charCodeAt(at + 1) !== LF)
     throw malformedResponse('its status line has an invalid end')

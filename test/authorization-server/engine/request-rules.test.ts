@@ -43,7 +43,7 @@ t.test('§3.1 of RFC 6749: an empty, absent or repeated scope is invalid_request
 t.test('§3.3 of RFC 6749: an unknown or malformed scope is invalid_scope', async (t) => {
   t.strictSame(check('scope', { scope: 'openid "quoted"' }), [
     'invalid_scope',
-    'scope contains invalid characters',
+    'scope is not valid: separate scopes by one space, and use only the characters of RFC 6749 section 3.3',
     '',
   ])
   t.strictSame(check('scope', { scope: 'openid no:such offline_access none:such' }), [

@@ -228,7 +228,7 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_revocation_channel_up:
     '1 while the revocation channel of the issuer is connected, 0 while the channel is down and tokenCache.ttlWithoutPush applies.',
   scopegate_revocation_gaps_total:
-    'Revocation gaps, after which the gateway checks every cached token again. Each start counts as one gap.',
+    'Revocation gaps, after which the gateway checks every cached token again. Each channel counts one gap at its first connection.',
   scopegate_revocations_received_total: 'Received revocations; a revocation on two channels counts twice.',
   scopegate_tls_certificate_expiry_seconds: 'Expiry time of the active certificate in seconds since 1970.',
   scopegate_tls_certificate_reloads_total: 'Certificate reloads, by result.',

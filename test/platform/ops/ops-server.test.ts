@@ -202,7 +202,7 @@ t.test('a defect gets 500 and is logged; an invalid request is not logged', asyn
       service: 'test',
       event: 'management_error',
       err: { type: 'Error', message: 'made up' },
-      msg: 'the management port failed',
+      msg: 'a request on the management port failed',
     },
   ])
   const body = 'x'.repeat(1_025)
