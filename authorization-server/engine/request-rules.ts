@@ -41,7 +41,11 @@ function checkScope(scope: string | undefined, catalogue: ScopeCatalogue): void 
   if (scope === undefined)
     throw new errors.InvalidRequest('scope is required: name the scopes that you need, separated by spaces')
   const tokens = parseScope(scope)
-  if (tokens === undefined) throw new errors.InvalidScope('scope is not valid: separate scopes by one space, and use only the characters of RFC 6749 section 3.3', '')
+  if (tokens === undefined)
+    throw new errors.InvalidScope(
+      'scope is not valid: separate scopes by one space, and use only the characters of RFC 6749 section 3.3',
+      '',
+    )
   // The server accepts `offline_access` without effect, because this server always issues a refresh token. OpenID
   // Connect Core 1.0 section 11.
   const unknown = tokens.filter((token) => token !== 'offline_access' && !catalogue.has(token))

@@ -171,7 +171,11 @@ t.test('§5.8 the server supports neither assertions nor claim steps of agent au
   const registered = await registerClient(scopegate)
   const first = await registered.obtainCode({ browser, scope: 'courses:read' })
   scopegate.secret(first.code)
-  t.match((await send(`${baseUrl}/auth.md`)).text, /there is no grant for identity assertions or service\s+accounts/, 'auth.md states it')
+  t.match(
+    (await send(`${baseUrl}/auth.md`)).text,
+    /there is no grant for identity assertions or service\s+accounts/,
+    'auth.md states it',
+  )
 })
 
 t.test('§5.9 the server sets the token lifetimes and returns them to clients', async (t) => {

@@ -98,7 +98,8 @@ export const ADMINISTRATION: readonly Command[] = [
     name: 'account enable',
     summary: 'enables a disabled account: the person can sign in again',
     argument: 'ACCOUNT',
-    about: 'ACCOUNT is a username or an account id. The command does not restore ended sessions, revoked grants or revoked tokens.',
+    about:
+      'ACCOUNT is a username or an account id. The command does not restore ended sessions, revoked grants or revoked tokens.',
     examples: [{ commandLine: 'scopegate account enable bob', description: 'Enables the account of bob.' }],
   }),
   command({
