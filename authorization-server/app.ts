@@ -228,7 +228,7 @@ type Parts = {
   readonly onEvent: (event: EngineEvent) => void
 }
 
-/** Opens the cache of client documents, which outlives a replaced engine. */
+/** Opens the cache of client documents. The cache stays when the server replaces the engine. */
 function openClientDocuments(
   { registration }: AuthorizationServerConfig,
   onFetch: (fetch: DocumentFetch) => void,

@@ -395,7 +395,6 @@ const SignIn = Type.Object(
   { description: 'how people sign in' },
 )
 
-/** Schema of `config/authorization-server.yaml`. */
 export const AuthorizationServerFile = Type.Object(
   {
     issuer: HttpOrigin('the public URL of the service, which every token and metadata document contains'),

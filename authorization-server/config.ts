@@ -96,7 +96,7 @@ export type AuthorizationServerConfig = {
   readonly store: { readonly type: 'sqlite' | 'redis' | 'postgres' }
   readonly redis: RedisConnection | undefined
   readonly postgres?: PostgresConnection | undefined
-  /** JWK Set with private keys. Undefined: the server generates one in `dataDir` on the first start. */
+  /** JWK Set with private keys. Undefined: the server generates a JWK Set in `dataDir` on the first start. */
   readonly signingKeysFile: string | undefined
   /** One cookie key per line, newest first. Undefined: the server generates a key in `dataDir` on the first start. */
   readonly cookieKeysFile: string | undefined
@@ -131,7 +131,7 @@ export type AuthorizationServerConfig = {
     /** Loopback hosts accepted in redirect URIs. Default: `127.0.0.1`. */
     readonly loopbackHosts: readonly string[]
     readonly bodyLimitBytes: number
-    /** Hosts of client documents, with a port if it is not 443. Empty: the server accepts no client documents. */
+    /** Hosts of client documents, with a port if the port is not 443. Empty: the server accepts no client documents. */
     readonly documentHosts: readonly string[]
     /** Age at which a registered client without a grant expires. */
     readonly unusedClientSeconds: number

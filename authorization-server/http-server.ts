@@ -95,7 +95,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       count: (result) => metrics.countRequest(USERINFO_ENDPOINT.name, '-', result),
     }),
   )
-  // A HEAD request would occupy a listener slot, but the server would never send a byte to it.
+  // A HEAD request would occupy a listener slot, but the server would never send a byte.
   app.get(REVOCATION_STREAM_PATH, { exposeHeadRoute: false }, options.revocations.handle)
   const pages = {
     serviceName: config.name,

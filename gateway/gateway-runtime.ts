@@ -45,7 +45,6 @@ import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 export type GatewayRuntime = {
   readonly url: string
   readonly registry: Registry
-  /** The active policies, and the way to replace them. */
   readonly policies: Pick<PolicyHolder, 'apply' | 'active'>
   checks(): readonly ReadinessCheck[]
   close(options?: ShutdownOptions): Promise<void>

@@ -35,7 +35,7 @@ export type AccountPageOptions = {
 /** Maximum number of apps on the page. The form for all apps also removes the apps that the page does not show. */
 const MAX_APPS = 100
 
-/** Results of the forms, as in the query of the page. */
+/** Results of the forms: values in the query of the page. */
 const RESULTS = {
   removed: 'account.removed',
   'removed-all': 'account.removedAll',

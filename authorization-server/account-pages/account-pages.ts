@@ -39,9 +39,9 @@ const BODY_LIMIT_BYTES = 4_096
 const CHALLENGE_BYTES = 32
 
 /**
- * Mounts the account page: a person sees the apps with access and removes them, and signs out.
- * GET /oauth/account shows the page. POST …/remove, …/remove-all, …/sign-out and …/sign-out-others receive the forms.
- * A person without a session first signs in through an authorization request of {@link ACCOUNT_CLIENT}.
+ * Mounts the account page. On this page, a person can see the apps with access, remove the access of an app, and sign
+ * out. GET /oauth/account shows the page. POST …/remove, …/remove-all, …/sign-out and …/sign-out-others receive the
+ * forms. A person without a session first signs in through an authorization request of {@link ACCOUNT_CLIENT}.
  */
 export function registerAccountPages(app: FastifyInstance, options: AccountPagesOptions): void {
   const { accounts, issuer, onEvent, sessions, store } = options
@@ -72,7 +72,10 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       }),
     )
 
-  /** Runs the checks of every form. Sends an error page if a check fails. */
+  /**
+   * Runs the checks of every form. Redirects to the account page if the browser has no session. Sends an error page if
+   * another check fails.
+   */
   const receive = async (
     request: FastifyRequest,
     reply: FastifyReply,

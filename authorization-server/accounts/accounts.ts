@@ -46,7 +46,6 @@ export type Accounts = {
    */
   signInFromProvider(person: ProviderPerson): Promise<ProviderSignInResult>
   add(account: NewAccount): Promise<{ readonly added: Account } | AddAccountRejection>
-  /** Sets the password of an account. */
   setPassword(id: string, password: string): Promise<AddAccountRejection | undefined>
 }
 
@@ -61,7 +60,6 @@ export type ProviderPerson = {
 
 export type ProviderSignInResult = { readonly account: Account; readonly isNew: boolean } | 'disabled'
 
-/** Allowed length of a password. */
 export const PASSWORD_CHARACTERS = { min: 12, max: 256 } as const
 const SALT_BYTES = 16
 const ID_BYTES = 16
@@ -224,8 +222,8 @@ function toAccount({ id, username, name, email, identity, groups, roles }: Store
 }
 
 const MAX_LENGTH = 64
-// Matches a normalized username: letters, digits and marks of any script, and the punctuation of names and email
-// addresses.
+// Matches a normalized username: letters, digits and combining characters of any script, and the punctuation of names
+// and email addresses.
 const USERNAME = /^[\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}._@+-]*$/u
 
 /**

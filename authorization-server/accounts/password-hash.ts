@@ -10,7 +10,7 @@ type PasswordCost = { readonly memoryKib: number; readonly passes: number; reado
  */
 const PASSWORD_COST: PasswordCost = { memoryKib: 19_456, passes: 2, lanes: 1 }
 
-/** The minimum cost. Sufficient for a published password, because no hash protects it. */
+/** The minimum cost. Sufficient for a published password, because no hash protects a published password. */
 export const MINIMUM_COST: PasswordCost = { memoryKib: 8, passes: 1, lanes: 1 }
 
 const SALT_BYTES = 16

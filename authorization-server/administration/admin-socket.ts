@@ -23,7 +23,6 @@ const LONGEST_PATH_BYTES = 107
  */
 export async function openAdminSocket(options: {
   readonly dataDir: string
-  /** Port of the server. */
   readonly port: number
   readonly administration: Administration
   readonly logger: Pick<Logger, 'warn' | 'error'>

@@ -231,7 +231,7 @@ function clientActions({ store, configured, onEvent }: Options) {
       const grants = await findGrants(store, { client })
       // An earlier removal can have stopped before it revoked all grants.
       if (grants.length === 0) await findRegistered(input)
-      // The client goes first, so that it cannot obtain another grant.
+      // The client is removed first, so that the client cannot obtain another grant.
       await clients.destroy(client)
       onEvent({ action: 'client_removed', clientId: client })
       const revoked = await revokeAll(store, await findGrants(store, { client }), onEvent)

@@ -1,7 +1,7 @@
 /** Reason to reject a client document. Metrics use the reason as a label. */
 export type ClientDocumentReason = keyof typeof DESCRIPTIONS
 
-/** Texts for the developer of the client. They contain no value of a response and no address. */
+/** Texts for the developer of the client. The texts contain no value of a response and no address. */
 const DESCRIPTIONS = {
   not_listed: 'this server accepts client documents only from the hosts that its operator listed',
   invalid_url: 'client_id must be the canonical https URL of a client document',

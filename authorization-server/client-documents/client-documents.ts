@@ -23,10 +23,9 @@ export type DocumentFetch = {
 }
 
 export type ClientDocumentsOptions = {
-  /** Hosts of the documents, with a port if it is not 443. */
+  /** Hosts of the documents, with a port if the port is not 443. */
   readonly domains: readonly string[]
   readonly network: DocumentNetwork
-  /** Monotonic clock. Milliseconds. */
   readonly tickMs: () => number
   readonly onFetch: (fetch: DocumentFetch) => void
 }
@@ -131,8 +130,8 @@ export function readDocumentUrl(clientId: string): URL | undefined {
 }
 
 /**
- * Returns a lookup that concurrent fetches share. A lookup continues after the time limit of its fetch and occupies a
- * thread of Node's small thread pool, so many lookups of one name would block all other work of these threads.
+ * Returns a lookup that concurrent fetches share. A lookup continues after the time limit of its fetch, and occupies
+ * one of the few threads of Node's thread pool. Many lookups of one name would block all other work of these threads.
  */
 function shareLookups(resolve: ResolveName): ResolveName {
   const lookups = new Map<string, Promise<readonly Address[]>>()

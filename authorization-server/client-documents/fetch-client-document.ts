@@ -5,7 +5,7 @@ import { readLimited } from '../../platform/net/read-limited.ts'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import { ClientDocumentError } from './client-document-error.ts'
 
-/** Access to the network for client documents. Tests replace it. */
+/** Access to the network for client documents. Tests replace this object. */
 export type DocumentNetwork = {
   readonly resolve: ResolveName
   /** Returns whether the server may connect to an address. */
@@ -18,7 +18,7 @@ export type DocumentNetwork = {
 
 export type FetchedDocument = {
   readonly text: string
-  /** Time for which the response is fresh. Seconds. Undefined: the response does not say. */
+  /** Time for which the response is fresh. Seconds. Undefined: the response does not contain this time. */
   readonly freshSeconds: number | undefined
 }
 
@@ -59,7 +59,7 @@ export async function fetchClientDocument(
     })
     try {
       const document = await readResponse(response)
-      signal.throwIfAborted() // an abort ends a body without a length like the end of the connection
+      signal.throwIfAborted() // after an abort, a body without a length looks complete
       return document
     } finally {
       response.destroy()

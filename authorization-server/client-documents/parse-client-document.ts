@@ -4,7 +4,7 @@ import { ClientDocumentError } from './client-document-error.ts'
 
 /**
  * The metadata of a client that the server uses. Source: draft-ietf-oauth-client-id-metadata-document-02, RFC 7591
- * section 2. The server ignores all other members, and never fetches their URLs.
+ * section 2. The server ignores all other members, and never fetches URLs in these members.
  */
 export type ClientDocument = {
   readonly client_id: string
@@ -66,7 +66,8 @@ function isPublicClient(members: ReadonlyMap<string, unknown>): boolean {
 }
 
 /**
- * Returns the redirect URIs that the server accepts. Drops all others, because a document can serve other servers too.
+ * Returns the redirect URIs that the server accepts. Drops all other URIs, because a document can serve other servers
+ * too.
  */
 function readRedirectUris(value: unknown, host: string): readonly string[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_REDIRECT_URIS)

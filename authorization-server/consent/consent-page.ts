@@ -40,9 +40,9 @@ export type ConsentPageOptions = {
 
 /** The lifetimes of a grant. */
 export type GrantLifetimes = {
-  /** Time after the consent. */
+  /** Absolute lifetime, which starts at the consent. */
   readonly refreshTokenMaxSeconds: number
-  /** Time after the last use. */
+  /** Idle lifetime, which starts again at each use. */
   readonly refreshTokenSeconds: number
 }
 

@@ -10,7 +10,7 @@ export type Consent = {
   readonly resources: readonly string[]
 }
 
-/** The consents that people gave in the last time. A person does not need to allow the same access again. */
+/** Consents that people gave recently. A person does not need to allow the same access again. */
 export type RememberedConsents = {
   /**
    * Returns whether the person allowed all of this access before: the same client and redirect address, and all of the
@@ -45,7 +45,8 @@ export function createRememberedConsents(options: {
       if (isExcluded(consent)) return false
       const stored = await consents.find(keyOf(consent.accountId, consent.clientId))
       if (stored === undefined) return false
-      // The stored expiry uses the setting at the time of the consent. The operator may have set a shorter time since.
+      // The stored expiry uses the setting at the time of the consent. The operator may have set a shorter time after
+      // the consent.
       const { redirectUri, scopes, resources, consentedAtSeconds } = stored
       return (
         Number(consentedAtSeconds) + rememberSeconds > nowSeconds() &&
@@ -70,7 +71,7 @@ export function createRememberedConsents(options: {
   }
 }
 
-/** Forgets the consent of an account for a client, so that the next authorization of the client asks the person. */
+/** Deletes the stored consent of an account for a client. The next authorization of the client then asks the person. */
 export function forgetConsent(
   store: Pick<Store, 'artifacts'>,
   accountId: string,
@@ -79,7 +80,7 @@ export function forgetConsent(
   return store.artifacts(MODEL).destroy(keyOf(accountId, clientId))
 }
 
-/** Forgets all consents of an account. */
+/** Deletes all stored consents of an account. */
 export async function forgetConsents(store: Pick<Store, 'artifacts'>, accountId: string): Promise<void> {
   const consents = store.artifacts(MODEL)
   for (const { idHash } of await consents.listByAccount(accountId)) await consents.destroyByHash(idHash)

@@ -71,7 +71,7 @@ export type ScopeChoice = ScopeDescription & { readonly impliedDescriptions: rea
 /** Scopes under one heading of the consent page. */
 export type ScopeGroup = { readonly name: string; readonly scopes: readonly ScopeChoice[] }
 
-/** This scope has no checkbox, because every sign-in includes it. */
+/** This scope has no checkbox, because every sign-in includes this scope. */
 const SIGN_IN_SCOPE = 'openid'
 
 /** Groups the requested scopes under the headings of the catalogue, in the order of the catalogue. Omits `openid`. */
@@ -93,10 +93,10 @@ export function groupScopes(scopes: readonly string[], catalogue: ScopeCatalogue
 }
 
 /**
- * Returns the requested scopes that the person ticked, in the order of the request.
- * Scopes without a checkbox on the page (`openid`) are granted with the others.
+ * Returns the requested scopes that the person ticked, in the order of the request. The result also contains the scopes
+ * without a checkbox on the page (`openid`).
  * @param ticked scopes of the page only, so the form cannot add a scope.
- * @returns undefined when the page had checkboxes and all were unticked.
+ * @returns undefined if the page has checkboxes, and the person ticked no checkbox.
  */
 export function grantedScopes(
   requested: readonly string[],

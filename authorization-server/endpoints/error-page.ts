@@ -5,7 +5,6 @@ import { localeOf, pageHeaders, sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
 import { type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
-/** The name and the look of the pages. */
 export type Presentation = { readonly serviceName: string; readonly look: Look }
 
 /**

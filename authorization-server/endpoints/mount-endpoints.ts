@@ -124,9 +124,9 @@ function admitAuthorization(request: FastifyRequest, options: MountEndpointsOpti
 }
 
 /**
- * Adds the configured default scope to an authorization request without `scope` (RFC 6749 section 3.3).
- * Skips a request with `request_uri`, because the pushed request already contains the parameters.
- * @returns true when it changed `parameters`.
+ * Adds the configured default scope to an authorization request without `scope` (RFC 6749 section 3.3). Skips a request
+ * with `request_uri`, because the pushed request already contains the parameters.
+ * @returns whether the function changed `parameters`.
  */
 function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat): boolean {
   const hasScope = (parameters.get('scope') ?? '') !== '' || (parameters.get('request_uri') ?? '') !== ''
@@ -135,7 +135,7 @@ function addDefaultScope(parameters: URLSearchParams, { defaultScope }: Compat):
   return true
 }
 
-/** Rejects an authorization request, pushed or not, if it is too large to store or exceeds a rate limit. */
+/** Rejects an authorization request, pushed or not, if the request is too large to store or exceeds a rate limit. */
 function checkAuthorization(
   parameters: URLSearchParams,
   request: FastifyRequest,

@@ -62,9 +62,8 @@ function parse(body: Buffer | undefined): unknown {
 }
 
 /**
- * Reads a `Content-Type` value strictly: `type/subtype` with an optional charset.
- * Source: RFC 9110 section 8.3.1.
- * @returns lower-case type and charset, or undefined when the value is absent or not well-formed.
+ * Reads a `Content-Type` value strictly: `type/subtype` with an optional charset. Source: RFC 9110 section 8.3.1.
+ * @returns lower-case type and charset; undefined if the value is absent, is not well-formed, or has another parameter.
  */
 export function readMediaType(
   value: string | undefined,

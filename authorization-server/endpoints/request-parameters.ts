@@ -6,7 +6,7 @@ import type { OAuthErrorResponse } from './oauth-error-response.ts'
  * clients send a URL with or without a trailing slash (`new URL(base).href` adds the slash). Scheme and host may be in
  * any case (RFC 3986 section 6.2.2.1). In tokens, scheme and host are in lower case, and the trailing slash is absent.
  * @param resources all resources of this server, without a trailing slash.
- * @returns true when it changed `parameters`.
+ * @returns whether the function changed `parameters`.
  */
 export function canonicalizeResource(parameters: URLSearchParams, resources: readonly string[]): boolean {
   const given = parameters.getAll('resource')

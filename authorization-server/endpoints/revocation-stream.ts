@@ -47,7 +47,10 @@ export async function openRevocationStream(options: {
   readonly clientId: string
   /** Returns all accepted secrets, newest first. */
   readonly clientSecrets: () => readonly string[]
-  /** Reads the accepted secrets again. Called for an unknown secret, because the gateway may have read a new one first. */
+  /**
+   * Reads the accepted secrets again. Called for an unknown secret, because the gateway may have read a new secret
+   * first.
+   */
   readonly readSecrets: () => Promise<unknown>
   readonly log: RevocationLog
   readonly onEvent: (event: StreamEvent) => void
@@ -143,7 +146,7 @@ export async function openRevocationStream(options: {
 }
 
 /**
- * Returns the first events of a stream. The first one is `ready`. If the log has the position of the gateway, the
+ * Returns the first events of a stream. The first event is `ready`. If the log has the position of the gateway, the
  * revocations after this position follow. Otherwise, all revocations of the log follow, because a gateway that verifies
  * JWTs itself needs earlier revocations too. A gateway with an unknown position first gets `reset`. If the log has too
  * many revocations, no revocations follow.

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 
 export type StreamListener = {
-  /** Sends events. Buffers them until `begin()`. */
+  /** Sends events. Before `begin()`, the listener buffers the events. */
   send(text: string): void
   /** Starts the response with the events in `start`. The buffered events follow. */
   begin(start: string): void

@@ -22,8 +22,8 @@ export type UserinfoOptions = {
 }
 
 /**
- * Maximum size of the body of a POST. The server ignores the body, even if it contains a token. RFC 6750 section 2.2
- * permits this.
+ * Maximum size of the body of a POST. The server ignores the body, even if the body contains a token. RFC 6750 section
+ * 2.2 permits this behavior.
  */
 const BODY_LIMIT_BYTES = 16_384
 

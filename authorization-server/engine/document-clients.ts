@@ -63,8 +63,8 @@ function findDocument(documents: ClientDocuments, clientId: string): Promise<Cli
 }
 
 /**
- * Throws `InvalidClient` if the server could not fetch the client document, or does not accept it. Rethrows all other
- * errors.
+ * Throws `InvalidClient` if the server could not fetch the client document, or does not accept the document. Rethrows
+ * all other errors.
  */
 export function rejectDocument(error: unknown): never {
   throw error instanceof ClientDocumentError ? new InvalidClient(error.message, error.reason) : error

@@ -114,9 +114,8 @@ export type EngineOptions = Omit<
   ) => string
   readonly onEvent: (event: EngineEvent) => void
   /**
-   * Compares a secret with all accepted secrets of a configured client.
-   * Undefined: not a configured client, or a public one. The engine then compares with the secret in the metadata of
-   * the client.
+   * Compares a secret with all accepted secrets of a configured client. Undefined: the client is not configured, or is
+   * a public client. The engine then compares with the secret in the metadata of the client.
    */
   readonly verifyClientSecret?: (clientId: string, presented: string) => Promise<boolean> | undefined
 }
@@ -460,8 +459,8 @@ function namesTag(ifNoneMatch: string, etag: string): boolean {
 }
 
 /**
- * Changes the response to a failure. A failure of the store gets 503 with `Retry-After`, because it is temporary. Any
- * other failure is a defect, and its description names no cause.
+ * Changes the response to a failure. A failure of the store gets 503 with `Retry-After`, because the failure is
+ * temporary. Any other failure is a defect, and its description names no cause.
  */
 function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options: EngineOptions): void {
   if (cause === undefined || ctx.status < 500) return

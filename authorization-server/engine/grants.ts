@@ -24,7 +24,7 @@ export function requestedAccess(
   }
 }
 
-/** Stores a new grant of `granted`, which are scopes of the request. The grant rejects the other scopes. */
+/** Stores a new grant for the scopes in `granted`. The grant rejects the other scopes of the request. */
 export async function saveGrant(
   request: RequestedAccess & { readonly accountId: string; readonly clientId: string },
   granted: readonly string[],

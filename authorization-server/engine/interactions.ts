@@ -83,7 +83,7 @@ export type InteractionErrorCode =
   | 'ERR_INTERACTION_EXPIRED'
   /** Another browser started the interaction in the URL. */
   | 'ERR_INTERACTION_OTHER_BROWSER'
-  /** The server cannot fetch the document of the client any more, or does not accept it. */
+  /** The server cannot fetch the document of the client any more, or does not accept the document. */
   | 'ERR_INTERACTION_CLIENT_DOCUMENT'
   /** The step is not allowed now: consent before sign-in, or scopes that the client did not request. */
   | 'ERR_INTERACTION_STEP'

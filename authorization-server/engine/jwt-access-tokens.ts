@@ -130,9 +130,8 @@ function toContent(payload: JWTPayload): AccessTokenContent | undefined {
 }
 
 /**
- * Completes the claims of a JWT access token before the engine signs it.
- * `jti` contains the id of the grant, so that the server finds the grant without storing the token. The id of a grant
- * gives no access.
+ * Completes the claims of a JWT access token before the engine signs the token. `jti` contains the id of the grant, so
+ * that the server finds the grant without storing the token. The id of a grant gives no access.
  */
 export function completeJwt(_ctx: KoaContextWithOIDC, token: object, { payload }: JWTStructured): void {
   const grantId = 'grantId' in token ? token.grantId : ''
@@ -140,8 +139,9 @@ export function completeJwt(_ctx: KoaContextWithOIDC, token: object, { payload }
 }
 
 /**
- * Returns the claims that this server adds to the claims of the engine, for both formats of tokens. `auth_time`, `acr`
- * and `amr` describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The other claims describe the account.
+ * Returns the claims that this server adds to the claims of the engine, for JWTs and for opaque tokens. `auth_time`,
+ * `acr` and `amr` describe the sign-in: RFC 9068 section 2.2.1, RFC 9470 section 6.2. The other claims describe the
+ * account.
  */
 export function extraClaims(
   ctx: KoaContextWithOIDC,

@@ -1,4 +1,4 @@
-/** Modules of oidc-provider without types. `proof-nonces.ts` uses them. */
+/** Modules of oidc-provider without types. `proof-nonces.ts` uses these modules. */
 
 declare module 'oidc-provider/lib/helpers/challenge.js' {
   /** Nonces for DPoP proofs. RFC 9449 section 8. */

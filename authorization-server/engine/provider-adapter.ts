@@ -15,7 +15,7 @@ export type ProviderAdapterOptions = {
   readonly onCodeReused: (grantId: string) => void
   /**
    * Returns the rotation of the current refresh request. The adapter adds its operations to the rotation instead of
-   * executing them.
+   * executing the operations.
    */
   readonly rotation: () => Rotation | undefined
   /**

@@ -38,7 +38,10 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'>
   readonly accessTokens: AuthorizationServerConfig['accessTokens']
   readonly signingKeys: JWKS
   readonly cookieKeys: CookieKeys
-  /** Secrets for the nonces of DPoP proofs: 32 bytes each, newest first. All are accepted, and the first is used. */
+  /**
+   * Secrets for the nonces of DPoP proofs: 32 bytes each, newest first. The engine accepts nonces of all secrets. The
+   * first secret creates nonces.
+   */
   readonly nonceSecrets: readonly Buffer[]
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean

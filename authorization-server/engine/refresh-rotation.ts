@@ -8,8 +8,8 @@ export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Cont
 /** The storage operations of one refresh request. The operations execute together when the response is complete. */
 export type Rotation = {
   /**
-   * Returns the refresh token without its mark as consumed. {@link consume} reports an earlier use, after all checks of
-   * the request.
+   * Returns the refresh token as if the token was not consumed. {@link consume} reports an earlier use, after all
+   * checks of the request.
    */
   present(stored: StoredArtifact | undefined): StoredArtifact | undefined
   /** @throws {UsedBefore} when the token was used before. */
@@ -33,7 +33,8 @@ class UsedBefore extends Error {}
 type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
 
 /**
- * A response, and the parts of the request on which the response depends. The store contains both in encrypted form.
+ * A response, and the parts of the request on which the response depends. The store contains the response and these
+ * parts in encrypted form.
  */
 type StoredResponse = { readonly asked: string; readonly body: string }
 

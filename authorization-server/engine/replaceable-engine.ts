@@ -2,8 +2,8 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import type { Engine } from './engine.ts'
 
 /**
- * An engine. `replaceAtSeconds` is the Unix time at which a new engine must replace it. Undefined: no replacement is
- * necessary.
+ * An engine. `replaceAtSeconds` is the Unix time at which a new engine must replace this engine. Undefined: no
+ * replacement is necessary.
  */
 export type BuiltEngine = { readonly engine: Engine; readonly replaceAtSeconds: number | undefined }
 

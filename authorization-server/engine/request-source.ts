@@ -12,7 +12,7 @@ export function requestSource(request: {
   const { clientAddress, integrationId } = request
   if (integrationId === undefined)
     return { address: ipPrefix(clientAddress), network: ipPrefix(clientAddress, 48) }
-  // hashed, because the id of an integration may contain colons, like an IPv6 address
+  // hashed, because the id of an integration may contain colons, as an IPv6 address does
   const client = `client ${hashId(integrationId)}`
   return { address: client, network: client }
 }

@@ -11,7 +11,7 @@ export type ProofRequest = {
   /** Thumbprint of the key that the token is bound to. */
   readonly keyThumbprint: string
   readonly nowSeconds: number
-  /** Marks the id of a proof as used. Returns false when it was used before. */
+  /** Records the id of a proof as used. Returns false if the id was used before. */
   readonly isFirstUse: (thumbprint: string, id: string, expiresAtSeconds: number) => Promise<boolean>
 }
 
@@ -36,7 +36,7 @@ export async function verifyProof(text: string, request: ProofRequest): Promise<
 }
 
 /**
- * Marks the id of a DPoP proof as used.
+ * Records the id of a DPoP proof as used.
  * @param maker namespace of the id: the key or client of the proof.
  * @param goodUntilSeconds Unix time at which the proof expires.
  * @returns false when the id was used before.

@@ -14,8 +14,8 @@ const OWNER_ONLY = 0o600
  * Changes a file of keys. A lock prevents concurrent changes, and readers get either the old or the new content. The
  * function follows a symbolic link and keeps owner and mode of the file.
  * @param change returns the new content. If `change` throws, the file stays unchanged.
- * @throws {BootError} ERR_KEY_FILE when the file is missing or cannot be changed. ERR_SECRET_FILE when it cannot be
- * read.
+ * @throws {BootError} ERR_KEY_FILE when the file is missing or cannot be changed. ERR_SECRET_FILE when the file cannot
+ * be read.
  */
 export async function changeKeyFile(file: string, change: (text: string) => string): Promise<void> {
   const target = await findTarget(file)
@@ -29,7 +29,7 @@ export async function changeKeyFile(file: string, change: (text: string) => stri
   }
 }
 
-/** @throws {BootError} ERR_KEY_FILE when the file is missing. ERR_SECRET_FILE when it cannot be read. */
+/** @throws {BootError} ERR_KEY_FILE when the file is missing. ERR_SECRET_FILE when the file cannot be read. */
 export async function readKeyFile(file: string): Promise<string> {
   try {
     return await readSecretText(file)
@@ -79,8 +79,8 @@ function keyFileError(message: string): BootError {
 }
 
 /**
- * Creates a lock file. Never removes the lock of another process, because two commands that both remove an old lock
- * would both continue.
+ * Creates a lock file. Never removes the lock of another process. Otherwise two commands could remove an old lock and
+ * continue at the same time.
  * @returns a function that removes the lock.
  */
 async function lock(target: string): Promise<() => Promise<void>> {

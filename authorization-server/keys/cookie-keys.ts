@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Signs cookies with HMAC-SHA-256. The first key signs; the others verify only. */
+/** Signs cookies with HMAC-SHA-256. The first key signs. The other keys only verify. */
 export type CookieKeys = {
   sign(data: string): string
   verify(data: string, digest: string): boolean

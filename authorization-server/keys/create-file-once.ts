@@ -9,9 +9,8 @@ import { makeFolder } from '../../platform/process/make-folder.ts'
 const OWNER_ONLY = 0o600
 
 /**
- * Reads a file of secrets. If the file does not exist, creates it first, and only its owner can read it.
- * If several processes start concurrently, one process creates the file, and all processes read the same complete
- * content.
+ * Reads a file of secrets. If the file does not exist, creates the file with access for the owner only. If several
+ * processes start concurrently, one process creates the file, and all processes read the same complete content.
  * @throws {BootError} ERR_DATA_DIR when the folder cannot be created or written, ERR_SECRET_FILE when the file cannot
  * be read.
  */
@@ -59,8 +58,8 @@ async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readSecretText(file)
   } catch (cause) {
-    // ENOTDIR: the folder in the path is a file. The caller then tries to create the folder, and that error says what
-    // to do.
+    // ENOTDIR: the folder in the path is a file. The caller then tries to create the folder, and the error of this
+    // attempt contains the remedy.
     if (errorCode(cause) === 'ENOENT' || errorCode(cause) === 'ENOTDIR') return undefined
     throw unreadable(file, 'generated once', cause)
   }

@@ -74,7 +74,7 @@ export function retireTime(signsUntil: number, time: Pick<RotationTime, 'accessT
   return signsUntil + time.accessTokenSeconds + RETIRE_MARGIN_SECONDS
 }
 
-/** Adds keys that sign from `signsFrom`. Writes `retireAfter` to the keys that they replace. */
+/** Adds keys that sign from `signsFrom`. Writes `retireAfter` to the keys that the new keys replace. */
 export function addKeys(
   set: SigningKeys,
   added: readonly SigningKey[],

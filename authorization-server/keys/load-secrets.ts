@@ -24,7 +24,7 @@ export type Secrets = {
 }
 
 /**
- * Reads the keys and secrets. Creates missing keys and secrets if the configuration allows it.
+ * Reads the keys and secrets. Creates missing keys and secrets if the configuration allows the creation.
  * @throws {BootError} the errors of the function that loads each kind of secret.
  */
 export async function loadSecrets(config: AuthorizationServerConfig): Promise<Secrets> {

@@ -38,7 +38,10 @@ export type Metrics = {
 
 const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
 
-/** Buckets in seconds: an operation of SQLite takes less than a millisecond, a failed one up to some seconds. */
+/**
+ * Buckets in seconds: an operation of SQLite takes less than a millisecond, a failed operation takes up to some
+ * seconds.
+ */
 const STORE_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ]

@@ -9,7 +9,7 @@ const NAMES: ReadonlyMap<string, string> = new Map(
 
 /**
  * Observes the duration of each request on the routes that `app` gets after this call. The endpoint of a page is the
- * path of its route. The revocation stream has no duration, because it stays open.
+ * path of its route. The revocation stream has no duration, because the stream stays open.
  */
 export function observeDurations(app: FastifyInstance, metrics: Pick<Metrics, 'observeRequest'>): void {
   app.addHook('onResponse', (request, reply, done) => {

@@ -4,7 +4,7 @@ import { type Store, StoreError, type StoreErrorReason } from '../store/store.ts
 import type { Metrics } from './metrics.ts'
 
 type WatchedStore = {
-  /** The watched store. It measures each operation, counts each failure, and updates the state after a failure. */
+  /** The watched store measures each operation, counts each failure, and updates the state after a failure. */
   readonly store: Store
   /**
    * Readiness checks. Each check has `ok: true` even after a failure, because metadata and keys work without the store.

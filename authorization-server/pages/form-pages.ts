@@ -9,7 +9,6 @@ import { localeOf, type PageReply, sendErrorPage, sendPage } from './page-reply.
 import type { PageError } from './render-error-page.ts'
 import { type Page, renderPage } from './render-page.ts'
 
-/** Settings of all pages with forms. */
 export type FormPagesOptions = {
   readonly serviceName: string
   readonly look?: Look | undefined

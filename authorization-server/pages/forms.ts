@@ -11,7 +11,8 @@ export type FormTokens = {
   /** Returns the token for the form: a MAC over the interaction and the cookie of the browser. */
   issue(uid: string, cookieValue: string): string
   /**
-   * Verifies a token in constant time. Returns false when the cookie or the token is absent, or when they do not match.
+   * Verifies a token in constant time. Returns false when the cookie or the token is absent, or if the token does not
+   * match the cookie.
    */
   verify(options: {
     readonly uid: string
@@ -22,10 +23,9 @@ export type FormTokens = {
 
 /**
  * Creates double-submit tokens. The browser has a random cookie. The form has the HMAC of this cookie and the uid of
- * the interaction.
- * With https, the cookie has the prefix `__Host-`, so that other hosts of the domain cannot set it. Source: RFC 6265bis
- * section 4.1.3.2.
- * @param cookieKeys returns the keys, newest first. Every key verifies, the first one signs.
+ * the interaction. With https, the cookie has the prefix `__Host-`, so that other hosts of the domain cannot set the
+ * cookie. Source: RFC 6265bis section 4.1.3.2.
+ * @param cookieKeys returns the keys, newest first. The first key signs. Every key verifies.
  */
 export function createFormTokens(options: {
   readonly cookieKeys: () => readonly string[]
@@ -107,10 +107,10 @@ function decode(part: string): string | undefined {
 }
 
 /**
- * Returns whether the headers of a posted form are consistent with a page of this server.
- * This check is an addition to the form token. A form without these headers passes, because some browsers do not send
- * them. From a page with `Referrer-Policy: no-referrer`, browsers send `Origin: null`.
- * Source: W3C Fetch Metadata section 2.4; Fetch Standard, "append a request Origin header".
+ * Returns whether the headers of a posted form are consistent with a page of this server. This check is an addition to
+ * the form token. A form without these headers passes, because some browsers do not send these headers. From a page
+ * with `Referrer-Policy: no-referrer`, browsers send `Origin: null`. Source: W3C Fetch Metadata section 2.4; Fetch
+ * Standard, "append a request Origin header".
  */
 export function isSameOrigin(headers: IncomingHttpHeaders, ownOrigin: string): boolean {
   const site = headers['sec-fetch-site']

@@ -14,7 +14,7 @@ export class Html {
 
 const IS_HTML = Symbol()
 
-/** A value in a template: text (escaped), markup, a list of both, or nothing. */
+/** A value in a template: text (escaped), markup, a list of values, or nothing. */
 type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
 /**
@@ -37,7 +37,8 @@ const MAX_CHARACTERS = 100
 // Invisible characters: control characters, format characters (bidi overrides, zero-width, tags), private-use
 // characters, unpaired surrogates, and invisible fillers. `displayText()` replaces white space first.
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]|\p{Default_Ignorable_Code_Point}/gu
-// Matches all marks on a letter after the first two. More than two marks can overlap other lines.
+// Matches the combining characters of a letter after the first two. More than two combining characters can overlap
+// other lines.
 const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu
 
 /**

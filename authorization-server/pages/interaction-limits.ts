@@ -1,6 +1,5 @@
 import type { SignInLimits } from '../sign-in/sign-in-throttle.ts'
 
-/** Limits that protect the pages against floods. */
 export type InteractionLimits = {
   readonly bodyLimitBytes: number
   readonly signIn: SignInLimits

@@ -87,8 +87,8 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
   }
 
   /**
-   * Prepares the values that both pages share, and a function that sends a page. The form token is bound to this
-   * browser and this interaction.
+   * Prepares the values that the sign-in page and the consent page share, and a function that sends a page. The form
+   * token is bound to this browser and this interaction.
    */
   const begin = (request: PageRequest, interaction: Interaction) => {
     const cookie = tokens.readCookie(request.headers.cookie)

@@ -3,7 +3,7 @@ import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import { createLook, type Look, type LookColors, type LookLinks } from './look.ts'
 
-/** The settings `look`. Paths are absolute. */
+/** The setting `look`. Paths are absolute. */
 export type LookConfig = {
   readonly logo: string | undefined
   readonly css: string | undefined
@@ -11,13 +11,13 @@ export type LookConfig = {
   readonly links: LookLinks
 }
 
-/** Each page contains both files, so their size is limited. */
+/** Each page contains the logo and the CSS, so the size of these files is limited. */
 const MAX_LOGO_BYTES = 65_536
 const MAX_CSS_BYTES = 32_768
 
 /**
  * Reads the files of the look.
- * @throws {BootError} ERR_LOOK_FILE when a file is not readable, too large, or contains something that is not allowed.
+ * @throws {BootError} ERR_LOOK_FILE when a file is not readable, too large, or has content that is not allowed.
  */
 export async function loadLook({ logo, css, colors, links }: LookConfig): Promise<Look> {
   return createLook({
@@ -48,8 +48,8 @@ async function readLogo(file: string): Promise<string> {
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /**
- * Matches parts of an SVG that can run a script or load something. A browser ignores these parts in an `img` element, so
- * this check is an addition. References inside the image, such as `href="#a"`, are allowed.
+ * Matches parts of an SVG that can run a script or load a resource. A browser ignores these parts in an `img` element,
+ * so this check is an addition. References inside the image, such as `href="#a"`, are allowed.
  */
 const ACTIVE_SVG =
   /<\s*(?:[\w-]+:)?(?:script|foreignObject|iframe|handler|set|animate\w*)\b|<!(?:DOCTYPE|ENTITY)|\son\w+\s*=|javascript:|@import|url\(\s*["']?(?!\s*#)|\bhref\s*=\s*["']?(?!["']?\s*(?:#|data:image\/(?:png|jpeg);))/i
@@ -69,8 +69,8 @@ async function readCss(file: string): Promise<string> {
 }
 
 /**
- * Matches CSS that loads a resource, and the character that ends the `style` element. A backslash could hide both. The
- * content security policy also forbids all resources.
+ * Matches CSS that loads a resource, and the character that ends the `style` element. A backslash could hide such CSS.
+ * The content security policy also forbids all resources.
  */
 const EXTERNAL_CSS = /[<\\\0]|@import|@charset|@namespace|(?:url|src|image|image-set|-webkit-image-set)\(/i
 

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { PAGE_STYLE } from './page-style.ts'
 
-/** The look of all pages. */
 export type Look = {
   /** The whole stylesheet. */
   readonly style: string
@@ -32,7 +31,7 @@ export type LookColors = { readonly light?: SchemeColors; readonly dark?: Scheme
 export function createLook(
   options: {
     readonly colors?: LookColors
-    /** CSS of the operator. `loadLook()` has checked it. */
+    /** CSS of the operator. `loadLook()` has checked this CSS. */
     readonly css?: string | undefined
     readonly logo?: string | undefined
     readonly links?: LookLinks
@@ -64,7 +63,7 @@ function schemeRule({ accent, background, text }: SchemeColors = {}): string {
   return properties.length === 0 ? '' : `:root { ${properties.join('; ')}; }`
 }
 
-/** Returns black or white. One of both has a contrast of at least 4.58:1 to each color. */
+/** Returns black or white. At least one of these two colors has a contrast of 4.58:1 or more to any color. */
 function readableOn(color: string): string {
   return contrast(color, '#000000') >= contrast(color, '#ffffff') ? '#000000' : '#ffffff'
 }

@@ -13,7 +13,6 @@ import type { Html } from './html.ts'
 import { type Locale, message } from './messages/message.ts'
 import { redirectAfterForm } from './page-reply.ts'
 
-/** Sign-in through OpenID providers. */
 export type ProviderSignIn = {
   readonly clients: ReadonlyMap<string, ProviderClient>
   readonly attempts: SignInAttempts
@@ -31,7 +30,7 @@ export type ProviderPagesOptions = ProviderSignIn & {
     request: PageRequest,
     reply: FastifyReply,
   ) => Promise<{ readonly interaction: Interaction } | FastifyReply>
-  /** Sends the sign-in page with the reason of a failure. The person can choose another way. */
+  /** Sends the sign-in page with the reason of a failure. The person can choose another way to sign in. */
   readonly showProblem: (
     request: PageRequest,
     reply: FastifyReply,
@@ -54,12 +53,11 @@ export type PageRequest = FastifyRequest<PageRoute>
 const RESPONSE_STEP = 'provider-response'
 
 /**
- * Mounts the steps of a sign-in through a provider.
- * POST /oauth/interaction/:uid/provider/:name redirects to the provider.
- * GET /oauth/sign-in/:name/callback receives the response of the provider. The browser sends the cookies of the
- * interaction only to the path of the interaction, so this step redirects to
- * GET /oauth/interaction/:uid/provider-response, which checks the response and signs the person in.
- * All steps need the cookie of the browser that started the sign-in, and the last step can run once.
+ * Mounts the steps of a sign-in through a provider. POST /oauth/interaction/:uid/provider/:name redirects to the
+ * provider. GET /oauth/sign-in/:name/callback receives the response of the provider. The browser sends the cookies of
+ * the interaction only to the path of the interaction. The callback therefore redirects to GET
+ * /oauth/interaction/:uid/provider-response. This last step checks the response and signs the person in. All steps need
+ * the cookie of the browser that started the sign-in. The last step can run once.
  */
 export function registerProviderPages(pages: FastifyInstance, options: ProviderPagesOptions): void {
   const { attempts, clients, forms, interactions, onEvent, serviceName } = options

@@ -18,13 +18,12 @@ export type PasswordLinks = {
   /** @returns undefined when the token is unknown, expired or used. */
   find(token: string): Promise<PasswordLink | undefined>
   /**
-   * Uses up a link.
+   * Consumes a link.
    * @returns true exactly once for each link, over all processes.
    */
   consume(token: string): Promise<boolean>
 }
 
-/** Name of the model in the store. */
 const MODEL = 'PasswordLink'
 const TOKEN_BYTES = 32
 const TOKEN = /^[A-Za-z0-9_-]{43}$/

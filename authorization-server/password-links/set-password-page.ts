@@ -3,7 +3,7 @@ import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
 import type { PasswordLink } from './password-links.ts'
 
-/** Returns why the typed passwords are not usable. */
+/** Returns the reason why the typed passwords are not usable. */
 export function describeProblem(
   locale: Locale,
   problem: AddAccountRejection['rejected'] | 'different',

@@ -25,9 +25,9 @@ export type SetPasswordPagesOptions = FormPagesOptions & {
 const BODY_LIMIT_BYTES = 4_096
 
 /**
- * Mounts the page on which a person sets a password with a one-time link of the operator.
- * GET /oauth/set-password?token=… shows the form, and leaves the link usable, because mail programs request links. POST
- * /oauth/set-password uses up the link. Unknown, expired and used links get the same response.
+ * Mounts the page on which a person sets a password with a one-time link of the operator. GET
+ * /oauth/set-password?token=… shows the form, and leaves the link usable, because mail programs request links. POST
+ * /oauth/set-password consumes the link. Unknown, expired and used links get the same response.
  */
 export function registerSetPasswordPages(app: FastifyInstance, options: SetPasswordPagesOptions): void {
   const { accounts, links, onEvent, serviceName, store } = options
@@ -130,7 +130,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
       const problem = password === form.get('repeated') ? validatePassword(password)?.rejected : 'different'
       if (problem !== undefined) return showForm(request, reply, opened, problem)
       const { accountId, purpose } = opened.link
-      // The link is used up first, so that two concurrent forms set one password. If a later step fails, the operator
+      // The link is consumed first, so that two concurrent forms set one password. If a later step fails, the operator
       // must create another link.
       if (!(await links.consume(token))) return rejectLink(reply)
       await accounts.setPassword(accountId, password)

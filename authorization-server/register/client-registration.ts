@@ -149,7 +149,7 @@ function acceptedForms(loopbackHosts: readonly string[]): string {
 
 /**
  * Formats an invalid value for a message: short, printable and on one line. Does not show a value that is not a string,
- * because it may be deeply nested.
+ * because such a value may be deeply nested.
  */
 function shown(value: unknown): string {
   if (typeof value !== 'string') return 'is not a string'

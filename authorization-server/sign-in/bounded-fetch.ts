@@ -4,11 +4,11 @@ const TIMEOUT_MS = 5_000
 const MAX_BYTES = 256 * 1024
 
 /**
- * Sends a request to a provider. Reads the complete response, so that the limits also apply to its body.
- * The size limit counts the bytes after decompression.
+ * Sends a request to a provider. Reads the complete response, so that the limits also apply to its body. The size limit
+ * counts the bytes after decompression.
  * @param options method, headers and body, as `openid-client` passes them to its `customFetch`.
- * @throws {ProviderError} `unavailable` for no response within five seconds or status 5xx. `invalid` for a redirect or a
- * response above 256 KiB.
+ * @throws {ProviderError} `unavailable` for a failed connection, no response within five seconds, or status 5xx.
+ * `invalid` for a redirect or a response above 256 KiB.
  */
 export async function boundedFetch(url: string, options: object): Promise<Response> {
   try {

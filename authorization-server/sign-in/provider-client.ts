@@ -68,8 +68,8 @@ const CLOCK_TOLERANCE_SECONDS = 30
 /**
  * Creates the relying party of a provider. The first sign-in reads the metadata of the provider, so the server also
  * starts without the provider.
- * @param options.clientSecrets returns the secrets, newest first. If the provider rejects the newest, the older ones are
- * tried, so that the provider can change its secret later than this server.
+ * @param options.clientSecrets returns the secrets, newest first. If the provider rejects the newest secret, the client
+ * tries the older secrets. The provider can therefore change its secret later than this server.
  */
 export function createProviderClient(options: {
   readonly provider: SignInProvider
@@ -269,7 +269,7 @@ function matchesHash(atHash: unknown, accessToken: string, idToken: string): boo
   return presented.length === expected.length && timingSafeEqual(presented, expected)
 }
 
-/** Reads the claims that the server needs and the ID token does not contain from the userinfo endpoint. */
+/** Reads claims from the userinfo endpoint if the ID token lacks a claim that the server needs. */
 async function missingClaims(
   openid: OpenidClient,
   configuration: Configuration,
@@ -341,7 +341,7 @@ function describeCheck(error: unknown): string {
 }
 
 /**
- * Returns the error code of the provider if it has 1 to 40 lower-case letters and underscores. Otherwise returns
+ * Returns the error code of the provider if the code has 1 to 40 lower-case letters and underscores. Otherwise returns
  * `unknown error`.
  */
 function knownError(code: string): string {

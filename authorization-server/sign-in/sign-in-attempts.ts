@@ -9,7 +9,7 @@ export type SignInAttempt = {
   readonly interaction: string
   /** Name of the provider. The response is checked as a response of this provider, whatever the response claims. */
   readonly provider: string
-  /** Issuer of the provider. A restart can give its name to another issuer. */
+  /** Issuer of the provider. After a restart, the name of the provider can belong to another issuer. */
   readonly issuer: string
   readonly startedAtSeconds: number
   readonly maxAgeSeconds: number | undefined
@@ -32,7 +32,6 @@ export type SignInAttempts = {
   secrets(state: string, browser: string): AttemptSecrets
 }
 
-/** Name of the model in the store. */
 export const ATTEMPT_MODEL = 'SignInAttempt'
 
 const STATE = /^[A-Za-z0-9_-]{43}$/
@@ -40,8 +39,8 @@ const STATE_BYTES = 32
 
 /**
  * Creates the attempts. The store has only the hash of `state`. The nonce and the PKCE verifier derive from `state` and
- * the cookie of the browser, and the store contains neither of the two. A copy of the store therefore completes no
- * sign-in.
+ * the cookie of the browser, and the store contains neither the nonce nor the verifier. A copy of the store therefore
+ * completes no sign-in.
  */
 export function createSignInAttempts(options: {
   readonly artifacts: ArtifactStore

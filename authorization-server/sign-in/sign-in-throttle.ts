@@ -2,19 +2,18 @@ import { LRUCache } from 'lru-cache'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 import { normalizeUsername } from '../accounts/accounts.ts'
 
-/** Limits for failed sign-ins within a window. */
 export type SignInLimits = {
   readonly failuresPerAccount: number
   readonly failuresPerAddress: number
   readonly windowMs: number
 }
 
-/** A rejected attempt. `isFirst`: the attempt is the first rejected one in the time window. */
+/** A rejected attempt. `isFirst`: the attempt is the first rejected attempt in the time window. */
 export type ThrottledAttempt = { readonly retryAfterSeconds: number; readonly isFirst: boolean }
 
 /** Limits password guessing, in this process. See `createSharedThrottle()` for the limit over all servers. */
 export type SignInThrottle = {
-  /** Checks an attempt without counting it. */
+  /** Checks an attempt, and does not count the attempt. */
   check(username: string, address: string): ThrottledAttempt | undefined
   /**
    * Counts an attempt. Call this method before the password check.

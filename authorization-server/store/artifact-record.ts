@@ -42,8 +42,8 @@ export function toArtifactRecord(options: {
 }
 
 /**
- * Returns the account that signed in during an interaction, before the browser has a session. The end of the sessions of
- * the account must also end this sign-in.
+ * Returns the account of an interaction: the account that signed in during the interaction, or the account of the
+ * session. If the sessions of this account are ended, the server also ends the interaction.
  */
 function signedInAccount({ result, session }: StoredArtifact): string | undefined {
   const login = isRecord(result) ? result['login'] : undefined

@@ -262,7 +262,7 @@ async function openPasswordFile(file: string): Promise<() => Promise<string>> {
 
 /**
  * Returns TLS options that verify the certificate and the host name. A changed CA file applies to new connections, if
- * it contains a certificate.
+ * the file contains a certificate.
  * @throws {BootError} ERR_POSTGRES_TLS, ERR_SECRET_FILE.
  */
 async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthorized: true; ca?: string }> {

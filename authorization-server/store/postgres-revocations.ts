@@ -44,7 +44,7 @@ type Query = (statement: QueryConfig) => Promise<QueryResult<Row>>
 export function openPostgresRevocations(options: {
   readonly pool: PostgresPool
   /**
-   * Receives each revocation. `onGap` runs when the database may have lost some revocations. If `onGap` fails, it runs
+   * Receives each revocation. `onGap` runs when the database may have lost some revocations. A failed `onGap` runs
    * again.
    */
   readonly onRevoked: (revocations: readonly Revocation[]) => void

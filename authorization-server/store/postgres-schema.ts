@@ -2,7 +2,7 @@ import type { Client } from 'pg'
 
 type Migration = {
   readonly up: string
-  /** Reverses `up`. The database keeps this text, so that an operator can run it with psql. */
+  /** Reverses `up`. The database keeps this text, so that an operator can run this text with psql. */
   readonly undo: string
 }
 

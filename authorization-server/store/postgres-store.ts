@@ -37,8 +37,8 @@ const SWEEP_BATCH = 5_000
 /** Maximum number of artifacts in a page of a list. */
 const LISTED_AT_ONCE = 500
 /**
- * Maximum number of stored revocations. Above this number, the store deletes the oldest. A reader that missed a deleted
- * entry starts again.
+ * Maximum number of stored revocations. Above this number, the store deletes the oldest revocations. A reader that
+ * missed a deleted entry starts again.
  */
 const MAX_REVOCATIONS = 100_000
 
@@ -48,9 +48,9 @@ export type PostgresStoreOptions = RevocationContext & {
 }
 
 /**
- * Opens the store in PostgreSQL, which replicas can share. Expiry uses the clock of PostgreSQL.
- * Cost: one round trip and one transaction for most operations. Operations that evict artifacts, log a revocation, or
- * reject or release an attempt need two or three of each.
+ * Opens the store in PostgreSQL, which replicas can share. Expiry uses the clock of PostgreSQL. Cost: one round trip
+ * and one transaction for most operations. Operations that evict artifacts, log a revocation, or reject or release an
+ * attempt need two or three round trips and transactions.
  * @throws {BootError} ERR_POSTGRES_*, ERR_SECRET_FILE, ERR_STORE_TOO_NEW.
  */
 export async function openPostgresStore(

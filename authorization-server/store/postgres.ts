@@ -91,8 +91,8 @@ const CERTIFICATE_ERROR =
   /^(?:CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/
 
 /**
- * Explains a failure at start. The message names the setting to change if the cause is known. It never contains the
- * password.
+ * Explains a failure at start. The message names the setting to change if the cause is known. The message never
+ * contains the password.
  * @param where address from `describePostgresUrl()`.
  */
 export function explainPostgres(where: string, cause: unknown): BootError {

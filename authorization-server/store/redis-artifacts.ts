@@ -17,8 +17,8 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
 }
 
 /**
- * Models of unfinished authorization requests and sign-ins. The scripts for these models use the records of all
- * networks, so all keys of these models have one hash tag. The number of these artifacts is bounded.
+ * Models of unfinished authorization requests and sign-ins. The eviction scripts compare the numbers of artifacts of
+ * all client networks, so all keys of these models need the same hash tag. The number of these artifacts is bounded.
  */
 export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest', 'SignInAttempt']
 

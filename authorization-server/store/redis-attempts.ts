@@ -3,7 +3,7 @@ import { attemptRedis, REDIS_KEYS } from './redis.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import { type AttemptCounter, type AttemptCounters, type FullCounter, MAX_ATTEMPT_COUNTERS } from './store.ts'
 
-/** Creates the attempt counters in Redis. All counters have one hash tag, because a script uses several of them. */
+/** Creates the attempt counters in Redis. All counters have one hash tag, because a script uses several counters. */
 export function redisAttempts(redis: ScriptedRedis): AttemptCounters {
   const run = async (
     counters: readonly AttemptCounter[],

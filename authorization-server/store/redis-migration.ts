@@ -25,9 +25,9 @@ const KEYS_AT_ONCE = 200
 
 /**
  * Moves the data of schema version 1 into the partitions. A cluster contains this data if a server wrote to the cluster
- * through only one address.
- * One server moves the data, and the others wait. If this server stops early, the next start moves the remaining data.
- * Accounts are not moved. Servers of version 1 must not run, because they do not find moved data.
+ * through only one address. One server moves the data, and other servers wait. If this server stops early, the next
+ * start moves the remaining data. Accounts are not moved. Servers of version 1 must not run, because servers of version
+ * 1 do not find moved data.
  * @throws {BootError} ERR_STORE_MIGRATION when another server holds the lock and does not finish.
  */
 export async function moveToPartitions(options: {

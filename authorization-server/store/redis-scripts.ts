@@ -338,7 +338,9 @@ end
 return {}
 `
 
-/** Removes a counter, and subtracts 1 from another one. KEYS: set of all counters, removed counter, reduced counter. */
+/**
+ * Removes a counter, and subtracts 1 from another counter. KEYS: set of all counters, removed counter, reduced counter.
+ */
 const RELEASE_ATTEMPT = `
 redis.call('DEL', KEYS[2])
 redis.call('ZREM', KEYS[1], KEYS[2])
@@ -356,8 +358,8 @@ return 1
 `
 
 /**
- * Scripts by the name of their command, with the number of KEYS. If the number is absent, the caller passes it as the
- * first argument.
+ * Scripts by the name of their command, with the number of KEYS. If the number is absent, the caller passes the number
+ * as the first argument.
  */
 const SCRIPTS = {
   upsertArtifact: { lua: UPSERT },

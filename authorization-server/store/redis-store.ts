@@ -16,7 +16,7 @@ import { defineScripts, type ScriptedRedis } from './redis-scripts.ts'
 import { createRevokedGrantCache, type RevocationContext } from './revocation-records.ts'
 import { type Store, StoreError } from './store.ts'
 
-/** Version of the layout in which all keys have one hash tag. */
+/** Schema version of data whose keys all have one hash tag. */
 const SCHEMA_VERSION = 1
 const PROBE_SECONDS = 60
 const RENEWAL_RETRY_MS = 1_000
@@ -95,10 +95,10 @@ export async function openRedisStore(
 type Renewal = { start(): void; stop(): void }
 
 /**
- * Revokes and publishes again each grant that this process recorded as revoked and that has artifacts. A restarted
- * Redis may have lost revocations that it had acknowledged. After a failure, the pass repeats the same grant until the
- * write succeeds. The partitions are independent, so an unavailable shard of a Redis Cluster delays only its own
- * grants.
+ * Finds grants that this process recorded as revoked and that still have artifacts. Revokes these grants again, and
+ * publishes the revocations again. A restarted Redis may have lost revocations that it had acknowledged. After a
+ * failure, the pass repeats the same grant until the write succeeds. The partitions are independent, so an unavailable
+ * shard of a Redis Cluster delays only its own grants.
  */
 function createRenewal(options: {
   readonly grantsByPartition: () => ReadonlyMap<string, readonly string[]>
@@ -125,7 +125,7 @@ function createRenewal(options: {
       }
   }
 
-  /** Logs a failure if no other partition has one, because the partitions of one shard fail at the same time. */
+  /** Logs a failure if no other partition has a failure, because the partitions of one shard fail at the same time. */
   function logFailure(error: unknown, partition: string): void {
     if (failing.has(partition)) return
     if (failing.size === 0)

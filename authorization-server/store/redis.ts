@@ -49,7 +49,7 @@ export async function readRedisClock(redis: RedisClient, key?: string): Promise<
 
 /**
  * Compares the clock of this process with the clock of Redis. Precision: one round trip.
- * @returns the seconds by which this process is ahead; negative when it is behind.
+ * @returns the seconds by which this process is ahead; negative if this process is behind.
  * @throws {StoreError} ERR_STORE_UNAVAILABLE.
  */
 export async function readClockDifference(redis: RedisClient): Promise<number> {

@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
 import { revocationName } from '../../platform/revocation-name.ts'
 
-/** The issuer of the tokens, and their lifetime. The lifetime can change, so read it for each revocation. */
+/**
+ * The issuer of the tokens, and the lifetime of the tokens. The lifetime can change, so read the lifetime for each
+ * revocation.
+ */
 export type RevocationContext = {
   readonly issuer: string
   /** Longest lifetime of access tokens that can be valid. After this time, a revocation has no effect. Seconds. */
@@ -12,7 +15,6 @@ export type RevocationContext = {
 /** Margin for clock differences, and for token statuses that gateways cached just before the revocation. Seconds. */
 export const MARGIN_SECONDS = 300
 
-/** Returns the time to keep a revocation. Seconds. */
 export function keepSeconds({ accessTokenSeconds }: RevocationContext): number {
   return accessTokenSeconds + MARGIN_SECONDS
 }
@@ -43,7 +45,7 @@ export function accountRevocation(accountId: string, context: RevocationContext,
  */
 const DISABLED_MARGIN_SECONDS = 60
 
-/** Returns the time up to which the tokens of an account are revoked when an operator disables it now. */
+/** Returns the time up to which the tokens of an account are revoked if an operator disables the account now. */
 export function disabledUpToSeconds(nowSeconds: number): number {
   return nowSeconds + DISABLED_MARGIN_SECONDS
 }

@@ -24,8 +24,8 @@ const POLL_INTERVAL_MS = 100
 const MAX_FAILURES = 20
 const MAX_BATCH = 1_000
 /**
- * Maximum number of stored entries. Above this number, the log deletes the oldest. A reader that missed a deleted entry
- * starts again.
+ * Maximum number of stored entries. Above this number, the log deletes the oldest entries. A reader that missed a
+ * deleted entry starts again.
  */
 const MAX_REVOCATIONS = 100_000
 

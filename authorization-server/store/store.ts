@@ -19,7 +19,8 @@ export type ListedArtifact = {
 export type ArtifactBound = { readonly perAddress: number; readonly total: number }
 
 /**
- * Origin of an artifact: an address, and the network that contains this address. The store keeps only hashes of both.
+ * Origin of an artifact: an address, and the network that contains this address. The store keeps only hashes of the
+ * address and the network.
  */
 export type ArtifactSource = { readonly address: string; readonly network: string }
 
@@ -38,9 +39,9 @@ export type ArtifactStore = {
    * artifacts of the address, until the address has at most `perAddress`. Then evicts over all networks, until the
    * model has at most `total`:
    * - The store selects the network with the most artifacts, and in this network the address with the most artifacts.
-   *   It evicts the oldest artifact of this address.
-   * - If each address of the network has one artifact, it evicts the oldest artifact of the network.
-   * - If each network has one artifact, it evicts the artifact that expires first.
+   *   The store evicts the oldest artifact of this address.
+   * - If each address of the network has one artifact, the store evicts the oldest artifact of the network.
+   * - If each network has one artifact, the store evicts the artifact that expires first.
    *
    * A replaced artifact keeps its source and its age.
    */
@@ -82,7 +83,7 @@ export type ArtifactStore = {
    */
   revokeByGrantId(grantId: string): Promise<void>
   /**
-   * Revokes a grant like `revokeByGrantId()`.
+   * Revokes a grant by the hash of its id. See `revokeByGrantId()`.
    * @returns whether the grant had artifacts.
    */
   revokeByGrantHash(grantHash: string): Promise<boolean>
@@ -203,18 +204,18 @@ export type FullCounter = {
 
 /**
  * Counters of attempts, which all processes share. The window of a counter begins with its first attempt. The store has
- * only the hash of an id. The store has at most {@link MAX_ATTEMPT_COUNTERS} counters, and removes the oldest ones.
+ * only the hash of an id. The store has at most {@link MAX_ATTEMPT_COUNTERS} counters, and removes the oldest counters.
  */
 export type AttemptCounters = {
   /** Finds the first counter at its limit. Counts nothing. */
   check(counters: readonly AttemptCounter[]): Promise<FullCounter | undefined>
   /**
-   * Adds 1 to all counters, or to none if a counter is at its limit. One step over all processes.
-   * Calls that share a counter must have the same last counter, because the PostgreSQL store locks the last counter.
+   * If no counter is at its limit, adds 1 to all counters. This is one step over all processes. Calls that share a
+   * counter must have the same last counter, because the PostgreSQL store locks the last counter.
    * @returns the first counter at its limit. Undefined: the attempt is counted.
    */
   add(counters: readonly AttemptCounter[], windowSeconds: number): Promise<FullCounter | undefined>
-  /** Removes a counter, and subtracts 1 from another one. A counter does not fall below 0. */
+  /** Removes a counter, and subtracts 1 from another counter. A counter does not fall below 0. */
   release(ids: { readonly removed: string; readonly reduced: string }): Promise<void>
 }
 
@@ -237,7 +238,7 @@ export type Store = {
   readonly attempts: AttemptCounters
   readonly revocations: RevocationLog
   /**
-   * Writes to the store like a request, and compares the clocks of this process and the store.
+   * Writes to the store as a request does, and compares the clocks of this process and the store.
    * @returns the seconds by which the clock of this process is ahead. Undefined: the store has no clock.
    * @throws {StoreError} ERR_STORE_UNAVAILABLE when the store rejects writes.
    */

@@ -50,7 +50,7 @@ export async function metricsOf(registry: Registry): Promise<MetricsJson> {
 
 /**
  * Merges the checks of several workers by name, in the order of the first worker. If a check fails or is degraded in at
- * least one worker, it is degraded in the result. The readiness of the gateway depends only on the number of ready
+ * least one worker, the merged check is degraded. The readiness of the gateway depends only on the number of ready
  * workers.
  */
 export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {

@@ -35,8 +35,8 @@ export type SupervisorMessage =
   | { readonly kind: 'request_state'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /**
-   * Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has returned them to the
-   * supervisor.
+   * Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has returned these
+   * connections to the supervisor.
    */
   | { readonly kind: 'leave' }
 

@@ -26,7 +26,7 @@ type StartReason = 'start' | 'crash' | 'roll' | 'replace'
  * immediately. Milliseconds.
  */
 const STABLE_AFTER_MS = 2_000
-/** After this many consecutive crashes, `serving` contains a restarted worker only when it is stable. */
+/** After this many consecutive crashes, `serving` contains a restarted worker only when the worker is stable. */
 const UNSTABLE_FAILURES = 3
 /** Additional time after the grace period, before a worker that does not stop is killed. Milliseconds. */
 const KILL_AFTER_GRACE_MS = 3_000
@@ -89,7 +89,7 @@ export class WorkerPool {
 
   /**
    * The workers that accept requests. After `UNSTABLE_FAILURES` consecutive crashes, a restarted worker is not included
-   * until it is stable.
+   * until the worker is stable.
    */
   get serving(): readonly WorkerProcess[] {
     const nowMs = performance.now()

@@ -16,7 +16,8 @@ import { UpstreamsFile } from './upstreams-file.ts'
 import { validateConfig } from './validate.ts'
 
 /**
- * Reads config/gateway.yaml and the files that it names, such as scope catalogue, presets, upstreams and secrets.
+ * Reads config/gateway.yaml and the files that this file names, such as scope catalogue, presets, upstreams and
+ * secrets.
  * @returns the configuration, and warnings that do not prevent the start.
  * @throws {ConfigError} listing all errors in the readable files:
  * - C1xx: schema errors

@@ -159,7 +159,7 @@ function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
 
 /**
  * Converts an entry of config/upstreams.yaml or of the upstreams of a policy source: fills in defaults and converts
- * durations to milliseconds. `ca` is the content of its `caFile`.
+ * durations to milliseconds. `ca` is the content of the file in `caFile`.
  */
 export function toUpstreamSettings(
   name: string,

@@ -204,8 +204,8 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
         'set revocations or redis.url, or remove maxRevocationDelay',
       ],
     ]
-  // An issuer has no channel if it does not publish in Redis. Without introspection, the gateway would then respond
-  // with 503 to every JWT that is older than the delay.
+  // An issuer that does not publish revocations in Redis has no revocation channel. Without introspection, the gateway
+  // would then respond with 503 to every JWT that is older than the delay.
   if (introspection === undefined)
     return [
       [

@@ -107,7 +107,8 @@ export function findUnusableSources(
         )
         continue
       }
-      // Some upstreams ignore case, path parameters or percent-encoding, so such prefixes count as equal.
+      // Some upstreams ignore case, path parameters or percent-encoding. Prefixes that differ only in these respects
+      // count as equal.
       const key = foldedPrefix(prefix).join('/')
       const other = prefixes.get(key)
       if (other === undefined) prefixes.set(key, { source: name, prefix })

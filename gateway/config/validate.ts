@@ -125,7 +125,7 @@ function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly D
 
 /**
  * Reports C305 unless `assertion.ttl` is 5 s to 60 s in whole seconds. A stolen assertion is usable until it expires,
- * so its lifetime must be short. The lifetime must also be longer than the delivery of the assertion.
+ * so the lifetime must be short. The lifetime must also be longer than the delivery of the assertion.
  */
 function findAssertionTtl(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const ttlMs = milliseconds(file.assertion?.ttl ?? DEFAULTS.assertionTtl)

@@ -21,8 +21,8 @@ export function createLazily(write: () => Representation): GatewayDocument {
 }
 
 /**
- * The documents are public and equal for all clients, so caches and browsers may store them. Source: docs/interface.md
- * section 4.2.
+ * The documents are public and equal for all clients, so caches and browsers may store the documents. Source:
+ * docs/interface.md section 4.2.
  */
 const SHARED_HEADERS = ['cache-control', 'public, max-age=300', 'x-content-type-options', 'nosniff']
 

@@ -10,8 +10,8 @@ const REFERENCE = /^#\/components\/([^/]+)\/([^/]+)(.*)$/s
 
 /**
  * Merges the components of one upstream's document into the components of the other upstreams. A component gets the
- * name of the upstream as a prefix if the gateway uses the name of the component, or if another component with the same
- * name differs. References are updated.
+ * name of the upstream as a prefix in two cases: the gateway uses the name of the component, or another component with
+ * this name has another content.
  * @returns the document with its references rewritten.
  */
 export function mergeComponents(

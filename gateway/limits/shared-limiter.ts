@@ -25,8 +25,8 @@ export type SharedLimiter = {
 }
 
 /**
- * Keys are hashes, because they contain client IDs, subjects and addresses, and callers choose the length of these
- * values. The keys have no hash tag, so a Redis Cluster spreads the keys over its slots.
+ * Redis keys contain a hash of the rate limit key, because this key contains client IDs, subjects and addresses. The
+ * Redis keys have no hash tag, so a Redis Cluster spreads the keys over its slots.
  */
 const KEY_PREFIX = 'scopegate:rate:'
 const KEY_HASH_CHARACTERS = 27 // 162 bits

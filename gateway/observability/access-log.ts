@@ -141,8 +141,8 @@ function field(name: string, value: string | undefined): string {
 }
 
 /**
- * Escapes DEL and the C1 control characters. Terminals interpret these characters, but `JSON.stringify` does not escape
- * them.
+ * Escapes DEL and the C1 control characters, which terminals interpret. `JSON.stringify` does not escape these
+ * characters.
  */
 function harmless(json: string): string {
   return CONTROL.test(json) ? json.replace(CONTROLS, toEscape) : json

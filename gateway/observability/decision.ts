@@ -1,7 +1,7 @@
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 
 /**
- * Decision on a request, as logs and metrics show it. Both members are metric labels, so each member has a fixed set of
+ * Decision on a request, for logs and metrics. Both members are metric labels, so each member has a fixed set of
  * values.
  */
 export type Decision = {

@@ -11,7 +11,10 @@ import type { SessionSlot } from '../upstreams/websocket/sessions.ts'
 import type { ForwardableContext, RequestContext } from './request-context.ts'
 import { shapeResponse } from './shape-response.ts'
 
-/** Both ends of a WebSocket connection after the 101 response of the upstream, which is not yet validated. */
+/**
+ * The client connection and the upstream connection of a WebSocket. The upstream has sent a 101 response, which is not
+ * yet validated.
+ */
 export type WebsocketOpening = {
   readonly upgraded: UpgradedConnection
   readonly slot: SessionSlot
@@ -43,8 +46,8 @@ export function reserveSession(
 }
 
 /**
- * Validates the handshake of the upstream, switches the client connection to WebSocket, and connects both ends. The
- * session ends when a later validation of the token denies the caller.
+ * Validates the handshake of the upstream, switches the client connection to WebSocket, and connects the client with
+ * the upstream. The session ends when a later validation of the token denies the caller.
  */
 export function openWebsocket(context: ForwardableContext, route: ApiRoute, opening: WebsocketOpening): void {
   const { response, caller, token, resource, services } = context

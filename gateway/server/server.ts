@@ -19,7 +19,7 @@ export type ServerOptions = {
   readonly handle: (request: IncomingMessage, response: ServerResponse, upgraded?: UpgradedConnection) => void
   readonly hasWebsockets: () => boolean
   readonly newRequestId: () => string
-  /** Maximum number of connections. The server closes further connections without reading from them. */
+  /** Maximum number of connections. The server closes further connections without reading data. */
   readonly connectionsLimit: number
   readonly onConnectionRejected: () => void
   /**
@@ -46,7 +46,7 @@ const REQUEST_TIMEOUT_MS = 60_000
  */
 const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500
-/** Time for a client to close its side after the gateway has closed its own side. Milliseconds. */
+/** Maximum time between the FIN of the gateway and the FIN of the client. Milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 const closing = new WeakSet<Socket>()
@@ -214,7 +214,10 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
   endConnection(socket, `${head.join('\r\n')}\r\n\r\n${content}`)
 }
 
-/** Closes the connection. A client that does not close its own side is disconnected after a timeout. */
+/**
+ * Closes the connection. If the client does not close the connection too, the gateway destroys the connection after
+ * `CLOSE_TIMEOUT_MS`.
+ */
 function endConnection(socket: Socket, lastBytes = ''): void {
   socket.end(lastBytes)
   const deadline = setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS)

@@ -61,8 +61,8 @@ export async function shutdown(
 }
 
 /**
- * Time at the end of the grace period. In this time, both sides of a WebSocket complete the closing handshake.
- * Milliseconds.
+ * Time at the end of the grace period. In this time, the client and the upstream of a WebSocket complete the closing
+ * handshake. Milliseconds.
  */
 const CLOSING_HANDSHAKE_MS = 4_000
 

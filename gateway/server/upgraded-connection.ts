@@ -13,7 +13,7 @@ export type UpgradedConnection = {
   take(): Duplex
 }
 
-/** Time for a client to close its side after the gateway has closed its own side. Milliseconds. */
+/** Maximum time between the FIN of the gateway and the FIN of the client. Milliseconds. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /**

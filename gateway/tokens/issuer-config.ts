@@ -42,7 +42,7 @@ export type IntrospectionConfig = {
   readonly signed: boolean
 }
 
-/** An issuer of tokens. The gateway validates the tokens by signature, by introspection, or by both. */
+/** An issuer of tokens. The gateway validates the tokens by signature, by introspection, or by both methods. */
 export type IssuerConfig = {
   readonly issuer: string
   /** CA certificates for connections to the issuer, in PEM. Undefined: the public CA certificates. */

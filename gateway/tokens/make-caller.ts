@@ -62,8 +62,8 @@ function readAudience(audience: unknown): readonly string[] {
 }
 
 /**
- * Returns the identity headers for upstreams. They include the issuer, because two issuers may use one subject for two
- * different users.
+ * Returns the identity headers for upstreams. The headers include the issuer, because two issuers may use one subject
+ * for two different users.
  */
 function identityHeaders(caller: {
   readonly subject: string | undefined

@@ -95,7 +95,7 @@ export function staleIfErrorOf(
   return config.staleIfErrorMs
 }
 
-/** Returns the client secrets that change when their files change, by issuer. */
+/** Returns the client secrets from files, by issuer. A secret changes when its file changes. */
 function followClientSecrets(
   issuers: GatewayConfig['issuers'],
   files: Pick<SecretFiles, 'follow'>,
@@ -109,7 +109,7 @@ function followClientSecrets(
   )
 }
 
-/** Opens all issuers in parallel, so that an unavailable issuer does not delay the others. */
+/** Opens all issuers in parallel, so that an unavailable issuer does not delay other issuers. */
 function openIssuers(
   { issuers, baseUrl, dataDir }: Pick<GatewayConfig, 'issuers' | 'baseUrl' | 'dataDir'>,
   parts: {

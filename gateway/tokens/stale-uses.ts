@@ -16,7 +16,6 @@ export type StaleUsesOptions = {
 export type StaleUses = {
   /** Whether an earlier status was used in the last ten seconds. */
   readonly isActive: boolean
-  /** Records one use of an earlier status. */
   used(): void
   close(): void
 }
@@ -27,7 +26,7 @@ export type StaleUses = {
  */
 const QUIET_MS = 10_000
 
-/** Creates the record of one issuer. The record logs one line when the uses begin, and one line when the uses end. */
+/** Logs one line when the uses begin, and one line when the uses end. */
 export function createStaleUses({ issuer, tickMs, after, onUsed, logger }: StaleUsesOptions): StaleUses {
   let uses = 0
   let beganAtMs = 0

@@ -4,7 +4,7 @@ export type AssertionKeyRing = {
   signingKey(nowMs: number): AssertionKey
   /** Returns the keys to publish. The function returns the same array until the set of keys changes. */
   publishedKeys(nowMs: number): readonly AssertionKey[]
-  /** Replaces the keys. The first key becomes the signing key after it has been published for `leadMs`. */
+  /** Replaces the keys. The first key becomes the signing key after this key has been published for `leadMs`. */
   replace(keys: readonly AssertionKey[], nowMs: number): void
 }
 

@@ -46,7 +46,7 @@ export function isReachableBySources(address: string, family: number): boolean {
 
 /**
  * Limits the addresses of a host name. The result has no forbidden address. The lookup fails if all addresses are
- * forbidden. The name `localhost` stays usable, because the operator has permitted it by name.
+ * forbidden. The name `localhost` stays usable, because the operator has permitted this name.
  */
 export function guardAddresses(resolve: ResolveName): ResolveName {
   return async (hostname) => {

@@ -25,7 +25,7 @@ export class RequestBody extends Readable {
     this.#options = options
   }
 
-  /** Whether the body is incomplete and the upstream side is ready to read more. */
+  /** Whether the body is incomplete and the upstream connection can take more data. */
   get waitsForClient(): boolean {
     return this.#waiting && !this.#source.complete
   }

@@ -20,7 +20,8 @@ export type Upstream = {
    */
   readonly timeoutMs: number
   /**
-   * Default for the longest stall inside a response, on either side. Routes may override this default. Milliseconds.
+   * Default for the longest stall inside a response, caused by the upstream or by the client. Routes may override this
+   * default. Milliseconds.
    */
   readonly idleTimeoutMs: number
   readonly openapiPath: string | undefined
@@ -118,7 +119,7 @@ class RetryBudget {
   }
 
   /**
-   * Charges one retry, if the budget allows it.
+   * Charges one retry, if the budget allows a retry.
    * @returns whether the request may be retried.
    */
   spend(): boolean {

@@ -1,6 +1,5 @@
 import type { Texts } from './en.ts'
 
-/** The German texts of all pages. */
 export const DE: Texts = {
   'page.request': 'Anfrage {id}',
   'page.help': 'Hilfe',

@@ -1,4 +1,4 @@
-/** The English texts of all pages. `{name}` marks a value. The other languages have the same keys and values. */
+/** The English texts of all pages. `{name}` stands for a value. The other languages have the same keys and values. */
 export const EN = {
   'page.request': 'Request {id}',
   'page.help': 'Help',

@@ -2,7 +2,9 @@ import { type Html, html } from '../html.ts'
 import { DE } from './de.ts'
 import { EN, type MessageKey, type Texts } from './en.ts'
 
-/** The languages of the pages, as primary language subtags. RFC 5646 section 2.2.1. The first one is the default. */
+/**
+ * The languages of the pages, as primary language subtags. RFC 5646 section 2.2.1. The first language is the default.
+ */
 export const LOCALES = ['en', 'de'] as const
 
 export type Locale = (typeof LOCALES)[number]
@@ -35,7 +37,7 @@ export function isMessageKey(key: string): key is MessageKey {
 const MAX_RANGES = 20
 
 /**
- * Selects the language of a page: the first supported language of `ui_locales`, then the best one of
+ * Selects the language of a page: the first supported language of `ui_locales`, then the best supported language of
  * `Accept-Language`, then English. A range such as `de-AT` matches its language. Sources: OpenID Connect Core section
  * 3.1.2.1, RFC 9110 section 12.5.4, RFC 4647 section 3.4.
  */

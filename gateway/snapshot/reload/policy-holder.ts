@@ -7,7 +7,7 @@ import type { PolicySources } from '../../../policy-engine/load/policy-sources.t
 import type { Snapshot } from '../route.ts'
 import type { CheckedPolicies, InvalidPolicies } from './check-sources.ts'
 
-/** The outcome of applying policies. Plain data, because workers send it to the supervisor. */
+/** The outcome of applying policies. Plain data, because workers send the outcome to the supervisor. */
 export type ApplyOutcome =
   | {
       /** `unchanged`: these policies were already active. */
@@ -20,7 +20,6 @@ export type ApplyOutcome =
     }
   | { readonly result: 'broken'; readonly hash: string; readonly problems: readonly Diagnostic[] }
 
-/** The active policies, as `GET /policies` returns them. */
 export type ActivePolicies = {
   readonly hash: string
   readonly routes: readonly PolicyRoute[]

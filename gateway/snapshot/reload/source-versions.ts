@@ -184,8 +184,8 @@ async function writeVersion(
 }
 
 /**
- * @returns undefined if the file is not readable, is not a regular file of this user, is writable by other users, is
- * too large or has another format.
+ * @returns undefined unless the file is a readable, regular file of this user. Also returns undefined if other users
+ * can write the file, or if the file is too large or has another format.
  */
 async function readVersion(file: string, owner: VersionOwner): Promise<PolicyFolder | undefined> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(

@@ -21,8 +21,8 @@ const KEY_PREFIX = 'scopegate:dpop:'
  */
 const CLOCKS_DIFFER_MS = 60_000
 /**
- * Maximum wait for Redis. Other features wait only 75 ms for Redis, because without Redis they only become less
- * accurate. Without Redis, proofs are protected against replays only within one process, so this wait is longer. A
+ * Maximum wait for Redis. Other features wait only 75 ms for Redis, because without Redis these features only become
+ * less accurate. Without Redis, proofs are protected against replays only within one process, so this wait is longer. A
  * retry would not help, because Redis processes the commands of a connection in order. Milliseconds.
  */
 const REDIS_TIMEOUT_MS = 1_000

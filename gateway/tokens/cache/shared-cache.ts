@@ -73,8 +73,7 @@ export type SharedCache = {
 const DEADLINE_MS = 50
 const PREFIX = 'scopegate:verdict:'
 /**
- * Maximum size of a shared result. Larger results are not shared, so each gateway introspects their tokens itself.
- * Bytes.
+ * Maximum size of a shared result. Larger results are not shared, so each gateway introspects the tokens itself. Bytes.
  */
 const MAX_SEALED_BYTES = 8 * 1024
 /** Maximum clock skew between gateways. An entry with a later time is not valid. Milliseconds. */
@@ -85,7 +84,8 @@ type Found = { readonly result: SharedLookupResult; readonly found?: SharedResul
 /**
  * Creates the second level of the token cache. This level stores active results of one issuer, sealed
  * (sealed-value.ts). The gateway trusts a value from Redis only if the seal of the value is valid. Each lookup checks
- * age and expiry. A lookup also checks revocations, except for a stale result: `isUsable()` checks them.
+ * age and expiry. A lookup also checks revocations, except for a stale result. `isUsable()` checks revocations for a
+ * stale result.
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
   const { shared, nowMs, tickMs, onResult, staleIfErrorMs } = options

@@ -25,7 +25,7 @@ const REPLACED_LENGTH = 11
 
 /**
  * Creates the probe of one issuer. Concurrent callers share one probe. A caller never uses the result of a probe that
- * began before the call of the caller, because the issuer may have begun to reject every request after that probe.
+ * began before the call. The issuer may have begun to reject every request after that probe.
  * @param options.send sends an introspection request, and rejects when the issuer does not accept the request.
  * @param options.onFailed receives the reason when the issuer does not accept a probe.
  */

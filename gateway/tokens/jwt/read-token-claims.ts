@@ -71,7 +71,9 @@ export function readTokenClaims(
   }
 }
 
-/** Reads a time in whole seconds. RFC 7519 section 2 permits fractions, but this function treats them as invalid. */
+/**
+ * Reads a time in whole seconds. RFC 7519 section 2 permits fractions, but this function treats fractions as invalid.
+ */
 function date(claims: Claims, name: string): number | 'invalid' | undefined {
   if (!claims.has(name)) return undefined
   const value = claims.get(name)
@@ -89,9 +91,7 @@ function isSafeOrMissing(value: unknown): value is string | undefined {
   return value === undefined || isHeaderSafe(value)
 }
 
-/**
- * Reads a scope: a string with spaces (RFC 9068 section 2.2.3), or an array with one scope per item, as Okta sends it.
- */
+/** Reads a scope: a string with spaces (RFC 9068 section 2.2.3), or an array with one scope per item (Okta). */
 function readScope(
   value: unknown,
   scopes: (scope: string) => GrantedScopes | undefined,

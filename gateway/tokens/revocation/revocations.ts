@@ -78,7 +78,10 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   let lastId: string | undefined
   let gap: RevocationGap | undefined
   let replay: 'none' | 'missed' | 'all' = 'none'
-  /** Whether an event of the current replay could not be parsed. Its revocation stays unknown after the replay. */
+  /**
+   * Whether an event of the current replay could not be parsed. The revocation of this event stays unknown after the
+   * replay.
+   */
   let hasUnreadable = false
   const start = Promise.withResolvers<void>()
 
@@ -126,7 +129,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
     throw new Error('the issuer ended the stream')
   }
 
-  /** Applies an event. Adds its revocation to `revocations`. */
+  /** Applies an event. Adds the revocation of the event to `revocations`. */
   function take({ event, data, id }: StreamEvent, revocations: Revocation[]): void {
     if (event === 'ready') {
       const { resumed, replayed, replays } = readReady(data)
@@ -158,7 +161,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
         reportGap()
       }
     }
-    // If a replay of all revocations is interrupted, the next connection needs all of them again.
+    // If a replay of all revocations is interrupted, the next connection needs all revocations again.
     if (id !== undefined && replay !== 'all') lastId = id
   }
 

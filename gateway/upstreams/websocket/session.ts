@@ -24,7 +24,7 @@ export type WebsocketSessionOptions = {
 }
 
 /**
- * Maximum time between the first Close frame and the close by both sides. After this time, the gateway destroys the
+ * Maximum time between the first Close frame and the end of both connections. After this time, the gateway destroys the
  * connections. Milliseconds.
  */
 const CLOSE_TIMEOUT_MS = 3_000
@@ -90,7 +90,9 @@ export class WebsocketSession {
     }
   }
 
-  /** Closes both sides. Each side gets a Close frame with the code at the next frame boundary. */
+  /**
+   * Closes the session. The client and the upstream get a Close frame with the code, each at the next frame boundary.
+   */
   close(code: number, reason: string): void {
     this.#code ??= code
     for (const way of this.#ways) {
@@ -112,7 +114,7 @@ export class WebsocketSession {
     way.held = bytes === data.length ? NOTHING : data.subarray(bytes)
     if (!way.done && bytes > 0) this.#write(way, bytes === data.length ? data : data.subarray(0, bytes))
     if (way.done) {
-      // The Close frame is the reply to the gateway's own Close frame, so this side can end.
+      // The Close frame is the reply to the gateway's own Close frame, so the connection to this peer can end.
       if (scanner.closeCode !== undefined && this.#ways.every((one) => one.done)) way.source.end()
       return
     }
@@ -146,8 +148,9 @@ export class WebsocketSession {
   }
 
   /**
-   * Handles the end of one side. If this side sent no Close frame, the gateway sends a Close frame to the other side.
-   * If only part of a frame was forwarded, the gateway destroys the connection to the other side instead.
+   * Handles the end of the connection to one peer. If this peer sent no Close frame, the gateway sends a Close frame to
+   * the other peer. If only part of a frame was forwarded, the gateway destroys the connection to the other peer
+   * instead.
    */
   #sourceEnded(way: Way): void {
     const { sink, scanner } = way

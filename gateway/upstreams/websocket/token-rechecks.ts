@@ -57,7 +57,9 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
   const unconfirmedSinceMs = new WeakMap<OpenSession, number>()
   let working = 0
 
-  /** Marks a session for another validation. Returns the time of the first validation without a current result. */
+  /**
+   * Records that a session needs another validation. Returns the time of the first validation without a current result.
+   */
   function markUnconfirmed(open: OpenSession, startedMs: number): number {
     const sinceMs = unconfirmedSinceMs.get(open) ?? startedMs
     unconfirmedSinceMs.set(open, sinceMs)
