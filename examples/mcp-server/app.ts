@@ -12,16 +12,18 @@ export type RunningMcpServer = { readonly url: string; close(): Promise<void> }
  * Serves the tools over Streamable HTTP at /mcp.
  * The gateway decides with the headers `mcp-method` and `mcp-name` whether the caller may call a
  * tool. The SDK therefore rejects a call whose headers differ from its body (revision 2026-07-28). Older revisions have
- * no such headers and are not supported.
+ * no such headers.
  */
 export async function startMcpServer(options: {
   readonly host: string
   /** 0 selects any free port. */
   readonly port: number
   readonly platformUrl: URL
+  /** `stateless` also accepts older revisions, for a policy that does not use these headers. Default: `reject`. */
+  readonly legacy?: 'reject' | 'stateless'
   readonly onError?: (error: Error) => void
 }): Promise<RunningMcpServer> {
-  const { onError = () => undefined } = options
+  const { legacy = 'reject', onError = () => undefined } = options
   const handler = createMcpHandler(
     ({ requestInfo }) => {
       const server = new McpServer({ name: 'learning-platform-tools', version: '1.0.0' })
@@ -31,7 +33,7 @@ export async function startMcpServer(options: {
       )
       return server
     },
-    { legacy: 'reject', onerror: onError },
+    { legacy, onerror: onError },
   )
   const handle = toNodeHandler(handler, { onerror: onError })
   const http = createServer((request, response) => {
