@@ -13,7 +13,6 @@ type Configured = {
   readonly resources?: readonly ResourceSettings[] | undefined
 }
 
-/** Compiles the resources of a configuration file or of a validated configuration. */
 export function toResources(from: Configured): Resources {
   return compileResources(toResourceOptions(from))
 }

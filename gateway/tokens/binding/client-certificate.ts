@@ -29,7 +29,6 @@ export function parseClientCertificate(encoded: string | Buffer): ClientCertific
   }
 }
 
-/** The header in which a proxy sends a client certificate. */
 export type CertificateHeader = {
   /**
    * The header name in lower case. The gateway removes every header of this list from requests to upstreams
