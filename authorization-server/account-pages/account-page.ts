@@ -25,7 +25,6 @@ export type AccountPageOptions = {
   readonly sessions: number
   readonly signedInSeconds: number | undefined
   readonly catalogue: ScopeCatalogue
-  /** Result of the last form. */
   readonly done: FormResult | undefined
   readonly locale: Locale
   readonly formToken: string

@@ -29,7 +29,6 @@ export type AccountPagesOptions = FormPagesOptions & {
   readonly onEvent: (event: EngineEvent) => void
 }
 
-/** The signed-in person of a browser. */
 type SignedIn = {
   readonly session: BrowserSession
   readonly account: NonNullable<Awaited<ReturnType<Accounts['find']>>>

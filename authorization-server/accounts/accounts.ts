@@ -11,7 +11,6 @@ export type Account = {
   readonly email: string | undefined
   /** Name of the OpenID provider of the account. Absent: a local account. */
   readonly provider?: string
-  /** Groups and roles from the OpenID provider of the account. */
   readonly groups?: readonly string[]
   readonly roles?: readonly string[]
 }

@@ -44,7 +44,6 @@ export type AdministrationEvent = {
 /** Runs an action for the operator, e.g. `account list`. The input is JSON from outside. */
 export type Administration = (action: string, input: unknown) => Promise<AdministrationResult>
 
-/** A client of the configuration file. */
 type ConfiguredClient = { readonly clientId: string; readonly clientName: string }
 
 type Options = {

@@ -49,7 +49,6 @@ export type EngineRequest = {
   readonly body?: Buffer
 }
 
-/** The engine of the authorization server: an adapter for oidc-provider. */
 export type Engine = {
   /**
    * Handles an OAuth request. Writes status, headers and body.

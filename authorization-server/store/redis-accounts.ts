@@ -163,7 +163,6 @@ function identityKey({ issuer, subject }: Pick<AccountIdentity, 'issuer' | 'subj
   return REDIS_KEYS.identity(hashId(`${issuer}\n${subject}`))
 }
 
-/** Returns the keys of an account and of its pointers (username, identity). */
 function keysOf({ id, username, identity }: StoredAccount): readonly string[] {
   const pointers = identity === undefined ? [] : [identityKey(identity)]
   return [REDIS_KEYS.account(id), REDIS_KEYS.username(username), ...pointers]

@@ -11,7 +11,6 @@ export type Locale = (typeof LOCALES)[number]
 
 const TEXTS: Readonly<Record<Locale, Texts>> = { en: EN, de: DE }
 
-/** The names of the values in a text. */
 type ValueName<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ValueName<Rest>
   : never
