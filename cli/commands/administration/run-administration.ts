@@ -14,7 +14,7 @@ import { readServerConfig } from '../../read-server-config.ts'
 import { readPassword, type Terminal } from '../../terminal.ts'
 
 const EXIT_REJECTED = 1
-/** A command over all grants of a large store can take this long. */
+/** Maximum time of a command. A command over all grants of a large store can take two minutes. Milliseconds. */
 const TIMEOUT_MS = 120_000
 
 /**
