@@ -15,6 +15,7 @@ export type AccountRecord = {
   readonly disabled_at: number | null
   /** JSON: the name of the provider, the groups and the roles. */
   readonly claims: string | null
+  readonly second_factor: string | null
 }
 
 export function toAccountRecord(account: StoredAccount): AccountRecord {
@@ -30,6 +31,7 @@ export function toAccountRecord(account: StoredAccount): AccountRecord {
     identity_subject: account.identity?.subject ?? null,
     disabled_at: account.disabledAtSeconds ?? null,
     claims: claimsOf(account),
+    second_factor: account.secondFactor ?? null,
   }
 }
 
@@ -53,6 +55,7 @@ export function fromAccountRecord(
 ): StoredAccount {
   const claims = parseClaims(record.claims)
   const { identity_issuer: issuer, identity_subject: subject, disabled_at: disabledAt } = record
+  const secondFactor = text(record.second_factor)
   return {
     id: String(record.id),
     username: String(record.username),
@@ -67,6 +70,7 @@ export function fromAccountRecord(
     ...(Array.isArray(claims['groups']) ? { groups: claims['groups'].map(String) } : {}),
     ...(Array.isArray(claims['roles']) ? { roles: claims['roles'].map(String) } : {}),
     ...(disabledAt === null || disabledAt === undefined ? {} : { disabledAtSeconds: Number(disabledAt) }),
+    ...(secondFactor === undefined ? {} : { secondFactor }),
   }
 }
 

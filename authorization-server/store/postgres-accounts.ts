@@ -45,6 +45,16 @@ export function postgresAccounts(pool: PostgresPool, context: RevocationContext)
         claimsOf(account),
         account.id,
       ]),
+    setSecondFactor: async (id, expected, next) => {
+      const { rowCount } = await attemptPostgres(() =>
+        pool.query({
+          text: `update scopegate.accounts set second_factor = $1
+            where id = $2 and second_factor is not distinct from $3`,
+          values: [next ?? null, id, expected ?? null],
+        }),
+      )
+      return rowCount === 1
+    },
     list: ({ after = '', limit }) =>
       find(`${SELECT} where id collate "C" > $1 order by id collate "C" limit $2`, after, limit),
     listByOrigin: (origin) => find(`${SELECT} where origin = $1 order by username collate "C"`, origin),

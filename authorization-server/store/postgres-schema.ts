@@ -252,6 +252,14 @@ const MIGRATIONS: readonly Migration[] = [
     drop table scopegate.attempt_counters;
     `,
   },
+  {
+    up: `
+    alter table scopegate.accounts add column second_factor text; -- JSON, see accounts/second-factors.ts
+    `,
+    undo: `
+    alter table scopegate.accounts drop column second_factor;
+    `,
+  },
 ]
 
 export const POSTGRES_SCHEMA_VERSION = MIGRATIONS.length

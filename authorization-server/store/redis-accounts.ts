@@ -93,6 +93,10 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
       const fields = ['name', name, 'email', email, 'claims', claimsOf(account) ?? '']
       await attemptRedis(() => redis.setAccountFields(REDIS_KEYS.account(id), ...fields))
     },
+    setSecondFactor: async (id, expected = '', next = '') =>
+      (await attemptRedis(() =>
+        redis.replaceAccountField(REDIS_KEYS.account(id), FIELDS.second_factor, expected, next),
+      )) === 1,
     list: async ({ after = '', limit }) => {
       const ids = await attemptRedis(() =>
         Promise.all(ORIGINS.map((origin) => redis.smembers(REDIS_KEYS.origin(origin)))),
@@ -157,12 +161,14 @@ const FIELDS = {
   identity_subject: 'identitySubject',
   disabled_at: 'disabledAtSeconds',
   claims: 'claims',
+  second_factor: 'secondFactor',
 } as const
 
 function identityKey({ issuer, subject }: Pick<AccountIdentity, 'issuer' | 'subject'>): string {
   return REDIS_KEYS.identity(hashId(`${issuer}\n${subject}`))
 }
 
+/** Returns the keys of an account and of its pointers (username, identity). */
 function keysOf({ id, username, identity }: StoredAccount): readonly string[] {
   const pointers = identity === undefined ? [] : [identityKey(identity)]
   return [REDIS_KEYS.account(id), REDIS_KEYS.username(username), ...pointers]

@@ -66,6 +66,7 @@ export async function moveToPartitions(options: {
   }
 }
 
+/** @returns the number of moved keys. */
 async function moveAll(cluster: Cluster, restore: RedisArtifacts['restore']): Promise<number> {
   let moved = 0
   for (const node of cluster.nodes('master')) {

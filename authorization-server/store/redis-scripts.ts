@@ -250,6 +250,22 @@ return 1
 `
 
 /**
+ * Replaces a field of an existing account (compare-and-set). KEYS: account. ARGV: field, expected value, new value. An
+ * empty value stands for no field.
+ * @returns 1 if the account exists and the field had the expected value.
+ */
+const REPLACE_ACCOUNT_FIELD = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
+if ARGV[3] == '' then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+else
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+end
+return 1
+`
+
+/**
  * Disables an account, removes all its artifacts, and publishes the revocation. KEYS: account, set of its artifacts,
  * stream, mark. ARGV: time, entry, seconds to keep the mark, Unix time up to which the tokens of the account are revoked.
  */
@@ -371,6 +387,7 @@ const SCRIPTS = {
   revokeGrant: { lua: REVOKE_GRANT, numberOfKeys: 3 },
   insertAccount: { lua: INSERT_ACCOUNT },
   setAccountFields: { lua: SET_ACCOUNT_FIELDS, numberOfKeys: 1 },
+  replaceAccountField: { lua: REPLACE_ACCOUNT_FIELD, numberOfKeys: 1 },
   disableAccount: { lua: DISABLE_ACCOUNT, numberOfKeys: 4 },
   beginDisabling: { lua: BEGIN_DISABLING, numberOfKeys: 2 },
   removeAccount: { lua: REMOVE_ACCOUNT },

@@ -73,6 +73,7 @@ function withoutNames(context: RevocationContext, nowSeconds: number): Revocatio
   }
 }
 
+/** Recently revoked grants, by the hash of their ids. */
 export type RevokedGrantCache = {
   add(grantHash: string): void
   all(): readonly string[]

@@ -22,13 +22,16 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
   const page = database.prepare('select * from accounts where id > ? order by id limit ?')
   const insert = database.prepare(
     `insert into accounts (id, username, name, email, password_hash, origin, created_at,
-        identity_issuer, identity_subject, disabled_at, claims)
+        identity_issuer, identity_subject, disabled_at, claims, second_factor)
       values ($id, $username, $name, $email, $password_hash, $origin, $created_at,
-        $identity_issuer, $identity_subject, $disabled_at, $claims) on conflict do nothing`,
+        $identity_issuer, $identity_subject, $disabled_at, $claims, $second_factor) on conflict do nothing`,
   )
   const setPasswordHash = database.prepare('update accounts set password_hash = ? where id = ?')
   const update = database.prepare('update accounts set name = ?, email = ?, claims = ? where id = ?')
   const setDisabled = database.prepare('update accounts set disabled_at = ? where id = ?')
+  const setSecondFactor = database.prepare(
+    'update accounts set second_factor = ? where id = ? and second_factor is ?',
+  )
   const removeArtifacts = database.prepare('delete from artifacts where account_id = ?')
   const remove = database.prepare('delete from accounts where id = ?')
   return {
@@ -42,6 +45,8 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
       void attemptSqlite(() =>
         update.run(account.name, account.email ?? null, claimsOf(account), account.id),
       ),
+    setSecondFactor: async (id, expected, next) =>
+      attemptSqlite(() => setSecondFactor.run(next ?? null, id, expected ?? null).changes === 1),
     list: async ({ after = '', limit }) => attemptSqlite(() => page.all(after, limit).map(fromAccountRecord)),
     listByOrigin: async (origin) => attemptSqlite(() => byOrigin.all(origin).map(fromAccountRecord)),
     setDisabled: async (id, atSeconds) => {

@@ -121,6 +121,9 @@ const MIGRATIONS: readonly string[] = [
     ends_at integer not null
   ) strict;
   `,
+  `
+  alter table accounts add column second_factor text; -- JSON, see accounts/second-factors.ts
+  `,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

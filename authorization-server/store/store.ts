@@ -116,6 +116,8 @@ export type StoredAccount = {
   readonly roles?: readonly string[]
   /** Unix time from which the account cannot be used. Undefined: the account is enabled. */
   readonly disabledAtSeconds?: number
+  /** JSON of accounts/second-factors.ts, opaque for the store. Undefined: the account has no second factor. */
+  readonly secondFactor?: string
 }
 
 export type AccountIdentity = {
@@ -150,6 +152,11 @@ export type AccountStore = {
    * If `atSeconds` is undefined, enables the account. Does nothing if the account does not exist.
    */
   setDisabled(id: string, atSeconds: number | undefined): Promise<void>
+  /**
+   * Replaces the second factor of an account (compare-and-set). Undefined: no second factor.
+   * @returns false, without a change, when the account does not exist or its second factor is not `expected`.
+   */
+  setSecondFactor(id: string, expected: string | undefined, next: string | undefined): Promise<boolean>
   listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>
   /**
    * Removes the account with its sessions, grants and tokens, and logs the revocation, in one step. A Redis Cluster

@@ -43,16 +43,16 @@ t.test(
     const database = new DatabaseSync(':memory:')
     t.teardown(() => database.close())
     t.equal(migrate(database), 0)
-    t.equal(SCHEMA_VERSION, 7)
-    t.equal(database.prepare('pragma user_version').get()?.['user_version'], 7)
-    t.equal(migrate(database), 7, 'the second migration changes nothing')
+    t.equal(SCHEMA_VERSION, 8)
+    t.equal(database.prepare('pragma user_version').get()?.['user_version'], 8)
+    t.equal(migrate(database), 8, 'the second migration changes nothing')
     const objects = database.prepare('select type, name, sql from sqlite_schema order by name').all()
     t.same(
       objects.map(({ type, name }) => `${type} ${name}`),
       OBJECTS,
     )
     const text = objects.map(({ sql }) => String(sql).replace(/\s+/g, ' ')).join('\n')
-    t.equal(hash('sha256', text, 'base64url'), 'HqM6EcyKsqwPVwba8ktYqGZ5oeIZ6L-FJ2H-4U6vbWo', text)
+    t.equal(hash('sha256', text, 'base64url'), 'OicQiP4TbFx6hEBP7C5fx6JkI4SpaukRZ3ab6WleUaU', text)
     const epoch = database.prepare('select epoch from revocation_epoch').all()
     t.match(epoch, [{ epoch: /^[0-9a-f]{16}$/ }])
     t.equal(epoch.length, 1)
@@ -103,12 +103,12 @@ t.test('openSqliteFile() explains each failure', async (t) => {
   })
   const newer = join(folder, 'newer.sqlite')
   const database = openSqliteFile(newer)
-  database.exec('pragma user_version = 8')
+  database.exec('pragma user_version = 9')
   database.close()
   t.throws(() => openSqliteFile(newer), {
     code: 'ERR_STORE_TOO_NEW',
     exitCode: 1,
-    message: `${newer} has schema version 8; this program supports versions up to 7. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
+    message: `${newer} has schema version 9; this program supports versions up to 8. Start the newer Scopegate that wrote it, or restore a backup from before the upgrade.`,
   })
 })
 

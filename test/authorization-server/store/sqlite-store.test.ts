@@ -36,7 +36,7 @@ t.test('openStore() names the file of the data folder', async (t) => {
   t.teardown(() => store.close())
   const database = new DatabaseSync(join(dataDir, 'authorization-server.sqlite'), { readOnly: true })
   t.teardown(() => database.close())
-  t.equal(database.prepare('pragma user_version').get()?.['user_version'], 7)
+  t.equal(database.prepare('pragma user_version').get()?.['user_version'], 8)
 })
 
 t.test('an artifact has exactly the expected columns', async (t) => {

@@ -706,6 +706,33 @@ async function contract(
     t.strictSame(await store.accounts.findByUsername('off'), account)
   })
 
+  t.test('accounts: setSecondFactor() replaces only the expected second factor', async (t) => {
+    const [one, two] = [(await open(t)).accounts, (await open(t)).accounts]
+    const account = anAccount({ id: 'factor', username: 'factor' })
+    await one.insert(account)
+    t.equal(await one.setSecondFactor('factor', 'a', 'b'), false)
+    t.equal(await one.setSecondFactor('nobody', undefined, 'a'), false)
+    const races = Array.from({ length: 20 }, (_, i) =>
+      (i % 2 ? one : two).setSecondFactor('factor', undefined, `{"race":${i}}`),
+    )
+    t.equal((await Promise.all(races)).filter(Boolean).length, 1)
+    const { secondFactor } = (await two.findById('factor')) ?? {}
+    t.match(secondFactor, /^\{"race":\d+\}$/)
+    t.equal(await two.setSecondFactor('factor', undefined, 'x'), false)
+    t.equal(await two.setSecondFactor('factor', `${secondFactor} `, 'x'), false)
+    t.equal(await two.setSecondFactor('factor', secondFactor, 'x'), true)
+    await one.setPasswordHash('factor', 'new')
+    await one.setDisabled('factor', 1_234)
+    await one.setDisabled('factor', undefined)
+    await one.update(account)
+    t.strictSame(await one.findById('factor'), { ...account, passwordHash: 'new', secondFactor: 'x' })
+    t.equal(await one.setSecondFactor('factor', 'x', undefined), true)
+    t.strictSame(await one.findByUsername('factor'), { ...account, passwordHash: 'new' })
+    t.equal(await one.insert(anAccount({ id: 'with', username: 'with', secondFactor: 'y' })), true)
+    t.equal((await two.findById('with'))?.secondFactor, 'y')
+    t.equal(await one.findById('nobody'), undefined)
+  })
+
   // This test is the last one, because the longer lifetime applies to all later revocations.
   t.test('a revocation applies to tokens with an earlier, longer lifetime, until they expire', async (t) => {
     const clock = { now: 1_000 }
