@@ -12,6 +12,7 @@ import type { ShutdownMode } from '../platform/process/drain.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
+import { createSecondFactors, type SecondFactors } from './accounts/second-factors.ts'
 import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
 import { openAdminSocket } from './administration/admin-socket.ts'
 import { createAdministration } from './administration/administration.ts'
@@ -117,6 +118,19 @@ export async function startAuthorizationServer(options: {
     closing.push(() => revocations.close())
     secrets.onChange(revocations.recheck)
     const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
+    const { secondFactor } = config.signIn
+    const secondFactors = createSecondFactors({
+      store: store.accounts,
+      cookieKeys: () => secrets.current.cookieSecrets,
+      nowSeconds,
+    })
+    if (secondFactor !== undefined) {
+      // With one key, no secret can have an earlier key.
+      if (secrets.current.cookieSecrets.length > 1) void reencrypt(secondFactors, logger)
+      secrets.onChange((changed) => {
+        if (changed === 'cookieSecrets') void reencrypt(secondFactors, logger)
+      })
+    }
     const onEvent = observeEngine({ logger, metrics })
     const clientDocuments = openClientDocuments(
       config,
@@ -143,6 +157,7 @@ export async function startAuthorizationServer(options: {
       secrets,
       attempts: store.attempts,
       providers: providerSignIn({ config, secrets, accounts, store }),
+      secondFactor: secondFactor && { ...secondFactor, factors: secondFactors },
     })
     closing.push(sweepRegularly(store, logger))
     const socket = await openAdminSocket({
@@ -152,6 +167,7 @@ export async function startAuthorizationServer(options: {
         store,
         accounts,
         passwordLinks: createPasswordLinks({ store, issuer: config.issuer }),
+        secondFactors,
         configured: [
           { clientId: config.gatewayClient.id, clientName: 'gateway' },
           ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
@@ -270,6 +286,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     pending: config.authorization.pending,
     optionalState: config.compat.optionalState,
     hasProviders: config.signIn.providers.length > 0,
+    secondFactor: config.signIn.secondFactor,
     refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
     trustedIds: new Set(config.integrations.flatMap((one) => (one.trusted === true ? [one.clientId] : []))),
@@ -308,6 +325,23 @@ function providerSignIn({
       expiresInSeconds: INTERACTION_SECONDS,
       bound: config.authorization.pending,
     }),
+  }
+}
+
+/** Encrypts the secrets of all second factors with the newest cookie key. */
+async function reencrypt(secondFactors: SecondFactors, logger: Logger): Promise<void> {
+  try {
+    const encrypted = await secondFactors.reencryptAll()
+    if (encrypted > 0)
+      logger.info(
+        { event: 'second_factors_encrypted', encrypted },
+        'encrypted the secrets of second factors with the newest cookie key',
+      )
+  } catch (error) {
+    logger.error(
+      { event: 'second_factor_encryption_failed', err: error },
+      'cannot encrypt the secrets of all second factors; keep the earlier cookie keys and restart the server',
+    )
   }
 }
 

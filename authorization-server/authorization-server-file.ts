@@ -391,6 +391,25 @@ const SignIn = Type.Object(
     providers: Type.Optional(
       Type.Array(SignInProvider, { description: 'OpenID providers for sign-in', maxItems: 20 }),
     ),
+    secondFactor: Type.Optional(
+      Type.Object(
+        {
+          mode: Type.Enum(['off', 'optional', 'required'], {
+            description:
+              'off, optional or required: whether local accounts need a code of an authenticator app after the password',
+          }),
+          acr: Type.Optional(
+            Type.String({
+              description: 'acr of a sign-in with both factors; default https://refeds.org/profile/mfa',
+              maxLength: 200,
+              pattern: '^[!#-\\[\\]-~]+$',
+              'x-is': 'a value without spaces, such as https://refeds.org/profile/mfa',
+            }),
+          ),
+        },
+        { description: 'the second factor of local accounts' },
+      ),
+    ),
   },
   { description: 'how people sign in' },
 )

@@ -159,6 +159,8 @@ export type AuthorizationServerConfig = {
     /** True: people can sign in with a user name and a password. */
     readonly local: boolean
     readonly providers: readonly SignInProvider[]
+    /** The second factor of local accounts. `acr`: class of a sign-in with two factors. Undefined: off. */
+    readonly secondFactor?: { readonly acr: string; readonly required: boolean }
   }
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
@@ -177,6 +179,7 @@ const DEFAULTS = {
     pending: { perAddress: 200, total: 10_000 },
   },
   rememberConsent: '0s',
+  secondFactorAcr: 'https://refeds.org/profile/mfa',
   providerScopes: ['openid', 'profile', 'email'],
   postgresPool: { max: 10, connectTimeout: '2s', statementTimeout: '2s' },
   logLevel: 'info',
@@ -277,6 +280,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     signIn: {
       local: file.signIn?.local ?? true,
       providers: (file.signIn?.providers ?? []).map(toSignInProvider),
+      ...toSecondFactor(file.signIn?.secondFactor),
     },
     integrations: (file.integrations ?? []).map((integration) => ({
       clientId: integration.clientId,
@@ -288,6 +292,14 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
     })),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
   })
+}
+
+function toSecondFactor(
+  section: NonNullable<File['signIn']>['secondFactor'],
+): Pick<AuthorizationServerConfig['signIn'], 'secondFactor'> {
+  if (section === undefined || section.mode === 'off') return {}
+  const { acr = DEFAULTS.secondFactorAcr, mode } = section
+  return { secondFactor: { acr, required: mode === 'required' } }
 }
 
 type ProviderSection = NonNullable<NonNullable<File['signIn']>['providers']>[number]
@@ -433,6 +445,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
 function findSignInFaults({
   local,
   providers,
+  secondFactor,
 }: AuthorizationServerConfig['signIn']): readonly { readonly message: string; readonly hint: string }[] {
   const names = providers.map(({ name }) => name)
   const issuers = providers.map(({ issuer }) => issuer)
@@ -443,6 +456,15 @@ function findSignInFaults({
           {
             message: 'signIn.local is false, but signIn.providers is empty: no person could sign in',
             hint: 'add a provider to signIn.providers, or remove signIn.local',
+          },
+        ]),
+    ...(local || secondFactor === undefined
+      ? []
+      : [
+          {
+            message:
+              'signIn.secondFactor is set, but signIn.local is false: only local accounts have a second factor',
+            hint: 'remove signIn.secondFactor, and require a second factor at the provider',
           },
         ]),
     ...repeated(names).map((name) => ({

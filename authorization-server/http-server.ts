@@ -28,6 +28,8 @@ import type { Look } from './pages/look.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
 import { createPasswordLinks } from './password-links/password-links.ts'
 import { registerSetPasswordPages } from './password-links/set-password-pages.ts'
+import { registerAccountSecondFactorPages } from './second-factor/account-second-factor-pages.ts'
+import type { SecondFactorSettings } from './second-factor/second-factor-step.ts'
 import type { AttemptCounters, Store } from './store/store.ts'
 
 const HEADERS_TIMEOUT_MS = 10_000
@@ -48,6 +50,8 @@ export type HttpServerOptions = {
   readonly attempts?: AttemptCounters
   /** Sign-in through OpenID providers. Undefined: no providers. */
   readonly providers?: ProviderSignIn | undefined
+  /** The second factor of local accounts. Undefined: the password is sufficient. */
+  readonly secondFactor?: SecondFactorSettings | undefined
 }
 
 /** Creates the HTTP server with every route: endpoints, userinfo, revocation stream, pages. */
@@ -115,6 +119,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       ...(options.attempts === undefined ? {} : { attempts: options.attempts }),
       localAccounts: config.signIn.local,
       ...(options.providers === undefined ? {} : { providers: options.providers }),
+      secondFactor: options.secondFactor,
       nowMs: () => Date.now(),
       onEvent: options.onEvent,
     }),
@@ -128,9 +133,23 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       store: options.store,
       catalogue: config.catalogue,
       issuer: config.issuer,
+      hasSecondFactors: options.secondFactor !== undefined,
       onEvent: options.onEvent,
     }),
   )
+  const { secondFactor } = options
+  if (secondFactor !== undefined)
+    app.register(async (scope) =>
+      registerAccountSecondFactorPages(scope, {
+        ...pages,
+        ...secondFactor,
+        sessions: engine.sessions,
+        accounts: options.accounts,
+        attempts: options.attempts,
+        nowMs: () => Date.now(),
+        onEvent: options.onEvent,
+      }),
+    )
   app.register(async (scope) =>
     registerSetPasswordPages(scope, {
       ...pages,

@@ -5,8 +5,8 @@ import { problemToJson } from './commands/check/render-json.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Prints the reason for a failed command on standard error. With `--json`, prints configuration problems as JSON on
- * standard output.
+ * Prints the reason for a failed command on standard error. With `--json`, prints configuration problems on standard
+ * output like `check`.
  * @returns the exit code.
  */
 export function reportFailure(

@@ -106,8 +106,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     gateway && { ...gateway, file: config('gateway.yaml') },
     upstreams && { value: upstreams.value, file: upstreamsFile },
   )
-  // After an error here, the checks of resources do not run, because these checks would report further errors with the
-  // same cause.
+  // After an error here, the checks of resources do not run, because they would report further errors with the same
+  // cause.
   const isClear = !hasErrors(contradictions)
   found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
   const findAuthorizationServers = authorizationServerFinderOf(gateway?.value, upstreams?.value)
@@ -162,6 +162,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
 
 type LoadedFrom = Pick<OpenedPolicySet, 'policies' | 'sources'> & {
   readonly dirs: readonly string[]
+  /** The scopes that policy sources define. */
   readonly scopes: ScopeCatalogue
 }
 
@@ -277,7 +278,7 @@ async function checkAuthorizationServer(
         displayPath(join(configDir, 'gateway.yaml')),
       ),
     )
-  // A variable is correct when at least one of the two services uses the variable.
+  // A variable is correct when at least one of the two services uses it.
   const unknownToBoth = new Set(other?.warnings.map((one) => one.location.file))
   found.push(...ownVariables.filter((one) => unknownToBoth.has(one.location.file)))
   return found
@@ -306,8 +307,8 @@ function authorizationServerFinderOf(gateway: GatewayFile | undefined, upstreams
 }
 
 /**
- * Opens the policies for a command that needs valid policies. Prints errors on standard error, or with `--json` on
- * standard output.
+ * Opens the policies for a command that needs valid policies. Prints errors like `check`: on standard error, or with
+ * `--json` on standard output.
  * @returns undefined when there are errors. The command then exits with code 3.
  */
 export async function openOrReport(

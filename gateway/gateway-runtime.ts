@@ -250,6 +250,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   }
 }
 
+/** Reads the policies on the disk, with the last valid versions of policy sources. */
 async function readPolicies({ config, logger, validVersions }: GatewayOptions): Promise<PolicySources> {
   const versions = openSourceVersions({ dataDir: config.dataDir, known: validVersions, logger })
   return versions.attach(await readPolicySources(config))
@@ -347,6 +348,7 @@ async function listen(server: ReturnType<typeof createServer>, config: GatewayCo
   }
 }
 
+/** Returns how the gateway's own listener requests client certificates. */
 function listenerOf(
   asked: NonNullable<GatewayConfig['tls']>['clientCertificates'],
 ): 'off' | 'any' | 'authority' {

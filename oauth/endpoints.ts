@@ -1,7 +1,7 @@
 /**
- * OAuth paths for clients, relative to the base URL. docs/interface.md section 4.1. The gateway itself serves the
- * protected resource metadata. The gateway forwards requests for all other paths to the authorization server. Policies
- * cannot use these paths.
+ * OAuth paths for clients, relative to the base URL. docs/interface.md section 4.1.
+ * The gateway itself serves the protected resource metadata. It forwards requests for all other paths to the
+ * authorization server. Policies cannot use these paths.
  */
 export const ENDPOINTS = {
   authorization: '/oauth/authorize',
@@ -15,7 +15,7 @@ export const ENDPOINTS = {
   pushedAuthorizationRequest: '/api/oauth/par',
   /** Path prefix of the sign-in and consent pages. Each authorization request has a separate path below this prefix. */
   interaction: '/oauth/interaction',
-  /** The account page, on which a person sees the apps with access and removes the access of apps. */
+  /** The account page, on which a person sees the apps with access and removes their access. */
   account: '/oauth/account',
   /** Page on which a person sets a password with a one-time link. The token of the link is in the query. */
   setPassword: '/oauth/set-password',

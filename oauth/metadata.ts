@@ -17,8 +17,9 @@ export type ProtectedResourceMetadata = {
 }
 
 /**
- * Builds the metadata of a resource. Source: RFC 9728 section 2. Clients build the metadata URL from an identifier, and
- * require that `resource` equals this identifier (section 3.3).
+ * Builds the metadata of a resource. Source: RFC 9728 section 2.
+ * Clients build the metadata URL from an identifier, and compare this identifier with `resource` (section 3.3). The two
+ * must be equal.
  */
 export function protectedResourceMetadata(resource: {
   /** Identifier of the resource, without a trailing slash. */

@@ -7,6 +7,7 @@
 export type CircuitState = 'closed' | 'half_open' | 'open'
 
 export type CircuitRules = {
+  /** Consecutive failures that open the circuit. */
   readonly failures: number
   /** Upper limit of the pause before a trial. The pause doubles after each failed trial. Milliseconds. */
   readonly longestPauseMs: number

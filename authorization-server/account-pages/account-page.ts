@@ -25,6 +25,9 @@ export type AccountPageOptions = {
   readonly sessions: number
   readonly signedInSeconds: number | undefined
   readonly catalogue: ScopeCatalogue
+  /** Page of the second factor. Undefined: the account cannot have a second factor. */
+  readonly secondFactorPath?: string | undefined
+  /** Result of the last form. */
   readonly done: FormResult | undefined
   readonly locale: Locale
   readonly formToken: string
@@ -70,7 +73,7 @@ ${apps.length > MAX_APPS && html`<p>${message(locale, 'account.moreApps', { coun
 ${apps.length > 1 && form(options, 'remove-all', html`<button class="quiet">${message(locale, 'account.removeAll', count)}</button>`)}
 <h2>${message(locale, 'account.signIn')}</h2>
 <p>${sessions > 1 ? message(locale, 'account.sessions', { count: sessions }) : message(locale, 'account.oneSession')} ${message(locale, 'account.appsKeepAccess')}</p>
-<div class="actions">
+${options.secondFactorPath !== undefined && html`<p><a href="${options.secondFactorPath}">${message(locale, 'secondFactor.manageTitle')}</a></p>\n`}<div class="actions">
 ${form(options, 'sign-out', html`<button>${message(locale, 'account.signOut')}</button>`)}
 ${sessions > 1 && form(options, 'sign-out-others', html`<button class="quiet">${message(locale, 'account.signOutOthers')}</button>`)}
 </div>`,

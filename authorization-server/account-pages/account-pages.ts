@@ -26,9 +26,12 @@ export type AccountPagesOptions = FormPagesOptions & {
   readonly store: Pick<Store, 'artifacts'>
   readonly catalogue: ScopeCatalogue
   readonly issuer: string
+  /** True: people manage the second factor of a local account on its own page. Default: false. */
+  readonly hasSecondFactors?: boolean
   readonly onEvent: (event: EngineEvent) => void
 }
 
+/** The signed-in person of a browser. */
 type SignedIn = {
   readonly session: BrowserSession
   readonly account: NonNullable<Awaited<ReturnType<Accounts['find']>>>
@@ -101,6 +104,10 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
         sessions: (await store.artifacts('Session').listByAccount(account.id)).length,
         signedInSeconds: session.signedInSeconds,
         catalogue: options.catalogue,
+        secondFactorPath:
+          options.hasSecondFactors === true && account.provider === undefined
+            ? `${ENDPOINTS.account}/second-factor`
+            : undefined,
         done: isFormResult(done) ? done : undefined,
         locale,
         formToken: forms.tokens.issue(session.uid, cookie.value),

@@ -11,8 +11,11 @@ export type Account = {
   readonly email: string | undefined
   /** Name of the OpenID provider of the account. Absent: a local account. */
   readonly provider?: string
+  /** Groups and roles from the OpenID provider of the account. */
   readonly groups?: readonly string[]
   readonly roles?: readonly string[]
+  /** True: the account has a second factor. */
+  readonly hasSecondFactor?: boolean
 }
 
 /** The reason why an account was not added. `message` says what to do. */
@@ -208,7 +211,8 @@ async function signInFromProvider(
   return { account: toAccount(updated), isNew: false }
 }
 
-function toAccount({ id, username, name, email, identity, groups, roles }: StoredAccount): Account {
+function toAccount(stored: StoredAccount): Account {
+  const { id, username, name, email, identity, groups, roles, secondFactor } = stored
   return {
     id,
     username,
@@ -217,6 +221,7 @@ function toAccount({ id, username, name, email, identity, groups, roles }: Store
     ...(identity === undefined ? {} : { provider: identity.provider }),
     ...(groups === undefined ? {} : { groups }),
     ...(roles === undefined ? {} : { roles }),
+    ...(secondFactor === undefined ? {} : { hasSecondFactor: true }),
   }
 }
 

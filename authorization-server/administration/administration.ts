@@ -1,5 +1,6 @@
 import type { Accounts } from '../accounts/accounts.ts'
 import { normalizeUsername } from '../accounts/accounts.ts'
+import type { SecondFactors } from '../accounts/second-factors.ts'
 import { forgetConsent } from '../consent/remembered-consents.ts'
 import type { PasswordLinks } from '../password-links/password-links.ts'
 import { hashId } from '../store/artifact-record.ts'
@@ -33,6 +34,7 @@ export type AdministrationEvent = {
     | 'account_added'
     | 'password_reset'
     | 'password_link_created'
+    | 'second_factor_reset'
     | 'client_removed'
     | 'grant_revoked'
     | 'session_ended'
@@ -44,12 +46,14 @@ export type AdministrationEvent = {
 /** Runs an action for the operator, e.g. `account list`. The input is JSON from outside. */
 export type Administration = (action: string, input: unknown) => Promise<AdministrationResult>
 
+/** A client of the configuration file. */
 type ConfiguredClient = { readonly clientId: string; readonly clientName: string }
 
 type Options = {
   readonly store: Pick<Store, 'accounts' | 'artifacts'>
   readonly accounts: Pick<Accounts, 'add' | 'setPassword'>
   readonly passwordLinks: Pick<PasswordLinks, 'create'>
+  readonly secondFactors: Pick<SecondFactors, 'remove'>
   /** The integrations and the gateway. */
   readonly configured: readonly ConfiguredClient[]
   readonly nowSeconds: () => number
@@ -87,7 +91,7 @@ export function createAdministration(options: Options): Administration {
   }
 }
 
-function accountActions({ store, accounts, passwordLinks, nowSeconds, onEvent }: Options) {
+function accountActions({ store, accounts, passwordLinks, secondFactors, nowSeconds, onEvent }: Options) {
   const createLink = async (
     account: Pick<StoredAccount, 'id' | 'username'>,
     purpose: 'invitation' | 'reset',
@@ -130,7 +134,12 @@ function accountActions({ store, accounts, passwordLinks, nowSeconds, onEvent }:
         findGrants(store, { accountId: account.id }),
         store.artifacts('Session').listByAccount(account.id),
       ])
-      return { ...describeAccount(account), grants: grants.length, sessions: sessions.length }
+      return {
+        ...describeAccount(account),
+        secondFactor: account.secondFactor !== undefined,
+        grants: grants.length,
+        sessions: sessions.length,
+      }
     },
     'account disable': async (input: Input) => {
       const account = await findAccount(store, input)
@@ -148,6 +157,13 @@ function accountActions({ store, accounts, passwordLinks, nowSeconds, onEvent }:
       const account = await findAccount(store, input)
       await store.accounts.remove(account.id)
       onEvent({ action: 'account_removed', accountId: account.id })
+      return describeAccount(account)
+    },
+    'account reset-second-factor': async (input: Input) => {
+      const account = await findAccount(store, input)
+      if (!(await secondFactors.remove(account.id)))
+        throw new Rejection('not_allowed', `${account.username} has no second factor.`)
+      onEvent({ action: 'second_factor_reset', accountId: account.id })
       return describeAccount(account)
     },
     'account reset-password': async (input: Input) => {

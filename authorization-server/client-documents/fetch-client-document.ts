@@ -8,6 +8,7 @@ import { ClientDocumentError } from './client-document-error.ts'
 /** Access to the network for client documents. Tests replace this object. */
 export type DocumentNetwork = {
   readonly resolve: ResolveName
+  /** Returns whether the server may connect to an address. */
   readonly isPermitted: (address: string) => boolean
   /** CA certificates in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined

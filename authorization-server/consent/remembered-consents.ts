@@ -80,6 +80,7 @@ export function forgetConsent(
   return store.artifacts(MODEL).destroy(keyOf(accountId, clientId))
 }
 
+/** Deletes all stored consents of an account. */
 export async function forgetConsents(store: Pick<Store, 'artifacts'>, accountId: string): Promise<void> {
   const consents = store.artifacts(MODEL)
   for (const { idHash } of await consents.listByAccount(accountId)) await consents.destroyByHash(idHash)

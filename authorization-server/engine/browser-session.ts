@@ -11,6 +11,7 @@ export type BrowserSession = {
   readonly signedInSeconds: number | undefined
 }
 
+/** Reads and ends the sign-in session of the browser that sent a request. */
 export type BrowserSessions = {
   /** @returns undefined when no person is signed in. */
   read(request: IncomingMessage, response: ServerResponse): Promise<BrowserSession | undefined>

@@ -13,6 +13,7 @@ export type ConsentStepOptions = {
   readonly trustedIds: ReadonlySet<string>
   /** Stores a copy of the client document. Does nothing for a client without a document. */
   readonly keepDocument: (clientId: string) => Promise<void>
+  /** Called after the server created a grant without the consent page. */
   readonly onGranted: (
     ctx: KoaContextWithOIDC,
     consent: {

@@ -16,6 +16,13 @@ type EventDetails =
       readonly accountId: string
       /** Name of the OpenID provider. Undefined: a local account. */
       readonly provider?: string
+      /** The second factor of the sign-in. Undefined: a sign-in with a password only, or through a provider. */
+      readonly secondFactor?: 'otp' | 'recovery_code' | undefined
+    }
+  /** A person set up, replaced or removed the second factor of an account, or replaced its recovery codes. */
+  | {
+      readonly kind: 'second_factor_set' | 'second_factor_removed' | 'recovery_codes_created'
+      readonly accountId: string
     }
   /** The first sign-in through an OpenID provider created an account. */
   | { readonly kind: 'account_added'; readonly accountId: string; readonly provider: string }
@@ -41,7 +48,7 @@ type EventDetails =
        * passwords in that field.
        */
       readonly accountId: string | undefined
-      readonly reason: 'wrong_credentials' | 'busy'
+      readonly reason: 'wrong_credentials' | 'wrong_code' | 'busy'
     }
   /**
    * The server rejected a sign-in attempt with 429. `isFirst`: the first such attempt since the throttle started for

@@ -28,6 +28,7 @@ import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
 import { createRefreshRotation, type GrantHandler } from './refresh-rotation.ts'
 import { requestSource } from './request-source.ts'
+import type { SignInAccount } from './sign-in-step.ts'
 import { createProofRegistry, type ProofRequest, type ProofStatus, verifyProof } from './verify-proof.ts'
 export type TokenOwner = {
   readonly accountId: string
@@ -49,6 +50,7 @@ export type EngineRequest = {
   readonly body?: Buffer
 }
 
+/** The engine of the authorization server: an adapter for oidc-provider. */
 export type Engine = {
   /**
    * Handles an OAuth request. Writes status, headers and body.
@@ -99,11 +101,12 @@ export type EngineOptions = Omit<
    */
   readonly refreshRepeatSeconds: number
   readonly findAccount: (accountId: string) => Promise<
-    | (TokenClaims & {
-        readonly username: string
-        readonly name: string
-        readonly email: string | undefined
-      })
+    | (TokenClaims &
+        SignInAccount & {
+          readonly username: string
+          readonly name: string
+          readonly email: string | undefined
+        })
     | undefined
   >
   /** Returns the page for a browser at the authorization endpoint when the server cannot redirect to the client. */

@@ -23,6 +23,11 @@ export type Interaction = {
   /** The requested resources (RFC 8707); never empty. */
   readonly resources: readonly string[]
   readonly accountId: string | undefined
+  /**
+   * The session of this browser, if the request needs only a sign-in of another class. Undefined: the person must sign
+   * in again.
+   */
+  readonly stepUp?: { readonly accountId: string; readonly signedInSeconds: number | undefined } | undefined
   /** The `login_hint` of the client: untrusted text. OpenID Connect Core 1.0 section 3.1.2.1. */
   readonly loginHint: string | undefined
   /** The authentication that the client requests. OpenID Connect Core 1.0 section 3.1.2.1. */

@@ -163,6 +163,7 @@ export function extraClaims(
   })
 }
 
+/** Data of an account for its access tokens. */
 export type TokenClaims = {
   readonly name?: string
   readonly email?: string | undefined

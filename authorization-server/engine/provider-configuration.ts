@@ -19,7 +19,7 @@ import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
 import { documentFeature, documentFetch, findClient } from './document-clients.ts'
 import { completeJwt, extraClaims, formatOf, signingAlgorithm } from './jwt-access-tokens.ts'
 import { checkTarget, requestRules } from './request-rules.ts'
-import { withClassCheck } from './sign-in-step.ts'
+import { type SignInStepOptions, withClassChecks } from './sign-in-step.ts'
 export type StaticClient = {
   readonly clientId: string
   readonly clientName: string | undefined
@@ -29,7 +29,7 @@ export type StaticClient = {
 }
 
 /** Options for `providerConfiguration()`. Lifetimes are in seconds. */
-export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'> & {
+export type ProviderConfigurationOptions = Omit<ConsentStepOptions & SignInStepOptions, 'catalogue'> & {
   readonly issuer: string
   readonly catalogue: ScopeCatalogue
   /** Resources for which the server issues tokens. The first resource is the issuer. */
@@ -45,8 +45,6 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions, 'catalogue'>
   readonly nonceSecrets: readonly Buffer[]
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean
-  /** True: people can sign in through OpenID providers, so `acr` of a session can differ. Default: false. */
-  readonly hasProviders?: boolean
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
@@ -106,12 +104,12 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     },
     interactions: {
       url: (_ctx, interaction) => `${ENDPOINTS.interaction}/${interaction.uid}`,
-      policy: withClassCheck(
+      policy: withClassChecks(
         authorizationSteps({
           ...options,
           trustedIds: new Set([...options.trustedIds, ACCOUNT_CLIENT.id]),
         }),
-        options.hasProviders,
+        options,
       ),
     },
     // A grant belongs to one authorization. The next authorization gets a new grant, also with a remembered consent.
@@ -150,6 +148,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       service_documentation: `${issuer}/auth.md`,
       protected_resources: options.resources,
       ui_locales_supported: LOCALES,
+      ...(options.secondFactor === undefined ? {} : { acr_values_supported: [options.secondFactor.acr] }),
       userinfo_endpoint: issuer + ENDPOINTS.userinfo,
       end_session_endpoint: issuer + ENDPOINTS.endSession, // see account-pages/logout-pages.ts
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],

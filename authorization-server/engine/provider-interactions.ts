@@ -9,6 +9,7 @@ import { findClient } from './document-clients.ts'
 import { requestedAccess, saveGrant } from './grants.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
 import { providerRequest } from './provider-request.ts'
+import { isClassReason } from './sign-in-step.ts'
 
 export type ProviderInteractionsOptions = {
   readonly provider: Provider
@@ -38,7 +39,11 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
     orExpired(() => provider.interactionResult(providerRequest(request, { issuer }), response, { ...result }))
 
   return {
-    read: async (request, response) => describe(await load(request, response), options),
+    read: async (request, response) => {
+      const details = await load(request, response)
+      const stepUp = await findStepUp(details, request, response, options)
+      return { ...(await describe(details, options)), stepUp }
+    },
 
     signedIn: async (request, response, accountId, { acr, amr, authTimeSeconds }) => {
       const details = await load(request, response)
@@ -100,6 +105,28 @@ async function describe(
   }
 }
 
+/** Returns the session of the browser, if the interaction needs only a sign-in of another class. */
+async function findStepUp(
+  { prompt, session }: ProviderInteraction,
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ProviderInteractionsOptions,
+): Promise<Interaction['stepUp']> {
+  if (prompt.name !== 'login' || !prompt.reasons.every(isClassReason)) return undefined
+  const { accountId, loginTs, uid } = await loadSession(request, response, options)
+  return accountId === undefined || accountId !== session?.accountId || uid !== session.uid
+    ? undefined
+    : { accountId, signedInSeconds: loginTs }
+}
+
+function loadSession(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { provider, issuer }: ProviderInteractionsOptions,
+) {
+  return provider.Session.get(provider.createContext(providerRequest(request, { issuer }), response) as never)
+}
+
 async function describeClient(
   id: string,
   { documents, integrationIds, provider }: ProviderInteractionsOptions,
@@ -137,11 +164,9 @@ async function leaveSessionOfOthers(
   accountId: string,
   request: IncomingMessage,
   response: ServerResponse,
-  { provider, issuer }: ProviderInteractionsOptions,
+  options: ProviderInteractionsOptions,
 ): Promise<string | undefined> {
-  const session = await provider.Session.get(
-    provider.createContext(providerRequest(request, { issuer }), response) as never,
-  )
+  const session = await loadSession(request, response, options)
   const other = [session.accountId, details.session?.accountId].find(
     (present) => present !== undefined && present !== accountId,
   )

@@ -17,6 +17,7 @@ export type Rotation = {
   write(write: ArtifactWrite): void
 }
 
+/** Makes refresh token rotation atomic and repeatable. */
 export type RefreshRotation = {
   wrap<Context extends TokenEndpointGrantContext>(handler: GrantHandler<Context>): GrantHandler<Context>
   /** @returns the rotation of the request that the engine handles now; undefined for other requests. */
@@ -28,6 +29,7 @@ export type RefreshRotation = {
 /** Stops the engine's handler when a request contains a used refresh token. */
 class UsedBefore extends Error {}
 
+/** The stored form of the presented refresh token, and the artifacts to write. */
 type Refresh = { presented: StoredArtifact | undefined; readonly writes: ArtifactWrite[] }
 
 /**

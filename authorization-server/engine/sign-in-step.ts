@@ -1,26 +1,87 @@
-import { interactionPolicy } from 'oidc-provider'
+import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+
+export type SignInStepOptions = {
+  /** True: people can sign in through OpenID providers, so `acr` of a session can differ. Default: false. */
+  readonly hasProviders?: boolean
+  /** The second factor of local accounts. Undefined: the password is sufficient. */
+  readonly secondFactor?: { readonly acr: string; readonly required: boolean } | undefined
+}
+
+/** Data of an account that determine its sign-in. */
+export type SignInAccount = {
+  /** Name of the OpenID provider. Undefined: a local account. */
+  readonly provider?: string
+  readonly hasSecondFactor?: boolean
+}
+
+const ACR_VALUES = 'acr_values'
+const SECOND_FACTOR = 'second_factor'
+
+/** Returns whether a sign-in of another class is sufficient for a check. Other checks require the password. */
+export function isClassReason(reason: string): boolean {
+  return reason === ACR_VALUES || reason === SECOND_FACTOR
+}
 
 /**
- * Adds a check to the sign-in step: a session whose `acr` is not in `acr_values` needs a new sign-in, once for each
- * authorization (RFC 9470 section 5). The OpenID provider decides the class of the new sign-in.
- * @param hasProviders false: all sign-ins have the same class, so the check is not added. Default: false.
+ * Adds the checks of the authentication class to the sign-in step:
+ * - A session whose `acr` is not in `acr_values` needs a new sign-in, once for each authorization (RFC 9470 section 5).
+ *   The OpenID provider decides the class of the new sign-in. The check ignores classes that no sign-in of the person
+ *   can reach.
+ * - If a second factor is required, a session of a local account without this factor needs a new sign-in.
  */
-export function withClassCheck(
+export function withClassChecks(
   steps: interactionPolicy.DefaultPolicy,
-  hasProviders = false,
+  options: SignInStepOptions,
 ): interactionPolicy.DefaultPolicy {
-  if (!hasProviders) return steps
-  const check = new interactionPolicy.Check(
-    'acr_values',
-    'The request requires a sign-in of another class.',
-    'login_required',
-    ({ oidc }) => {
-      const { acr_values: accepted } = oidc.params ?? {}
-      if (typeof accepted !== 'string' || accepted.split(' ').includes(oidc.acr)) return false
-      const { lastSubmission } = oidc.entities.Interaction ?? {}
-      return oidc.result?.login === undefined && lastSubmission?.login === undefined
-    },
-  )
-  steps.get('login')?.checks.add(check)
+  const { hasProviders = false, secondFactor } = options
+  const checks = steps.get('login')?.checks
+  if (hasProviders || secondFactor !== undefined)
+    checks?.add(
+      new interactionPolicy.Check(
+        ACR_VALUES,
+        'The request requires a sign-in of another class.',
+        'login_required',
+        ({ oidc }) => {
+          const accepted = oidc.params?.['acr_values']
+          if (typeof accepted !== 'string' || accepted.split(' ').includes(oidc.acr)) return false
+          if (!hasProviders && !reachesSecondFactor(oidc, accepted.split(' '), options)) return false
+          return !hasSignedIn(oidc)
+        },
+      ),
+    )
+  if (secondFactor?.required === true)
+    checks?.add(
+      new interactionPolicy.Check(
+        SECOND_FACTOR,
+        'The sign-in requires a second factor.',
+        'login_required',
+        ({ oidc }) => {
+          const account = signInAccount(oidc)
+          return account?.provider === undefined && account !== undefined && oidc.acr !== secondFactor.acr
+        },
+      ),
+    )
   return steps
+}
+
+type OidcContext = KoaContextWithOIDC['oidc']
+
+function hasSignedIn({ entities, result }: OidcContext): boolean {
+  return result?.login !== undefined || entities.Interaction?.lastSubmission?.login !== undefined
+}
+
+/** Returns whether the person can reach an accepted class with a second factor. */
+function reachesSecondFactor(
+  oidc: OidcContext,
+  accepted: readonly string[],
+  { secondFactor }: SignInStepOptions,
+): boolean {
+  if (secondFactor === undefined || !accepted.includes(secondFactor.acr)) return false
+  const account = signInAccount(oidc)
+  return account !== undefined && (secondFactor.required || account.hasSecondFactor === true)
+}
+
+/** Returns the account of the session. Undefined: no person is signed in, so the step asks for a sign-in anyway. */
+function signInAccount({ account }: OidcContext): SignInAccount | undefined {
+  return account?.['tokenClaims'] as SignInAccount | undefined
 }

@@ -25,6 +25,7 @@ export type KeyState = {
 
 export type RotationTime = {
   readonly nowSeconds: number
+  /** Lifetime of access tokens and ID tokens. */
   readonly accessTokenSeconds: number
 }
 
@@ -114,6 +115,7 @@ export function removeKeys(set: SigningKeys, kids: ReadonlySet<string>, time: Ro
   }
 }
 
+/** The public keys of a running server, at one time. */
 export type PublishedKeys = {
   readonly url: string
   /** The reason why the keys of the server are unknown. */

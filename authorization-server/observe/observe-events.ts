@@ -33,7 +33,12 @@ export function observeEngine(options: {
           client_id: event.clientId,
           subject: event.accountId,
           provider: event.provider,
+          second_factor: event.secondFactor,
         })
+      case 'second_factor_set':
+      case 'second_factor_removed':
+      case 'recovery_codes_created':
+        return audit(event.kind, { subject: event.accountId })
       case 'account_added':
         return audit(event.kind, {
           subject: event.accountId,

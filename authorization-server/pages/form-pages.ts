@@ -21,6 +21,7 @@ export type FormPagesOptions = {
   readonly logger: Pick<Logger, 'error'>
 }
 
+/** Serves pages with forms: parses and checks forms, and sends pages and error pages. */
 export type FormPages = {
   readonly tokens: FormTokens
   /** Mounts routes that receive forms. A failure of a route becomes an error page. */
@@ -104,6 +105,7 @@ export function createFormPages(options: FormPagesOptions): FormPages {
   }
 }
 
+/** Returns the origin of a request for the audit log. */
 export function originOf(request: FastifyRequest): RequestOrigin {
   return { requestId: request.id, clientAddress: request.ip }
 }

@@ -15,7 +15,9 @@ import {
   toggleTicks,
 } from '../consent/scope-selection.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
-import type { Interaction, Interactions } from '../engine/interactions.ts'
+import type { Authentication, Interaction, Interactions } from '../engine/interactions.ts'
+import { createCodeThrottle } from '../second-factor/code-throttle.ts'
+import { createSecondFactorStep, type SecondFactorSettings } from '../second-factor/second-factor-step.ts'
 import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import { signInPage } from '../sign-in/sign-in-page.ts'
 import type { ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
@@ -51,6 +53,8 @@ export type InteractionPagesOptions = FormPagesOptions & {
   readonly localAccounts?: boolean
   /** Sign-in through OpenID providers. Undefined: no providers. */
   readonly providers?: ProviderSignIn
+  /** The second factor of local accounts. Undefined: the password is sufficient. */
+  readonly secondFactor?: SecondFactorSettings | undefined
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void
 }
@@ -113,6 +117,14 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     }
   }
 
+  // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy must
+  // list the client too. If CSP cannot express the target of the client, the page has no form-action policy. The same
+  // applies to a provider, which can redirect to any other provider.
+  const signInFormTargets = (interaction: Interaction): readonly string[] | undefined => {
+    const { policySource } = readRedirectTarget(interaction.redirectUri)
+    return policySource === undefined || providers.length > 0 ? undefined : ["'self'", policySource]
+  }
+
   const showSignIn = (
     request: PageRequest,
     reply: FastifyReply,
@@ -124,14 +136,10 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     },
   ): FastifyReply => {
     const { shared, send } = begin(request, interaction)
-    const { policySource } = readRedirectTarget(interaction.redirectUri)
     const problem = state.problem?.text(shared.locale)
     return send(reply, signInPage({ ...state, ...shared, providers, problem, local: localAccounts }), {
       status: state.problem?.status ?? (state.failed ? 400 : 200),
-      // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy
-      // must list the client too. If CSP cannot express the target of the client, the page has no form-action policy.
-      // The same applies to a provider, which can redirect to any other provider.
-      formTargets: policySource === undefined || providers.length > 0 ? undefined : ["'self'", policySource],
+      formTargets: signInFormTargets(interaction),
     })
   }
 
@@ -206,7 +214,48 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     })
   }
 
+  /** Starts the session of a local account. @returns the URL for the redirect. */
+  const completeSignIn = async (
+    request: PageRequest,
+    reply: FastifyReply,
+    interaction: Interaction,
+    signIn: Authentication & { readonly account: Account; readonly secondFactor?: 'otp' | 'recovery_code' },
+  ): Promise<string> => {
+    const { account, secondFactor, ...authentication } = signIn
+    const accountId = account.id
+    const { address, signedOut } = await interactions.signedIn(
+      request.raw,
+      reply.raw,
+      accountId,
+      authentication,
+    )
+    const clientId = interaction.client.id
+    const origin = originOf(request)
+    if (signedOut !== undefined) onEvent({ kind: 'signed_out', clientId, accountId: signedOut, origin })
+    const how = secondFactor === undefined ? {} : { secondFactor }
+    onEvent({ kind: 'signed_in', clientId, accountId, ...how, origin })
+    return address
+  }
+
+  const secondFactor =
+    options.secondFactor &&
+    createSecondFactorStep({
+      ...options.secondFactor,
+      accounts,
+      throttle: createCodeThrottle({ counters: options.attempts, nowMs: options.nowMs }),
+      serviceName,
+      onEvent,
+      begin,
+      formTargets: signInFormTargets,
+      receive,
+      rejectThrottled,
+      showSignIn: (request, reply, interaction, problem) =>
+        showSignIn(request, reply, interaction, { username: '', failed: false, problem }),
+      complete: completeSignIn,
+    })
+
   forms.mount(app, limits.bodyLimitBytes, (pages) => {
+    secondFactor?.mount(pages)
     if (options.providers !== undefined)
       registerProviderPages(pages, {
         ...options.providers,
@@ -222,12 +271,16 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
 
     pages.get<PageRoute>(`${ENDPOINTS.interaction}/:uid`, async (request, reply) => {
       const interaction = await interactions.read(request.raw, reply.raw)
+      const isOther = request.query.account === 'other'
       const account = await consentingAccount(interaction)
-      if (account === undefined || request.query.account === 'other')
+      if (account === undefined || isOther) {
+        const stepUp = isOther ? undefined : await secondFactor?.stepUp(request, reply, interaction)
+        if (stepUp !== undefined) return stepUp
         return showSignIn(request, reply, interaction, {
           username: displayText(interaction.loginHint) ?? '',
           failed: false,
         })
+      }
       const groups = groupScopes(interaction.scopes, catalogue)
       return showConsent(request, reply, interaction, { account, groups, ticked: defaultTicks(groups) })
     })
@@ -277,11 +330,9 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         })
       }
       await throttle.succeeded(username, request.ip)
-      const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, account.id, {
-        amr: ['pwd'],
-      })
-      if (signedOut !== undefined) onEvent({ kind: 'signed_out', clientId, accountId: signedOut, origin })
-      onEvent({ kind: 'signed_in', clientId, accountId: account.id, origin })
+      const next = await secondFactor?.afterPassword(request, reply, interaction, account)
+      if (next !== undefined) return next
+      const address = await completeSignIn(request, reply, interaction, { account, amr: ['pwd'] })
       return redirectAfterForm(reply, address)
     })
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { PAGE_STYLE } from './page-style.ts'
 
 export type Look = {
+  /** The whole stylesheet. */
   readonly style: string
   /** CSP source that allows the stylesheet by its hash. CSP Level 3 section 8.4. */
   readonly styleSource: string

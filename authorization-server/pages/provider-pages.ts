@@ -39,6 +39,7 @@ export type ProviderPagesOptions = ProviderSignIn & {
   ) => FastifyReply
 }
 
+/** The status of the page, and the text in the language of the page. */
 export type SignInProblem = { readonly status: number; readonly text: (locale: Locale) => Html }
 
 /** A route of the pages. `name` is the name of a provider. */

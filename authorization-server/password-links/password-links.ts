@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { Store } from '../store/store.ts'
 
+/** A link with which a person sets the password of an account once. */
 export type PasswordLink = {
   readonly accountId: string
   /** `invitation`: the account had no password when the operator created the link. */

@@ -96,6 +96,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
     })
   }
 
+  /** Ends all sign-in sessions and grants of an account. */
   const endAccess = async (request: FastifyRequest, accountId: string): Promise<void> => {
     await endSessions(store, accountId)
     await endGrants(store, await findGrants(store, { accountId }), ({ grant, clientId }) =>

@@ -5,6 +5,7 @@ import type { AttemptSecrets } from './provider-client.ts'
 
 /** A sign-in that the person continues at a provider. */
 export type SignInAttempt = {
+  /** Id of the interaction. */
   readonly interaction: string
   /** Name of the provider. The response is checked as a response of this provider, whatever the response claims. */
   readonly provider: string

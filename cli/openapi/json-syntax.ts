@@ -42,7 +42,8 @@ class SyntaxProblem extends Error {
 
 /**
  * Parses JSON and records the offsets of all values. Reports duplicate keys, because some parsers use the first value
- * and other parsers use the last value. Source: RFC 8259. Nesting is limited to 500 levels.
+ * and others the last value.
+ * Source: RFC 8259. Nesting is limited to 500 levels.
  */
 export function parseJsonText(text: string): ParsedJson {
   const offsets = new Map<object, Map<string, readonly [number, number, number, number]>>()

@@ -45,7 +45,7 @@ function fromJson(text: string, shownAs: string): YamlDocument {
 }
 
 /**
- * Returns the range of a key or a value, as `findRange()` does for YAML. For a missing value, returns the range of the
+ * Returns the range of a key or a value, like `findRange()` for YAML. For a missing value, returns the range of the
  * nearest existing ancestor. For an object or a list, returns only the range of its key.
  */
 function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | 'value'): YamlRange {

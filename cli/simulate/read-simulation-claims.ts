@@ -36,7 +36,7 @@ function readClaim(text: string): readonly [string, unknown] {
   }
 }
 
-/** Reads a JWT from standard input. Error messages never contain the text, because the text can be a valid token. */
+/** Reads a JWT from standard input. Error messages never contain the text, because it can be a valid token. */
 async function readJwt(terminal: Terminal): Promise<Claims> {
   const text = (await readInput(terminal, INPUT_LIMIT_BYTES))?.trim().replace(/^bearer +/i, '')
   const [, payload, ...rest] = text?.split('.') ?? []

@@ -29,7 +29,7 @@ export function renderExplanation(
   return `${method} ${target}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
 }
 
-/** Formats only the rows of the explanation, for a failed test. */
+/** Formats only the rows, for a failed test. */
 export function renderReasons(explained: ExplainedSimulation, nowSeconds: number): string {
   return explainRows(explained, nowSeconds)
     .map(([label, status, text]) =>

@@ -43,7 +43,7 @@ export type Simulation = {
   readonly caller: Caller | undefined
   /** The reason why the token is not valid for any route. */
   readonly fault: TokenFault | undefined
-  /** The canonical request; undefined if the request is malformed. */
+  /** The canonical request; undefined when it is malformed. */
   readonly request: DecisionRequest | undefined
 }
 

@@ -13,6 +13,7 @@ type Configured = {
   readonly resources?: readonly ResourceSettings[] | undefined
 }
 
+/** Compiles the resources of a configuration file or of a validated configuration. */
 export function toResources(from: Configured): Resources {
   return compileResources(toResourceOptions(from))
 }

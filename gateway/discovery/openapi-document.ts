@@ -30,6 +30,7 @@ export type OpenapiDocuments = {
   close(): void
 }
 
+/** The document of an upstream with the digest of its bytes. */
 type FetchedDocument = OpenapiSource & { readonly digest: string }
 
 /** Deadline for the fetch of one document. Milliseconds. */
@@ -96,6 +97,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
     schedules.set(upstream, { failures, dueMs: options.tickMs() + delayMs })
   }
 
+  /** Returns the documents of the upstreams that the active policies can use. */
   function activeOnes(documents: typeof cached): readonly OpenapiSource[] {
     const names = new Set(options.upstreams.active.map(({ name }) => name))
     return [...documents.values()].filter(({ upstream }) => names.has(upstream))

@@ -76,6 +76,7 @@ function denial(limit: RateLimit, usedMs: number): RateLimitState | undefined {
   return { allowed: false, remaining: 0, resetMs: usedMs, retryAfterMs }
 }
 
+/** Returns the state after an allowed request. */
 export function allowance(limit: RateLimit, resetMs: number): RateLimitState {
   const remaining = Math.max(0, Math.floor((limit.perMs - resetMs) / limit.intervalMs + SLACK))
   return { allowed: true, remaining, resetMs, retryAfterMs: 0 }

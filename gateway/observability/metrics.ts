@@ -181,6 +181,7 @@ export type RevocationMeter = {
   revocationGap(): void
 }
 
+/** An issuer with a revocation channel, and the state of the channel. */
 export type ChannelState = { readonly issuer: string; readonly isConnected: boolean }
 
 /** Registers the metrics of revocations. `states` is called on each scrape. */

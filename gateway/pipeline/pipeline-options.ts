@@ -19,6 +19,7 @@ export type PipelineOptions = {
   readonly proofs: VerifyProofOptions
   readonly clientCertificates: Pick<CertificateReaderOptions, 'header' | 'listener'>
   readonly rateLimiter: Pick<RateLimiter, 'take'>
+  /** The public base URL, without a trailing slash. */
   readonly baseUrl: string
   /** The resource of requests to paths without a more specific resource. */
   readonly rootResource: Resource

@@ -56,6 +56,7 @@ export type SnapshotOptions = {
   readonly resourceDocument: (resource: Resource) => GatewayDocument
   readonly implication: ScopeImplication
   readonly bodyLimitBytes: number
+  /** Returns the signer of assertions for an upstream. */
   readonly assertionsFor: (upstream: string) => CreateAssertion
   /** The setting `identity.claims`, and the headers with these claims. */
   readonly identityClaims: ClaimNames

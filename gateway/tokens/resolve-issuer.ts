@@ -14,7 +14,9 @@ type Inquiry = readonly [sinceGapMs: number, names: ClaimNames, earlier: Earlier
 /** How to validate a token. `known`: the status is clear without a validation. */
 export type TokenCheck =
   | { readonly kind: 'known'; readonly status: TokenStatus }
+  /** Validation by signature. */
   | { readonly kind: 'jwt'; validate(...how: Inquiry): Promise<IntrospectionResult> }
+  /** Validation by introspection: an opaque token, or a JWT of an issuer without JWT verification. */
   | { readonly kind: 'opaque'; validate(...how: Inquiry): Promise<IntrospectionResult> }
 
 const MALFORMED: TokenCheck = { kind: 'known', status: { active: false, fault: { reason: 'malformed' } } }

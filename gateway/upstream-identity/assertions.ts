@@ -4,6 +4,7 @@ import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import type { AssertionKeyRing } from './assertion-key-ring.ts'
 import { pickClaims } from './identity-claims.ts'
 
+/** Returns the assertion about a caller for one upstream. */
 export type CreateAssertion = (caller: Caller, nowMs: number) => string
 
 /** RFC 8725 section 3.11: an explicit type, so that no other token of the same issuer is accepted as an assertion. */
@@ -43,6 +44,7 @@ export function createAssertions(options: {
   function mint(caller: Caller, upstream: string, nowMs: number): Minted {
     const { privateKey, alg, kid } = ring.signingKey(nowMs)
     const issuedAt = Math.floor(nowMs / 1_000)
+    // The assertion expires no later than the token.
     const endsWithToken = caller.expiresAtSeconds <= issuedAt + ttlSeconds
     const expiresAt = endsWithToken ? caller.expiresAtSeconds : issuedAt + ttlSeconds
     const claims = {

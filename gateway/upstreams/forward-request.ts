@@ -30,6 +30,7 @@ export type ForwardRequest = {
   /** Open event streams. A drain ends these streams. */
   readonly eventStreams: Set<EndableResponse>
   readonly response: ServerResponse
+  /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
   /** Sends a local reply. Called at most once, and only before the head of the final response was sent. */
   readonly reject: (rejection: Rejection) => void

@@ -23,6 +23,7 @@ export type TargetSettings = {
   /** Whether this version of Node.js can read a response after a failed write of the request. */
   readonly readsEarlyResponses: boolean
   readonly tickMs: () => number
+  /** Called when the target is ejected, and when the target responds again. */
   readonly onEjected: (isEjected: boolean) => void
 }
 

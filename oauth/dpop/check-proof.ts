@@ -18,6 +18,7 @@ export type ProofFault =
   | 'bad_signature'
   | 'wrong_method'
   | 'wrong_address'
+  /** The proof is for another access token. */
   | 'wrong_token'
   /** The proof is too old, or the time of the proof is in the future. */
   | 'not_recent'

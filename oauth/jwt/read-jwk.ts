@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { ALGORITHMS, type KeyFault, type KeyKind, type VerificationKey } from './verification-key.ts'
 
-/** RFC 7518 section 6: private members. A published key set must never contain these members. */
+/** RFC 7518 section 6: private members. A published key set must never contain them. */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
 /** Minimum size of an RSA key. RFC 7518 section 3.3. Bits. */
 const RSA_MIN_BITS = 2_048

@@ -181,6 +181,7 @@ function freezeDeep(value: unknown): unknown {
   return Object.freeze(value)
 }
 
+/** Logs each configuration warning with its code, source location and hint. */
 export function logConfigWarnings(logger: Logger, warnings: readonly Diagnostic[]): void {
   for (const { code, location, message, hint } of warnings)
     logger.warn(

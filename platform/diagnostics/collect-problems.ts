@@ -1,6 +1,7 @@
 import { ConfigError } from './boot-error.ts'
 import { type Diagnostic, diagnostic, wholeFile } from './diagnostic.ts'
 
+/** Problems of several files, collected in one run. */
 type Problems = {
   readonly found: Diagnostic[]
   /**

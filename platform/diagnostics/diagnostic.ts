@@ -7,6 +7,7 @@ export type SourceLocation = {
   readonly file: string
   readonly line: number | undefined
   readonly column: number | undefined
+  /** Number of characters that the caret underlines. */
   readonly length: number
   /** The whole line without its line break. Undefined when the text is unavailable. */
   readonly text: string | undefined

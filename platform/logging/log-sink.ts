@@ -1,4 +1,4 @@
-/** Writes bytes and reports the number of bytes written, as `fs.write` does. */
+/** Writes bytes and reports the number of bytes written, like `fs.write`. */
 export type WriteBytes = (
   bytes: Buffer,
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
@@ -10,6 +10,7 @@ export type LogSinkOptions = {
   readonly heldCharacters: number
   /** Returns a line with the number of dropped lines, including its line break. */
   readonly notice: (missingLines: number) => string
+  /** A monotonic clock, in milliseconds. */
   readonly tickMs: () => number
 }
 

@@ -47,7 +47,7 @@ for (const [network, bits] of [
  * NAT64, 6to4) are not public, because their route depends on the local network.
  */
 export function isPublicAddress(address: string): boolean {
-  // A zone id names an interface of this machine. BlockList ignores zone ids.
+  // A zone id names an interface of this machine. BlockList ignores it.
   if (address.includes('%')) return false
   switch (isIP(address)) {
     case 4:

@@ -5,8 +5,8 @@ const HOST = /^(\[[^\]]*\]|[^:[\]]+)(?::\d{1,5})?$/
 /**
  * Creates a check of `Host` headers against DNS rebinding. In that attack, a web page points its own host name at this
  * machine. The browser then accepts this machine as the origin of the page. The page's name is not in the list, so the
- * check fails. IP addresses always pass, because DNS cannot redirect an IP address. Kubelets, Prometheus and
- * port-forwards use IP addresses.
+ * check fails. IP addresses always pass, because DNS cannot redirect them. Kubelets, Prometheus and port-forwards use
+ * IP addresses.
  * @param options.host the listen address of the port, which can be a name.
  * @param options.names further names, in any case, with or without a trailing dot.
  */

@@ -2,8 +2,8 @@ import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
 import { droppedLines, type Logger } from '../logging/logger.ts'
 import { uncaughtExceptions } from './uncaught-exceptions.ts'
 
-// These gauges have the suffix of counters, so `promtool check metrics` rejects these gauges. The series without the
-// suffix contain the same numbers, by type of resource.
+// These gauges have the suffix of counters, so `promtool check metrics` rejects them. The series without the suffix
+// contain the same numbers, by type of resource.
 const MISNAMED_METRICS = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',

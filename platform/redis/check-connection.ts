@@ -45,6 +45,7 @@ export function findConnectionFaults(
   return faults
 }
 
+/** Finds files of a connection that cannot be used. */
 export function findFileFaults(
   { sentinel, tls, passwordFile }: RedisConnection,
   setting: RedisSetting,

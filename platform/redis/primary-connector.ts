@@ -4,7 +4,7 @@ import { CONNECT_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, SILENCE_MS } from './redis-cl
 /** The channel on which a Sentinel publishes the address of each new primary. */
 const SWITCH_CHANNEL = '+switch-master'
 /**
- * Interval of the requests to each Sentinel. The requests are necessary, because a message on the channel can get lost.
+ * Interval of the requests to each Sentinel. They are necessary because a message on the channel can get lost.
  * Milliseconds.
  */
 const POLL_MS = 1_000
@@ -30,6 +30,7 @@ type PrimaryWatch = {
  */
 export function definePrimaryConnector(onLeave: () => void): new (options: unknown) => AbstractConnector {
   return class PrimaryConnector extends SentinelConnector {
+    /** Address of the last connection. */
     #address: string | undefined
     /** Address of the last server that the Sentinels have replaced. */
     #former: string | undefined
@@ -154,7 +155,7 @@ async function readPrimary(sentinel: Redis, name: string): Promise<NamedPrimary 
   return Number.isInteger(epoch) ? { host: String(host), port: Number(port), epoch } : undefined
 }
 
-/** Formats an address in the format of ioredis. */
+/** Formats an address like ioredis. */
 function addressOf({ host, port }: Pick<NamedPrimary, 'host' | 'port'>): string {
   return `${host}:${port}`
 }

@@ -4,8 +4,10 @@ import { PARTITIONED } from './key-layout.ts'
 import { type RevocationEntry, STREAM_START, toEntries } from './read-redis-revocations.ts'
 import { revocationStream } from './revocation-keys.ts'
 
+/** The revocation streams of a Redis Cluster, one for each partition. */
 export const STREAMS: readonly string[] = PARTITIONED.tags.map(revocationStream)
 
+/** A part of one stream, read in one step. */
 export type StreamPage = {
   /** ID of the Redis server process. Undefined: the ACL forbids `INFO`. */
   readonly runId: string | undefined

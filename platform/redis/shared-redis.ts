@@ -39,11 +39,12 @@ const NO_TIMEOUT_MS = 60_000
 
 /**
  * Connects to Redis. The gateway also starts without Redis, and connects when Redis is available.
- * @throws {BootError} the errors of `openRedis()` with `mayBeAway`, because the setting is wrong.
+ * @throws {BootError} like openRedis with `mayBeAway`: the setting is wrong.
  */
 export async function openSharedRedis(
   options: Omit<ConnectOptions, 'mayBeAway'> & {
     readonly logger: Logger
+    /** A monotonic clock, in milliseconds. */
     readonly tickMs: () => number
     /** Longest wait for a response. Default: 75. Milliseconds. */
     readonly commandTimeoutMs?: number

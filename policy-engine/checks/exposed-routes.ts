@@ -6,8 +6,8 @@ import type { PolicyRoute } from '../load/policy-route.ts'
 
 /**
  * Reports the routes that anonymous callers can reach, and the scopes that anonymous callers do not need there. The
- * reason: authors often misread `anonymous: allow` together with `scopes`. Code: N301. Each policy has at most one note
- * for routes with scopes, and at most one note for routes without scopes.
+ * reason: authors often misread `anonymous: allow` together with `scopes`.
+ * Code: N301. Each policy has one note for routes with scopes and one for routes without scopes.
  */
 export function noteAnonymousRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
   const open = routes.filter((route) => route.anonymous === 'allow')

@@ -7,6 +7,7 @@ export type AuthenticationFault = 'acr' | 'age'
 /** Maximum difference between the clocks of gateway and issuer. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 60
 
+/** Returns the names of the claims that the rule needs. */
 export function authenticationClaims(rule: AuthenticationRule | undefined): ClaimNames {
   if (rule === undefined) return []
   return [...(rule.acr.length > 0 ? ['acr'] : []), ...(rule.maxAgeSeconds === undefined ? [] : ['auth_time'])]

@@ -44,6 +44,7 @@ export type PathExclusion = (path: string) => boolean
 
 /** Compiled policies for use without a server, for example by `explain`, `test` and `diff`. */
 export type CompiledPolicies = {
+  /** The compiled routes, in the order of the policies. */
   readonly routes: readonly CompiledRoute[]
   /** Matches a request to a route. `path` must be canonical. Reserved paths of Scopegate result in `not_found`. */
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute> | UnavailableMatch

@@ -10,6 +10,7 @@ import { readCredentials } from './read-credentials.ts'
 import type { Rejection } from './rejection.ts'
 import { type DecidedPreflight, selectRoute } from './select-route.ts'
 
+/** Limits that affect a decision. Bytes. */
 export type DecisionLimits = {
   /** Maximum length of the request target, and of a rewritten path. */
   readonly targetBytes: number

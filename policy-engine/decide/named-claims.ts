@@ -25,6 +25,7 @@ export type ClaimSelection = {
 export const NO_NAMES: ClaimNames = Object.freeze([])
 export const NO_CLAIMS: NamedClaims = new Map()
 
+/** Selection for policies that need no claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
 /** Maximum length of a comparable text in characters. A claim with a longer text exists but equals no value. */
@@ -51,6 +52,7 @@ export function readNamedClaims(claims: ReadonlyMap<string, unknown>, names: Cla
   return new Map(names.map((name) => [name, toClaimValue(findClaim(claims, name))]))
 }
 
+/** Returns whether all claims were read. */
 export function hasClaims(claims: NamedClaims, names: ClaimNames): boolean {
   return names.every((name) => claims.has(name))
 }

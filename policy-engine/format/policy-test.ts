@@ -16,7 +16,9 @@ export type PolicyTest = {
   readonly token: Readonly<Record<string, unknown>> | undefined
   /** The test compares only the fields that are present. */
   readonly expect: PolicyTestExpectation
+  /** Location of the first key of the test. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
+  /** Returns the location of an expectation or of the token. */
   locationOf(what: keyof PolicyTestExpectation | 'token'): SourceLocation
 }
 

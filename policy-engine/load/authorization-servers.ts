@@ -3,9 +3,10 @@ import { serviceOf } from './shared-services.ts'
 type NamedAddresses = { readonly name: string; readonly urls: readonly string[] }
 
 /**
- * Returns a function that selects the upstreams that lead to the authorization server. These are the upstream with the
- * name `named`, and each upstream that has the same host and port as this upstream or as an endpoint.
- * @param upstreams the upstreams of the operator.
+ * Returns a function that selects the upstreams that lead to the authorization server.
+ * These are the upstream with the name `named`, and each upstream that has the same host and port as this upstream
+ * or as an endpoint.
+ * @param upstreams the upstreams of the operator, which contain `named`.
  * @param options.endpoints URLs of the authorization server, such as its introspection endpoint.
  */
 export function authorizationServerFinder(

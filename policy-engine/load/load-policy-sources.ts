@@ -38,6 +38,7 @@ export type SourceState = {
   readonly version: string | undefined
   readonly routes: number
   readonly pathPrefixes: readonly string[]
+  /** The errors of the files on the disk. */
   readonly errors: readonly Diagnostic[]
 }
 
@@ -63,6 +64,7 @@ export type LoadedSources<U extends OwnUpstream = OwnUpstream> = {
   readonly diagnostics: readonly Diagnostic[]
 }
 
+/** Options for the checks of all sources. */
 export type SourceOptions<U extends OwnUpstream = OwnUpstream> = Omit<
   LoadPoliciesOptions,
   'dir' | 'sources' | 'permit'
@@ -75,6 +77,7 @@ export type SourceOptions<U extends OwnUpstream = OwnUpstream> = Omit<
   readonly readAdditions?: ReadAdditions<U> | undefined
 }
 
+/** Number of routes in one step. */
 const STEP_ROUTES = 32
 
 /**
@@ -240,6 +243,7 @@ function toSourceRoute(
     readonly source: PolicySource
     readonly owners: PrefixOwners
     readonly services: SharedServices
+    /** The addresses of the upstreams that the source defines. */
     readonly own: UpstreamAddresses
   },
 ): PolicyRoute {

@@ -35,7 +35,7 @@ export type SourceFiles = {
   /** Absolute path. */
   readonly folder: string
   readonly current: PolicyFolder
-  /** The last valid version. undefined: no version has been valid. */
+  /** The last valid version. undefined: no version was valid so far. */
   readonly lastValid: PolicyFolder | undefined
 }
 
@@ -64,6 +64,7 @@ export const TESTS_SUFFIX = '_test.yaml'
 export const SOURCE_UPSTREAMS_FILE = 'upstreams.yaml'
 export const SOURCE_SCOPES_FILE = 'scopes.yaml'
 
+/** Returns whether a file in the folder of a policy source defines upstreams or scopes. */
 export function isAdditionFile(name: string): boolean {
   return name === SOURCE_UPSTREAMS_FILE || name === SOURCE_SCOPES_FILE
 }
@@ -113,10 +114,7 @@ function listNested(dir: string, folder: string): FolderSource {
   }
 }
 
-/**
- * Returns the names of entries that can be subfolders with policies, for example one subfolder for each team or
- * ConfigMap.
- */
+/** Returns the names of entries that can be subfolders with policies, for example one for each team or ConfigMap. */
 export function nestedFolders(entries: readonly Dirent[]): readonly string[] {
   return entries
     .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())

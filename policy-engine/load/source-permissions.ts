@@ -41,6 +41,7 @@ type OwnedPrefix = {
   readonly source: PolicySource
 }
 
+/** Number of routes that a step checks. */
 const STEP_ROUTES = 32
 const NO_SUFFIXES: FoldOptions = { suffixes: false }
 const WITH_SUFFIXES: FoldOptions = { suffixes: true }
@@ -139,6 +140,7 @@ function hintOf({ permissions }: PolicySource): string {
   return `begin the path with ${permissions.pathPrefixes.join(' or ')}`
 }
 
+/** Returns whether the permissions include a scope. */
 export function permitsScope({ scopes }: SourcePermissions, name: string): boolean {
   return scopes.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : one === name))
 }
@@ -160,6 +162,7 @@ export function* checkPermissions(
     readonly source: PolicySource
     readonly owners: PrefixOwners
     readonly services: SharedServices
+    /** The addresses of the upstreams that the source defines. */
     readonly ownUpstreams: UpstreamAddresses
   },
 ): Steps<readonly Diagnostic[]> {

@@ -5,6 +5,7 @@ import { type CleanHeaders, cleanHeaders } from './clean-headers.ts'
 /** A request as the HTTP parser delivers it: unchecked client input. */
 export type RawRequest = {
   readonly method?: string | undefined
+  /** The request target. */
   readonly url?: string | undefined
   /** Headers of the request: name, value, name, value. */
   readonly rawHeaders: readonly string[]

@@ -27,9 +27,9 @@ const HEX_PAIR = /^[0-9A-Fa-f]{2}$/
 const UNRESERVED = /[\w\-.~]/
 
 /**
- * Converts a request target to its canonical form, or rejects the target. Decodes unreserved characters and writes
- * other percent-encoding in upper case. Decodes only once. Source: RFC 9112 section 3.2, RFC 3986 section 6.2.2. Pure.
- * Never throws.
+ * Converts a request target to its canonical form, or rejects it.
+ * Decodes unreserved characters and writes other percent-encoding in upper case. Decodes only once.
+ * Source: RFC 9112 section 3.2, RFC 3986 section 6.2.2. Pure. Never throws.
  */
 export function canonicalTarget(target: string, rules: TargetRules): CanonicalTarget | Rejection {
   if (target.length > rules.limitBytes) return { rejected: 'target_too_long', limitBytes: rules.limitBytes }

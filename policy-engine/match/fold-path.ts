@@ -11,6 +11,7 @@ const SEVERAL_READINGS = /[%;]|\.(?:\/|$)/
 /** Represents a parameter in the text of a template. Canonical paths cannot contain this character. */
 const PARAMETER = '\u0001'
 
+/** Options for comparisons with prefixes. */
 export type FoldOptions = {
   /** Whether `/api/billing.json` counts as `/api/billing`. Some frameworks read the suffix as a format. */
   readonly suffixes: boolean
@@ -91,6 +92,7 @@ export type TemplateReadings = {
   readonly below: boolean
 }
 
+/** Returns the readings of a path template. */
 export function templateReadings(template: PathTemplate | string): TemplateReadings {
   const { segments, below } = typeof template === 'string' ? readPathTemplate(template) : template
   const path = segments.map((one) => `/${'parameter' in one ? PARAMETER : one.literal}`).join('')
@@ -124,6 +126,7 @@ function relationOf(
   return below && matched.length > 0 ? 'sometimes' : 'never'
 }
 
+/** Returns whether the segments of a path begin with a prefix. */
 function isAtOrBelow(segments: readonly string[], prefix: readonly string[], suffixes: boolean): boolean {
   return prefix.every((literal, at) => {
     const own = segments[at]

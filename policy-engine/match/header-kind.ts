@@ -67,9 +67,9 @@ function prefixGroup(name: string): number {
 }
 
 /**
- * Classifies a header by its name in lower case. undefined: the gateway forwards the header unchanged. Servers that
- * fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, and some also fold `x!auth!subject`. Therefore
- * every spelling that folds to a managed or framing name is `managed`, and the gateway drops the header.
+ * Classifies a header by its name in lower case. undefined: the gateway forwards the header unchanged.
+ * Servers that fold names (CGI, WSGI) read `x_auth_subject` as `X-Auth-Subject`, and some also fold `x!auth!subject`.
+ * Therefore every spelling that folds to a managed or framing name is `managed`, and the gateway drops it.
  */
 export function headerKind(lowerName: string): HeaderKind | undefined {
   const kind = KINDS.get(lowerName)

@@ -10,9 +10,9 @@ type ManagedHeaders = {
 }
 
 /**
- * Request headers in which proxies and gateways describe the sender, the origin or the target of a request. The gateway
- * drops these headers, because a client could forge these headers, and an upstream may trust forged headers. Each name
- * occurs once, and a prefix covers no other entry.
+ * Request headers in which proxies and gateways describe the sender, the origin or the target of a request.
+ * The gateway drops these headers, because a client could forge them and an upstream may trust them.
+ * Each name occurs once, and a prefix covers no other entry.
  */
 export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
   // Forwarding path and client address.
@@ -107,6 +107,7 @@ export const MANAGED_HEADERS: readonly ManagedHeaders[] = [
   { usedBy: 'Vouch Proxy', prefixes: ['x-vouch-'] },
   { usedBy: 'WSO2 API Manager', names: ['x-jwt-assertion', 'x-wso2-client-certificate'] },
 
+  // Client certificates.
   { usedBy: 'RFC 9440', names: ['client-cert', 'client-cert-chain'] },
   {
     usedBy: 'nginx, Apache and HAProxy configurations',

@@ -34,6 +34,7 @@ export type ResourcesOptions = {
   /** Base URL of the gateway, without a trailing slash. */
   readonly baseUrl: string
   readonly name: string
+  /** All issuers, in order. */
   readonly issuers: readonly string[]
   /** Whether the gateway forwards to the bundled authorization server, which issues tokens under the base URL. */
   readonly bundledAuthorizationServer: boolean

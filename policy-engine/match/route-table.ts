@@ -17,6 +17,7 @@ export type Match<T> =
   | { readonly kind: 'method_not_allowed'; readonly allow: readonly string[] }
   | { readonly kind: 'not_found' }
 
+/** An immutable table of routes. */
 export type RouteTable<T> = {
   /**
    * Matches a request. `path` must be canonical, and is not decoded again. Case and a trailing slash are significant.
@@ -54,14 +55,15 @@ const STEP_ROUTES = 32
 const MAX_PARAMETER_LENGTH = 1_048_576 // safe upper bound, because request targets have a much lower limit
 
 /**
- * Builds the table that matches requests to routes. The order of `routes` does not affect the result. A route matches
- * if its path and its methods match. Among these routes, the most specific path wins. Paths are compared segment by
- * segment from the left: literal before `{parameter}` before `**`. For example, `GET /a/{x}` does not hide `POST
- * /a/**`. Several routes can have the most specific path. Then the route wins whose required headers the request
+ * Builds the table that matches requests to routes. The order of `routes` does not affect the result.
+ * A route matches if its path and its methods match. Among these routes, the most specific path wins. Paths are
+ * compared segment by segment from the left: literal before `{parameter}` before `**`. For example, `GET /a/{x}` does
+ * not hide `POST /a/**`.
+ * Several routes can have the most specific path. Among these, the route wins whose required headers the request
  * contains. If the headers match several routes, the route with the most headers wins. If the headers do not match any
- * route, the result is `not_found`, even if a wider path would match. If only routes with other methods match a path,
- * the result is `method_not_allowed`. A route does not match the paths that it excludes. HEAD matches GET routes unless
- * a route of the same shape lists HEAD.
+ * route, the result is `not_found`, even if a wider path would match.
+ * If only routes with other methods match a path, the result is `method_not_allowed`. A route does not match the paths
+ * that it excludes. HEAD matches GET routes unless a route of the same shape lists HEAD.
  * @throws {Error} on a malformed template, an unknown method, or two routes with the same shape, method and headers.
  * `loadPolicies()` reports these problems earlier, with their locations.
  */

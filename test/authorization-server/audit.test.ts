@@ -65,6 +65,11 @@ const seen = new Set<unknown>([
   // password-links.test.ts
   'password_link_created',
   'password_set',
+  // second-factor.test.ts
+  'second_factor_set',
+  'second_factor_removed',
+  'second_factor_reset',
+  'recovery_codes_created',
 ])
 const GRANT = /^[\w-]{43}$/
 

@@ -149,6 +149,9 @@ signIn?.providers?[].admit?.emailDomains?[] {"type":"string","pattern":"^[a-z0-9
 signIn?.providers?[].admit?.groups? {"minItems":1,"maxItems":1000}: the person must be in at least one of these groups
 signIn?.providers?[].admit?.groups?[] {"type":"string","minLength":1,"maxLength":256}: a group
 signIn?.providers?[].admit?.claims? {"type":"object","patternProperties":{"^.{1,200}$":{"type":"array","items":{"type":"string","description":"a value","minLength":1,"maxLength":256},"description":"the claim must have at least one of these values","minItems":1,"maxItems":1000}}}: required claims, each with its accepted values
+signIn?.secondFactor?: the second factor of local accounts
+signIn?.secondFactor?.mode {"enum":["off","optional","required"]}: off, optional or required: whether local accounts need a code of an authenticator app after the password
+signIn?.secondFactor?.acr? {"type":"string","maxLength":200,"pattern":"^[!#-\\[\\]-~]+$","x-is":"a value without spaces, such as https://refeds.org/profile/mfa"}: acr of a sign-in with both factors; default https://refeds.org/profile/mfa
 integrations?: clients that the operator configures
 integrations?[]: a registered integration
 integrations?[].clientId {"type":"string","minLength":1,"maxLength":100}: client_id

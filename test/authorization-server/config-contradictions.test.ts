@@ -261,6 +261,13 @@ t.test('findContradictions() accepts usable providers', async (t) => {
   }
   says(t, { signIn: { local: false, providers: [provider, google, entra, groups] } })
   says(t, { signIn: { local: true, providers: [] } })
+  const secondFactor = { acr: 'mfa', required: true }
+  says(t, { signIn: { local: true, providers: [], secondFactor } })
+  says(t, { signIn: { local: false, providers: [provider], secondFactor } }, [
+    'error',
+    'signIn.secondFactor is set, but signIn.local is false: only local accounts have a second factor',
+    'remove signIn.secondFactor, and require a second factor at the provider',
+  ])
 })
 
 t.test('findContradictions() reports providers that cannot work or admit anybody', async (t) => {

@@ -244,6 +244,17 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
   })
 })
 
+t.test('readAuthorizationServerConfig() reads the second factor of local accounts', async (t) => {
+  const read = (secondFactor: string) => {
+    const configDir = aFolder(t, `signIn:\n  secondFactor: ${secondFactor}\n`)
+    return readAuthorizationServerConfig({ configDir, env: {} }).config.signIn.secondFactor
+  }
+  t.equal(read('{ mode: off, acr: mfa }'), undefined)
+  t.strictSame(read('{ mode: optional }'), { acr: 'https://refeds.org/profile/mfa', required: false })
+  t.strictSame(read('{ mode: required, acr: mfa }'), { acr: 'mfa', required: true })
+  t.throws(() => read('{ mode: required, acr: a b }'), { message: /"a b" is not a value without spaces/ })
+})
+
 t.test('readAuthorizationServerConfig() reads every optional setting', async (t) => {
   const configDir = aFolder(
     t,

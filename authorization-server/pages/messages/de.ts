@@ -113,6 +113,46 @@ export const DE: Texts = {
   'password.reset':
     'Sie sind überall abgemeldet, und Apps haben keinen Zugriff mehr auf Ihr Konto. Melden Sie sich mit dem neuen Passwort an.',
 
+  'secondFactor.title': 'Code eingeben',
+  'secondFactor.failedTitle': 'Code eingeben: Bitte versuchen Sie es erneut',
+  'secondFactor.account': 'Anmeldung als {name}',
+  'secondFactor.hint':
+    'Geben Sie die sechs Ziffern ein, die Ihre Authenticator-App anzeigt, oder einen Ihrer Wiederherstellungscodes.',
+  'secondFactor.code': 'Einmalcode',
+  'secondFactor.submit': 'Weiter',
+  'secondFactor.wrong':
+    'Der Code ist falsch oder wurde bereits verwendet. Warten Sie auf den nächsten Code der App und versuchen Sie es erneut.',
+  'secondFactor.expired':
+    'Die Anmeldung hat zu lange gedauert, oder Ihr Konto hat sich geändert. Melden Sie sich erneut an.',
+  'secondFactor.alreadySet':
+    'Ihre Authenticator-App ist bereits eingerichtet. Warten Sie auf den nächsten Code der App und geben Sie ihn ein. Neue Wiederherstellungscodes können Sie auf Ihrer Kontoseite erstellen.',
+  'secondFactor.setUpTitle': 'Authenticator-App einrichten',
+  'secondFactor.setUpFailedTitle': 'Authenticator-App einrichten: Bitte versuchen Sie es erneut',
+  'secondFactor.required': '{service} fragt bei jeder Anmeldung nach einem Code aus einer Authenticator-App.',
+  'secondFactor.addKey': 'Fügen Sie Ihrer Authenticator-App diesen Schlüssel hinzu:',
+  'secondFactor.openApp': 'Den Schlüssel einer App auf diesem Gerät hinzufügen',
+  'secondFactor.firstCode': 'Geben Sie dann die sechs Ziffern ein, die die App anzeigt.',
+  'secondFactor.setUp': 'Einrichten',
+  'secondFactor.recoveryTitle': 'Ihre Wiederherstellungscodes',
+  'secondFactor.recovery':
+    'Ohne Ihre Authenticator-App können Sie sich mit einem dieser Codes anmelden. Jeder Code funktioniert einmal.',
+  'secondFactor.keepCodes': 'Notieren Sie die Codes jetzt, denn keine Seite zeigt sie noch einmal.',
+  'secondFactor.continue': 'Ich habe die Codes notiert: weiter',
+  'secondFactor.manageTitle': 'Zweiter Schritt der Anmeldung',
+  'secondFactor.off': 'Sie melden sich nur mit Ihrem Passwort an.',
+  'secondFactor.on':
+    'Sie melden sich mit Ihrem Passwort und einem Code Ihrer Authenticator-App an, seit {since}. Nicht verwendete Wiederherstellungscodes: {count}.',
+  'secondFactor.begin': 'Authenticator-App einrichten',
+  'secondFactor.replace': 'Andere App verwenden',
+  'secondFactor.newRecovery': 'Wiederherstellungscodes erstellen',
+  'secondFactor.remove': 'Zweiten Schritt entfernen',
+  'secondFactor.wrongEither':
+    'Das Passwort oder der Code ist falsch, oder der Code wurde bereits verwendet. Prüfen Sie beide Angaben und versuchen Sie es erneut.',
+  'secondFactor.wrongPassword': 'Das Passwort ist falsch. Prüfen Sie es und versuchen Sie es erneut.',
+  'secondFactor.outdated':
+    'Dieser Schritt hat zu lange gedauert, oder der zweite Schritt wurde in einem anderen Fenster geändert. Beginnen Sie erneut.',
+  'secondFactor.back': 'Zurück zu Ihrem Konto',
+
   'error.details': 'Einzelheiten für die Entwicklung der App',
   'error.app.title': 'Die App hat eine ungültige Anfrage gesendet',
   'error.app.advice':

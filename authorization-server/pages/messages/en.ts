@@ -108,6 +108,45 @@ export const EN = {
   'password.reset':
     'You are signed out everywhere, and apps have no access to your account any more. Sign in with the new password.',
 
+  'secondFactor.title': 'Type your code',
+  'secondFactor.failedTitle': 'Type your code: try again',
+  'secondFactor.account': 'to sign in as {name}',
+  'secondFactor.hint':
+    'Type the six digits that your authenticator app shows, or one of your recovery codes.',
+  'secondFactor.code': 'Code',
+  'secondFactor.submit': 'Continue',
+  'secondFactor.wrong':
+    'The code is wrong, or it was used already. Wait for the next code of the app and try again.',
+  'secondFactor.expired': 'The sign-in took too long, or your account has changed. Sign in again.',
+  'secondFactor.alreadySet':
+    'Your authenticator app is set up already. Wait for its next code and type it. You can create new recovery codes on your account page.',
+  'secondFactor.setUpTitle': 'Set up your authenticator app',
+  'secondFactor.setUpFailedTitle': 'Set up your authenticator app: try again',
+  'secondFactor.required': '{service} asks for a code from an authenticator app at each sign-in.',
+  'secondFactor.addKey': 'Add this key to your authenticator app:',
+  'secondFactor.openApp': 'Add the key to an app on this device',
+  'secondFactor.firstCode': 'Then type the six digits that the app shows.',
+  'secondFactor.setUp': 'Set up',
+  'secondFactor.recoveryTitle': 'Your recovery codes',
+  'secondFactor.recovery':
+    'Without your authenticator app, you can sign in with one of these codes. Each code works once.',
+  'secondFactor.keepCodes': 'Write down the codes now, because no page shows them again.',
+  'secondFactor.continue': 'I have written down the codes: continue',
+  'secondFactor.manageTitle': 'Second step at sign-in',
+  'secondFactor.off': 'You sign in with your password only.',
+  'secondFactor.on':
+    'You sign in with your password and a code of your authenticator app, since {since}. Unused recovery codes: {count}.',
+  'secondFactor.begin': 'Set up an authenticator app',
+  'secondFactor.replace': 'Use another app',
+  'secondFactor.newRecovery': 'Create recovery codes',
+  'secondFactor.remove': 'Remove the second step',
+  'secondFactor.wrongEither':
+    'The password or the code is wrong, or the code was used already. Check both and try again.',
+  'secondFactor.wrongPassword': 'The password is wrong. Check it and try again.',
+  'secondFactor.outdated':
+    'This step took too long, or the second step was changed in another window. Start again.',
+  'secondFactor.back': 'Back to your account',
+
   'error.details': 'Details for the app’s developer',
   'error.app.title': 'The app sent an invalid request',
   'error.app.advice':

@@ -11,6 +11,7 @@ export type Locale = (typeof LOCALES)[number]
 
 const TEXTS: Readonly<Record<Locale, Texts>> = { en: EN, de: DE }
 
+/** The names of the values in a text. */
 type ValueName<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ValueName<Rest>
   : never

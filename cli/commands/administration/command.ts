@@ -143,6 +143,20 @@ export const ADMINISTRATION: readonly Command[] = [
     ],
   }),
   command({
+    name: 'account reset-second-factor',
+    summary: 'removes the authenticator app and the recovery codes of an account',
+    argument: 'ACCOUNT',
+    about:
+      'ACCOUNT is a username or an account id. The next sign-in requires only the password. If signIn.secondFactor.mode is required, the person then sets up an authenticator app. Sessions, grants and tokens stay valid.',
+    examples: [
+      {
+        commandLine: 'scopegate account reset-second-factor alice',
+        description: 'Removes the second factor of alice. Fails, because alice has no second factor.',
+        exits: 1,
+      },
+    ],
+  }),
+  command({
     name: 'client list',
     summary: 'lists the clients of the authorization server',
     examples: [

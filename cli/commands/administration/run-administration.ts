@@ -14,7 +14,7 @@ import { readServerConfig } from '../../read-server-config.ts'
 import { readPassword, type Terminal } from '../../terminal.ts'
 
 const EXIT_REJECTED = 1
-/** Maximum time of a command. A command over all grants of a large store can take two minutes. Milliseconds. */
+/** A command over all grants of a large store can take this long. */
 const TIMEOUT_MS = 120_000
 
 /**
@@ -168,6 +168,7 @@ const DONE: Readonly<Record<string, (body: Answer['body']) => string>> = {
   'account remove': ({ username }) => `${username} is removed, with all sessions, grants and tokens`,
   'account reset-password': ({ username }) =>
     `the password of ${username} is set: all sessions, grants and tokens have ended`,
+  'account reset-second-factor': ({ username }) => `${username} has no second factor any more`,
   'client remove': ({ client, revoked }) => `${client} is removed; ${count(revoked, 'grant')} revoked`,
   'grant revoke': ({ revoked }) => `${count(revoked, 'grant')} revoked`,
   'session end': ({ ended }) => `${count(ended, 'session')} ended`,

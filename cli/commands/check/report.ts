@@ -7,6 +7,7 @@ export type CheckReport = {
   /** Errors and warnings, sorted by file and line. Failed tests follow. */
   readonly problems: readonly Diagnostic[]
   readonly notes: readonly Diagnostic[]
+  /** Number of errors outside the requested files. */
   readonly hiddenErrors: number
   readonly sizes: CheckSizes
   /** The folders whose files affect the result. */

@@ -12,7 +12,7 @@ export type AccessShift = Shift & {
   readonly when: Shift
   readonly anonymous: Shift
   readonly audience: Shift
-  /** True if the conditions have so many combinations that the comparison used their text. */
+  /** True when the conditions have too many combinations to try all. */
   readonly areConditionsAsWritten: boolean
 }
 
@@ -88,8 +88,7 @@ function compareResources(old: Resource, now: Resource): Shift {
 }
 
 /**
- * Direction of a change in a set of callers. Both members are true if some callers gain access and other callers lose
- * access.
+ * Direction of a change in a set of callers. Both are true when some callers gain access and other callers lose access.
  */
 export type Shift = { readonly gains: boolean; readonly loses: boolean }
 

@@ -137,7 +137,7 @@ async function checkQuery(url: string, { client, report }: Context): Promise<voi
 }
 
 type ReadChallenge = {
-  /** Scheme in lower case. */
+  /** Lower case. */
   readonly scheme: string
   readonly parameters: ReadonlyMap<string, string>
 }
@@ -145,8 +145,8 @@ type ReadChallenge = {
 const PART = /\s*(?:,\s*)*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/gy
 
 /**
- * Parses the challenges of a header. The header can have several challenges, with quoted and plain values. A word
- * without a value begins a challenge. RFC 9110 section 11.6.1.
+ * Parses challenges as a client must: several in one header, quoted and plain values. A word without a value begins a
+ * challenge. RFC 9110 section 11.6.1.
  * @returns undefined when the header cannot be parsed.
  */
 export function readChallenges(header: string): readonly ReadChallenge[] | undefined {

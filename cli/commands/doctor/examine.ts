@@ -8,7 +8,7 @@ import type { Examination } from './checks.ts'
 /** Limits the number of requests that a malicious server can cause. */
 const MAX_ISSUERS = 20
 
-/** Follows a gateway's discovery documents from the base URL, as a client does. */
+/** Follows a gateway's discovery documents like a client that has only the address. */
 export async function examine(examination: Examination): Promise<void> {
   const { baseUrl, client, report } = examination
   const transport = await checkTransport(examination)

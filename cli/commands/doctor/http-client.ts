@@ -7,7 +7,7 @@ export type HttpResponse = {
   /** Returns the value of a header by its lower-case name. Joins the values of a repeated header with commas. */
   header(name: string): string | undefined
   readonly text: string
-  /** The body as a JSON object. Undefined: the body is not a JSON object. */
+  /** The body when it is a JSON object. */
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 

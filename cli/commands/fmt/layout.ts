@@ -139,6 +139,7 @@ function sortKeys(collection: Collection, schema: Schema | undefined): void {
   }
 }
 
+/** Returns the properties of a schema and of all its alternatives. */
 function propertiesOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   const choices = (schema?.['anyOf'] ?? schema?.['oneOf'] ?? []) as readonly Schema[]
   return {

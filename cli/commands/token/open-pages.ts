@@ -4,7 +4,7 @@ const MAX_STEPS = 12
 const TIMEOUT_MS = 10_000
 
 /**
- * Signs in at the pages of a development server and allows the requested scopes, as a browser without JavaScript does.
+ * Signs in at the pages of a development server and allows the requested scopes, like a browser without JavaScript.
  * @returns the parameters of the redirect to the client.
  * @throws {BootError} when the account does not exist, or the pages are unknown.
  */

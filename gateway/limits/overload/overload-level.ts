@@ -1,4 +1,5 @@
 export type Pressure = {
+  /** Used part of the JavaScript heap limit. */
   readonly heap: number
   /** Used part of the container's memory limit; 0 without a limit. */
   readonly memory: number

@@ -31,6 +31,7 @@ export type CheckedPolicies = {
   /** The scopes of the operator, followed by the scopes that policy sources define. */
   readonly catalogue: ScopeCatalogue
   readonly operatorCatalogue: ScopeCatalogue
+  /** The upstreams that policy sources define. */
   readonly upstreams: readonly UpstreamSettings[]
   readonly hash: string
   readonly warnings: readonly Diagnostic[]

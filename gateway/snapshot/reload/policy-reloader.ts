@@ -11,6 +11,7 @@ import { logReload, type ReloadReport, type ReloadTrigger, type WorkerReload } f
 import { checkSourceStates, logSourceChanges } from './source-report.ts'
 
 export type PolicyReloaderOptions = {
+  /** The active policies at the start of the process. */
   readonly active: {
     readonly sources: PolicySources
     readonly routes: number
@@ -33,6 +34,7 @@ export type AppliedEverywhere = {
   readonly workers?: readonly WorkerReload[]
 }
 
+/** Reloads policies, one reload at a time. */
 export type PolicyReloader = {
   /**
    * Reads the files that are on the disk after this call. All calls during a running reload share the next reload.

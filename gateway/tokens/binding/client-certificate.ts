@@ -29,6 +29,7 @@ export function parseClientCertificate(encoded: string | Buffer): ClientCertific
   }
 }
 
+/** The header in which a proxy sends a client certificate. */
 export type CertificateHeader = {
   /**
    * The header name in lower case. The gateway removes every header of this list from requests to upstreams

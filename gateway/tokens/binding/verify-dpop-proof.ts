@@ -66,6 +66,7 @@ function outcome(
   return isFirst ? { thumbprint, nextNonce } : { rejected: 'proof_invalid', fault: 'replayed' }
 }
 
+/** The used proofs and the nonces for the verification of DPoP proofs. */
 export type Proofs = VerifyProofOptions & { readonly used: UsedProofs }
 
 /** Opens the store of used proofs: in this process or, with Redis, shared by all gateways. */

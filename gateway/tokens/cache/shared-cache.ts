@@ -16,6 +16,7 @@ export type SharedCacheOptions = {
   readonly secret: () => string
   /** Converts a response to a token status. Throws when the response is not valid. */
   readonly read: (response: unknown, claims: NamedClaims) => TokenStatus
+  /** Returns whether Redis holds a revocation of the token. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
   /** Maximum lifetime of an entry. Milliseconds. */
   readonly maxTtlMs: number

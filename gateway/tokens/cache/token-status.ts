@@ -39,6 +39,7 @@ export type EarlierStatus = {
   readonly mayBeShared: boolean
   /** Returns the status if the status is from this issuer and may be used while the issuer cannot respond. */
   find(issuer: string): ActiveStatus | undefined
+  /** Records that the issuer responded. */
   responded(issuer: string): void
   /** Records that a status from this issuer must not be used again: the token is not active, or may be revoked. */
   discard(issuer: string): void

@@ -60,6 +60,7 @@ export type TokenValidator = {
   expire(): void
 }
 
+/** The issuers of one resource, and an ID of the whole set. */
 type IssuerSet = { readonly issuers: readonly Issuer[]; readonly id: string }
 
 type UncachedCheck = Exclude<TokenCheck, { readonly kind: 'known' }>

@@ -28,6 +28,7 @@ import { pickReadMembers, readIntrospection } from './read-introspection.ts'
  */
 export type SharedLevel = {
   readonly redis: SharedRedis
+  /** Returns whether Redis holds a revocation of the token. */
   readonly isRevoked: (caller: Caller) => Promise<boolean>
   /** The setting `tokenCache.maxTtl`. Milliseconds. */
   readonly maxTtlMs: number

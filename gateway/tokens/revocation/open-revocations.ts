@@ -15,8 +15,10 @@ import {
   type RevocationListener,
 } from './revocation-channels.ts'
 
+/** The state of the revocation channels. */
 type RevocationState = Pick<RevocationChannels, 'isConfigured' | 'isConnected' | 'marks'>
 
+/** The holders of token state that a revocation affects. */
 type TokenState = {
   readonly tokenValidator: TokenValidator
   readonly sessions: WebsocketSessions

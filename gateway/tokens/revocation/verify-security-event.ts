@@ -5,6 +5,7 @@ import type { IssuerKeys } from '../jwt/issuer-keys.ts'
 import { IssuerKeysError } from '../jwt/issuer-keys-error.ts'
 import { type CompactJwt, readCompactJwt } from '../jwt/read-compact-jwt.ts'
 
+/** An issuer that may send events, and the rules for its Security Event Tokens. */
 export type EventIssuer = {
   readonly issuer: string
   /** Values of `aud` that identify this gateway. */
@@ -14,6 +15,7 @@ export type EventIssuer = {
   readonly clockToleranceSeconds: number
 }
 
+/** A Security Event Token that its issuer signed for this gateway. */
 export type SecurityEvent = {
   readonly issuer: string
   readonly id: string

@@ -41,6 +41,7 @@ const UPSTREAM_GONE = 1011
 
 const NOTHING = Buffer.alloc(0)
 
+/** One direction of a session. */
 type Way = {
   readonly source: Duplex
   readonly sink: Duplex

@@ -29,7 +29,7 @@ export function parseDurationMs(text: string): number | undefined {
   return msPerUnit === undefined ? undefined : Number.parseInt(text, 10) * msPerUnit
 }
 
-/** Formats milliseconds in the largest unit that leaves no remainder, e.g. `90s` or `2m`. Does not use days. */
+/** Formats milliseconds in the largest unit that divides them, e.g. `90s` or `2m`. Does not use days. */
 export function formatDuration(ms: number): string {
   const [unit, size] = Object.entries(MS_PER_UNIT).findLast(
     ([name, one]) => name !== 'd' && ms % one === 0,
@@ -47,8 +47,7 @@ const BYTES_PER_UNIT: Readonly<Record<string, number>> = {
 }
 
 /**
- * Parses a size such as `512B`, `16KiB`, `10MiB` or `1GiB`. Rejects decimal units (`KB`), because decimal units are
- * ambiguous.
+ * Parses a size such as `512B`, `16KiB`, `10MiB` or `1GiB`. Rejects decimal units (`KB`), because they are ambiguous.
  * @returns bytes, or undefined when the text is not a size.
  */
 export function parseByteSize(text: string): number | undefined {
@@ -58,7 +57,7 @@ export function parseByteSize(text: string): number | undefined {
   return bytesPerUnit === undefined ? undefined : Number.parseInt(text, 10) * bytesPerUnit
 }
 
-/** Formats bytes in the largest unit that leaves no remainder, e.g. `10MiB`. */
+/** Formats bytes in the largest unit that divides them, e.g. `10MiB`. */
 export function formatByteSize(bytes: number): string {
   const [unit, size] = Object.entries(BYTES_PER_UNIT).findLast(([, one]) => bytes % one === 0) ?? ['B', 1]
   return `${bytes / size}${unit}`

@@ -1,7 +1,7 @@
 import { Type } from './schema-builder.ts'
 import { BYTE_SIZE_PATTERN, DURATION_PATTERN, TIMEOUT_PATTERN, WINDOW_PATTERN } from './value-formats.ts'
 
-/** A duration as text. Convert the text with `parseDurationMs`. */
+/** A duration as text. Convert it with `parseDurationMs`. */
 export const DurationText = (description: string) =>
   Type.String({
     description,
@@ -9,7 +9,7 @@ export const DurationText = (description: string) =>
     'x-is': 'a duration such as 250ms, 5s, 1m, 12h or 30d',
   })
 
-/** A timeout as text: never 0, and never longer than a timer supports. Convert the text with `parseDurationMs`. */
+/** A timeout as text: never 0, and never longer than a timer supports. Convert it with `parseDurationMs`. */
 export const TimeoutText = (description: string) =>
   Type.String({
     description,
@@ -17,7 +17,7 @@ export const TimeoutText = (description: string) =>
     'x-is': 'a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h',
   })
 
-/** A counting window as text, in whole seconds. Convert the text with `parseDurationMs`. */
+/** A counting window as text, in whole seconds. Convert it with `parseDurationMs`. */
 export const WindowText = (description: string) =>
   Type.String({
     description,
@@ -25,7 +25,7 @@ export const WindowText = (description: string) =>
     'x-is': 'a duration such as 1s, 1m or 1h, from 1s to 24h',
   })
 
-/** A size as text. Convert the text with `parseByteSize`. */
+/** A size as text. Convert it with `parseByteSize`. */
 export const ByteSizeText = (description: string) =>
   Type.String({
     description,
@@ -63,7 +63,7 @@ export const ResourcePath = (description: string) =>
     'x-is': 'a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash',
   })
 
-/** A block of addresses. Convert the text with `parseCidr`. */
+/** A block of addresses. Convert it with `parseCidr`. */
 export const AddressBlock = (description: string) =>
   Type.String({
     description,

@@ -42,7 +42,7 @@ const CASES: readonly (readonly [words: readonly string[], replies: readonly str
   [['che'], ['check']],
   [
     ['account', ''],
-    ['add', 'list', 'show', 'disable', 'enable', 'remove', 'invite', 'reset-password'],
+    ['add', 'list', 'show', 'disable', 'enable', 'remove', 'invite', 'reset-password', 'reset-second-factor'],
   ],
   [['account', 'add', '--em'], ['--email']],
   [['check', '--config', ''], ['folder']],
