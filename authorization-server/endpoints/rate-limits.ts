@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../../platform/bounded-cache.ts'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 
 type AddressRate = { readonly perAddress: number; readonly windowMs: number }
@@ -18,10 +18,8 @@ const MAX_ADDRESSES = 50_000 // uses about 5 MB; a full cache evicts the least r
 
 /** Creates a limit with windows of fixed length. A /64 of IPv6 counts as one address. */
 export function createAddressLimit(rate: AddressRate, nowMs: () => number): AddressLimit {
-  // The first request triggers the allocation, which takes 10 ms and must not delay the start.
-  let windows: LRUCache<string, Window> | undefined
+  const windows = createBoundedCache<Window>(MAX_ADDRESSES)
   const open = (key: string): Window => {
-    windows ??= new LRUCache({ max: MAX_ADDRESSES })
     const found = windows.get(key)
     if (found !== undefined && found.endsAtMs > nowMs()) return found
     const fresh = { count: 0, endsAtMs: nowMs() + rate.windowMs }
@@ -55,7 +53,7 @@ const MAX_PUSHED = 10_000 // uses about 2 MB
 /** Creates a limit that counts a pushed authorization request and its first use as one request. RFC 9126 section 4. */
 export function createAuthorizationLimit(rate: AddressRate, nowMs: () => number): AuthorizationLimit {
   const limit = createAddressLimit(rate, nowMs)
-  const unused = new LRUCache<string, true>({ max: MAX_PUSHED })
+  const unused = createBoundedCache<true>(MAX_PUSHED)
   return {
     take: (source, requestUri) =>
       requestUri !== undefined && unused.delete(requestUri) ? undefined : limit.take(source),

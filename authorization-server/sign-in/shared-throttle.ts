@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../../platform/bounded-cache.ts'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 import { type AttemptCounter, type AttemptCounters, type FullCounter, StoreError } from '../store/store.ts'
 import {
@@ -39,7 +39,7 @@ export function createSharedThrottle(options: {
       succeeded: async (username, address) => local.succeeded(username, address),
     }
 
-  const rejectedUntilMs = new LRUCache<string, number>({ max: MAX_REJECTED })
+  const rejectedUntilMs = createBoundedCache<number>(MAX_REJECTED)
   const idsOf = (username: string, address: string) => ({
     pair: `${purpose} pair ${pairKey(username, address)}`,
     address: `${purpose} address ${ipPrefix(address)}`,

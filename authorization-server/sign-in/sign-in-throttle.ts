@@ -1,4 +1,5 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
+import { createBoundedCache } from '../../platform/bounded-cache.ts'
 import { ipPrefix } from '../../platform/net/ip-prefix.ts'
 import { normalizeUsername } from '../accounts/accounts.ts'
 
@@ -36,8 +37,8 @@ const MAX_ENTRIES = 50_000 // uses about 10 MB
  * in `windowMs`. An attacker needs many addresses to evict the windows of other people.
  */
 export function createSignInThrottle(limits: SignInLimits, nowMs: () => number): SignInThrottle {
-  const pairs = new LRUCache<string, Window>({ max: MAX_ENTRIES })
-  const addresses = new LRUCache<string, Window>({ max: MAX_ENTRIES })
+  const pairs = createBoundedCache<Window>(MAX_ENTRIES)
+  const addresses = createBoundedCache<Window>(MAX_ENTRIES)
 
   const find = (windows: LRUCache<string, Window>, key: string): Window | undefined => {
     const found = windows.get(key)

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import { type Revocation, writeRevocation } from '../../oauth/revocation.ts'
+import { createBoundedCache } from '../../platform/bounded-cache.ts'
 import { revocationName } from '../../platform/revocation-name.ts'
 
 /**
@@ -89,16 +89,12 @@ const MAX_GRANTS = 100_000
 export function createRevokedGrantCache(
   options: RevocationContext & { readonly nowSeconds: () => number },
 ): RevokedGrantCache {
-  // The first revocation triggers the allocation, which takes 20 ms and must not delay the start.
-  let untilSeconds: LRUCache<string, number> | undefined
+  const untilSeconds = createBoundedCache<number>(MAX_GRANTS)
   return {
     add(grantHash) {
-      untilSeconds ??= new LRUCache({ max: MAX_GRANTS })
       untilSeconds.set(grantHash, options.nowSeconds() + keepSeconds(options))
     },
     all: () =>
-      [...(untilSeconds?.entries() ?? [])].flatMap(([grant, until]) =>
-        until > options.nowSeconds() ? [grant] : [],
-      ),
+      [...untilSeconds.entries()].flatMap(([grant, until]) => (until > options.nowSeconds() ? [grant] : [])),
   }
 }
