@@ -10,12 +10,14 @@ t.test('the platform has the twenty families of the scope catalogue', async (t) 
   t.equal(new Set(families.map(({ name }) => name)).size, 20)
 })
 
+/** The tests of the families share this platform. */
+const platform = await startPlatform(t)
+
 for (const family of families) {
   const path = familyPath(family)
 
   if (family.kind === 'collection' && family.writable)
     t.test(`${family.name}: supports create, read, replace, change and delete`, async (t) => {
-      const platform = await startPlatform(t)
       const draft = await freshDraft(platform, family, 1)
       const created = await platform.askAs('writer', path, { json: draft })
       t.equal(created.status, 201)
@@ -59,7 +61,6 @@ for (const family of families) {
     t.test(
       `${family.name}: pages of any size contain each item once, and filters select matching items`,
       async (t) => {
-        const platform = await startPlatform(t)
         const ask = (at: string) => platform.askAs('reader', at)
         const whole = await readAll(ask, path, 100)
         for (const limit of [1, 2, 7]) t.same(await readAll(ask, path, limit), whole, `limit=${limit}`)
@@ -86,7 +87,6 @@ for (const family of families) {
 
   if (family.kind === 'singleton')
     t.test(`${family.name}: supports read, replace and change`, async (t) => {
-      const platform = await startPlatform(t)
       const before = await platform.askAs('editor', path)
       t.equal(before.status, 200)
       const [name = '', value] = Object.entries(before.json).find(([key]) => key in family.fields) ?? []

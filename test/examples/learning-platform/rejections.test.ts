@@ -7,6 +7,9 @@ import { startPlatform } from './start-platform.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
+/** All tests share this platform. */
+const platform = await startPlatform(t)
+
 /** Checks the format of an error response, and that it contains no internal details. */
 function isRejection(t: Test, answer: Answer, status: number, code: string): void {
   t.equal(answer.status, status)
@@ -18,7 +21,6 @@ function isRejection(t: Test, answer: Answer, status: number, code: string): voi
 }
 
 t.test('rejects malformed bodies with 400 and without a stack trace', async (t) => {
-  const platform = await startPlatform(t)
   const bodies = [
     '{',
     '',
@@ -49,7 +51,6 @@ t.test('rejects malformed bodies with 400 and without a stack trace', async (t) 
 })
 
 t.test('rejects a body of another media type with 415', async (t) => {
-  const platform = await startPlatform(t)
   for (const type of [
     'text/plain',
     'application/xml',
@@ -68,7 +69,6 @@ t.test('rejects a body of another media type with 415', async (t) => {
 })
 
 t.test('rejects a body above 1 MiB with 413', async (t) => {
-  const platform = await startPlatform(t)
   const body = JSON.stringify({ title: 'x'.repeat(1024 * 1024) })
   isRejection(
     t,
@@ -79,7 +79,6 @@ t.test('rejects a body above 1 MiB with 413', async (t) => {
 })
 
 t.test('unknown paths get 404 with any body', async (t) => {
-  const platform = await startPlatform(t)
   const paths = [
     '/',
     '/api',
@@ -100,7 +99,6 @@ t.test('unknown paths get 404 with any body', async (t) => {
 })
 
 t.test('unknown IDs get 404', async (t) => {
-  const platform = await startPlatform(t)
   const ids = [
     '42',
     'crs_9999',
@@ -123,12 +121,10 @@ t.test('unknown IDs get 404', async (t) => {
 })
 
 t.test('an incorrectly encoded path gets 400', async (t) => {
-  const platform = await startPlatform(t)
   isRejection(t, await platform.askAs('reader', '/api/courses/%zz'), 400, 'invalid_request')
 })
 
 t.test('an unsupported method gets 405 with the allowed methods', async (t) => {
-  const platform = await startPlatform(t)
   const rows = [
     ['DELETE', '/api/courses', 'GET, HEAD, POST'],
     ['PROPFIND', '/api/courses', 'GET, HEAD, POST'],
@@ -151,7 +147,6 @@ t.test('an unsupported method gets 405 with the allowed methods', async (t) => {
 })
 
 t.test('invalid list queries get 400 with the name of the parameter', async (t) => {
-  const platform = await startPlatform(t)
   const rows = [
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],
@@ -181,15 +176,13 @@ t.test('invalid list queries get 400 with the name of the parameter', async (t) 
 })
 
 t.test('invalid HTTP gets 400, oversized headers get 431, and the service still responds', async (t) => {
-  const platform = await startPlatform(t)
   t.match(await sendRaw(platform.url, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 [\s\S]*"error":"invalid_request"/)
   const large = `GET /healthz HTTP/1.1\r\nhost: x\r\nx-large: ${'x'.repeat(40_000)}\r\n\r\n`
   t.match(await sendRaw(platform.url, large), /^HTTP\/1\.1 431 /)
   t.equal((await platform.ask('/healthz')).status, 200)
 })
 
-t.test('no JSON body causes an internal error', async (t) => {
-  const platform = await startPlatform(t)
+t.test('no JSON body causes an internal error', async () => {
   const field = fc.constantFrom(
     'title',
     'slug',

@@ -10,6 +10,9 @@ import type { Answer } from '../../fixtures/send.ts'
 import { freshDraft } from './fresh-draft.ts'
 import { type Platform, startPlatform } from './start-platform.ts'
 
+/** The tests of the families share this platform. */
+const platform = await startPlatform(t)
+
 for (const family of families) {
   if (family.kind === 'report' || (family.kind === 'collection' && !family.writable)) continue
   const path = familyPath(family)
@@ -17,7 +20,6 @@ for (const family of families) {
   t.test(
     `${family.name}: rejects each field that violates its schema with 400 and the field name`,
     async (t) => {
-      const platform = await startPlatform(t)
       const draft =
         family.kind === 'collection'
           ? await freshDraft(platform, family, 1)
