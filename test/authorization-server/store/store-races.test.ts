@@ -8,7 +8,7 @@ import { startServer } from '../../fixtures/start-authorization-server.ts'
 import { type RunningEngine, STORE_ENGINES } from '../../fixtures/store-engines.ts'
 
 // Number of repetitions of each race. `npm run soak:stores` sets 200.
-const ROUNDS = Number(process.env['STORE_RACE_ROUNDS'] ?? 10)
+const ROUNDS = Number(process.env['STORE_RACE_ROUNDS'] ?? 4)
 const CALLERS = 100
 
 for (const engine of STORE_ENGINES)
