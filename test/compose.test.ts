@@ -27,7 +27,7 @@ const runsOnce = (name: string): boolean =>
     ),
   )
 
-// docker/compose pull request 12531: in a read-only service, Compose mounts secrets and configs from a file only.
+// docker/compose pull request 12531: Compose mounts secrets and configs of a read-only service only from files.
 t.test('D1: a read-only service gets secrets and configs only from files', async (t) => {
   for (const [name, { read_only, secrets = [], configs = [] }] of services) {
     t.equal(read_only, true, `${name} is read-only`)

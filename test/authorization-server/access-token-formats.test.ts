@@ -38,7 +38,7 @@ const LIFETIMES = {
   sessionSeconds: 1_200,
 }
 
-/** Starts a server with two resources: the whole API and `/mcp`. */
+/** Starts a server with two resources: the complete API, and `/mcp`. */
 async function start(t: Test, format: Format, changes: Partial<AuthorizationServerConfig> = {}) {
   const port = await quietPort()
   const issuer = `http://127.0.0.1:${port}`
@@ -70,13 +70,12 @@ function withStore(
 
 const nowSeconds = (): number => Math.floor(Date.now() / 1_000)
 
-/** Moves the clock of the server forward. */
 function passTime(t: Test, seconds: number): void {
   const nowMs = Date.now() + seconds * 1_000
   t.intercept(Date, 'now', { value: () => nowMs })
 }
 
-/** Changes, and whether the access token is active after each change. */
+/** Changes. `isActive`: whether the access token is active after the change. */
 const CASES: readonly (readonly [name: string, isActive: boolean, change: (s: Situation) => unknown])[] = [
   ['a new token', true, () => undefined],
   ['its revocation', false, ({ client, tokens }) => client.revoke(tokens.accessToken)],
@@ -120,7 +119,7 @@ const CASES: readonly (readonly [name: string, isActive: boolean, change: (s: Si
   ],
   ['its last second', true, ({ t }) => passTime(t, 895)],
   ['its expiry', false, ({ t }) => passTime(t, 901)],
-  // This case is the last case, because the other cases need the account.
+  // The removal must be the last case, because the other cases need the account.
   [
     'the removal of its account',
     false,

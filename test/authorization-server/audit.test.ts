@@ -21,13 +21,14 @@ const SCOPE = 'openid courses:read'
 
 const audits = (on: AuthorizationServer = server): readonly Line[] =>
   on.log().filter(({ event }) => event === 'audit')
-/** Runs `work`, and returns the new audit lines. */
 const auditsOf = async (work: () => Promise<unknown>): Promise<readonly Line[]> => {
   const before = audits().length
   await work()
   return audits().slice(before)
 }
-/** Returns all fields of an audit line for a request from this machine. Omits the time and the request ID. */
+/**
+ * Returns the expected fields of an audit line for a request from this machine, without the time and the request ID.
+ */
 const line = (action: string, fields: Line): Line => ({
   level: 'info',
   service: 'authorization-server',
@@ -37,9 +38,7 @@ const line = (action: string, fields: Line): Line => ({
   'client.address': '127.0.0.1',
   ...fields,
 })
-/**
- * Checks the time and the request ID of an audit line, which differ each time. Returns the line without these fields.
- */
+/** Checks the time and the request ID of an audit line. Returns the other fields. */
 const stable = ({ time, request_id: requestId, ...fields }: Line): Line => {
   seen.add(fields['action'])
   t.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)

@@ -4,7 +4,8 @@ import { AuthorizationServerFile } from '../../authorization-server/authorizatio
 type Schema = Readonly<Record<string, unknown>>
 
 /**
- * Returns one line for each key of the file: its path, a mark if it is optional, its constraints and its description.
+ * Returns one line for each key of the file: the path, the constraints and the description. The path of an optional key
+ * ends in `?`.
  */
 function describe(schema: Schema, path = ''): readonly string[] {
   const { description, properties, items, required = [], type, ...constraints } = schema

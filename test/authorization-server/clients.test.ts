@@ -41,7 +41,7 @@ t.test('oauth4webapi completes the flow', async (t) => {
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
     state,
-    resource: issuer.href, // with a trailing slash, like clients of the Model Context Protocol
+    resource: issuer.href, // clients of the Model Context Protocol send a trailing slash
   }).toString()
   const location = await signIn(openBrowser(server.baseUrl), address)
   const parameters = oauth.validateAuthResponse(as, client, location, state)
@@ -260,7 +260,6 @@ t.test('an unused refresh token expires after its lifetime', async (t) => {
   t.match(await client.refresh(refreshToken), { status: 400, json: { error: 'invalid_grant' } })
 })
 
-/** Opens the store of the server with the clock `nowSeconds`. */
 function openStoreOf(t: Test, dataDir: string, nowSeconds: () => number): Store {
   const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
   t.teardown(() => store.close())

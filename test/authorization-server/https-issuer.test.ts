@@ -5,7 +5,7 @@ import { makePkce } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
-// A proxy terminates TLS: the server listens with HTTP, but its issuer is an https URL.
+// The server listens with HTTP, but its issuer is an https URL, because a proxy terminates TLS.
 const issuer = 'https://login.example.com'
 
 t.test(

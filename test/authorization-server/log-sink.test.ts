@@ -35,7 +35,7 @@ async function start(
   return { process: started, url: String(url), managementUrl: String(managementUrl) }
 }
 
-/** Registers a client. The server logs one line for each registration. */
+/** Registers a client, so that the server logs a line. */
 async function register(t: Test, url: string): Promise<void> {
   const answer = await fetch(url + ENDPOINTS.registration, {
     method: 'POST',

@@ -117,7 +117,7 @@ t.test(
     let failed = 0
     let answered = 0
     let isDraining = false
-    /** Sends requests like a load balancer, until the server is not ready. */
+    /** Simulates a load balancer that sends requests until the server is not ready. */
     const client = async (): Promise<void> => {
       while (!isDraining) {
         const { status } = await fetch(`${url}${ENDPOINTS.jwks}`).catch(() => ({ status: 0 }))

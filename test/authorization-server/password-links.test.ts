@@ -16,7 +16,6 @@ const PASSWORD = 'correct horse battery staple'
 const OTHER = 'another battery staple'
 const SCOPE = 'openid courses:read'
 
-/** Runs a command on the data folder of the server. */
 async function run(command: string) {
   const terminal = aTerminal({ env: { SCOPEGATE_DATA_DIR: server.dataDir } })
   const code = await main(command.split(' '), terminal)

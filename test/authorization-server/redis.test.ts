@@ -13,8 +13,7 @@ import { startRedis } from '../fixtures/start-redis.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// Two authorization servers with the same issuer share one Redis, the signing keys and the cookie keys, like two
-// replicas.
+// Two replicas: authorization servers with the same issuer, Redis, signing keys and cookie keys.
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-redis-'))
 const redis = await startRedis({ folder })
 let isRunning = true
@@ -40,7 +39,6 @@ const atOther = { ...other, baseUrl: `http://127.0.0.1:${port}` }
 const client = await registerClient(one)
 const sameClient = knownClient(atOther, client)
 const browser = openBrowser(one.baseUrl)
-// A third server connects to Redis through a proxy that can fail.
 const way = await startFaultProxy(redis.port)
 t.teardown(() => way.close())
 const lossyPort = await quietPort()
@@ -72,7 +70,7 @@ t.test('200 uses of one refresh token at two servers get one response', async (t
   const { refreshToken } = await client.obtainTokens({ browser, scope: 'openid' })
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
-      // Repeats a refresh with status 503, because Redis can respond too late on a busy machine.
+      // Repeats a refresh after status 503, because Redis can respond too late on a busy machine.
       until('the response is not 503', async () => {
         const answer = await (index % 2 === 0 ? client : sameClient).refresh(refreshToken)
         return answer.status === 503 ? undefined : answer

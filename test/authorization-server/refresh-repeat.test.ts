@@ -24,13 +24,11 @@ const metric = async (name: string): Promise<number> => {
 }
 const REJECTED = { status: 400, json: { error: 'invalid_grant' } }
 
-/** Moves the clock of the server forward. */
 function passTime(t: Test, seconds: number): void {
   const nowMs = Date.now() + seconds * 1_000
   t.intercept(Date, 'now', { value: () => nowMs })
 }
 
-/** Returns the rows of a model in the database. */
 function stored(model: string): readonly Record<string, unknown>[] {
   const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME), { readOnly: true })
   try {

@@ -80,7 +80,8 @@ t.test(
     t.equal(await metric(server, 'scopegate_oauth_store_writable'), 0)
     t.ok((await metric(server, 'scopegate_oauth_store_errors_total{reason="read_only"}')) > 0)
 
-    way.retarget(replica.port) // new connections use the new primary; the open connection still uses the old one
+    // New connections use the new primary, and the open connection still uses the old primary.
+    way.retarget(replica.port)
     await until('the server writes again', async () => (await register(server)) === 201)
     await shownAs(t, server, '[+] store')
     t.equal(await metric(server, 'scopegate_oauth_store_writable'), 1)
@@ -186,8 +187,8 @@ t.test('a probe does not wait for the lock of another process', async (t) => {
   const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   await store.probe()
-  // The worker releases the lock after 2 s, before other statements time out. If the probe waited for the lock, it
-  // would succeed.
+  // The worker releases the lock after 2 s, before other statements time out. A probe that waits for the lock would
+  // succeed.
   const holder = new Worker(
     `const { DatabaseSync } = require('node:sqlite')
     const { parentPort, workerData } = require('node:worker_threads')

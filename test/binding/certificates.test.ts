@@ -43,7 +43,9 @@ type Answer = {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends a request with a bearer token to the gateway at `base`. `client`: the client certificate of the connection. */
+/**
+ * Sends a request with a bearer token to the gateway at `base`. `client` is the client certificate of the connection.
+ */
 async function call(
   base: string,
   token: string,

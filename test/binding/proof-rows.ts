@@ -3,17 +3,15 @@ import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { aProof, type ProofKey } from '../fixtures/dpop-proof.ts'
 import { macJws, part } from '../fixtures/jws.ts'
 
-/** A bound token, and more tokens and keys that an attacker or a faulty client could use. */
+/** A bound token. Also contains tokens and keys that an attacker or a faulty client can use. */
 export type ProofWorld = {
   readonly url: string
   readonly key: ProofKey
   readonly other: ProofKey
   readonly rsa: ProofKey
-  /** A token that is bound to `key`. */
   readonly token: string
-  /** Another token that is bound to `key`. */
+  /** Another token with the same binding as `token`. */
   readonly second: string
-  /** A token without a binding. */
   readonly plain: string
   /** A token that is bound to a certificate. */
   readonly certified: string
@@ -23,7 +21,6 @@ export type ProofWorld = {
 export type ProofRow = {
   readonly what: string
   readonly answer: ProofFault | TokenFault['reason'] | 'two_credentials'
-  /** Returns header lines. */
   readonly send: (world: ProofWorld) => readonly string[]
   readonly target?: string
   readonly method?: string
@@ -55,7 +52,7 @@ function changed(
   }
 }
 
-/** Creates a row with another value in place of the proof. */
+/** Creates a row that sends another value in place of the proof. */
 function instead(what: string, answer: ProofRow['answer'], text: (world: ProofWorld) => string): ProofRow {
   return {
     what,

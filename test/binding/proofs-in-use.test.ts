@@ -49,7 +49,7 @@ t.test('§11.1 of RFC 9449: two gateways with one Redis accept a proof only once
   })
   const one = await startBound(t, { change })
   const other = await startBound(t, { change })
-  /** Repeats an attempt during which Redis was too slow: the gateways then checked the proofs only locally. */
+  /** Repeats an attempt if Redis was too slow, because the gateways then checked the proofs only locally. */
   const undisturbed = async (attempt: () => Promise<readonly Response[]>): Promise<readonly Response[]> => {
     const before = (await fallbacks(one)) + (await fallbacks(other))
     const answers = await attempt()
@@ -101,7 +101,7 @@ t.test('accepts the same jti from two keys', async (t) => {
 })
 
 t.test('§9 of RFC 9449: a required nonce must be at most two minutes old', async (t) => {
-  // The clock stops in the middle of a minute, so that no minute starts between a nonce and its proof.
+  // The clock stops in the middle of a minute, so that a nonce and its proof belong to the same minute.
   const now = Math.floor(Date.now() / 60_000) * 60 + 30
   t.intercept(Date, 'now', { value: () => now * 1_000 })
   const under = await startBound(t, {

@@ -25,7 +25,7 @@ const REQUESTS = Number(FUZZ_REQUESTS ?? 4_000)
 /** Number of different tokens. Several requests use each token, so most validations are cache hits. */
 const TOKENS = 500
 const CONNECTIONS = 16
-/** Time limit of the test. An idle machine needs a few seconds, but a busy machine needs much longer. Milliseconds. */
+/** Time limit of the test. An idle machine needs a few seconds, but a busy machine needs more time. Milliseconds. */
 const LIMIT_MS = 120_000 + 30 * REQUESTS
 /**
  * Limit for the length of a target. The limit is low, so that some generated targets exceed it before or after a
@@ -72,7 +72,7 @@ const routeRules = fc.record(
   { requiredKeys: ['anonymous'] },
 )
 
-/** Similar routes. For such routes, each rule of route matching can change the selected route. */
+/** Similar routes. For these routes, each rule of route matching can change the selected route. */
 const MATCHES = [
   { methods: ['GET'], path: '/api/things' },
   { methods: ['POST', 'PUT'], path: '/api/things' },
@@ -285,12 +285,11 @@ async function send({ hostname, port }: URL, one: Trial, headers: readonly strin
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
-/** Returns the response, the access log line and the forwarded request that a simulation predicts. */
 function predict({ decision, response, caller }: Simulation, method: string): Outcome {
   const { rejection, auditOnlyDenial, as, route, upstreamPath, preflight } = decision
   const isAllowed = as === 'token' || as === 'anonymous'
-  // Whether the body is above its limit. The gateway checks this limit after it has allowed the caller, so the log line
-  // contains `allow`.
+  // Whether the body is above the limit. The gateway checks this limit only after it has allowed the caller, so the log
+  // line contains `allow`.
   const isAboveLimit = rejection !== undefined && route !== undefined && decisionOf(rejection) === undefined
   const allowed = `allow ${caller === undefined ? 'anonymous' : 'ok'}`
   return {
@@ -306,7 +305,7 @@ function predict({ decision, response, caller }: Simulation, method: string): Ou
   }
 }
 
-/** Removes the age of an expired token, which increases during the test. */
+/** Removes the age of an expired token, because the age increases during the test. */
 function withoutMinutes(challenge: string | undefined): string | undefined {
   return challenge?.replace(/expired \d+ minutes ago/, 'expired some minutes ago')
 }

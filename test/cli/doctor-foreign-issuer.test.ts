@@ -8,7 +8,7 @@ import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 
-/** A policy in which the paths of all routes end in `**`. */
+/** The paths of all routes end in `**`. */
 const POLICY = `apiVersion: scopegate/v1
 kind: Policy
 name: test

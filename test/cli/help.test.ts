@@ -12,7 +12,7 @@ import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
 const LIMIT_MS = 120_000
-/** The root test of this file. Services that belong to it run until the last test ends. */
+/** The root test of this file. Services of this test run until the last test ends. */
 const file = t
 
 async function say(...args: string[]) {
@@ -116,14 +116,13 @@ t.test('every example of --help runs and exits with the documented code', async 
 })
 
 /**
- * Runs an example. A command with shell syntax runs in a shell, and a service runs as a process. All other commands run
- * in this process, which is faster.
+ * Runs an example. Starts a shell for shell syntax, and a process for a service. Runs all other commands in this
+ * process, because this is faster.
  */
 async function runExample(
   example: CommandExample,
   { dir, serves, product }: { readonly dir: string; readonly serves: boolean; readonly product: Scopegate },
 ) {
-  // Replaces the default addresses of `dev` with the addresses of the running services.
   const commandLine = example.commandLine
     .replace('http://127.0.0.1:8080', product.baseUrl)
     .replace('http://127.0.0.1:9090', product.managementUrl)
@@ -136,7 +135,7 @@ async function runExample(
   return { code, output: terminal.said.out + terminal.said.err }
 }
 
-/** Runs a command as a process. Stops a service when its log contains its address. */
+/** Runs a command as a process. Stops a service when the log contains its address. */
 async function runProgram(
   program: string,
   args: readonly string[],

@@ -27,7 +27,7 @@ tests:
     token: { scope: courses:read }
     expect: { decision: deny, status: 404 }
 `
-/** The same routes as a policy without a mount. Each route has a rewrite instead. */
+/** The same routes in a policy without a mount. Each route has a rewrite instead. */
 const REWRITTEN = `${HEAD}defaults: { anonymous: challenge }
 routes:
   - name: list-stations

@@ -10,7 +10,6 @@ import { aTerminal } from '../fixtures/a-terminal.ts'
 const policyOf = (name: string, path: string) =>
   `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nowner: someone\nupstream: learning-platform\ndefaults: { anonymous: challenge }\nroutes:\n  - name: all\n    match: { methods: [GET], path: "${path}" }\ntests:\n  - it: challenges\n    request: { method: GET, path: "${path.replace('/**', '/7')}" }\n    expect: { decision: challenge, route: all }\n`
 
-/** Creates a folder with the shipped configuration and two policy sources. */
 function aFolder(t: Test, policies: Readonly<Record<'courses' | 'billing', string>>): string {
   const dir = mkdtempSync(join(tmpdir(), 'scopegate-cli-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))

@@ -1,18 +1,18 @@
 import type { Step } from './observe-steps.ts'
 
-/** Settings of the authorization server, as environment variables. */
+/** Environment variables of the authorization server. */
 export const SERVERS = {
   'default settings': {},
 } as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** An outside client, and the program that uses it. */
+/** An outside client, and the program that uses the client. */
 export type OutsideClient = {
   readonly name: string
   readonly package: { readonly of: 'npm' | 'PyPI'; readonly name: string }
-  /** File of the folder `programs`, and its arguments. */
+  /** File in the folder `programs`, and arguments of the program. */
   readonly program: readonly [file: string, ...args: string[]]
   readonly server: keyof typeof SERVERS
-  /** Steps that the gateway must observe. */
+  /** Steps that the gateway must log. */
   readonly steps: readonly Step[]
 }
 

@@ -7,16 +7,15 @@ const ROOT = join(import.meta.dirname, '../..')
 const FOLDER = join(ROOT, 'node_modules', '.cache', 'clients')
 const LOCKS = ['package.json', 'package-lock.json', 'requirements.txt']
 
-/** The installed clients. */
 export type InstalledClients = {
-  /** Folder with `node_modules` and the programs, which find the packages there. */
+  /** Folder with `node_modules` and the programs. The programs import the packages from `node_modules`. */
   readonly folder: string
-  /** Python of the virtual environment. */
+  /** The Python program of the virtual environment. */
   readonly python: string
 }
 
 /**
- * Installs the locked versions of the clients, unless they are installed, and copies the programs beside them.
+ * Installs the locked versions of the clients if necessary, and copies the programs to the same folder.
  * @throws {Error} if npm or pip fails.
  */
 export function installClients(): InstalledClients {
@@ -40,7 +39,6 @@ export function installClients(): InstalledClients {
   return { folder: FOLDER, python: join(environment, 'bin', 'python') }
 }
 
-/** Returns the version of an installed package of npm. */
 export function npmVersion(name: string, folder = FOLDER): string {
   return JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version
 }

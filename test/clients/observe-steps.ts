@@ -1,6 +1,6 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 
-/** A step of a client, as the gateway observes it. */
+/** A step of a client that the gateway logs. */
 export type Step =
   | 'challenge'
   | 'resource metadata'
@@ -19,7 +19,7 @@ const isServerMetadata = new RegExp(
   `^GET (${ENDPOINTS.authorizationServerMetadata}|${ENDPOINTS.openidConfiguration})`,
 )
 
-/** Finds the successful steps in the decision lines of `scopegate dev`, in the order of this list. */
+/** Finds the successful steps in the decision lines of `scopegate dev`. */
 export function observeSteps(output: string): readonly Step[] {
   const decisions = readDecisions(output)
   const some = (test: (one: Decision) => boolean): boolean => decisions.some(test)

@@ -33,7 +33,7 @@ try {
   await cleanup.run()
 }
 
-/** Returns the clients whose name contains one of the words, or all clients. */
+/** Without words, selects all clients. Otherwise, selects the clients whose name contains a word. */
 function selectClients(words: readonly string[]): readonly OutsideClient[] {
   const selected = CLIENTS.filter(
     ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase())),
@@ -64,7 +64,6 @@ async function runClients(clients: readonly OutsideClient[]): Promise<number> {
   return failed
 }
 
-/** Starts all services, and an MCP server behind the gateway. */
 async function start(settings: keyof typeof SERVERS): Promise<Scopegate> {
   const platformPort = await quietPort()
   const mcpServer = await startMcpServer({
@@ -93,7 +92,7 @@ async function start(settings: keyof typeof SERVERS): Promise<Scopegate> {
   )
 }
 
-/** Runs a client, and prints its steps. Returns the reason of a failure. */
+/** Runs a client, and prints its steps. Returns the reason if the client fails. */
 async function runClient(
   client: OutsideClient,
   at: {
@@ -143,7 +142,7 @@ function versionOf({ package: { of, name } }: OutsideClient): string {
   return of === 'npm' ? npmVersion(name) : pythonVersion(name)
 }
 
-/** Runs a program until its end, or kills its process group after the time limit. */
+/** Runs a program until the end of the program. After the time limit, kills the process group. */
 async function runProgram(
   program: string,
   args: readonly string[],
@@ -171,7 +170,10 @@ async function runProgram(
   return { code, output }
 }
 
-/** Writes the program that opens a URL in the browser of the person. Clients find it in BROWSER. */
+/**
+ * Writes the program that opens a URL in the browser of the person. The environment variable BROWSER contains the path
+ * of the program.
+ */
 function writeBrowser(folder: string): string {
   const file = join(folder, 'browser')
   mkdirSync(folder, { recursive: true })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
-// docs/faults.md and docs/storage.md state the behavior for each fault, and the tests that show the behavior. Each of
+// For each fault, docs/faults.md and docs/storage.md state the behavior, and the tests that show the behavior. Each of
 // these tests must exist.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -12,7 +12,7 @@ const PAGES = ['docs/faults.md', 'docs/storage.md']
 
 type Row = { readonly name: string; readonly tests: readonly string[] }
 
-/** Returns the rows of all tables on a page whose last column is `tests`. */
+/** Returns the rows of all tables on a page with the last column `tests`. */
 function rowsOf(path: string): readonly Row[] {
   const rows: Row[] = []
   let hasTests = false

@@ -2,12 +2,12 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// These tests check that each relative link has an existing file and heading as its target, and that the indexes list
-// every page.
+// These tests check that the file and heading of each relative link exist. They also check that the indexes list every
+// page.
 const FILES = new Set(listRepositoryFiles())
 const PAGES = [...FILES].filter((path) => /^(?:[A-Z]+\.md|docs\/.*\.md|\w+\/README\.md)$/.test(path))
 
-/** Returns the anchors of a page as GitHub derives them from its headings. A repeated heading gets a number. */
+/** Returns the anchors that GitHub derives from the headings of a page. A repeated heading gets a number. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const anchors = new Set<string>()
   for (const [, heading = ''] of withoutFencedCode(page).matchAll(/^#{1,6} (.+)$/gm)) {

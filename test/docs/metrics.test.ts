@@ -2,8 +2,8 @@ import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 
 /**
- * A metric name at its definition: the property `name`, or the first argument of a function. Names of cookies do not
- * match, because other properties contain them.
+ * A metric name in its definition: the property `name`, or the first argument of a function. Names of cookies do not
+ * match, because they are in other properties.
  */
 const DEFINED = /(?:name: |\(\s*)'(scopegate_[a-z_]+)'/g
 

@@ -6,10 +6,13 @@ import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
 
-// These tests run each command of a page. The command must work, and its output must be the output on the page.
+// These tests run each command of a page. The command must succeed, and the page must contain its output.
 const ROOT = findPackageRoot()
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
-/** Commands that these tests do not run, because they need a running service or do not exit. Other tests run them. */
+/**
+ * These tests do not run these commands, because a command needs a running service or does not exit. Other tests run
+ * the commands.
+ */
 const NOT_RUN =
   /^(?:doctor|dev|gateway|authorization-server|token|account|client|grant|session|completion) |^check --watch|--live |--url /
 const PAGES = [
@@ -22,7 +25,9 @@ const PAGES = [
 
 type Sample = { readonly command: string; readonly output: string }
 
-/** Returns the `scopegate` commands of a page, with the output that follows a command with a prompt. */
+/**
+ * Returns the `scopegate` commands of a page. The output of a command follows the command if the command has a prompt.
+ */
 function samplesOf(page: string): readonly Sample[] {
   const samples: Sample[] = []
   for (const [, block = ''] of page.matchAll(/^```(?:sh|console)?\n([\s\S]*?)^```$/gm)) {
@@ -41,8 +46,8 @@ function samplesOf(page: string): readonly Sample[] {
 }
 
 /**
- * Creates a git repository with the shipped configuration and policies. Copies of the policies are in `before` and
- * `after`. The policy of the README is an uncommitted change.
+ * Creates a git repository with the shipped configuration and policies. The folders `before` and `after` contain copies
+ * of the policies. The policy of the README is an uncommitted change.
  */
 function aProject(t: Test): string {
   const folder = t.testdir({})
@@ -71,7 +76,7 @@ function wordsOf(command: string): readonly string[] {
 for (const name of PAGES)
   t.test(`the commands of ${name} work and print the shown output`, async (t) => {
     const folder = aProject(t)
-    // Changes the working directory, because the output shows paths relative to it.
+    // Changes the working directory, because the output shows paths relative to the working directory.
     const before = process.cwd()
     process.chdir(folder)
     t.teardown(() => process.chdir(before))

@@ -2,11 +2,12 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { listRepositoryFiles, readRepositoryFile, withoutFencedCode } from '../fixtures/repository-texts.ts'
 
-// These tests find old names of files and functions in pages and comments. The compiler does not check these texts.
+// These tests find old names of files and functions in pages and comments. The compiler does not check pages and
+// comments.
 const FILES = new Set(listRepositoryFiles())
 const FILE_NAMES = new Set([...FILES].map((path) => posix.basename(path)))
 const SOURCES = [...FILES].filter((path) => /\.[jt]s$/.test(path))
-/** Configuration files. Their comments contain names of pages. */
+/** The comments of configuration files contain names of pages. */
 const CONFIGURATION = [...FILES].filter((path) =>
   /^(?:config|helm)\/.*\.(?:yaml|txt|tpl)$|^compose\.yaml$/.test(path),
 )

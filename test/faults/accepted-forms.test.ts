@@ -47,7 +47,7 @@ const FORMS: Readonly<Record<string, readonly (readonly [sent: string, plain: st
   ],
 }
 
-/** Starts a gateway and an upstream that accepts only the grammar of RFC 9112. */
+/** Starts a gateway and an upstream. The upstream accepts only the grammar of RFC 9112. */
 async function startBoth(test: Test): Promise<{ under: GatewayUnderTest; upstream: StrictUpstream }> {
   const upstream = await startStrictUpstream()
   const under = await startGatewayUnderTest(test, {
@@ -124,7 +124,7 @@ t.test('accepts a request with one changed byte only if RFC 9112 or the list per
   const next = rows.values()
   const send = async (): Promise<void> => {
     for (const bytes of next) {
-      // The NUL bytes make each incomplete request invalid, because framing never contains NUL.
+      // The NUL bytes make each incomplete request invalid, because framing never contains NUL bytes.
       const { statuses } = await sendBytes(under.gateway.url, bytes + '\0'.repeat(512))
       if (statuses[0] !== 200) continue
       accepted += 1

@@ -27,7 +27,6 @@ t.test('a restart of Redis under load loses no grant and causes no wrong decisio
     awayMs: 0,
     settleMs: 0,
     calmMs: 1_000,
-    // The gateways check each token every second.
     gatewaySettings: { SCOPEGATE_TOKEN_CACHE__MAX_TTL: '1s' },
     secret: (value) => value !== undefined && recordCredential(value),
   })

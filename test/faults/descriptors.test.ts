@@ -13,7 +13,7 @@ import { until } from '../fixtures/until.ts'
 const CLIENTS = 60
 /** Number of free descriptors for connections to the upstream. */
 const LEFT = 8
-/** Disables automatic policy reloads: a reload opens files, and this test counts every descriptor. */
+/** Disables automatic policy reloads, because a reload opens files and this test counts every descriptor. */
 const SETTINGS = { policyReload: 'manual' }
 
 /** Starts an upstream that holds each response until the test releases it. */
@@ -36,7 +36,7 @@ async function startUpstream(t: Test) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, waiting, answerAll }
 }
 
-// Only Linux has prlimit(1), which changes the limit of another process.
+// Only Linux has prlimit(1). The command changes the limit of another process.
 const skip = process.platform === 'linux' ? false : 'this system lacks prlimit(1)'
 
 /** Lets a running process open at most `left` more descriptors. The system assigns the lowest free number. */
@@ -51,7 +51,7 @@ const descriptors = (pid: number): Set<number> => new Set(readdirSync(`/proc/${p
 
 /**
  * Returns the ports of the clients whose connections a process has accepted. Until a process accepts a connection, its
- * side of the connection has no inode. Source: proc_net_tcp.txt of the Linux kernel.
+ * end of the connection has no inode. Source: proc_net_tcp.txt of the Linux kernel.
  */
 function acceptedClients(serverPort: string): Set<number> {
   const portOf = (address = ''): number => Number.parseInt(address.split(':')[1] ?? '', 16)

@@ -4,7 +4,6 @@ import t, { type Test } from 'tap'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Starts a proxy in front of an echo server. */
 async function startEcho(t: Test): Promise<FaultProxy> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => undefined)

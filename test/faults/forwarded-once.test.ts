@@ -5,14 +5,13 @@ import { holdConversation } from '../fixtures/hold-conversation.ts'
 import { madeUpConversation, readMark, renderConversation } from '../fixtures/made-up-conversation.ts'
 import { type StrictRequest, startStrictUpstream } from '../fixtures/strict-upstream.ts'
 
-// FUZZ_FORWARD_RUNS sets the number of runs. The message of a failure contains its seed, and FUZZ_FORWARD_SEED repeats
-// the run.
+// FUZZ_FORWARD_RUNS sets the number of runs. The message of a failure contains a seed for FUZZ_FORWARD_SEED, which
+// repeats the run.
 const RUNS = Number(process.env['FUZZ_FORWARD_RUNS'] ?? 1_500)
 const SEED = process.env['FUZZ_FORWARD_SEED']
 const LIMIT_MS = 60_000 + RUNS * 50
 /**
- * The requests of a client that has disconnected can still arrive at the upstream during this number of later
- * conversations.
+ * After a client has disconnected, its requests can arrive at the upstream during this number of later conversations.
  */
 const LATE_CONVERSATIONS = 3
 
@@ -40,7 +39,8 @@ t.test(
       const fresh = upstream.requests.slice(seen)
       seen = upstream.requests.length
       const arrived = fresh.filter((one) => (markOf(one)?.conversation ?? current) === current)
-      // A request with a damaged mark may belong to a client that disconnected earlier.
+      // If the header that identifies the client is damaged, the request may belong to a client that disconnected
+      // earlier.
       const mayBeLate = current - lastLeft <= LATE_CONVERSATIONS
       const sure = arrived.filter((one) => !mayBeLate || markOf(one) !== undefined).length
       return { arrived, sure }
@@ -61,7 +61,7 @@ t.test(
       if (upstream.problems.length > 0) throw new Error(`not well-formed: ${upstream.problems}`)
       if (statuses.some((status) => status >= 500)) throw new Error(outcome)
       if (arrived.length < accepted) throw new Error(outcome)
-      // When a client disconnects, one request in flight can be without a response. The gateway never forwards the
+      // When a client disconnects, at most one forwarded request has no response. The gateway never forwards the
       // pipelined requests after this request.
       if (!reset && sure > accepted + (ended ? 1 : 0)) throw new Error(outcome)
       inOrder(arrived)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** A value that marks bytes of the client. The test searches the forwarded bytes for this value. */
+/** The client sends this value in headers. The test searches the forwarded bytes for the value. */
 const MARK = '6.6.6.6'
 
 /** Header lines with which an untrusted peer forges an identity, an address or a request target. */
@@ -80,7 +80,7 @@ const SPELLINGS: readonly string[] = [
   `X-HTTP-Method-Override: ${MARK}`,
   `X-Request-Id: ${MARK}`,
   `X_Request_Id: ${MARK}`,
-  // `Connection` names headers, so that a proxy would remove them
+  // `Connection` names headers that a proxy removes
   `Connection: x-auth-subject, x-forwarded-for, x-request-id\r\nX-Auth-Subject: ${MARK}`,
   `Connection: keep-alive, via\r\nVia: ${MARK}`,
 ]

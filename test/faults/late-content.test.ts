@@ -12,7 +12,7 @@ t.test('late content after 204, 304, HEAD and interim responses reaches no other
     folder: t.testdir(),
     cleanup,
     upstream: await startLateContentUpstream(cleanup),
-    upstreamSettings: { ejection: { failures: 1_000 } }, // the interim responses count as failures
+    upstreamSettings: { ejection: { failures: 1_000 } }, // ejection counts the interim responses as failures
   })
   const rows = await measureLateContent({ url: gateway.url, calls: 450, concurrency: 8 })
   t.match(rows[0], { what: 'responses', measured: '900' })

@@ -28,7 +28,7 @@ t.test('one hundred streams stay open during the drain and then end cleanly', as
 })
 
 t.test('a drain ends when its last stream ends', async (t) => {
-  const streams = await startStreams(t, 3_600_000) // longer than the test
+  const streams = await startStreams(t, 3_600_000) // longer than the duration of the test
   const closing = streams.under.gateway.close()
   await useAll(streams, 'last')
   for (const source of streams.eventSources) source.end()
@@ -61,7 +61,7 @@ t.test(
 t.test('a failed upstream closes fifty WebSocket sessions with 1011 and resets event streams', async (t) => {
   const streams = await startStreams(t, 10_000)
   await useAll(streams, 'before')
-  streams.live.kill() // includes the connections of event streams
+  streams.live.kill() // also closes the connections of event streams
   for (const { closed } of streams.websockets) t.same(await closed, { code: 1011, reason: 'upstream gone' })
   for (const { ended, text } of streams.eventClients) {
     await ended

@@ -20,7 +20,7 @@ async function start(t: Test, stdout: number): Promise<SoakGateway> {
   return startSoakGateway({ folder: t.testdir(), cleanup, upstream, stdout })
 }
 
-/** Sends requests. Each one causes one log line and must get a response. */
+/** Sends requests. Each request causes one log line and must get a response. */
 async function ask(t: Test, gateway: SoakGateway, requests: number): Promise<void> {
   let next = 0
   let answered = 0

@@ -5,9 +5,8 @@ import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
 import { cleanHeaders } from '../../policy-engine/match/clean-headers.ts'
 import { cpuMs } from '../fixtures/cpu-ms.ts'
 
-// Length of the inputs: eight times the default size limit of request headers. A parser with O(n²) needs many seconds,
-// and a parser with O(n) needs milliseconds. The limit of the test is far from both. The test measures CPU time, so
-// that a busy machine does not fail the test.
+// Length of the inputs: eight times the default size limit of request headers. A parser with O(n²) needs many seconds.
+// A parser with O(n) needs milliseconds. The test measures CPU time, so that a busy machine does not fail the test.
 const LENGTH = 128 * 1024
 const BAR_MS = 1_000
 
@@ -19,7 +18,10 @@ function within(run: () => unknown): number {
   return cpuMs() - before
 }
 
-/** Parts that the tests repeat, because a pattern can match them in two ways. An ending that does not match follows. */
+/**
+ * Parts that the tests repeat, because a pattern can match each part in two ways. An ending that does not match follows
+ * the parts.
+ */
 const PIECES = [
   'a',
   '/',

@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-/** @returns a description of the problem. Undefined: the outcome is as expected. */
+/** Returns a description of the problem. Returns undefined if the outcome is as expected. */
 function judge(
   row: MalformedRequest,
   received: Received,

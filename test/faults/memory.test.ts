@@ -8,7 +8,7 @@ import { measureSlowReaders } from '../../bench/soak/slow-readers.ts'
 import { startBodyUpstream } from '../../bench/soak/start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 
-// `npm run soak:memory` checks all limits with more load, and reports times. This test does not assert times.
+// `npm run soak:memory` checks all limits with more load, and reports times. This test asserts no times.
 
 async function start(t: Pick<Test, 'testdir' | 'teardown'>): Promise<SoakGateway> {
   const cleanup = createCleanup()
@@ -29,7 +29,7 @@ function hold(t: Test, rows: readonly Measurement[]): void {
       t.ok(row.passed, `${row.what} is ${row.measured}, ${row.limit} wanted`)
 }
 
-/** The gateway of three tests. Each of them closes its connections. */
+/** Three tests use this gateway. Each test closes its connections. */
 const gateway = await start(t)
 
 t.test('idle connections use little memory', async (t) => {
@@ -45,6 +45,6 @@ t.test('closes connections that never complete a request head, and serves other 
 })
 
 t.test('slow readers do not delay other clients', async (t) => {
-  // A separate gateway, because the memory after the large bodies would also count.
+  // A separate gateway, because the memory for the large bodies would also count.
   hold(t, await measureSlowReaders(await start(t), { readers: 50, seconds: 3 }))
 })

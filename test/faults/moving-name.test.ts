@@ -4,7 +4,7 @@ import { startNameServer } from '../fixtures/name-server.ts'
 import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { until } from '../fixtures/until.ts'
 
-/** The gateway resolves names again every 5 s. A busy machine may take longer. */
+/** The gateway resolves names again every 5 s. A busy machine needs more time. */
 const LONG_MS = 60_000
 
 // On Linux, every address in 127.0.0.0/8 is a loopback address. On other systems, 127.0.0.2 needs configuration.
@@ -54,7 +54,7 @@ t.test(
     for (let i = 0; i < 20; i++) await ask()
     t.equal(first.requests.length, before, 'the old address gets no more requests')
 
-    // Sends concurrent requests. They need new connections, and each new connection needs an address.
+    // Sends concurrent requests. The requests need new connections, so the gateway uses a new address.
     const askedAgain = (before: number) => async () => {
       await Promise.all(Array.from({ length: 5 }, ask))
       return names.questions > before

@@ -8,7 +8,7 @@ import { mutateFolder, mutatePolicy, type SourceFolder, seededRandom } from '../
 import { OK_REPLY, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 
-/** Number of mutants. `npm run soak:sources` uses more. */
+/** Number of mutants. `npm run soak:sources` tests more mutants. */
 const MUTANTS = Number(process.env['SOURCE_MUTANTS'] ?? 30)
 /** Every tenth mutant restarts the gateway. */
 const RESTART_EVERY = 10
@@ -42,7 +42,7 @@ routes:
     match: { methods: [GET, POST], path: "/api/**" }
     anonymous: allow
 `
-/** Requests for `billing`, the source whose files stay valid: method, path, headers, and status. */
+/** Requests for the source `billing`, whose files stay valid. Columns: method, path, headers, and status. */
 const EXPECTED = [
   ['GET', '/api/billing/open', {}, 200],
   ['HEAD', '/api/billing/open', {}, 200],
@@ -55,8 +55,8 @@ const EXPECTED = [
   ['GET', '/API/billing/7', {}, 404],
 ] as const
 /**
- * Spellings of a `billing` path that requires a token. Some servers treat them as this path, so the gateway must reject
- * them.
+ * Spellings of a `billing` path that requires a token. Some servers treat these spellings as the path, so the gateway
+ * must reject them.
  */
 const SPELLINGS = [
   '/api/Billing/7',

@@ -5,7 +5,7 @@ import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Headers of 60 KB. The gateway keeps them in memory until the end of the request. */
+/** Headers of 60 KB. The gateway keeps the headers in memory until the end of the request. */
 const HEADERS = Array.from({ length: 60 }, (_, n) => `x-filler-${n}: ${'x'.repeat(1_000)}\r\n`).join('')
 
 /** Time limit for the rejection of requests, and for the recovery. A busy machine fills a heap slowly. */
@@ -56,10 +56,10 @@ t.test('when requests fill the heap, the gateway rejects requests, stays up and 
     folder: t.testdir(),
     cleanup,
     upstream: upstream.url,
-    upstreamSettings: { timeout: '5m' }, // no request times out
+    upstreamSettings: { timeout: '5m' }, // requests do not time out
     nodeOptions: ['--max-old-space-size=128'],
-    // The defaults of `overload.heap` apply. Without them, the process runs out of memory. `loopDelay` is long, so that
-    // CPU load does not cause earlier rejections.
+    // The defaults of `overload.heap` apply, because the process would otherwise run out of memory. `loopDelay` is
+    // long, so that CPU load does not cause earlier rejections.
     settings: { limits: { headers: '100KiB' }, overload: { loopDelay: { close: '1m', refuse: '1m' } } },
   })
   const { hostname, port } = new URL(gateway.url)
@@ -83,7 +83,8 @@ t.test('when requests fill the heap, the gateway rejects requests, stays up and 
   await until(
     'requests are rejected',
     async () => {
-      // Waits for the previous batch. Otherwise requests in system buffers would all arrive together.
+      // Waits for the previous batch. Otherwise the system would buffer requests, and the gateway would receive all
+      // batches together.
       if (upstream.taken + answered < sent) return false
       for (let n = 0; n < 50; n++) attack()
       return (await metric(gateway, 'scopegate_overload_refused_total{reason="heap"}')) > 100

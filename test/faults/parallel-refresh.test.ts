@@ -9,7 +9,7 @@ import {
 } from '../../bench/soak/soak-refresh.ts'
 import { recordCredential } from '../fixtures/capture.ts'
 
-// `npm run soak:refresh` runs this test with more rounds: two processes with one store.
+// `npm run soak:refresh` runs this test in two processes with one store, and repeats more rounds.
 for (const store of ['sqlite', 'redis', 'postgres'] as const)
   t.test(`on ${store}, two servers give equal responses to parallel uses of a token`, async (t: Test) => {
     const cleanup = createCleanup()

@@ -8,7 +8,7 @@ import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 /** A connection breaks after at most this number of bytes: about the size of a few requests and responses. */
 const LONGEST_LIFE_BYTES = 4_000
 
-// `npm run soak:lossy` runs ten times as many requests, in a network that loses packets.
+// `npm run soak:lossy` runs ten times as many requests, in a network with packet loss.
 t.test(
   'executes each POST at most once when connections break at any byte in either direction',
   async (t) => {
@@ -22,7 +22,7 @@ t.test(
       folder,
       cleanup,
       upstream: proxy.url,
-      upstreamSettings: { ejection: { failures: 1_000 } }, // no ejection: an ejected upstream gets no connections
+      upstreamSettings: { ejection: { failures: 1_000 } }, // an ejected upstream would get no connections
       route: { retries: { attempts: 3, on: ['connect', 'reset', 503] } },
     })
     const anyByte = (): number => 1 + Math.floor(Math.random() * LONGEST_LIFE_BYTES)

@@ -32,7 +32,6 @@ const status = async (gateway: SoakGateway): Promise<number | undefined> =>
 const metric = async (gateway: SoakGateway, name: string): Promise<number> =>
   sumSamples(await (await fetch(`${gateway.managementUrl}/metrics`)).text(), name)
 
-/** A gateway with default settings. */
 const gateway = await start(t)
 
 t.test('an uncaught exception does not end the process', async (t) => {

@@ -124,14 +124,14 @@ t.test(
   },
 )
 
-// In the worst case, a route opens all other paths. The gateway then forwards each spelling that does not match its
+// In the worst case, a route opens all other paths. The gateway then forwards each spelling that does not match the
 // protected route. By definition, `;` is part of a segment, and paths are case-sensitive.
 t.test('with an open route for all paths, no spelling gives access to a protected path', async (t) => {
   const { under, upstream } = await start(t, '/**')
   const cases = everySpelling().filter((one) => !one.hasToken)
   const statuses = await sendAll(under, cases)
   const { leaked, passed } = await judge(t, { under, upstream, cases, statuses }, (path, method) =>
-    // A route has paths and methods. Other methods match the open route, as the policy requires.
+    // A route has paths and methods. By the policy, other methods match the open route.
     readings(path).some((reading) =>
       ROUTES.some(
         ({ template, methods }) =>
@@ -262,8 +262,8 @@ function isProtected(path: string): boolean {
 }
 
 /**
- * Returns possible interpretations of a path by servers: decoded once, dots resolved, slashes merged, backslashes
- * replaced.
+ * Returns the paths that servers can read in `path`. Servers decode the path, resolve dots, merge slashes and replace
+ * backslashes.
  */
 function readings(path: string): string[] {
   const decoded = decodeURIComponent(path)
@@ -290,7 +290,7 @@ function resolveDots(path: string): string {
   return `/${kept.join('/')}`
 }
 
-/** Returns whether a template matches a path, segment by segment. Does not use code of the gateway. */
+/** Compares a template with a path, segment by segment. Does not use code of the gateway. */
 function matchesTemplate(template: string, path: string): boolean {
   const below = template.endsWith('/**')
   const wanted = (below ? template.slice(0, -3) : template).split('/')

@@ -12,8 +12,8 @@ const RELOADS = Number(process.env['RELOAD_HEAP'] ?? 50)
 const WARM_UP = 20
 /**
  * Maximum change of the heap per reload, in bytes, in both directions. A leaked snapshot of this policy takes about 100
- * KiB. One megabyte of compiled code is about 20 KiB for each of fifty reloads. If the heap shrinks by more, it was not
- * stable before the test.
+ * KiB. With fifty reloads, one megabyte of compiled code is about 20 KiB per reload. A heap that shrinks by more bytes
+ * was not stable before the test.
  */
 const MOST_LEFT_BYTES = 50_000
 
@@ -51,7 +51,7 @@ t.test(`${RELOADS} reloads leak no memory`, async (t) => {
     return process.memoryUsage().heapUsed
   }
   for (let number = 0; number < WARM_UP / 2; number++) await reload(number)
-  // While V8 counts objects, it discards megabytes of compiled code. The rest of the warm-up compiles this code again.
+  // While V8 counts objects, V8 discards megabytes of compiled code. The rest of the warm-up compiles this code again.
   const tables = countTables()
   t.ok(tables > 0, 'the heap contains the counted objects')
   for (let number = WARM_UP / 2; number < WARM_UP; number++) await reload(number)

@@ -11,8 +11,8 @@ import { until } from '../fixtures/until.ts'
 const SWAPS = Number(process.env['RELOAD_SWAPS'] ?? 50)
 
 /**
- * Returns two files of one version. Between versions, routes move from one file to the other, so a mix of two versions
- * is invalid.
+ * Returns two files of one version. Between versions, routes move from one file to the other file, so files of
+ * different versions are invalid together.
  */
 function version(number: number): Readonly<Record<string, string>> {
   const other = `apiVersion: scopegate/v1
@@ -49,15 +49,15 @@ t.test(
     const load = (async () => {
       while (swapping) {
         statuses.add((await send(`${gateway.url}/moves`)).status)
-        await wait(1) // clients without pauses would leave the gateway no time to load policies
+        await wait(1) // a pause, so that the gateway has time to load policies
       }
     })()
     const inForce = () => log().filter(({ event }) => event === 'policy_reloaded').length
     for (let number = 1; number <= SWAPS; number++) {
       const before = inForce()
       volume?.swap(version(number))
-      // Every tenth version stays until the gateway has read it twice and loaded it. The other swaps can occur at any
-      // time during a read.
+      // For every tenth version, waits until the gateway has read the version twice and loaded it. The other swaps can
+      // occur at any time during a read.
       if (number % 10 === 0) await until('the swapped policies are active', async () => inForce() > before)
       else await wait(Math.random() * 3)
     }

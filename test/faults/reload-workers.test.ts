@@ -94,7 +94,7 @@ t.test(
     )
     await until('only the old workers run', async () => `${childrenOf(pid)}` === `${before}`)
 
-    // The running workers have not loaded this upstream. Only new workers read upstreams.yaml.
+    // The current workers have not loaded this upstream. Only new workers read upstreams.yaml.
     const upstreams = join(gateway.folder, 'upstreams.yaml')
     const { api } = JSON.parse(readFileSync(upstreams, 'utf8'))
     writeFileSync(upstreams, JSON.stringify({ api, other: api }))

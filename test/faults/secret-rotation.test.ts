@@ -11,7 +11,7 @@ import {
 } from '../fixtures/rotating-services.ts'
 import { send } from '../fixtures/send.ts'
 
-// Number of rounds. `npm run soak:rotation` runs more.
+// Number of rounds. `npm run soak:rotation` uses more rounds.
 const ROUNDS = Number(process.env['ROTATION_ROUNDS'] ?? 1)
 const SERVER_SETTING = 'gatewayClient.secretFile'
 const GATEWAY_SETTING = 'issuers[0].introspection.clientSecretFile'
@@ -66,8 +66,8 @@ t.test('no request fails while the client secret of the gateway is rotated', asy
   }
   t.equal((await introspect(secret)).json['active'], true, 'the earlier secret stays')
 
-  // The gateway gets a new secret before the server has read the file. The first use of the new secret makes the server
-  // read the file.
+  // The gateway gets a new secret before the server has read the file. After the first use of the new secret, the
+  // server reads the file.
   const next = makeSecret()
   writeFileSync(serverSecretFile, next)
   writeFileSync(gatewaySecretFile, next)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 
-// SECURITY.md states each guarantee, and the test that shows the guarantee. Each of these tests must exist.
+// For each guarantee, SECURITY.md names the test that shows the guarantee. Each of these tests must exist.
 const root = findPackageRoot()
 const page = readFileSync(join(root, 'SECURITY.md'), 'utf8')
 const rows = [...page.matchAll(/^\| (\d+) \|.*\| ([^|]+) \|$/gm)].map(([, number, tried = '']) => ({

@@ -12,10 +12,13 @@ import { mostWithin } from '../fixtures/most-within.ts'
 import { startRedis, type TestRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Number of Redis connections: two gateways, each with one connection for requests and one for revocations. */
+/**
+ * Number of Redis connections. Each of the two gateways has one connection for requests, and one connection for
+ * revocations.
+ */
 const CONNECTIONS = 4
 /**
- * Each connection waits 2 s before it reconnects. A gateway with two connections therefore connects once per second.
+ * Each connection waits 2 s before it reconnects. A gateway with two connections connects once per second on average.
  * Timers fire at most 1 ms early.
  */
 const RECONNECT_MS = 1_995
@@ -27,7 +30,7 @@ process.on('unhandledRejection', () => {
   rejections += 1
 })
 
-/** Two gateways with one Redis behind a fault proxy, an issuer of opaque tokens and an issuer of JWTs. */
+/** Two gateways with one Redis behind a fault proxy, an issuer of opaque tokens, and an issuer of JWTs. */
 type Cluster = {
   readonly redis: TestRedis
   readonly proxy: FaultProxy
@@ -38,7 +41,7 @@ type Cluster = {
   another(): Promise<GatewayUnderTest>
 }
 
-/** Returns an issuer with a long timeout: a slow response on a busy machine must not count as an outage. */
+/** Returns an issuer with a long timeout, because a slow response on a busy machine must not count as an outage. */
 function patient(issuer: GatewayConfig['issuers'][number]) {
   return { ...issuer, introspection: issuer.introspection && { ...issuer.introspection, timeoutMs: 20_000 } }
 }
@@ -65,7 +68,7 @@ async function startCluster(t: Test): Promise<Cluster> {
         }
       },
     })
-    // The gateway does not use introspection results from before the connection to the revocation stream.
+    // The gateway does not use introspection results that are older than the connection to the revocation stream.
     await until('the revocation stream is connected', async () =>
       under.log().some(({ event }) => event === 'revocations_connected'),
     )
@@ -110,7 +113,7 @@ t.test(
     const spy = new Redis(redis.url)
     t.teardown(() => spy.quit())
     let herds = 0
-    // A gateway that cannot write to Redis in time continues without Redis. The test then tries again.
+    // A gateway that cannot write to Redis in time continues without Redis. In this case, the test tries again.
     const herd = await until('the introspection result of concurrent requests is in Redis', async () => {
       const token = issuer.store(`herd-${herds++}`, { scope: 'courses:read' })
       const before = issuer.asked.length
@@ -120,7 +123,7 @@ t.test(
       t.ok(asked === 1 || asked === 2, `${asked} introspections by two replicas`)
       return (await spy.keys('scopegate:verdict:*')).length > 0 && tokens
     })
-    // A gateway that does not receive the Redis response in time calls the issuer. The test then tries again.
+    // A gateway that does not receive the Redis response in time calls the issuer. In this case, the test tries again.
     await until('a replica that starts later uses the result in Redis', async () => {
       const later = await another()
       const asked = issuer.asked.length

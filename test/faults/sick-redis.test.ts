@@ -42,7 +42,6 @@ async function statuses(under: GatewayUnderTest, count: number): Promise<Record<
   return found
 }
 
-/** Returns the number of decisions without Redis. */
 async function fallbacks(under: GatewayUnderTest): Promise<number> {
   const scrape = await (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
   return [...scrape.matchAll(/^scopegate_rate_limit_fallback_total\{[^}]*\} (\d+)/gm)].reduce(
@@ -79,7 +78,7 @@ t.test(
       connectedAtMs.push(performance.now())
       sockets.add(socket)
       socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-      // The connection lasts until the first command.
+      // Closes the connection after the first command.
       socket.once('data', () => socket.destroy())
     })
     await new Promise<void>((resolve) => flapping.listen(0, '127.0.0.1', resolve))
@@ -93,7 +92,8 @@ t.test(
       t.same(await statuses(under, 100), { 200: 100 })
       return connectedAtMs.length >= 4
     })
-    // One connection is for requests and one for revocations. Each of them waits 2 s. Timers fire at most 1 ms early.
+    // One connection is for requests, and the other connection is for revocations. Each connection waits 2 s. Timers
+    // fire at most 1 ms early.
     t.ok(mostWithin(connectedAtMs, 1_995) <= 2, 'neither connection reconnects immediately')
   },
 )

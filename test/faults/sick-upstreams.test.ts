@@ -9,17 +9,15 @@ import { until } from '../fixtures/until.ts'
 
 const HEAD = 'Host: api.test\r\nConnection: close\r\n'
 const GET = `GET /pub/x HTTP/1.1\r\n${HEAD}\r\n`
-/** Timeout for tests that wait for its expiry. All other timeouts are long enough for a busy machine. */
+/** The tests that wait for a timeout use this timeout. All other timeouts are long enough for a busy machine. */
 const SOON_MS = 300
 
 type Sick = {
-  /** Description of the fault. */
   readonly what: string
   readonly status: 502 | 504
   readonly errorType: string
   readonly reply?: Reply
   readonly network?: (proxy: FaultProxy) => void | Promise<void>
-  /** Short timeouts of the upstream. */
   readonly times?: Partial<UpstreamSettings>
 }
 
@@ -28,7 +26,7 @@ const endWith = (bytes: string) => (socket: Socket) => {
   socket.end(bytes, 'latin1')
 }
 
-/** Faults before the gateway has forwarded a byte of the response: the gateway sends a local reply. */
+/** Faults before the gateway has forwarded a byte of the response. The gateway sends a local reply. */
 const SILENT: readonly Sick[] = [
   {
     what: 'does not accept connections',
@@ -132,7 +130,7 @@ const SILENT: readonly Sick[] = [
 ]
 
 /**
- * Faults during a response: the gateway forwards the received part, and the client detects that the response is
+ * Faults during a response. The gateway forwards the received part, and the client detects that the response is
  * incomplete.
  */
 const BROKEN_OFF: readonly (Sick & { readonly came: string })[] = [
@@ -252,7 +250,7 @@ for (const sick of BROKEN_OFF)
       },
     )
 
-/** Returns whether a client receives a complete response by the rules of RFC 9112 section 6.3. */
+/** RFC 9112 section 6.3 defines when a response is complete. */
 function isWhole(text: string): boolean {
   const [head = '', body = ''] = text.split(/\r\n\r\n(.*)/s)
   if (/^HTTP\/1\.1 5/.test(head)) return false

@@ -13,8 +13,8 @@ import { send } from '../fixtures/send.ts'
 import { startService } from '../fixtures/start-service.ts'
 
 /**
- * Time until a new key in the file signs tokens. The time is longer than the polling interval of secret files, so that
- * both replicas publish the key first. Seconds.
+ * A new key in the file signs tokens only after this time. The replicas poll secret files more often, so they publish
+ * the key first. Seconds.
  */
 const LEAD_SECONDS = 20
 /** Pause between two rounds of refreshes. Several rounds fall into each second. */

@@ -19,7 +19,7 @@ t.test('open WebSockets stay with their worker while every worker is replaced', 
     cleanup,
     upstream: upstream.url,
     route: { match: { methods: ['GET'], path: '/pub/**' }, websocket: true },
-    settings: { workers: 2, drain: { delay: '0s', grace: '60s' } }, // longer than the test
+    settings: { workers: 2, drain: { delay: '0s', grace: '60s' } }, // longer than the duration of the test
   })
   const clients = await Promise.all(
     Array.from({ length: SESSIONS }, () => openWebsocket(`${gateway.url}/pub/live`)),
@@ -33,7 +33,7 @@ t.test('open WebSockets stay with their worker while every worker is replaced', 
       clients.every(({ messages }) => messages.at(-1) === `round ${round}`),
     )
   }
-  // The first old worker exits after its last session. Then the second one drains.
+  // The first old worker exits after its last session. Then the second old worker drains.
   for (const { socket } of clients) socket.close(1000)
   for (const { closed } of clients) t.match(await closed, { code: 1000 })
   await until(

@@ -96,7 +96,7 @@ const REJECTED: readonly [
     authority.cert,
     /^CERT_NOT_YET_VALID$/,
   ],
-  // An end-entity certificate signed this certificate.
+  // The issuer of this certificate is an end-entity certificate.
   [
     'signed by a certificate that is not a CA',
     aCertificate({ by: aCertificate({ by: authority }) }),

@@ -8,7 +8,7 @@ import { soakCrash } from '../../bench/soak/soak-crash.ts'
 import { type SoakGateway, startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Starts the gateway that the first two tests share. Each of them waits until its workers are back. */
+/** Starts the gateway of the first two tests. Each test waits until the gateway has all workers again. */
 async function start(t: Pick<Test, 'testdir' | 'teardown'>): Promise<SoakGateway> {
   const cleanup = createCleanup()
   const folder = t.testdir()
@@ -34,7 +34,7 @@ const keys = async (): Promise<string> => {
   return (await fetch(url, { headers: { connection: 'close' } })).text()
 }
 
-/** Kills a process. Ignores a missing process, because the process may have exited since the lookup. */
+/** Kills a process. Ignores a missing process, because the process can exit before this call. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
@@ -64,7 +64,7 @@ t.test('replaces a killed worker while the other serves, and all workers sign wi
   await until('the killed worker has exited', async () => !childrenOf(pid).includes(victim as number))
   const ready = await fetch(`${gateway.managementUrl}/readyz?verbose`)
   t.equal(ready.status, 200, 'the gateway is ready with one worker')
-  // The request uses a new connection, because the connections of a killed worker are broken.
+  // The request needs a new connection, because the connections of a killed worker are broken.
   const answer = await fetch(`${gateway.url}/pub/x`, { headers: { connection: 'close' } }).catch(() =>
     fetch(`${gateway.url}/pub/x`, { headers: { connection: 'close' } }),
   )

@@ -5,7 +5,7 @@ import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { send } from '../fixtures/send.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 
-/** Returns a function that sends all requests on one connection to one worker. */
+/** Returns a function that sends all requests on one connection, and therefore to one worker. */
 function aConnection(t: Test, url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())

@@ -16,7 +16,6 @@ const isActive = async (token: string): Promise<unknown> => (await introspect(se
 const audits = (): readonly unknown[] =>
   server.log().flatMap(({ event, action }) => (event === 'audit' ? [action] : []))
 
-/** Signs alice in at the account page, in a new browser. */
 async function signInAtPage(
   browser: Browser,
   person = { username: 'alice', password: 'alice' },
@@ -37,7 +36,7 @@ function fieldOf({ fields }: Form, name: string): string {
   return fields.find(([key]) => key === name)?.[1] ?? ''
 }
 
-/** Submits the form with this action. `index`: which of several forms. */
+/** Submits the form with this action. If several forms have the action, `index` selects the form. */
 async function submit(browser: Browser, page: Page, step: string, index = 0): Promise<Page> {
   const forms = page.forms.filter(({ action }) => action.endsWith(`${ENDPOINTS.account}/${step}`))
   const form = forms[index]

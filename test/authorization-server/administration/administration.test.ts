@@ -22,7 +22,6 @@ const server = await startServer(t, {
   ],
 })
 
-/** Runs a command on the data folder of the server. */
 async function run(command: string, typed = '') {
   const terminal = aTerminal({ typed, env: { SCOPEGATE_DATA_DIR: server.dataDir } })
   const code = await main(command.split(' '), terminal)

@@ -19,7 +19,6 @@ const HOST_ADDRESS = '127.0.0.2'
 type Cache = {
   readonly documents: ClientDocuments
   readonly fetches: readonly DocumentFetch[]
-  /** Sets the clock of the cache. */
   at(seconds: number): void
 }
 
@@ -117,7 +116,7 @@ t.test('§5.2 of CIMD: a failure is not cached', async (t) => {
   )
 })
 
-/** Responses that say nothing about the document. */
+/** With these responses, the host counts as unavailable. */
 const UNAVAILABLE: readonly Parameters<DocumentHost['respond']>[0][] = [
   (_request, response) => void response.writeHead(403).end(),
   (_request, response) => void response.writeHead(429).end(),

@@ -20,7 +20,7 @@ import { sendDocument, startDocumentHost } from '../../fixtures/a-document-host.
 const NAME = 'agent.example'
 const AUTHORITY = aCertificate({ names: ['authority.example'], authority: true })
 const CERTIFICATE = aCertificate({ names: [NAME], by: AUTHORITY })
-/** The test hosts listen on this address. In the tests of responses, this address is permitted. */
+/** The test hosts listen on this address. The tests of responses permit the address. */
 const HOST_ADDRESS = '127.0.0.2'
 
 const resolvesTo =
@@ -31,7 +31,6 @@ const resolvesTo =
 type Case = {
   readonly documents: ClientDocuments
   readonly fetches: readonly DocumentFetch[]
-  /** Moves the clock of the cache forward. */
   pass(seconds: number): void
 }
 

@@ -239,7 +239,6 @@ async function signInAsAlice(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** Returns whether a whole element is above a vertical position of the page. */
 async function isAbove(element: Locator, top: number): Promise<boolean> {
   const bounds = await element.boundingBox()
   return bounds !== null && bounds.height > 0 && bounds.y + bounds.height < top
@@ -253,7 +252,10 @@ async function focused(page: Page): Promise<string> {
   return page.evaluate<string>('(document.activeElement.labels?.[0] ?? document.activeElement).textContent')
 }
 
-/** Returns the line `Selected: …` next to the button as a screen reader reads it. CSS counters create its numbers. */
+/**
+ * Returns the text that a screen reader reads for the line `Selected: …` next to the button. CSS counters create the
+ * numbers of the line.
+ */
 async function chosen(page: Page): Promise<string> {
   const nodes = new Map((await accessibilityTree(page)).map((node) => [node.id, node]))
   const textOf = (id: string): string => {
@@ -264,7 +266,9 @@ async function chosen(page: Page): Promise<string> {
   return lines.find((line) => line.startsWith('Selected: ')) ?? ''
 }
 
-/** Clicks a toggle and waits for the new page. A toggle is a submit button, so the server renders the page again. */
+/**
+ * Clicks a toggle, and waits for the new page. The server renders the page again, because a toggle is a submit button.
+ */
 async function press(page: Page, toggle: Locator): Promise<void> {
   await Promise.all([page.waitForEvent('domcontentloaded'), toggle.click()])
 }

@@ -13,7 +13,6 @@ const choice = (name: string, fields: Partial<ScopeChoice> = {}): ScopeChoice =>
 const writes = (count: number): readonly ScopeChoice[] =>
   Array.from({ length: count }, (_, index) => choice(`write:${index}`, { sensitivity: 'write' }))
 
-/** Renders the consent page of an unverified client on this device. */
 const render = (options: Partial<ConsentPageOptions>) => {
   const page = consentPage({
     clientName: 'App',

@@ -215,7 +215,7 @@ t.test(
 
     const confidential = await register({ token_endpoint_auth_method: 'client_secret_post' })
     const secret = String(confidential.json['client_secret'])
-    server.secret(secret) // registers the secret: at its end, the test searches log and data folder for it
+    server.secret(secret) // at its end, the test searches the log for the secret
     t.match(confidential.json, { client_secret: /^[\w-]{43,}$/, client_secret_expires_at: 0 })
     const known = { client_id: String(confidential.json['client_id']), grant_type: 'refresh_token' }
     const ask = (client_secret: string) =>

@@ -17,7 +17,7 @@ const ISSUER = 'https://login.example'
 const ADDRESS = '203.0.113.9'
 const ORIGIN = { requestId: 'request-1', clientAddress: ADDRESS }
 
-/** Starts a server with all endpoints. A fake engine records the calls to it. */
+/** Starts a server with all endpoints and a fake engine that records calls. */
 async function startEndpoints(
   t: Test,
   overrides: Partial<Omit<MountEndpointsOptions, 'engine'>> = {},
@@ -76,8 +76,8 @@ async function startEndpoints(
     pushed,
     logged,
     /**
-     * Sends a request. Returns the response and everything that the request caused: the calls to the engine, the
-     * counted results and the uses of the rate limits.
+     * Sends a request. Returns the response, the calls to the engine, the counted results and the uses of the rate
+     * limits.
      */
     ask: async (path: string, message: Message = {}) => {
       const headersSent = { 'x-forwarded-for': ADDRESS, ...message.headers }

@@ -32,7 +32,7 @@ const GOOD = `Basic ${btoa(`gateway:${SECRET}`)}`
 const KNOWN = 'known.0'
 const ADDRESS = '203.0.113.9'
 
-/** Starts a server with only the revocation stream. The test writes the entries of the revocation log. */
+/** Starts a server that has only the revocation stream. The test writes the entries of the revocation log. */
 async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   let listener: RevocationListener | undefined
   let isFollowing = false
@@ -103,7 +103,7 @@ async function openStream(t: Test, changes: Partial<RevocationLog> = {}) {
   }
 }
 
-/** Reads a response until it has at least `length` characters, or until it ends. */
+/** Reads a response until the text has at least `length` characters, or until the response ends. */
 async function read(response: IncomingMessage, length = Number.POSITIVE_INFINITY): Promise<string> {
   let text = ''
   for await (const chunk of response.iterator({ destroyOnReturn: false })) {
@@ -438,8 +438,8 @@ t.test('a process that cannot receive revocations of other processes closes its 
   await until('the store is available again', async () =>
     (await send(`${deaf.managementUrl}/readyz?verbose`)).text.includes('[+] store'),
   )
-  // Waits until both servers wait for entries with XREAD. A server without this connection would close its streams
-  // again.
+  // Waits until both servers wait for entries with XREAD. Without the connection for XREAD, a server would close its
+  // streams again.
   const admin = new Redis(redis.url)
   t.teardown(() => admin.disconnect())
   await until('both servers read the revocation log', async () => {

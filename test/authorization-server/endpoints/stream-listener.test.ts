@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { createStreamListener } from '../../../authorization-server/endpoints/stream-listener.ts'
 
-/** Creates a listener with a response that has no connection. The test sets its number of unsent bytes. */
+/** Creates a listener with a response that has no connection. The test sets the number of unsent bytes. */
 const startListener = () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
   const state = { unsentBytes: 0, cuts: 0, written: [] as unknown[], ended: 0, startIsSent: () => {} }

@@ -9,7 +9,7 @@ import { startEngine, type TestEngine } from '../../fixtures/start-engine.ts'
 const HTML = { accept: 'text/html' }
 
 /**
- * Signs in and consents to all scopes through the interactions of the engine. Returns the code and its PKCE verifier.
+ * Signs in, and consents to all scopes, through the interactions of the engine. Returns the code and the PKCE verifier.
  */
 async function obtainCode(
   client: Client,

@@ -10,12 +10,11 @@ import { startServer } from '../../fixtures/start-authorization-server.ts'
 
 const key = aProofKey()
 
-/** Starts a server with a file of cookie keys. */
 async function startWithCookieKeys(t: Test, cookieKeysFile: string) {
   const server = await startServer(t, { cookieKeysFile })
   const { clientId } = await registerClient(server)
   const url = server.baseUrl + ENDPOINTS.token
-  /** Sends an unknown code with an outdated proof. Only a valid nonce makes the server accept the time of the proof. */
+  /** Sends an unknown code with an outdated proof. The server accepts the time of the proof only with a valid nonce. */
   const ask = async (nonce: string | undefined) => {
     const proof = aProof({ key, url, method: 'POST', token: '', claims: { iat: 1, nonce } })
     const form = {

@@ -12,7 +12,7 @@ import { startRedis } from '../../fixtures/start-redis.ts'
 const AT_ONCE = 50
 const key = aProofKey()
 
-// Uses only five codes. SQLite calls are synchronous in one process, so fifty codes would test nothing more.
+// Five codes are enough: SQLite calls are synchronous in one process.
 t.test('§11.1 of RFC 9449: a server with SQLite accepts one of several equal concurrent proofs', (t) =>
   onlyOneGetsThrough(t, 5, {}),
 )

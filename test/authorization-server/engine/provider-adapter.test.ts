@@ -73,7 +73,6 @@ t.test('during a refresh the adapter collects writes without executing them', as
   t.strictSame(await store.artifacts('RefreshToken').find('used'), { jti: 'used' }, 'not consumed yet')
 })
 
-/** Opens a store, and creates an engine adapter for it with these options. */
 function open(t: Test, options: Partial<ProviderAdapterOptions> = {}) {
   const clock = { now: 1_000 }
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => clock.now })

@@ -53,7 +53,8 @@ const options: ProviderConfigurationOptions = {
 const configuration = providerConfiguration(options)
 
 /**
- * Replaces each function with the text `function`, and each step with its name and its checks. Keeps the values that the configuration receives as options.
+ * Replaces each function with the text `function`, and each step with its name and its checks. Keeps the values of
+ * `options`.
  */
 function plain(value: unknown): unknown {
   const given: readonly unknown[] = [options.cookieKeys, ...options.nonceSecrets, options.signingKeys]

@@ -8,7 +8,8 @@ import { startEngine, type TestEngine } from '../../fixtures/start-engine.ts'
 type Result = Readonly<Record<string, unknown>>
 
 /**
- * Starts an authorization in a browser. Returns the ID of its interaction, and a function that calls its operations.
+ * Starts an authorization in a browser. Returns the ID of the interaction, and a function that calls operations of the
+ * interaction.
  */
 async function authorize(
   client: Client,
@@ -27,7 +28,6 @@ async function authorize(
   return { uid, operate }
 }
 
-/** Signs in, and continues with the consent interaction of the same request. */
 async function signIn(client: Client, browser: Browser, overrides: Parameters = {}, account = 'account-1') {
   const { operate } = await authorize(client, browser, overrides)
   const { address } = await operate('sign-in', { account })

@@ -8,7 +8,7 @@ import { sendExactly } from '../../fixtures/send-exactly.ts'
 
 const issuer = new URL('https://login.example.com:8443')
 
-/** Sends a real HTTP request to a server. Returns the request as the server received it. */
+/** Sends an HTTP request to a server. Returns the request that the server received. */
 async function receive(
   t: Test,
   options: { readonly method?: string; readonly body?: string } = {},

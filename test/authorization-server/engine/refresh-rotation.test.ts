@@ -16,7 +16,7 @@ const SUCCESSOR = {
   payload: { jti: 'successor' },
   expiresInSeconds: 60,
 }
-/** The ID of the stored response. It depends only on the token and the issuer, so all replicas use the same ID. */
+/** The ID of the stored response. The ID depends only on the token and the issuer, so all replicas use the same ID. */
 const RESPONSE_ID = 'AdjRu9V_nxKom4Ptmn4NcQEni1gHSodheKCovTqHa2I'
 const BODY = '{"access_token":"access","refresh_token":"successor"}'
 
@@ -65,7 +65,7 @@ async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
       emitted,
     }
   }
-  /** Handles a refresh like the engine: reads, checks and consumes the token, and then writes its successor. */
+  /** Simulates the engine: reads, checks and consumes the token, and then writes its successor. */
   const handler = async (ctx: TokenEndpointGrantContext): Promise<void> => {
     current = ctx
     const running = rotation.current() as Rotation

@@ -6,7 +6,7 @@ import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 const rules = requestRules(aCatalogue(), { optionalState: false })
 const lenient = requestRules(aCatalogue(), { optionalState: true })
 
-/** Applies a rule to a request with this query. Returns the code, the description and the scope of its error. */
+/** Applies a rule to a request with this query. Returns the code, description and scope of the error. */
 function check(rule: string, query: object, { from = rules, oidc = {} } = {}): unknown {
   const ctx = { query, oidc: { route: 'authorization', body: undefined, ...oidc } }
   try {

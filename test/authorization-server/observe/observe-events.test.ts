@@ -13,7 +13,7 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Creates a logger and metrics. `take()` returns the log lines since the last call, without their time. */
+/** Creates a logger and metrics. `take()` returns the log lines since the last call, without the time. */
 const observer = () => {
   let lines: Fields[] = []
   const write = (line: string) => {
@@ -27,7 +27,6 @@ const observer = () => {
     lines = []
     return taken
   }
-  /** Returns the series of the OAuth counters that have a value above zero. */
   const counted = async () =>
     (await metrics.registry.metrics())
       .split('\n')

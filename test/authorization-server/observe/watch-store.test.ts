@@ -59,7 +59,6 @@ async function startWatching(t: Test, first?: () => Promise<number | undefined>)
       mock.timers.tick(ms)
       await nextTurn()
     },
-    /** Calls a store operation that fails with this error. */
     request: async (error: Error) => {
       state.failure = error
       await t.rejects(watched.store.artifacts('Client').find('id'), error)

@@ -262,7 +262,7 @@ t.test('a person removes an app on the account page, at 320 CSS pixels and witho
   await page.getByLabel('Password').waitFor()
 })
 
-/** Opens the sign-in page of a new authorization in a browser without JavaScript. */
+/** Opens the sign-in page in a browser without JavaScript. */
 async function begin(t: Test) {
   const context = await chrome.newContext({ javaScriptEnabled: false })
   t.teardown(() => context.close())

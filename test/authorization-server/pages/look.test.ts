@@ -12,7 +12,7 @@ import { renderPage } from '../../../authorization-server/pages/render-page.ts'
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><path id="a"/><use href="#a"/></svg>'
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3])
 
-/** Loads a look with one file. Returns the message of the error if the server does not accept the file. */
+/** Loads a look with one file. Returns the error message if the server rejects the file. */
 async function load(t: Test, setting: 'logo' | 'css', content: string | Buffer) {
   const file = join(t.testdir(), 'file')
   writeFileSync(file, content)

@@ -5,7 +5,7 @@ import { pageHeaders } from '../../../authorization-server/pages/page-reply.ts'
 import { PAGE_STYLE } from '../../../authorization-server/pages/page-style.ts'
 import { DEFAULT_LOOK, renderPage } from '../../../authorization-server/pages/render-page.ts'
 
-/** Text colors, and the background colors of each. */
+/** Text colors, and the possible backgrounds of each text color. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {
   text: ['card', 'ground'],
   quiet: ['card', 'ground'],
@@ -73,7 +73,7 @@ function contrast(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05)
 }
 
-/** Returns the relative luminance of a color (WCAG 2.2). */
+/** WCAG 2.2 defines the relative luminance of a color. */
 function luminance(colour: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
     const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255

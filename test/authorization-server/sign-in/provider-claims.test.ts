@@ -47,7 +47,7 @@ t.afterEach(() => {
   provider.behavior = {}
 })
 
-/** Starts a gateway in front of an authorization server with a provider, and registers a client. */
+/** Starts a gateway, an authorization server and a provider, and registers a client. */
 async function startAll(
   t: Test,
   {
@@ -87,7 +87,7 @@ async function startAll(
   return { server, client: await registerClient(server), upstream, call, introspect }
 }
 
-/** Returns the received headers with claims, decoded. */
+/** Returns the decoded headers with claims that the upstream received. */
 function claimHeaders(upstream: Awaited<ReturnType<typeof startAll>>['upstream'], names: readonly string[]) {
   return Object.fromEntries(
     names.map((name) => [
@@ -196,7 +196,7 @@ t.test('acr_values of a challenge lead to a stronger sign-in at the provider', a
   t.match(parameters, { error: 'insufficient_user_authentication', acr_values: 'mfa', max_age: '3600' })
   const overrides = { acr_values: String(parameters['acr_values']), max_age: String(parameters['max_age']) }
 
-  // The session is recent, but has another class.
+  // The session is recent, but has another authentication context class.
   const weak = await leave(all, browser, overrides)
   t.equal(weak.request.searchParams.get('acr_values'), 'mfa')
   const shown = await comeBack(all, browser, provider.authorize(weak.request))

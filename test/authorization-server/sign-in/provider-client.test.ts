@@ -77,7 +77,7 @@ function someSecrets(): AttemptSecrets {
 
 type Request = Partial<AuthenticationRequest> & { readonly sinceSeconds?: number }
 
-/** Signs the person in with a new client, so that no metadata and no keys are cached. */
+/** Signs the person in with a new client, which has no cached metadata and keys. */
 async function signInWith(
   behavior: ProviderBehavior,
   { sinceSeconds, ...request }: Request = {},
@@ -203,7 +203,7 @@ const plain =
     void response.writeHead(status, { 'content-type': type }).end(body)
 const discovery = '/.well-known/openid-configuration'
 
-/** Invalid responses of a provider. `detail` is the text in the log. */
+/** Invalid responses of a provider. The log contains the text in `detail`. */
 const HOSTILE: readonly (readonly [
   name: string,
   behavior: ProviderBehavior,
@@ -663,7 +663,6 @@ const pages = await startPages(t, {
   },
 })
 
-/** Signs in on the pages, with a new client of the provider. Returns the last page. */
 async function signInOnPages({ sinceSeconds: _, ...request }: Request = {}) {
   current = aClient()
   pages.nowMs = Date.now()
@@ -677,7 +676,7 @@ async function signInOnPages({ sinceSeconds: _, ...request }: Request = {}) {
   return received.status === 303 ? visit(received.headers.get('location') ?? '') : received
 }
 
-/** Values of the hostile responses. Neither the log nor a page shows them. */
+/** Values of the invalid responses. Neither the log nor a page contains these values. */
 const VALUES_OF_PROVIDER = /evil|person-|example\.com|<script>/
 
 for (const [name, behavior, detail, request] of HOSTILE)
@@ -714,7 +713,7 @@ t.test('a valid response signs the person in on the same pages', async (t) => {
 })
 
 t.test('the issuer in the metadata is compared character by character', async (t) => {
-  const other = await startOpenidProvider(t) // without a path, so that both spellings are the same URL
+  const other = await startOpenidProvider(t) // without a path, the two spellings of the issuer are the same URL
   const client = aClient({ issuer: other.issuer })
   const behavior = { metadata: { issuer: `${other.issuer}/` } }
   t.match(await failureOf(signInWith(behavior, {}, client, other)), {

@@ -30,7 +30,6 @@ import { type AuthorizationServer, startServer } from '../../fixtures/start-auth
 import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
-/** Opens the store of a running server. */
 function openStoreOf(t: Test, { dataDir }: AuthorizationServer): Store {
   const nowSeconds = () => Math.floor(Date.now() / 1_000)
   const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
@@ -81,7 +80,6 @@ t.test('a person signs in through a second instance of this server', async (t) =
 })
 
 const provider = await startOpenidProvider(t, { path: '/realms/main' })
-/** A server with this provider, which several tests use. */
 const shared = await startWith(t, [settings(provider.issuer)])
 
 t.test('the sign-in page has a button for each provider beside the local form', async (t) => {
@@ -453,7 +451,7 @@ t.test('the start of a sign-in needs the token of the form', async (t) => {
   t.equal(page(await browser.submit(unknown)).status, 400)
 })
 
-/** Starts oidc-provider as a product, and a server that uses it. */
+/** Starts oidc-provider with the behavior of a product, and a server that uses this provider. */
 async function startWithProduct(t: Test, product: OidcProduct, overrides: Partial<SignInProvider>) {
   const port = await quietPort()
   const redirectUri = `http://127.0.0.1:${port}${ENDPOINTS.signIn}/company/callback`
@@ -523,7 +521,7 @@ const ENTRA: OidcProduct = {
   sendsIss: false,
   parameters: { session_state: '0b0b0b0b-0000-4000-8000-000000000000' },
 }
-/** The claims of a person in too many groups for a token. */
+/** Claims that Entra ID sends if a person is in too many groups to list in the token. */
 const OVERAGE = {
   groups: undefined,
   _claim_names: { groups: 'src1' },

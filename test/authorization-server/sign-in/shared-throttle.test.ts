@@ -7,7 +7,10 @@ import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const LIMITS = { failuresPerAccount: 3, failuresPerAddress: 5, windowMs: 60_000 }
 
-/** Returns two throttles on one store. `calls` counts the calls of the store. `fails: true`: the store is unavailable. */
+/**
+ * Returns two throttles on one store. `calls` counts the calls of the store. If `fails` is true, the store is
+ * unavailable.
+ */
 function open(t: Test) {
   const state = { now: 1_000, calls: 0, fails: false }
   const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => state.now })

@@ -11,7 +11,6 @@ import { WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const clock = { nowSeconds: () => 1_000 }
 
-/** Adds a counter to a store with the maximum number of counters. */
 async function addToFullStore(
   t: Test,
   { attempts }: Store,

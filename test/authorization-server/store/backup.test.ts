@@ -16,7 +16,7 @@ import { WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const GUIDE = readFileSync(join(findPackageRoot(), 'docs/back-up-and-restore.md'), 'utf8')
 
-/** Runs a command of the guide, with replaced words. The command must be in the guide. */
+/** Runs a command of the guide after the replacement of some words. Fails if the guide does not contain the command. */
 function runDocumented(t: Test, command: string, words: Readonly<Record<string, string>>): void {
   t.ok(GUIDE.includes(command), command)
   const [name = '', ...args] = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) =>

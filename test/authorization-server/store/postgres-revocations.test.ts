@@ -13,15 +13,12 @@ t.teardown(() => server.remove())
 
 type Follower = {
   readonly store: Store
-  /**
-   * Received events: the hash of a revoked grant, `gap` or `lost`. The function next() removes the events that it
-   * returns.
-   */
+  /** Received events: the hash of a revoked grant, `gap` or `lost`. `next()` removes the events that it returns. */
   readonly received: string[]
   readonly lines: unknown[]
 }
 
-/** Opens a store and records its revocations. */
+/** Opens a store, and collects the events of its revocation log. */
 async function follow(t: Test, on: TestPostgres = server): Promise<Follower> {
   const lines: unknown[] = []
   const write = (...line: unknown[]) => void lines.push(line)

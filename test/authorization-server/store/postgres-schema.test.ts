@@ -15,7 +15,6 @@ t.teardown(() => server.remove())
 const options = { ...WHOSE, nowSeconds: () => 1_000 }
 const admin = `postgres://admin@127.0.0.1:${server.port}/scopegate`
 
-/** Deletes the schema of an earlier test. */
 const reset = () => server.query('drop schema if exists scopegate cascade')
 const versions = async () =>
   (await server.query('select version from scopegate.schema_versions order by version')).map(

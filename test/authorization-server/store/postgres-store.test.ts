@@ -157,8 +157,8 @@ t.test(
     const names = new Set<string>()
     const pooler = createServer((socket) => {
       socket.once('data', (message) => {
-        // The message begins with length and version. Pairs of name and value follow, each of them ends with a zero
-        // byte.
+        // The message begins with the length and the version. Pairs of name and value follow. A zero byte ends each
+        // name and each value.
         const texts = message.subarray(8).toString().split('\0')
         for (let at = 0; at < texts.length - 2; at += 2) names.add(String(texts[at]))
         socket.destroy()

@@ -24,7 +24,6 @@ t.teardown(async () => {
   await cluster.stop()
 })
 
-/** Opens a store on an empty cluster. */
 async function open(t: Test): Promise<Store> {
   await cluster.empty()
   return openAgain(t)
@@ -41,7 +40,7 @@ async function openAgain(t: Test, lines: unknown[] = []): Promise<Store> {
   return store
 }
 
-/** Configures the cluster until the end of the test: each shard responds although other shards are unavailable. */
+/** Until the end of the test, each shard responds even if other shards are unavailable. */
 async function setCoverage(t: Test): Promise<void> {
   const set = (value: string) =>
     Promise.all(cluster.nodes.map((node) => node.redis.config('SET', 'cluster-require-full-coverage', value)))
@@ -55,7 +54,6 @@ async function setCoverage(t: Test): Promise<void> {
   })
 }
 
-/** Returns the node that contains a key. */
 async function nodeOf(key: string) {
   for (const node of cluster.nodes) if (await node.redis.exists(key).then(Boolean, () => false)) return node
   return undefined
@@ -230,7 +228,7 @@ t.test(
       await tokens.upsert(grantId, { jti: grantId, grantId }, 600) // simulates that Redis has lost the revocation
     }
     const [sick, ...healthy] = cluster.nodes
-    /** Returns the number of grants that have tokens on the nodes. */
+    /** Returns the number of grants with tokens on these nodes. */
     const count = async (nodes: typeof cluster.nodes) => {
       const keys = await Promise.all(nodes.map((node) => node.redis.keys('*:of-grant:*')))
       return keys.flat().length
@@ -320,7 +318,7 @@ t.test(
     for (let index = 0; index < 5; index++) await add(index, 7_200, own(`expired-${index}`))
     const exp = Math.round(nowMs / 1_000) + 600
     for (let index = 0; index < 9; index++) await add(4, 7_200, own(`expired-${index}`))
-    // This entry still applies, because tokens had a longer lifetime when it was written.
+    // This entry still applies, because the server wrote the entry while tokens had a longer lifetime.
     await add(4, 7_200, JSON.stringify({ iss: WHOSE.issuer, grant: 'longer', at: 1, exp }))
     for (let index = 0; index < 3; index++)
       await add(index, 600, '{"iss":"https://other.test","grant":"x","at":1}')
@@ -412,7 +410,7 @@ t.test(
 
 t.test('data of schema version 1 moves into the partitions at the first start', async (t) => {
   await cluster.empty()
-  // Schema version 1 stores all data in the slot of {scopegate}, which is on this node.
+  // Schema version 1 stores all data in the slot of {scopegate}. This node has the slot.
   const url = `redis://127.0.0.1:${cluster.nodes[1]?.port}`
   const options = { ...WHOSE, nowSeconds: () => 1_000 }
   const old = await openRedisStore({ url }, options)

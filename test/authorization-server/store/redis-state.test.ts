@@ -17,7 +17,6 @@ t.teardown(async () => {
   await server.stop()
 })
 
-/** Opens a store on an empty Redis. */
 async function open(t: Test, on: TestRedis = server, lines: unknown[] = []): Promise<Store> {
   await redis.flushall()
   const write = (...line: unknown[]) => void lines.push(line)
@@ -364,7 +363,7 @@ t.test(
     for (let index = 0; index < 5; index++) await add(7_200, own(`expired-${index}`))
     const ownUntil = (grant: string, aheadSeconds: number) =>
       JSON.stringify({ iss: WHOSE.issuer, grant, at: 1, exp: Math.round(nowMs / 1_000 + aheadSeconds) })
-    await add(7_200, ownUntil('longer', 600)) // still applies, because tokens had a longer lifetime when the entry was written
+    await add(7_200, ownUntil('longer', 600)) // still applies: tokens had a longer lifetime at this time
     for (let index = 0; index < 9; index++)
       await add(600, `{"iss":"https://other.test","grant":"${index}","at":1}`)
     await add(600, ownUntil('shorter', -400))

@@ -15,7 +15,7 @@ for (const engine of STORE_ENGINES)
   t.test(`two servers on ${engine.name}`, async (t) => {
     const { config, stop } = await engine.start(t)
     const one = await startServer(t, config)
-    // A replica: the same keys, issuer and store, and a different port.
+    // A replica with the same keys, issuer and store, and with a different port.
     const two = await startServer(t, { ...config, dataDir: one.dataDir, issuer: one.baseUrl })
 
     t.test('one of 100 parallel exchanges of a code gets 200', async (t) => {

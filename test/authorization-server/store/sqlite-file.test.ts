@@ -176,7 +176,6 @@ function mode(path: string): number {
   return statSync(path).mode & 0o777
 }
 
-/** Returns the open files of this process. */
 function openFiles(): readonly string[] {
   return readdirSync('/proc/self/fd').flatMap((name) => {
     try {

@@ -3,7 +3,7 @@ import { attemptRedis } from '../../../authorization-server/store/redis.ts'
 import { attemptSqlite } from '../../../authorization-server/store/sqlite.ts'
 import { StoreError } from '../../../authorization-server/store/store.ts'
 
-/** Creates an error reply of Redis like the Redis client. */
+/** The Redis client creates errors with this name for error replies. */
 const aReplyError = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })
 
 t.test('StoreError has a name, a code, a reason and a cause', async (t) => {

@@ -733,7 +733,7 @@ async function contract(
     t.equal(await one.findById('nobody'), undefined)
   })
 
-  // This test is the last one, because the longer lifetime applies to all later revocations.
+  // This test must be the last test, because the longer lifetime applies to all later revocations.
   t.test('a revocation applies to tokens with an earlier, longer lifetime, until they expire', async (t) => {
     const clock = { now: 1_000 }
     const openFor = async (accessTokenSeconds: number): Promise<Store> => {
@@ -991,7 +991,10 @@ async function listAll(store: Store, model: string): Promise<ReadonlyMap<string,
   return found
 }
 
-/** Revokes a new grant. @returns the ID of the revocation. */
+/**
+ * Revokes a new grant.
+ * @returns the ID of the revocation.
+ */
 async function revokeOne(store: Store, grantId: string): Promise<string> {
   await store.artifacts('AccessToken').upsert(`of ${grantId}`, { jti: `of ${grantId}`, grantId }, 60)
   await store.artifacts('Grant').revokeByGrantId(grantId)

@@ -17,7 +17,7 @@ async function loadOn(t: Test, answer: RequestListener, own: Partial<Target> = {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/courses`
   const target = { url, headers: { authorization: 'Bearer a-token' }, expectedBody: '{"a":1}', ...own }
   const result = await load.run(target, SECONDS)
-  // The server has received all sent bytes when its connections are closed.
+  // After its connections close, the server has received all sent bytes.
   await new Promise((resolve) => server.close(resolve))
   return result
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { verifyGateway } from '../../../bench/product/verify-gateway.ts'
 
-/** Starts a server that reports these counts in /metrics, like a gateway. Writes `lines` lines to a log file. */
+/** Starts a fake gateway that reports these counts in /metrics. Writes `lines` lines to a log file. */
 async function saying(t: Test, counts: { requests: number; hits: number; misses: number; lines: number }) {
   const server = createServer((_request, response) => {
     response.end(

@@ -1,6 +1,6 @@
 /**
- * Returns a contract with several hundred operations, like the output of a generator. Its schemas contain references to
- * other schemas, with cycles.
+ * Returns a contract with several hundred operations, in the style of a generator. The schemas contain references and
+ * cycles.
  */
 export function aBigContract(resources: number, more: Readonly<Record<string, unknown>> = {}): string {
   const paths: Record<string, unknown> = {}

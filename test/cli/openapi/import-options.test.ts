@@ -35,7 +35,7 @@ const MAP = [
   'bookings.write=posts:write',
 ] as const
 
-/** A contract with three operations that a policy cannot express, and two operations that it can express. */
+/** A contract with three operations that a policy cannot express, and with two other operations. */
 const MIXED = `openapi: 3.0.3
 info: { title: Mixed }
 security: [{ o: [] }]

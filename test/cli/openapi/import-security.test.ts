@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { main } from '../../../cli/main.ts'
 import { aTerminal } from '../../fixtures/a-terminal.ts'
 
-/** A contract in which some operations do not declare security, and one declares an empty list. */
+/** Two operations of this contract do not declare security, and another operation declares an empty list. */
 const UNDECLARED = `openapi: 3.0.3
 info: { title: Pets }
 paths:
@@ -12,10 +12,7 @@ paths:
     put: { operationId: changeUser }
 `
 
-/**
- * A contract in which most operations accept OAuth with scopes as an alternative to another scheme. One operation
- * accepts only a bearer token.
- */
+/** Most operations accept OAuth with scopes, or another scheme. One operation accepts only a bearer token. */
 const ALTERNATIVES = `openapi: 3.0.3
 info: { title: Clouds }
 paths:

@@ -23,7 +23,7 @@ function from(text: string) {
   return importContract(parseContract(text, 'api.yaml'), NAMES, ANYTHING)
 }
 
-/** Returns a contract with the operation GET /a and this security. */
+/** Returns a contract with the operation `GET /a` and this security. */
 function withSecurity(security: string): string {
   return `openapi: 3.1.0
 paths: { /a: { get: { security: ${security} } } }
@@ -31,7 +31,7 @@ components: { securitySchemes: { o: { type: oauth2 }, p: { type: openIdConnect }
 `
 }
 
-/** Returns the errors of a contract, as `CODE line:column`. */
+/** Returns the errors of an import, as `CODE line:column`. */
 function errorsOf(text: string): readonly string[] {
   const { problems, text: written } = from(text)
   const errors = problems.filter((one) => one.severity === 'error')
@@ -57,7 +57,7 @@ t.test('import converts security that a route can express to scopes and an anony
     ['[{ p: [a, b] }, {}]', 'challenge\nanonymous: allow\nscopes: { all: [a, b] }'],
     ['[{ o: [a] }, { o: [b] }]', 'challenge\nscopes: { any: [a, b] }'],
     ['[{ o: [a, b] }, { o: [c, a] }]', 'challenge\nscopes: { all: [a], any: [b, c] }'],
-    // The alternative [a] includes every caller with a and b, so `all` contains only a.
+    // Every caller with the scopes a and b satisfies the alternative [a], so `all` contains only a.
     ['[{ o: [a, b] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],
     ['[{ o: [a, b] }, { b: [] }]', 'challenge'],
     ['[{ o: [a] }, { o: [a] }]', 'challenge\nscopes: { all: [a] }'],

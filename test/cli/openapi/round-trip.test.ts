@@ -99,13 +99,13 @@ const generatedRoute = fc
       name: 'test/x',
       policy: 'test',
       path: `/${one.segments.join('/')}${one.below ? '/**' : ''}`,
-      // With one scope, `any` and `all` are equivalent. The import writes `all`.
+      // With only one scope, `any` and `all` are equivalent. The import writes `all`.
       scopes: one.all.length + any.length === 0 || any.length === 1 ? undefined : { all: one.all, any },
       rateLimit: one.limit === null ? undefined : { requests: one.limit, perMs: 60_000, by: 'client' },
     })
   })
 
-/** Generates routes that one policy can contain: no two routes have the same method and path. */
+/** Generates routes that one policy can contain. No two routes have the same method and path. */
 const generatedRoutes = fc.array(generatedRoute, { minLength: 1, maxLength: 6 }).map((routes) => {
   const taken = new Set<string>()
   return routes.flatMap((route, index) => {
@@ -127,7 +127,7 @@ function exportRoutes(routes: readonly PolicyRoute[], withKeys: boolean) {
   )
 }
 
-/** Returns the rules of each method and path, without names of files and routes. */
+/** Returns the rules of each method and path, without the names of files and routes. */
 function meaning(routes: readonly PolicyRoute[]): ReadonlyMap<string, object> {
   return new Map(
     routes

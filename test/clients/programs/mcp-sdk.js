@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { signIn } from './person.js'
 
-// A client of the MCP TypeScript SDK. Usage: mcp-sdk.js PACKAGE. Its provider is the one of examples/clients.
+// A client of the MCP TypeScript SDK. Usage: mcp-sdk.js PACKAGE. Uses the provider of examples/clients.
 const [name] = process.argv.slice(2)
 const isSplit = name === '@modelcontextprotocol/client' // since version 2
 const { Client, StreamableHTTPClientTransport, UnauthorizedError } = isSplit

@@ -23,7 +23,7 @@ t.test('rejects an unusable database with a message that says what to do', async
     'a-folder',
     'foreign.sqlite',
   ]
-  // Node's recursive mkdir never returns for these paths.
+  // The recursive `mkdir()` of Node.js never returns for these paths.
   if (process.platform === 'linux') names.push('/proc/learning-platform/data.sqlite', '/proc/a/b/data.sqlite')
   for (const name of names) {
     const databasePath = resolve(folder, name)

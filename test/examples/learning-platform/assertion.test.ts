@@ -12,7 +12,7 @@ const ISSUER = 'https://api.test'
 const { privateKey, publicKey } = await generateKeyPair('ES256')
 const foreign = await generateKeyPair('ES256')
 
-/** Claims of an assertion. Other claims have the defaults of the gateway. */
+/** The assertion has the default claims of the gateway, except these claims. */
 type Parts = {
   readonly subject?: string | undefined
   readonly audience?: string

@@ -100,7 +100,7 @@ for (const family of families) {
     })
 }
 
-/** For one field of a singleton: two values that differ from the initial value. */
+/** Two values for one field of each singleton. The values differ from the initial value. */
 const OTHER_VALUES: Readonly<Record<string, readonly [field: string, put: string, patch: string]>> = {
   account: ['display_name', 'Put', 'Patched'],
   school: ['name', 'Put', 'Patched'],

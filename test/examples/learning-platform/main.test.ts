@@ -70,8 +70,7 @@ function start(t: Test, env: Readonly<Record<string, string>>): Process {
     },
   })
   const output = { text: '' }
-  // Waits for the streams, not for 'close' of the child: Node does not emit it after the parent has closed the IPC
-  // channel.
+  // Waits for the streams: Node.js does not emit `close` for a child after the parent has closed the IPC channel.
   const ends: Promise<unknown>[] = []
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue

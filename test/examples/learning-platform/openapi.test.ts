@@ -42,7 +42,7 @@ t.test('the document describes every operation, and every response conforms to i
     const first = family?.kind === 'collection' ? `${family.idPrefix}_0001` : ''
     const path = operation.path.replace('{id}', first)
     if (operation.method === 'GET') {
-      // A full page, so that the test checks all data of a new database.
+      // A page with 100 items contains all data of a new database.
       const address = operation.operationId.startsWith('list-') ? `${path}?limit=100` : path
       conforms(operation, await platform.askAs('reader', address))
       conforms(operation, await platform.ask(address))

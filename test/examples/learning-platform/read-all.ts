@@ -1,7 +1,7 @@
 import type { Document } from '../../../examples/learning-platform/families/json-schema.ts'
 import type { Answer } from '../../fixtures/send.ts'
 
-/** Reads all pages through the `next` links, and collects the items. Each response must have status 200. */
+/** Follows the `next` links of all pages, and collects the items. Each response must have status 200. */
 export async function readAll(
   ask: (path: string) => Promise<Answer>,
   path: string,

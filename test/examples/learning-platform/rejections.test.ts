@@ -10,7 +10,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 /** All tests share this platform. */
 const platform = await startPlatform(t)
 
-/** Checks the format of an error response, and that it contains no internal details. */
+/** Checks the format of an error response. The response must not contain internal details. */
 function isRejection(t: Test, answer: Answer, status: number, code: string): void {
   t.equal(answer.status, status)
   t.equal(answer.json['error'], code)

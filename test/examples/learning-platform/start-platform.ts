@@ -3,18 +3,16 @@ import type { Test } from 'tap'
 import { startLearningPlatform } from '../../../examples/learning-platform/app.ts'
 import { type Answer, type Message, send } from '../../fixtures/send.ts'
 
-/** A platform with a separate port and database file. The end of the test closes it. */
+/** A platform with its own port and database file. The platform stops at the end of the test. */
 export type Platform = {
   readonly url: string
   readonly databasePath: string
   close(): Promise<void>
-  /** Sends a request without subject headers. */
   ask(path: string, message?: Message): Promise<Answer>
-  /** Sends a request with the subject headers of the gateway. */
   askAs(subject: string, path: string, message?: Message): Promise<Answer>
 }
 
-/** Starts a platform. With the `databasePath` of another platform, both use the same data. */
+/** Starts a platform. If `databasePath` belongs to another platform, both platforms use the same data. */
 export async function startPlatform(
   t: Test,
   databasePath = join(t.testdir(), 'data.sqlite'),

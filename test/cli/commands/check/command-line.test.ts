@@ -94,7 +94,7 @@ t.test('runOnChange() runs again after each change, for every way to write a fil
     run: async (changed) => {
       seen.push(changed)
       const step = steps.shift()
-      // Changes the next file after the end of the run, like a user.
+      // Simulates a user who changes the next file after the end of the run.
       setImmediate(() => step?.())
       return [folder, join(folder, 'nowhere')]
     },

@@ -15,7 +15,6 @@ type Problem = {
   message: string
 }
 
-/** Checks the shipped configuration with a changed gateway.yaml. */
 async function check(t: Test, change: (text: string) => string, env: Record<string, string> = {}) {
   const folder = t.testdir({})
   for (const name of ['config', 'policies']) cpSync(join(ROOT, name), join(folder, name), { recursive: true })

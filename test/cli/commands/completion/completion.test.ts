@@ -12,7 +12,7 @@ async function run(...args: string[]): Promise<string> {
   return terminal.said.out
 }
 
-/** Returns the completion candidates for command-line words, without descriptions. */
+/** Returns the completion candidates without descriptions. */
 async function candidates(...words: string[]): Promise<readonly string[]> {
   const lines = (await run('__complete', ...words)).split('\n').slice(0, -1)
   return lines.map((line) => line.split('\t')[0] ?? '')
@@ -37,7 +37,7 @@ function runShell(dir: string, command: string, args: readonly string[]) {
   return spawnSync(command, args, { cwd: join(dir, 'work'), encoding: 'utf8', env })
 }
 
-/** Words before the cursor as bash splits them, and the candidates that the shell must show. */
+/** Words before the cursor after bash has split the command line, and the candidates that the shell must show. */
 const CASES: readonly (readonly [words: readonly string[], replies: readonly string[]])[] = [
   [['che'], ['check']],
   [
@@ -132,9 +132,7 @@ function completeInFish(dir: string, line: string): readonly string[] {
     .map((one) => one.replace(/\t.*|\/\t.*/, '').replace(/^--kind=|\/$/, ''))
 }
 
-/**
- * Calls the completion function with `words` as the command line. zsh itself completes only in an interactive shell.
- */
+/** Calls the completion function with `line` as the command line. zsh itself completes only in an interactive shell. */
 function completeInZsh(dir: string, line: string): readonly string[] {
   const words = line.split(' ')
   const { stdout, stderr } = runShell(dir, 'zsh', [

@@ -47,7 +47,8 @@ function bruteForce(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alph
         if (names[0] === '-' && names[1] === '-') continue
         const key = names.join(' ')
         const hasConditions = routes.some((one) => (one?.when.length ?? 0) > 0)
-        // Without conditions, the result depends only on the two routes, so one request for each pair is sufficient.
+        // Without conditions, the result depends only on the two routes. One request for each pair of routes is then
+        // sufficient.
         if (!hasConditions && found.has(key)) continue
         const outcome = found.get(key) ?? { gains: false, loses: false }
         found.set(key, outcome)
@@ -72,8 +73,8 @@ function toCleanHeaders(headers: Readonly<Record<string, string | undefined>>): 
 }
 
 /**
- * Returns two lists of access changes in the same format: the changes that `diff` reports, and the changes that brute
- * force finds.
+ * Returns the access changes that `diff` reports, and the access changes that brute force finds. Both lists have the
+ * same format.
  */
 export function toldAndTried(old: CompiledPolicies, now: CompiledPolicies, alphabet: Alphabet) {
   const { changes } = comparePolicies(

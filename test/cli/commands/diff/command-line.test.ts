@@ -32,7 +32,7 @@ const diff = async (folder: string, ...args: string[]) => {
   return { code: await main(['diff', ...args], terminal), ...terminal.said }
 }
 
-/** Creates a git repository with one commit: the shipped configuration and the policy `courses` only. */
+/** Creates a git repository with the shipped configuration and the policy `courses`. */
 function aRepository(t: Test): string {
   const dir = t.testdir({ policies: { 'courses.policy.yaml': COURSES } })
   cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
@@ -210,7 +210,7 @@ t.test('diff compares with the active policies of a gateway', async (t) => {
     hash: set.compiled.hash,
     routes: set.policies.routes,
     implication: Object.fromEntries(readImplication(set.catalogue)),
-    // The gateway has another address than the compared files. diff compares API paths, not addresses.
+    // The gateway does not have the address of the compared files. diff compares API paths without addresses.
     resources: {
       ...toResourceOptions(set.gateway),
       baseUrl: 'https://api.example.test',

@@ -19,8 +19,7 @@ const ALPHABET: Alphabet = {
   scopes: SCOPES,
   headers: { h: [undefined, '1', '2', '9'] },
   claims: {
-    // Values of a claim. `8` can also occur in a path, `9` can also occur in a header, and `0` occurs only in claims. A
-    // list is empty or has two values.
+    // Values of a claim. `8` can also occur in a path, and `9` in a header. `0` occurs only in claims.
     c: [
       undefined,
       '0',
@@ -76,7 +75,7 @@ const route = fc
     const base = `/${segments.join('/')}`
     const path = below ? `${base === '/' ? '' : base}/**` : slash === 0 && base !== '/' ? `${base}/` : base
     const hasParameter = path.includes('{x}')
-    // Only one route in three has conditions, so that scopes decide for the others. A condition with `{path.x}` is
+    // Only one route in three has conditions. For the other routes, the scopes decide. A condition with `{path.x}` is
     // valid only in a route with this parameter.
     const when = (isPlain === 0 ? rest.when : []).filter(
       ({ test }) => hasParameter || !JSON.stringify(test).includes('"path"'),

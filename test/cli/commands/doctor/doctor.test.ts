@@ -66,7 +66,7 @@ t.test(
   },
 )
 
-/** A fault of a server, a function that causes the fault, the check that reports it, and text of the report. */
+/** A fault of a server, a function that causes the fault, the check that reports the fault, and text of the report. */
 const FAULTS: readonly (readonly [what: string, bend: Bend, check: CheckName, says: RegExp])[] = [
   [
     'the metadata gets 403',
@@ -366,7 +366,7 @@ t.test('docs/doctor.md explains exactly the checks of doctor', (t) => {
   t.end()
 })
 
-/** Returns a function that changes the responses of one path. `bend` is a function, or the values to set. */
+/** Returns a function that changes the responses of one path. An object `bend` contains the values to set. */
 function on(path: string, bend: ((answer: BentAnswer) => void) | Partial<BentAnswer>): Bend {
   return (answer, asked) => {
     if (asked !== path) return

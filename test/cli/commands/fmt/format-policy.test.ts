@@ -19,8 +19,8 @@ const hashOf = (text: string): string =>
   contentHash(parseYaml(text, { shownAs: 'a.policy.yaml', letter: 'P' }).value)
 
 /**
- * Returns text as a JSON string, which is also valid YAML. JSON.stringify() does not escape the control character
- * U+0085, but YAML requires an escape.
+ * Returns text as a JSON string that is also valid YAML. JSON.stringify() does not escape the control character U+0085,
+ * but YAML requires an escape.
  */
 const asJson = (text: string): string => JSON.stringify(text).replace('\u0085', '\\u0085')
 
@@ -278,7 +278,7 @@ const policy = fc
       .map((keys) => Object.fromEntries(keys.map((key) => [key, one[key as keyof typeof one]]))),
   )
 
-/** Inserts comments and empty lines at positions where they do not change the content. */
+/** Inserts comments and empty lines at positions without an effect on the content. */
 function scatter(text: string, places: readonly { readonly at: number; readonly what: string }[]): string {
   let scattered = text
   for (const { at, what } of places) {

@@ -53,7 +53,7 @@ async function serve(t: Test, respond: (response: ServerResponse) => void): Prom
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Starts a server that publishes a key set as the authorization server does. */
+/** Starts a server that publishes a key set in the format of the authorization server. */
 function publish(t: Test, set: SigningKeys, headers: Readonly<Record<string, string>> = {}): Promise<string> {
   const keys = activeKeys(set, now()).keys.map(({ kty, kid, alg, crv }) => ({ kty, kid, alg, crv }))
   return serve(t, (response) => response.writeHead(200, headers).end(JSON.stringify({ keys })))
