@@ -64,7 +64,9 @@ t.test('every URL and error code in auth.md exists', async (t) => {
   }
 })
 
-/** A bash process that stays open between commands, so that variables persist. It exits when a command fails. */
+/**
+ * A bash process that stays open between commands, so that variables persist. The process exits when a command fails.
+ */
 function openShell() {
   const bash = spawnPlainly('bash', ['-eu', '-o', 'pipefail'])
   const END = '-- end of command --'

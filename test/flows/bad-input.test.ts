@@ -8,7 +8,8 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// Each bad input gets status 4xx with {error, error_description}: no 500, no stack trace, no HTML below /api/.
+// For each bad input, the status is 4xx and the body is {error, error_description}. The response is never a 500,
+// contains no stack trace, and contains no HTML below /api/.
 const FORM = 'application/x-www-form-urlencoded'
 const STACK = /\bat (?:\S+ \()?(?:file:|node:|\/)\S+:\d+:\d+/
 
@@ -19,7 +20,7 @@ const client = await registerClient(scopegate)
 const confidential = await registerClient(scopegate, { token_endpoint_auth_method: 'client_secret_post' })
 const tokens = await client.obtainTokens({ browser, scope: 'courses:read' })
 
-/** Expected result of a row: one or more statuses, and the error code. */
+/** The expected result is one or more statuses, and the error code. */
 type Row = readonly [name: string, expected: string, message: Message]
 
 t.test('the token endpoint rejects bad input with the expected error', async (t) => {
@@ -421,7 +422,8 @@ t.test('API routes reject bad requests with the expected error', async (t) => {
       headers: ['authorization', `Bearer ${accessToken}`, 'content-type', 'application/json'],
       body: large,
     }).catch((error: NodeJS.ErrnoException) => error.code)
-    // The gateway responds before it has read the whole body. A client that keeps writing may see a closed connection.
+    // The gateway responds before it has read the complete body. A client that continues to write can see a closed
+    // connection.
     if (typeof answer === 'object') expectError(t, answer, '413 payload_too_large')
     else t.match(answer, /^(EPIPE|ECONNRESET)$/)
     const announced = await sendBytes(
@@ -456,7 +458,7 @@ async function expectRows(t: Test, path: string, rows: readonly Row[]): Promise<
     })
 }
 
-/** `expected` is a status, a status and an error code, or `4xx`. */
+/** `expected` is a status, a status with an error code, or `4xx`. */
 function expectError(t: Test, answer: Answer, expected: string, about = ''): void {
   const [status = '', error] = expected.split(' ')
   t.match(

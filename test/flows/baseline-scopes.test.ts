@@ -6,7 +6,7 @@ import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// Clients such as the `auth()` function of the MCP SDK request every scope that the metadata of the resource lists.
+// Some clients request every scope in the metadata of the resource, for example the `auth()` function of the MCP SDK.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const COURSE = {

@@ -199,14 +199,16 @@ function copyConfiguration(t: Test): { readonly configDir: string; readonly poli
   return { configDir, policiesDir }
 }
 
-/** Returns environment variables that name the secret file of both services. `dev` generates its own secret. */
+/**
+ * Returns environment variables with the path of the secret file for the two services. `dev` generates its own secret.
+ */
 function secretFile(command: string, configDir: string): Record<string, string> {
   const file = join(configDir, '..', 'secrets', 'gateway')
   if (command === 'gateway') return { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: file }
   return command === 'authorization-server' ? { SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: file } : {}
 }
 
-/** Returns the arguments that name the policy folder. `gateway` reads this path from its configuration. */
+/** Returns the arguments with the policy folder. `gateway` reads this path from its configuration. */
 function policiesOf(command: string, policiesDir: string): readonly string[] {
   return command === 'dev' ? ['--policies', policiesDir] : []
 }

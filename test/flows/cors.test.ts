@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 
-// A real browser decides which requests a page may send, and which response headers it may read.
+// A real browser decides which requests a page may send, and which response headers a page may read.
 const chrome = await launchChromium(t)
 
 /** Opens an empty page with its own origin. */

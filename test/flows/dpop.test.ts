@@ -9,7 +9,7 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 
-// RFC 9449 end to end with oauth4webapi, a strict client library. The gateway requires its own nonces.
+// RFC 9449 with the strict client library oauth4webapi. The gateway requires its own nonces.
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const
 const REDIRECT_URI = 'http://127.0.0.1:49153/callback'
 const SECRET = 'a secret that every replica has, of 32 characters'

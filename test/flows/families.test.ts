@@ -10,7 +10,7 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 
-// The tests read the catalogue and the policies, so a new family needs no change here.
+// The tests read the catalogue and the policies, so that a new family needs no change of the tests.
 type Route = {
   readonly name: string
   readonly match: { readonly methods: readonly string[]; readonly path: string }
@@ -25,7 +25,7 @@ type Operation = {
 }
 
 const STATUS_OF: Readonly<Record<string, number>> = { GET: 200, POST: 201, PUT: 200, PATCH: 200, DELETE: 204 }
-const MAX_TRIES = 5 // Maximum number of attempts to find a unique value.
+const MAX_TRIES = 5
 
 const root = findPackageRoot()
 const catalogue = (
@@ -43,9 +43,9 @@ const browser = openBrowser(scopegate.baseUrl)
 const client = await registerClient(scopegate)
 const api = (await send(`${scopegate.baseUrl}/openapi.json`)).json as unknown as OpenApi
 
-/** A token for each scope, with only this scope. */
+/** For each scope, a token with only this scope. */
 const only = new Map<string, string>()
-/** A token for each scope, with all other scopes. */
+/** For each scope, a token with all other scopes. */
 const allBut = new Map<string, string>()
 await obtainAllTokens()
 
@@ -139,7 +139,7 @@ async function obtainAllTokens(): Promise<void> {
   }
 }
 
-/** Performs an operation that must succeed, and checks its effect. */
+/** Performs an operation, and checks its effect. The operation must succeed. */
 async function perform(
   t: Test,
   operation: Operation,
@@ -196,7 +196,7 @@ async function createOne(
   }
 }
 
-/** Returns any resource of the family: the first list item, or the resource itself for a singleton. */
+/** Returns the first list item of the family. A singleton family has only one resource. */
 async function readExisting(operations: readonly Operation[]): Promise<Readonly<Record<string, unknown>>> {
   const list = operations.find(({ method, path }) => method === 'GET' && !path.includes('{'))
   if (list === undefined) throw new Error('the family has nothing to read')

@@ -9,10 +9,10 @@ import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-/** The root test of this file. Each nested test has another test folder. */
+/** The root test of this file. Each nested test has its own test folder. */
 const file = t
 
-// Runs the commands of docs/first-api.md in the order of the page, against the services that `npm start` starts.
+// Runs the commands of docs/first-api.md in the order of the page, against the services of `npm start`.
 const ROOT = findPackageRoot()
 const blocks = [
   ...readRepositoryFile('docs/first-api.md').matchAll(/^```(sh|console)\n([\s\S]*?)^```$/gm),
@@ -71,7 +71,7 @@ t.test('the commands of docs/first-api.md print the shown output', async (t) => 
   }
 })
 
-/** Returns whether each shown line is the start of an output line. Ignores the text after an ellipsis. */
+/** Returns whether each line on the page is the start of an output line. Ignores the text after an ellipsis. */
 function isShown(shown: readonly string[], output: string): boolean {
   const printed = output.split(/\r?\n/)
   return shown.every((line) => {

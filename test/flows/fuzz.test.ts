@@ -33,7 +33,7 @@ t.test(`${RUNS} random requests get a status below 500`, { timeout: LIMIT_MS }, 
     seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
     const type = answer.headers.get('content-type') ?? ''
     if (answer.status >= 500) throw new Error(`${answer.status} ${answer.text}`)
-    // If the gateway rejected the valid token, the requests would not reach the routes.
+    // A gateway that rejects the valid token would keep the requests from the routes.
     if (answer.status === 401 && path.startsWith('/api/courses') && headers['authorization'] === BEARER)
       throw new Error(`the good token was rejected: ${answer.text}`)
     if (STACK.test(answer.text)) throw new Error(`a stack: ${answer.text}`)

@@ -1,4 +1,4 @@
-// Tests JWT access tokens of the bundled server at gateways that verify them locally.
+// Gateways verify JWT access tokens of the bundled authorization server locally.
 import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ function startJwtServer(
   return startServer(t, { accessTokens: { format: 'jwt', algorithm, resources: new Map() }, ...changes })
 }
 
-/** Starts a gateway that verifies the JWTs of the server locally, and introspects opaque tokens at the server. */
+/** The gateway verifies the JWTs of the server locally, and introspects opaque tokens at the server. */
 function startGateway(
   t: Test,
   { baseUrl, gatewaySecret }: AuthorizationServer,
@@ -69,7 +69,6 @@ function call({ gateway }: GatewayUnderTest, token: string, method = 'GET'): Pro
   return send(`${gateway.url}/api/courses`, { token, method })
 }
 
-/** Returns the number of introspection requests of a gateway. */
 async function introspections({ gateway }: GatewayUnderTest): Promise<number> {
   const { text } = await send(`${gateway.managementUrl}/metrics`)
   return [...text.matchAll(/^scopegate_introspections_total\{[^}]*\} (\d+)$/gm)].reduce(

@@ -15,7 +15,7 @@ import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { quietPort, startScopegate } from '../fixtures/start-scopegate.ts'
 
-// The client of the official SDK uses the tools of examples/mcp-server. Its only input is the URL of the server.
+// The client of the official SDK uses the tools of examples/mcp-server. The client knows only the URL of the server.
 const REDIRECT_URI = 'http://127.0.0.1:49300/callback'
 const REVISION = '2026-07-28'
 const folder = (name: string): string =>
@@ -153,7 +153,7 @@ t.test('the MCP server rejects a call whose body contradicts its headers', async
   }
 })
 
-/** Creates a client of the SDK with a provider that stores its state, and a user with a browser. */
+/** Creates a client of the SDK. The client has a provider that stores its state, and a user with a browser. */
 function anAgent() {
   let tokens: OAuthTokens | undefined
   let goTo: URL | undefined
@@ -183,7 +183,6 @@ function anAgent() {
       return transport
     },
     token: () => tokens?.access_token ?? '',
-    /** Completes sign-in and consent as the user. */
     async finish() {
       if (goTo === undefined) throw new Error('the SDK did not start an authorization')
       const redirect = await signIn(openBrowser(baseUrl), goTo)
@@ -193,7 +192,7 @@ function anAgent() {
   }
 }
 
-/** Sends one call in the format of the protocol revision. `body` overrides values that are also in headers. */
+/** Sends one call in the format of the protocol revision. `body` replaces values that are also in headers. */
 async function call(what: {
   readonly method: string
   readonly name?: string
@@ -228,7 +227,7 @@ function named(name: string): Readonly<Record<string, string>> {
   return { 'mcp-protocol-version': REVISION, 'mcp-method': 'tools/call', 'mcp-name': name }
 }
 
-/** Encodes names that are not valid header values, as the protocol specifies. */
+/** The protocol specifies this encoding for names that are not valid header values. */
 function encoded(name: string): string {
   return `=?base64?${Buffer.from(name).toString('base64')}?=`
 }

@@ -6,10 +6,10 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// The complete flow with oauth4webapi, which rejects each response that violates a specification.
+// The complete flow with oauth4webapi. This library rejects each response that violates a specification.
 const SCOPE = 'openid email students:read'
 const REDIRECT_URI = 'http://127.0.0.1:49210/callback'
-const INSECURE = { [oauth.allowInsecureRequests]: true } as const // the test speaks plain HTTP on the loopback address
+const INSECURE = { [oauth.allowInsecureRequests]: true } as const // the test uses http on the loopback address
 
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate

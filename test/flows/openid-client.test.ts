@@ -6,7 +6,7 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// The complete flow of an app that uses openid-client. All requests use the base URL of the gateway.
+// The complete flow of an app with openid-client. All requests use the base URL of the gateway.
 const SCOPE = 'openid profile email courses:read account:read'
 const REDIRECT_URI = 'http://127.0.0.1:49200/callback'
 
@@ -190,7 +190,7 @@ async function authorize(scope: string) {
   const state = openid.randomState()
   const verifier = openid.randomPKCECodeVerifier()
   const redirect = await signIn(browser, await authorizationUrl(scope, state, verifier))
-  // Checks state and iss (RFC 9207), and the ID token for the openid scope.
+  // openid-client checks the state, `iss` (RFC 9207), and the ID token of the openid scope.
   const tokens = await openid.authorizationCodeGrant(client, redirect, {
     pkceCodeVerifier: verifier,
     expectedState: state,

@@ -7,11 +7,11 @@ import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// Runs the commands of policies/README.md unchanged, in the folder that `npm start` uses.
+// Runs the commands of policies/README.md unchanged, in the folder of `npm start`.
 const ROOT = findPackageRoot()
 const page = readFileSync(join(ROOT, 'policies/README.md'), 'utf8')
 const frontPage = readFileSync(join(ROOT, 'README.md'), 'utf8')
-/** The root test of this file. Each nested test has another test folder. */
+/** The root test of this file. Each nested test has its own test folder. */
 const file = t
 const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = '']) => commands)
 

@@ -39,7 +39,8 @@ t.test('a client that has only the URL of a resource gets a token for this resou
     }),
   })
 
-  // The challenge contains the metadata URL. The client also computes this URL from the resource, and compares both.
+  // The challenge contains the metadata URL. The client also computes this URL from the resource, and compares the two
+  // URLs.
   const nobody = await send(resource, { method: 'POST', body: '{}' })
   t.equal(nobody.status, 401)
   const { parameters } = parseChallenge(nobody.headers.get('www-authenticate'))

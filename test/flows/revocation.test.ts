@@ -20,12 +20,12 @@ import { until } from '../fixtures/until.ts'
 /** Cache time of a token status while the revocation stream is down. With the stream, the cache time is 30 s. */
 const CAP_MS = 5_000
 /**
- * Half of the cache time of 30 s. If a gateway rejects the token within this time, the gateway has received the
- * revocation. The soak test checks the maximum delay of a revocation, which is 1 s.
+ * Half of the cache time of 30 s. A gateway that rejects the token within this time has received the revocation. The
+ * soak test checks the maximum delay of a revocation, which is 1 s.
  */
 const TOLD_MS = 15_000
 
-/** Disables the repeat window: every second use of a refresh token revokes its grant. */
+/** Disables the repeat window. Every second use of a refresh token then revokes the grant. */
 const SERVER_SETTINGS = { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '0s' }
 
 type Cluster = RevocationCluster & { readonly folder: string }
@@ -83,7 +83,8 @@ type RedisCluster = Cluster & {
   readonly redisUrl: string
   stopRedis(): Promise<void>
   /**
-   * Starts Redis again with the data on the disk. True (default): uses the append-only file. False: uses the snapshot.
+   * Starts Redis again with the data on the disk. By default, uses the append-only file. If `keepsData` is false, uses
+   * the snapshot.
    */
   startRedis(options?: { readonly keepsData: boolean }): Promise<void>
 }
@@ -134,8 +135,8 @@ async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> 
 }
 
 /**
- * Ends a grant in each way of `ENDS_OF_GRANTS`.
- * @returns tokens that all gateways accepted before and deny now.
+ * Ends one grant for each entry of `ENDS_OF_GRANTS`.
+ * @returns the tokens. All gateways accepted the tokens before the end of the grant, and deny the tokens after it.
  */
 async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly string[]> {
   const { client, gateways, servers } = cluster
@@ -162,7 +163,7 @@ async function denied(cluster: RevocationCluster, token: string, limitMs?: numbe
   )
 }
 
-/** The tests with Redis share this cluster. The last of them removes its data. */
+/** The tests with Redis share this cluster. The last test removes the data of the cluster. */
 const cluster = await startOnRedis(t, { eventStream: false })
 
 t.test(
@@ -175,7 +176,7 @@ t.test(
     }
     const kept = await knownToken(t, cluster)
 
-    // `npm run soak:revocation` runs this test with more rounds and measures times.
+    // `npm run soak:revocation` repeats more rounds, and measures times.
     const { tokens, answers } = await measureRevocations(cluster, { rounds: 10, until: 'denied' })
     t.same([...answers], [[200, 10]])
     gone.push(...tokens, ...(await endGrants(t, cluster)))
@@ -272,7 +273,7 @@ t.test('Redis loses its data: denied tokens stay denied, and the services report
   t.equal((await cluster.client.revoke(token)).status, 200)
   await denied(cluster, token)
 
-  // Redis restarts with a snapshot that lacks the acknowledged revocation.
+  // The snapshot lacks the acknowledged revocation.
   await cluster.stopRedis()
   await cluster.startRedis({ keepsData: false })
   await awaitChannel(cluster, 'up')

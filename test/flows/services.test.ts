@@ -13,8 +13,8 @@ import { quietPort } from '../fixtures/start-scopegate.ts'
 import { startService } from '../fixtures/start-service.ts'
 import { until } from '../fixtures/until.ts'
 
-// A production setup: one command for each service, no development mode, one operator account, and the most verbose log
-// level.
+// A production setup with one command for each service, one operator account, and the most verbose log level.
+// Development mode is off.
 const PASSWORD = 'correct horse of the tests'
 
 const folder = t.testdir({ demo: {} })
@@ -78,8 +78,8 @@ t.test('the account can sign in, call the API, refresh and revoke', async (t) =>
   const client = await registerClient(product, { token_endpoint_auth_method: 'client_secret_post' })
   const scope = 'openid email courses:read'
   const tokens = await client.obtainTokens({ browser, scope, person: carol })
-  // The cookie of an interaction contains its ID, which is also in the URL. The ID is not a secret, because a signature
-  // protects the cookie.
+  // The ID of an interaction is in its cookie and in the URL. The ID is not a secret, because a signature protects the
+  // cookie.
   for (const { name, value } of browser.cookies.values())
     if (!/_(interaction|resume)$/.test(name)) secrets.add(value)
   t.ok([...browser.cookies.values()].some(({ name }) => name.endsWith('.sig')))
@@ -104,7 +104,7 @@ t.test('the account can sign in, call the API, refresh and revoke', async (t) =>
 t.test(
   'the management listener responds; its output and the logs contain no token, code, secret, password or cookie',
   async (t) => {
-    // Sends a last request, and waits until the logs contain this request and the last revocation.
+    // Sends a last request. Waits until the logs contain this request and the last revocation.
     await send(`${baseUrl}/api/courses`, { headers: { 'user-agent': 'the-last-of-all' } })
     await until('the log contains the last request', async () => gateway.log().includes('the-last-of-all'))
     await until('the log contains the revocation', async () =>

@@ -3,16 +3,16 @@ import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import { CHART, HELM_ENVIRONMENT } from './render-chart.ts'
 
-/** Values of one rendering, and optionally a changed template. */
+/** Values of one rendering. Optionally, a changed template. */
 export type Rendering = {
   readonly release: string
   readonly valueFiles?: readonly string[]
-  /** Single values, like the option `--set` of helm. */
+  /** The option `--set` of helm has the same format. */
   readonly set?: readonly string[]
   /** Path of the changed template in the chart, and its new text. */
   readonly template?: string
   readonly text?: string
-  /** True: `lookup` reads from the cluster. */
+  /** If true, `lookup` reads from the cluster. */
   readonly cluster?: boolean
 }
 
@@ -20,8 +20,8 @@ export type Rendering = {
 export type Rendered = { readonly output: string; readonly failed?: string }
 
 /**
- * Starts a process that renders the chart, and stops the process at the end of `t`. The process runs the code of helm
- * (render-charts.go) and renders one request after the other.
+ * Starts a process that renders the chart, and stops the process at the end of `t`. The process uses the code of helm
+ * (render-charts.go) and handles one request after the other.
  */
 export function startChartRenderer(
   t: Pick<Test, 'teardown'>,

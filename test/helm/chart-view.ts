@@ -1,7 +1,6 @@
 import { parse } from 'yaml'
 import type { Container, KubeObject, PodSpec, Volume } from './kube-object.ts'
 
-/** The two services of the chart. */
 export type Component = 'gateway' | 'authorization-server'
 
 /** A rendered chart. Tests select its objects by component, not by name. */
@@ -9,10 +8,10 @@ export type ChartView = {
   readonly objects: readonly KubeObject[]
   /**
    * Returns the object of this kind and component. The name of the object must end with `suffix`.
-   * @throws {Error} when no such object exists.
+   * @throws {Error} if the chart did not render this object.
    */
   object(kind: string, component: Component, suffix?: string): KubeObject
-  /** Like `object()`, but returns undefined when the chart did not render such an object. */
+  /** Returns undefined if the chart did not render this object. */
   find(kind: string, component: Component, suffix?: string): KubeObject | undefined
   pod(component: Component): PodSpec
   container(component: Component): Container
@@ -24,7 +23,6 @@ export type ChartView = {
   config(component: Component, file?: string): Readonly<Record<string, unknown>>
 }
 
-/** Gives checks access to rendered objects by component. */
 export function viewChart(objects: readonly KubeObject[]): ChartView {
   const find: ChartView['find'] = (kind, component, suffix = '') =>
     objects.find(
@@ -48,7 +46,7 @@ export function viewChart(objects: readonly KubeObject[]): ChartView {
     if (first === undefined) throw new Error(`the ${component} has no container`)
     return first
   }
-  /** The parsed files, because the checks of a scenario read the same file many times. */
+  /** The parsed files, because a scenario checks the same file many times. */
   const configs = new Map<string, ReturnType<ChartView['config']>>()
   return {
     ...{ objects, find, object, pod, container },

@@ -11,7 +11,7 @@ import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 
-/** Time after `drain.grace` at which the process exits without waiting for connections. */
+/** Time from the end of `drain.grace` to the exit of the process. The process does not wait for connections. */
 const LAST_RESORT_SECONDS = 5
 
 const CASES = readdirSync(join(CHART, 'ci')).sort()
@@ -28,7 +28,7 @@ t.test(
   },
 )
 
-/** Returns the error message of helm for values that it must reject. */
+/** Returns the error message of helm. helm must reject the values. */
 function rejectionOf(t: Pick<Test, 'not'>, ...values: readonly string[]): string {
   const { status, stderr } = helm('template', 'gw', CHART, ...values.flatMap((one) => ['--set', one]))
   t.not(status, 0, values.join(' '))
@@ -175,10 +175,7 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
   }
 }
 
-/**
- * Returns the setting `drain.grace` of the gateway, in seconds. The grace period of the authorization server is not
- * longer.
- */
+/** Returns the setting `drain.grace` of the gateway. The grace period of the authorization server is not longer. */
 function graceSecondsOf(objects: readonly KubeObject[]): number {
   const text = objects.map(({ data }) => data?.['gateway.yaml']).find((one) => one !== undefined)
   const set: unknown = text === undefined ? undefined : parse(text).drain?.grace
@@ -373,7 +370,7 @@ t.test('the heap is three quarters of the memory limit', async (t) => {
 })
 
 t.test('the installation notes warn about settings that are not suitable for production', async (t) => {
-  // helm prints the notes only during an installation. In a copy of the chart, the test renders them as an object,
+  // helm prints the notes only during an installation. In a copy of the chart, the test renders the notes as an object,
   // without a cluster.
   const copy = join(t.testdir(), 'scopegate')
   cpSync(CHART, copy, { recursive: true })
@@ -529,8 +526,8 @@ t.test('the gateway mounts the client secret of each issuer with introspection',
 })
 
 /**
- * Checks that values.yaml and the schema describe the same keys. A key without a default is allowed if it is
- * deprecated, or a part of user-defined content.
+ * Checks that values.yaml and the schema describe the same keys. A key can have no default if the key is deprecated or
+ * a part of user-defined content.
  */
 function compareKeys(t: Tap, schema: SchemaObject, value: unknown, path: string): void {
   const properties: Readonly<Record<string, SchemaObject>> | undefined = schema['properties']

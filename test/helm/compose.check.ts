@@ -17,8 +17,8 @@ import { ROOT } from './render-chart.ts'
 const GATEWAY = 'http://127.0.0.1:8080'
 const PASSWORD = 'correct horse battery staple'
 /**
- * The user ID that owns a new named volume: the owner of its folder in the image, or root if the image has no such
- * folder.
+ * The user ID that owns a new named volume. The owner is the owner of the folder in the image, or root if the image has
+ * no such folder.
  */
 const VOLUME_OWNERS: Readonly<Record<string, number>> = {
   'client-secret': 0,
@@ -26,7 +26,7 @@ const VOLUME_OWNERS: Readonly<Record<string, number>> = {
   platform: 65_532,
   redis: 999,
 }
-/** An image for containers that need a shell. It contains the programs of this machine. */
+/** An image for containers that need a shell. The image contains the programs of this machine. */
 const MACHINE: Image = {
   entrypoint: [],
   env: {},
@@ -147,7 +147,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-/** Waits like Compose until a service is healthy. A service without a health check must exit with code 0. */
+/** Waits until a service is healthy, which Compose does too. A service without a health check must exit with code 0. */
 async function waitFor(
   t: Test,
   name: string,

@@ -9,8 +9,8 @@ export type Image = {
   readonly workdir: string
   readonly user: { readonly uid: number; readonly gid: number }
   /**
-   * Copied paths of this checkout, and their paths in the image. Files that a build stage creates have the same path in
-   * the checkout.
+   * Copied paths of this checkout, and their paths in the image. Files of a build stage have the same path in the
+   * checkout.
    */
   readonly copies: readonly { readonly from: string; readonly to: string }[]
 }

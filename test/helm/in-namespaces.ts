@@ -5,8 +5,8 @@ const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
 
 /**
  * Runs the tests of a file in separate mount, network and process namespaces. Other programs cannot see the mounts and
- * ports of the tests. The file runs twice: the first run starts the second run in the namespaces, and only the second
- * run calls `check`.
+ * ports of the tests. The file runs twice. The first run starts the second run in the namespaces. Only the second run
+ * calls `check`.
  */
 export function inNamespaces(file: string, check: () => void): void {
   if (process.env[INSIDE] === undefined) enter(file)

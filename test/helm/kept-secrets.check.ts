@@ -31,7 +31,7 @@ t.test('an upgrade of a whole release changes no secret and replaces no pod', as
   t.strictSame(objects, before)
 })
 
-/** Renders the chart like `helm upgrade`, with access to a cluster that contains `secrets`. */
+/** Simulates `helm upgrade` in a cluster with `secrets`. */
 async function upgrade(
   t: Test,
   secrets: readonly KubeObject[],

@@ -1,4 +1,4 @@
-/** The members of Kubernetes objects that the checks read. */
+/** The checks read only these members of Kubernetes objects. */
 export type KubeObject = {
   readonly apiVersion: string
   readonly kind: string
@@ -27,7 +27,6 @@ export type KubeObject = {
   }
 }
 
-/** A port of a Service. */
 export type ServicePort = {
   readonly name: string
   readonly port: number
@@ -35,7 +34,7 @@ export type ServicePort = {
   readonly appProtocol?: string
 }
 
-/** The members of a pod that the checks read. */
+/** The checks read only these members of a pod. */
 export type PodSpec = {
   readonly serviceAccountName?: string
   readonly automountServiceAccountToken?: boolean
@@ -64,7 +63,7 @@ export type PodSpec = {
   readonly volumes?: readonly Volume[]
 }
 
-/** The members of a container that the checks read. */
+/** The checks read only these members of a container. */
 export type Container = {
   readonly name: string
   readonly image: string
@@ -107,7 +106,6 @@ export type Container = {
   }[]
 }
 
-/** An HTTP probe of the kubelet. */
 export type Probe = {
   readonly httpGet: { readonly path: string; readonly port: string | number }
   readonly periodSeconds: number
@@ -116,7 +114,7 @@ export type Probe = {
 
 type Item = { readonly key: string; readonly path: string }
 type Source = { readonly name?: string; readonly items?: readonly Item[] }
-/** The types of volumes that the chart mounts. */
+/** The chart mounts only these types of volumes. */
 export type Volume = {
   readonly name: string
   readonly emptyDir?: object

@@ -10,7 +10,7 @@ import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
 
-/** Minimum number of mutants that helm renders. A smaller number means that the generator of mutants misses lines. */
+/** Minimum number of rendered mutants. A smaller number means that the generator of mutants misses lines. */
 const LEAST_RENDERED = 60
 
 /** A Secret that an earlier installation generated. */
@@ -26,7 +26,7 @@ type Setting = {
   readonly scenarios: RenderedScenario[]
   readonly render: ReturnType<typeof startChartRenderer>
 }
-/** A change of no template. The text makes {@link judge} run all checks. */
+/** Changes no template. The text makes {@link judge} run all checks. */
 const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
@@ -105,10 +105,10 @@ function renderingOf({ scenario, file }: Pick<RenderedScenario, 'scenario' | 'fi
   return { release: scenario.release ?? 'gw', valueFiles: [file] }
 }
 
-/** The objects of each document that was parsed before. A mutant changes few documents. */
+/** The objects of each parsed document. A mutant changes few documents. */
 const parsed = new Map<string, readonly KubeObject[]>()
 
-/** Returns undefined when helm failed, or did not write YAML objects. */
+/** Returns undefined if helm failed, or if the output contains no YAML objects. */
 function objectsOf({ output, failed }: Rendered): readonly KubeObject[] | undefined {
   if (failed !== undefined) return undefined
   try {
@@ -122,7 +122,7 @@ function objectsOf({ output, failed }: Rendered): readonly KubeObject[] | undefi
   }
 }
 
-/** Returns whether the error message `says` has the format `message`. The format can contain `%s`. */
+/** Returns whether the error message `says` matches the format string `message`. */
 function isFormatOf(message: string, says: string): boolean {
   return message.split(/%[a-z]/).every((part) => says.includes(part))
 }

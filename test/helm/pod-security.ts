@@ -12,9 +12,9 @@ const VOLUME_TYPES = [
 ]
 
 /**
- * Returns a message for each field of a pod that violates our requirements: the Pod Security Standard "restricted", a
- * read-only root file system, no Kubernetes API token, and no environment variables for Services. Source:
- * https://kubernetes.io/docs/concepts/security/pod-security-standards/
+ * Returns a message for each field that violates our requirements for pods. The requirements are the Pod Security
+ * Standard "restricted", a read-only root file system, no Kubernetes API token, and no environment variables for
+ * Services. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
  */
 export function findPodSecurityFaults(pod: PodSpec): readonly string[] {
   const faults: string[] = []

@@ -27,10 +27,10 @@ export type Cluster = {
   readonly hosts: readonly string[]
 }
 
-/** A pod. Its container runs as a process of this machine. */
+/** The container of the pod runs as a process of this machine. */
 export type Pod = {
   /**
-   * Sends probes like the kubelet, but at shorter intervals, until the status is 200.
+   * Sends the probes of the kubelet at shorter intervals until the status is 200.
    * @throws {Error} when the number of failures reaches the failure threshold, or the container exits.
    */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<void>
@@ -38,7 +38,7 @@ export type Pod = {
   address(port: string): string
   /** Returns all output of the container until now. */
   output(): string
-  /** Runs another command in the container, as `kubectl exec --stdin` does. */
+  /** Runs another command in the container. `kubectl exec --stdin` has the same effect. */
   exec(command: readonly string[], input: string): { readonly status: number | null; readonly output: string }
   /**
    * Sends SIGTERM, then SIGKILL at the end of the grace period.
@@ -68,13 +68,13 @@ export type ContainerOptions = {
   readonly mounts: readonly { readonly folder: string; readonly path: string; readonly readOnly: boolean }[]
 }
 
-/** A running container. `exec` runs another command in the container. */
+/** `exec` runs another command in the container. */
 export type RunningContainer = { readonly child: ChildProcess; readonly exec: Pod['exec'] }
 
 /**
- * Runs the pod of a Deployment as a process, with the rendered command, arguments, environment, user and group.
- * ConfigMaps and Secrets are directories at the rendered paths, as in a cluster. Memory limits and seccomp have no
- * effect. Requires root, in separate mount and network namespaces.
+ * Runs the pod of a Deployment as a process, with the rendered command, arguments, environment, user and group. The
+ * rendered paths of ConfigMaps and Secrets are directories. Memory limits and seccomp have no effect. Requires root, in
+ * separate mount and network namespaces.
  */
 export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
   const pod = deployment.spec?.template?.spec
@@ -239,8 +239,8 @@ function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
     const data = find(cluster.objects, 'ConfigMap', source.configMap?.name ?? '').data ?? {}
     return Object.entries(data).map(([file, text]) => [file, Buffer.from(text)])
   })
-  // Like the kubelet, the folder contains symbolic links to the files of one version. The kubelet updates all files at
-  // once by replacing the link `..data`.
+  // The folder has the layout that a kubelet creates: symbolic links to the files of one version. The kubelet replaces
+  // the link `..data` and thereby updates all files at once.
   const version = '..2026_01_01_00_00_00.000000001'
   mkdirSync(join(folder, version))
   symlinkSync(version, join(folder, '..data'))

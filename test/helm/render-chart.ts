@@ -3,18 +3,16 @@ import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from './kube-object.ts'
 
-/** Root folder of the repository. */
 export const ROOT = join(import.meta.dirname, '..', '..')
-/** Folder of the chart. */
 export const CHART = join(ROOT, 'helm')
 
-/** Environment variables for helm, without the helm configuration of the machine and without a cluster. */
+/** Without the helm configuration of the machine, and without a cluster. */
 export const HELM_ENVIRONMENT = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
   HELM_CACHE_HOME: '/nonexistent',
   KUBECONFIG: '/nonexistent',
-  // No garbage collection: helm ends before its memory becomes large.
+  // no garbage collection, because helm ends before its memory becomes large
   GOGC: 'off',
 }
 
@@ -40,7 +38,10 @@ export function render(...args: readonly string[]): readonly KubeObject[] {
   return renderRelease('gw', ...args)
 }
 
-/** Like `render()`, with another release name. */
+/**
+ * Uses the namespace `shop`.
+ * @throws {Error} with the message of helm.
+ */
 export function renderRelease(release: string, ...args: readonly string[]): readonly KubeObject[] {
   const { status, stdout, stderr } = helm('template', release, CHART, '--namespace', 'shop', ...args)
   if (status !== 0) throw new Error(stderr)
@@ -56,7 +57,7 @@ export function parseObjects(text: string): readonly KubeObject[] {
   })
 }
 
-/** Returns the object with this kind and name. @throws {Error} when the chart did not render the object. */
+/** @throws {Error} if the chart did not render the object. */
 export function find(objects: readonly KubeObject[], kind: string, name: string): KubeObject {
   const found = objects.find((object) => object.kind === kind && object.metadata.name === name)
   if (found === undefined) {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { KubeObject } from './kube-object.ts'
 
-// The API resources that helm reads before a `lookup` in a template.
+// helm reads these API resources before a `lookup` in a template.
 const RESOURCES = {
   kind: 'APIResourceList',
   groupVersion: 'v1',
@@ -18,7 +18,7 @@ const RESOURCES = {
 
 /**
  * Starts a small Kubernetes API server that contains `secrets`, for `helm template --dry-run=server`.
- * @returns in `asked`, the paths of all requests.
+ * @returns `asked` contains the paths of all requests.
  */
 export async function startCluster(
   t: Pick<Test, 'teardown'>,

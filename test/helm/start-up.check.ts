@@ -135,7 +135,7 @@ function checkInside(): void {
       ...['--set', 'policies.configMaps={team}'],
       ...['--set', 'upstreams.books.url=http://127.0.0.2:8080,gateway.config.listen.host=127.0.0.1'],
     )
-    // The ConfigMap of a team. It has the same key as the ConfigMap of the chart.
+    // The ConfigMap of a team has the same key as the ConfigMap of the chart.
     const [[key, text] = ['', '']] = Object.entries(
       find(objects, 'ConfigMap', 'gw-scopegate-policies').data ?? {},
     )
@@ -158,7 +158,7 @@ function checkInside(): void {
   })
 }
 
-/** Starts the pods of both Deployments and checks their probes. At the end of the test, the pods are killed. */
+/** Starts the pods of both Deployments and checks their probes. The pods end at the end of the test. */
 async function startBoth(
   t: Test,
   objects: readonly KubeObject[],
@@ -169,8 +169,8 @@ async function startBoth(
 }
 
 /**
- * Starts a pod of every Deployment and checks its probes. At the end of the test, the pods are killed.
- * @returns the pods, and in `address` the URL of the gateway.
+ * Starts a pod of every Deployment and checks its probes. The pods end at the end of the test.
+ * @returns the pods. `address` is the URL of the gateway.
  */
 async function startPods(
   t: Test,
@@ -219,7 +219,7 @@ async function checkDiscovery(t: Test, gateway: string, issuer: string): Promise
   t.match(userinfo.headers.get('www-authenticate'), /error="invalid_token"/)
 }
 
-/** Checks types, names, units and help texts of all metrics of both services with the real promtool. */
+/** The real promtool checks types, names, units and help texts of all metrics of both services. */
 async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
   for (const [name, pod] of Object.entries(pods)) {
     const scrape = await fetch(`${pod.address('management')}/metrics`)

@@ -1,32 +1,29 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A change to one line of a template. */
 export type Mutant = {
-  /** Name of the template. */
   readonly file: string
-  /** Number of the changed line. The first line has the number 1. */
+  /** Line numbers start with 1. */
   readonly line: number
   readonly before: string
-  /** The changed line. Undefined: the mutant does not contain the line. */
+  /** The changed line. Undefined if the mutant does not contain the line. */
   readonly after: string | undefined
-  /** The complete template with the change. */
   readonly text: string
   /**
-   * The error message in this line or in the next two lines, from `fail` or from the list of removed values. Undefined
-   * without such a message.
+   * The error message in this line or in the next two lines. `fail` or the list of removed values contains the message.
+   * Undefined if these lines contain no message.
    */
   readonly message: string | undefined
 }
 
 const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
 const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
-/** Matches a line that renders a value, and an entry of a `dict` that spans several lines. */
+/** Matches a line that renders a value, and an entry of a `dict` on several lines. */
 const OUTPUT = /^(?!.*:=).*\{\{|^\s+"\w+" /
 
 /**
- * Creates the mutants of all templates that render objects: removed lines, replaced values, constant conditions, and
- * empty loops.
+ * Creates the mutants of all templates that render objects. A mutant removes a line, replaces a value, makes a
+ * condition constant, or empties a loop.
  */
 export function makeTemplateMutants(chart: string): readonly Mutant[] {
   const files = readdirSync(join(chart, 'templates')).filter((name) => !name.endsWith('.txt'))
@@ -64,7 +61,7 @@ function changesOf(line: string): readonly (string | undefined)[] {
   if (control === 'with') changes.push(line.replace(/(\{\{-? *with) .*? *(-?\}\})/, '$1 "" $2'))
   if (control === 'range') changes.push(line.replace(/(\{\{-? *range (?:.*:=)?).*? *(-?\}\})/, '$1 list $2'))
   if (control === undefined && OUTPUT.test(line)) changes.push(undefined)
-  // For a condition that is only a value, the constants `true` and `false` already replace the value.
+  // If a condition is only a value, the constants `true` and `false` already replace the value.
   const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
   if (control !== 'range' && !(isPlain && control !== undefined))
     for (const { 0: value, index } of line.matchAll(VALUE))

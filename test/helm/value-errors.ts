@@ -1,7 +1,7 @@
 const NO_SERVER = ['authorizationServer.enabled=false']
 const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
 
-/** Invalid values of the chart, and the error message of helm for each. */
+/** Invalid values of the chart, and the error messages of helm. */
 export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
   {
     set: ['replicaCount=2'],

@@ -12,7 +12,7 @@ export type ValueCheck = readonly [value: string, read: (chart: ChartView) => un
 /** Values for one rendering of the chart, and the checks of the rendered objects. */
 export type Scenario = {
   readonly name: string
-  /** Name of the release. Default: `gw`. */
+  /** Default: `gw`. */
   readonly release?: string
   readonly values: object
   readonly checks: readonly ValueCheck[]
@@ -1083,7 +1083,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ]
 
-/** Returns one line for each check of a scenario that fails on the rendered objects. */
+/** Returns one line for each failed check of a scenario. */
 export function findLostValues(scenario: Scenario, objects: readonly KubeObject[]): readonly string[] {
   const chart = viewChart(objects)
   return scenario.checks.flatMap(([value, read, expected]) => {

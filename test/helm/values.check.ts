@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { CHART, renderRelease } from './render-chart.ts'
 import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
-/** Values that render no field: chart.check.ts checks that helm reports an error. */
+/** These values render no field. chart.check.ts checks that helm reports an error. */
 const ONLY_FAILS = ['global.gitops']
 
 t.test('each value reaches the objects that use it', async (t) => {
@@ -27,7 +27,7 @@ t.test('a scenario checks every value of values.yaml', async (t) => {
   for (const path of all) t.ok(isPath(values, path.split('.')), `${path} is a value`)
 })
 
-/** Returns the keys of values.yaml that no scenario checks. A check of a map counts for all keys of the map. */
+/** Returns the keys of values.yaml that no scenario checks. A check of a map includes all keys of the map. */
 function findUnchecked(value: unknown, path: string, checked: ReadonlySet<string>): readonly string[] {
   if (checked.has(path)) return []
   if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length === 0)

@@ -53,7 +53,6 @@ const overrides = (env: Env, options: Parameters<typeof read>[1] = {}) =>
 const hints = (env: Env, options: Parameters<typeof read>[1] = {}) =>
   read(env, options).diagnostics.map(({ hint }) => hint)
 
-/** Returns the value of a key after its text in a variable is converted. */
 const converted = (key: string, given: string) =>
   read({ [`SCOPEGATE_${key}`]: given }).overrides.map(({ value }) => value)
 

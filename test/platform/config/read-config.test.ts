@@ -408,7 +408,7 @@ t.test('readConfig() adds the defaults of absent keys, also in nested maps and f
     text: 'other',
     map: { a: 'x', deep: { b: 2 } },
   })
-  // The defaults contain `One-Two`. The variable ONETWO keeps this spelling of the user-defined key.
+  // The defaults contain `One-Two`. For the variable ONETWO, the key keeps this spelling.
   t.strictSame(plain(loose('{}', { SCOPEGATE_UPSTREAMS__ONETWO__URL: 'http://b' }).value), {
     ...whole,
     upstreams: { 'One-Two': { url: 'http://b' } },

@@ -7,7 +7,7 @@ import { openSecretFiles } from '../../../platform/config/secret-files.ts'
 import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 
-/** Follows one file. `apply` rejects the text `bad`. It also rejects the text `C302`, with a hint. */
+/** Follows one file. `apply` rejects the text `bad`, and also rejects the text `C302` with a hint. */
 function setUp(t: Test, file: string, read?: (file: string) => Promise<string>) {
   const registry = new Registry()
   const logged: object[] = []

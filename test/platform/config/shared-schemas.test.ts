@@ -2,7 +2,7 @@ import t from 'tap'
 import { DRAIN_DEFAULTS, DrainSchema } from '../../../platform/config/drain-schema.ts'
 import { ListenAddress, ManagementAddress } from '../../../platform/config/listen-address.ts'
 
-/** Returns a schema as JSON. Configuration editors read this JSON. */
+/** Configuration editors read the JSON text of a schema. */
 const json = (schema: object): unknown => JSON.parse(JSON.stringify(schema))
 
 const HOST = { type: 'string', description: 'address to listen on', minLength: 1, maxLength: 255 }

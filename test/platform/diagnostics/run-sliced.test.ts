@@ -17,7 +17,7 @@ t.test('runSync() runs all steps and returns the result', async (t) => {
 
 /**
  * Runs six steps while a clock advances by `stepMs` milliseconds per step. Returns the order of the steps and of the
- * iterations of the event loop.
+ * event loop iterations.
  */
 async function runWithClock(stepMs: number): Promise<readonly string[]> {
   const calls: string[] = []

@@ -11,7 +11,7 @@ function aFailure(code: string): Error {
   return Object.assign(new Error('no connection', { cause }), { code })
 }
 
-/** Creates a failure log with a clock that the test controls. Returns the new log lines. */
+/** The test controls the clock. Returns the new log lines. */
 function aFailureLog() {
   const lines: Readonly<Record<string, unknown>>[] = []
   const logger = createLogger(

@@ -6,7 +6,7 @@ import { until } from '../../fixtures/until.ts'
 
 type Write = { readonly text: string; readonly done: Parameters<WriteBytes>[1] }
 
-/** Creates a log sink. Its writes complete only when the test calls `take` or `fail`. */
+/** A write completes only when the test calls `take` or `fail`. */
 function aSink(heldCharacters = 100) {
   const writes: Write[] = []
   const state = { written: '', nowMs: 0 }
@@ -90,7 +90,7 @@ t.test('LogSink counts every line after a failure and retries with a line after 
   t.equal(sink.droppedLines, 3)
   state.nowMs = 1_001
   sink.write('fifth\n')
-  fail('ENOSPC') // The write of the notice fails.
+  fail('ENOSPC') // the write of the notice fails
   t.equal(sink.droppedLines, 4)
   state.nowMs = 2_002
   sink.write('sixth\n')
@@ -173,11 +173,11 @@ t.test(
     const { sink, writes, take } = aSink(10)
     sink.write('in flight\n')
     sink.write('12345\n')
-    sink.write('789\n') // The buffer contains 10 characters, which is the limit.
+    sink.write('789\n') // the buffer contains 10 characters, which is the limit
     t.equal(sink.droppedLines, 0)
     sink.write('\n')
     t.equal(sink.droppedLines, 1)
-    take() // The 10 characters are in flight, and the buffer is empty.
+    take() // the 10 characters are in flight, and the buffer is empty
     sink.write('12345\n')
     t.equal(sink.droppedLines, 1)
     t.strictSame(
@@ -200,7 +200,7 @@ for (const [held, dropped] of [
       sink.write(`${'x'.repeat(held - 1)}\n`)
       sink.write('dropped\n')
       t.equal(sink.droppedLines, 1)
-      take() // The sink starts to write the second text, which fills a pipe. The third text stays in the buffer.
+      take() // the sink starts to write the second text and fills a pipe; the buffer contains the third text
       sink.write('x\n')
       t.equal(sink.droppedLines, dropped)
     },
@@ -230,7 +230,7 @@ t.test('LogSink writes a notice separately from the lines around it', async (t) 
     written.push(writes[0]?.text ?? '')
     take()
   }
-  next() // The buffer is empty.
+  next() // the buffer is empty
   sink.write('c\n')
   sink.write('d\n')
   while (writes.length > 0) next()
@@ -252,7 +252,7 @@ t.test('LogSink keeps the process alive for retries, except for the longest dela
   }
   mock.timers.reset()
   const idle = timers()
-  fail('EAGAIN') // The delay before the next retry is 128 ms, the longest delay.
+  fail('EAGAIN') // the delay before the next retry is 128 ms, the longest delay
   t.equal(timers(), idle)
   t.equal(sink.takeRest(), 'line\n')
 })

@@ -20,7 +20,10 @@ const SECRET_NAMES = [
   'clientSecret',
   'password',
 ]
-/** Authorization codes and tokens in the formats of issuers. The last two texts begin like error codes. */
+/**
+ * Authorization codes and tokens in the formats of issuers. The last two texts and error codes begin with the same
+ * characters.
+ */
 const SECRETS = [
   'splxlOBeZQQYbYS6WxSbIA',
   'Zx3kC0Fm-4fN2rQ8sVtY_7uIoPaLdKjHgFzXcVbNmQ1',

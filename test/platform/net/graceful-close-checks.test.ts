@@ -12,7 +12,7 @@ import { until } from '../../fixtures/until.ts'
 
 const GRACE_MS = 60_000
 
-/** Starts a server with gracefulClose(). The test controls the clock and the timer of its checks. */
+/** Starts a server with gracefulClose(). The test controls the clock and the timer of the checks. */
 async function start(t: Test, server: Server) {
   const clock = { nowMs: 0 }
   mock.timers.enable({ apis: ['setInterval'] })
@@ -26,7 +26,7 @@ async function start(t: Test, server: Server) {
   })
   const { port } = server.address() as AddressInfo
   /**
-   * Advances the clock by `afterMs`, runs one check of the connections, and waits until the resulting closes are
+   * Advances the clock by `afterMs`, and runs one check of the connections. Waits until the resulting closes are
    * complete.
    */
   const look = async (afterMs: number): Promise<void> => {
@@ -45,7 +45,7 @@ async function start(t: Test, server: Server) {
   return { graceful, port, look, looksUntilClose }
 }
 
-/** Opens a connection, and completes one request on it. Returns both ends of the connection. */
+/** Opens a connection, and completes one request. Returns the two ends of the connection. */
 async function idleConnection(
   t: Test,
   server: Server,

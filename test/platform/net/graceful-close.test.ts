@@ -23,8 +23,8 @@ const REQUEST = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n'
 const ok: RequestListener = (_request, response) => response.end('ok')
 
 /**
- * Resolves when a closing server checks the connection again. The test notices a check, because each check reads
- * `bytesRead`.
+ * Resolves when a closing server checks the connection again. Each check reads `bytesRead`, so the test notices the
+ * check.
  */
 function nextCheck(connection: Socket): Promise<void> {
   return new Promise((resolve) => {

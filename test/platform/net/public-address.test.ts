@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isPublicAddress } from '../../../platform/net/public-address.ts'
 
-/** The first and the last address of public networks beside special networks. */
+/** The first and the last address of public networks next to special networks. */
 const PUBLIC = [
   '1.0.0.0',
   '9.255.255.255',

@@ -99,7 +99,7 @@ t.test('a failed check makes the service not ready, also with degraded checks', 
   t.equal(await response.text(), '[-] policies: none loaded\n[!] redis\nnot ready\n')
 })
 
-/** Starts a management server with all options of a service, and collects its log lines. */
+/** The server has all options of a service. Returns the log lines. */
 async function startWhole(t: Test, options: Partial<OpsServerOptions> = {}) {
   const lines: Record<string, unknown>[] = []
   const registry = new Registry()

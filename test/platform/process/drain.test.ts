@@ -10,7 +10,7 @@ import { until } from '../../fixtures/until.ts'
 const ROOT = findPackageRoot()
 /**
  * A program that prints a word for each signal and for each call of `stop`. A call of `stop` completes when the program
- * receives a line on its standard input.
+ * reads a line from standard input.
  */
 const PROGRAM = `
 import { once } from 'node:events'

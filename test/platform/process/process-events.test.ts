@@ -10,7 +10,7 @@ import { spawnPlainly } from '../../fixtures/spawn-plainly.ts'
 const ROOT = findPackageRoot()
 
 /**
- * Runs a program that throws an exception and then receives SIGTERM. `stop` is the code of its shutdown function.
+ * Runs a program that throws an exception and then receives SIGTERM. `stop` is the code of the shutdown function.
  * @returns the exit code, and the log without times and stacks.
  */
 async function run(stop: string, graceMs: number) {

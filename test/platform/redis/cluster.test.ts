@@ -64,7 +64,7 @@ t.test(
       code: 'ERR_REDIS_NO_CLUSTER',
       message: /is not a Redis Cluster\. Use redis\.url or redis\.sentinel/,
     })
-    const outside = cluster.nodes[0] // Not the node of the slot of {scopegate}, which is the second node.
+    const outside = cluster.nodes[0] // the slot of {scopegate} belongs to the second node
     await t.rejects(openRedis({ url: `redis://127.0.0.1:${outside?.port}` }), {
       code: 'ERR_REDIS_CLUSTER_NODE',
       message: `Redis at redis://127.0.0.1:${outside?.port} is one node of a Redis Cluster. Name nodes in redis.cluster.addresses instead of redis.url (REDIS_URL).`,

@@ -89,7 +89,7 @@ t.test('a stream that was deleted and recreated, even with smaller IDs, is repor
   await alive()
   await redis.flushall()
   const text = writeRevocation(aRevocation({ issuer: 'https://a.test', grant: 'b' }))
-  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // The ID is smaller than before, as after a clock of Redis was set back.
+  await redis.xadd(REVOCATION_STREAM, '1-1', REVOCATION_FIELD, text) // smaller ID: the clock of Redis was set back
   await until('the entries are reported', async () => told.length === 2)
   t.same(told, ['a', 'b'])
   t.equal(seen.gaps, 2)

@@ -98,8 +98,8 @@ t.test('relayRevocation() writes a stream entry and two keys for each name in a 
   ] as const)
     for (const key of [`{scopegate}:revoked:${kind}:${name}`, `${RELAYED}:${kind}:${name}`]) {
       t.equal(await redis.get(key), '1799999990', key)
-      // The revocation expires after 99.5 s, which the code rounds up. The key expires 300 s later. TTL returns rounded
-      // seconds, so both values are right.
+      // The revocation expires after 99.5 s, and the code rounds this time up. The key expires 300 s later. TTL returns
+      // rounded seconds, so two values are valid.
       t.ok([399, 400].includes(await redis.ttl(key)), key)
     }
 })

@@ -10,7 +10,7 @@ import { until } from '../../fixtures/until.ts'
 
 const sentinels = await startSentinels(t.testdir())
 t.teardown(() => sentinels.stop())
-/** Permissions of the ACL user of the Sentinels, as in docs/connect-redis.md. */
+/** Permissions of the ACL user of the Sentinels in docs/connect-redis.md. */
 const SENTINEL_RULES =
   '&+switch-master +subscribe +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels'.split(
     ' ',

@@ -11,7 +11,7 @@ import {
 } from '../../../../platform/diagnostics/schema/value-schemas.ts'
 import type { YamlPath } from '../../../../platform/diagnostics/yaml/yaml-locations.ts'
 
-/** Returns a location for a path. Its file name is the path, and its column is 1 for a key and 2 for a value. */
+/** Returns a location for a path. The file name is the path. The column is 1 for a key and 2 for a value. */
 const locationOf = (path: YamlPath, part: 'key' | 'value') => ({
   file: path.map((step) => (typeof step === 'number' ? `[${step}]` : step)).join('.'),
   line: 1,
@@ -20,7 +20,7 @@ const locationOf = (path: YamlPath, part: 'key' | 'value') => ({
   text: undefined,
 })
 
-/** Returns all problems of a value, one per line: code, path, key or value, message and hint. */
+/** Returns all problems of a value, one problem per line: code, path, key or value, message and hint. */
 function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonly string[] {
   const check = compileValidator(schema, explain === undefined ? { letter: 'C' } : { letter: 'P', explain })
   return check(value, locationOf).map(({ code, severity, location, message, hint, related }) => {
@@ -30,7 +30,7 @@ function problemsOf(schema: TSchema, value: unknown, explain?: Explain): readonl
   })
 }
 
-/** Returns the only problem of the value of the key `k`, without its code and location. */
+/** Returns the only problem of the value of the key `k`, without the code and the location. */
 function problemOf(schema: TSchema, value: unknown): string | undefined {
   const [first, ...more] = problemsOf(Type.Object({ k: schema }), { k: value })
   t.strictSame(more, [])

@@ -3,8 +3,8 @@ import t from 'tap'
 import { parseYaml, readYamlFile } from '../../../../platform/diagnostics/yaml/yaml-document.ts'
 
 /**
- * Returns all problems of a text: code, line, column, length, message, hint and related locations. Returns the parsed
- * value if the text has no problems.
+ * Returns all problems of a text: code, line, column, length, message, hint and related locations. If the text has no
+ * problems, returns the parsed value.
  */
 function describe(text: string): readonly string[] {
   const { diagnostics, value } = parseYaml(text, { shownAs: 'a.yaml', letter: 'P' })
