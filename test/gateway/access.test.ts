@@ -138,7 +138,6 @@ t.test(
   },
 )
 
-/** Starts a gateway with this timeout for introspection requests. */
 function startWithDeadline(t: Test, timeoutMs: number): Promise<GatewayUnderTest> {
   return startGatewayUnderTest(t, {
     change: (config) => ({
@@ -181,7 +180,7 @@ t.test('without a usable response of the issuer, every caller gets 503 and no to
   } satisfies Record<string, IssuersAnswer>
   for (const [what, answer] of Object.entries(noAnswers)) {
     await checkUnanswered(t, under, what, answer)
-    // A usable response resets the failures of the circuit, so that it stays closed.
+    // A usable response resets the failures of the circuit, so that the circuit stays closed.
     under.issuer.answerWith(undefined)
     t.equal((await call(under, '/pub/x', { token: `unknown after ${what}`.replace(/\W/g, '-') })).status, 401)
   }

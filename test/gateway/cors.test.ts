@@ -11,7 +11,6 @@ type Preflight = {
   readonly more?: readonly string[]
 }
 
-/** Sends a preflight like a browser. */
 function preflight({ gateway }: GatewayUnderTest, path: string, asked: Preflight = {}) {
   const { origin = PAGE, method = 'GET', names, more = [] } = asked
   const headers = ['origin', origin, 'access-control-request-method', method]
@@ -110,7 +109,10 @@ routes:
 const ADMIN = 'https://admin.example'
 const FOREIGN = 'https://foreign.example'
 
-/** Returns the CORS headers of a response, except for `expose-headers`. The names have no prefix `access-control-`. */
+/**
+ * Returns the CORS headers of a response, except for `expose-headers`. Removes the prefix `access-control-` of the
+ * names.
+ */
 function corsOf(headers: Headers): Readonly<Record<string, string>> {
   const prefix = 'access-control-'
   return Object.fromEntries(
@@ -193,8 +195,8 @@ t.test('a preflight follows the cors of the routes that the page can reach', asy
     ['/app', 'null', 'GET', {}],
     ['/closed', PAGE, 'GET', {}],
     ['/open', FOREIGN, 'GET', allowed('*', 'GET, HEAD, OPTIONS')],
-    // Two routes have this path and different origins. A browser caches the methods of a response, so the response
-    // lists only methods that the page may use.
+    // Two routes have this path and different origins. A browser caches the methods of a response. The response
+    // therefore lists only methods that the page may use.
     ['/mixed', PAGE, 'GET', allowed(PAGE, 'GET, HEAD, OPTIONS')],
     ['/mixed', PAGE, 'PUT', {}],
     ['/mixed', ADMIN, 'PUT', allowed(ADMIN, 'PUT, OPTIONS')],

@@ -13,9 +13,7 @@ function chunk(text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
 
-/**
- * Makes the upstream start an event stream for every request. The test sends the events through the returned sockets.
- */
+/** The upstream starts an event stream for every request. The test sends the events through the returned sockets. */
 function startStreams(under: GatewayUnderTest): {
   readonly sockets: Socket[]
   readonly requests: RecordedRequest[]
@@ -30,7 +28,7 @@ function startStreams(under: GatewayUnderTest): {
   return { sockets, requests }
 }
 
-/** Sends a request on a new connection without `connection: close`, and records every received byte. */
+/** Sends a request on a new connection without `connection: close`, and stores every received byte. */
 async function openRaw(under: GatewayUnderTest, path: string, token?: string) {
   const { hostname, port } = new URL(under.gateway.url)
   const socket = connect(Number(port), hostname)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
 // Copies of the tables in policy-engine/match/managed-headers.ts, header-kind.ts and
-// gateway/pipeline/shape-response.ts. A test fails if a table no longer contains one of these names.
+// gateway/pipeline/shape-response.ts. A test fails if a name disappears from a table.
 
 const HOP_BY_HOP = [
   'keep-alive',
@@ -154,7 +154,10 @@ const MANAGED_PREFIXES = [
   'x-original-',
 ]
 
-/** Headers that attackers used to forge an identity in some products, in the spelling of the product documentation. */
+/**
+ * Attackers used these headers to forge an identity in some products. The spelling is the spelling of the product
+ * documentation.
+ */
 const AS_DOCUMENTED = [
   'X-Consumer-ID',
   'X-Consumer-Custom-ID',
@@ -211,8 +214,7 @@ function linesOf(names: readonly string[]): string {
 }
 
 /**
- * Returns the names in four spellings: unchanged, in upper case, and with two other separators that servers convert to
- * `-`.
+ * Returns the names in four spellings: unchanged, in upper case, and with two separators that servers convert to `-`.
  */
 function spellingsOf(names: readonly string[]): readonly (readonly string[])[] {
   return [

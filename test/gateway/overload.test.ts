@@ -9,7 +9,7 @@ import { until } from '../fixtures/until.ts'
 
 const CALM: PressureReading = { heap: 0.1, memory: 0, loop: 0, longestDelayMs: 0 }
 
-/** Starts a gateway. The test sets its measured pressure. */
+/** Starts a gateway. The test sets the pressure. */
 async function start(t: Test) {
   let pressure = CALM
   const { gateway, upstream, logText } = await startGatewayUnderTest(t, {

@@ -8,7 +8,7 @@ import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
 type Reloadable = GatewayUnderTest & {
-  /** Writes a policy file. The default name is the name of the only policy file. */
+  /** Without a name, replaces the only policy file. */
   write(text: string, name?: string): void
   remove(name?: string): void
   readonly folder: string
@@ -285,7 +285,7 @@ t.test('a changed ConfigMap in a nested folder becomes active automatically', as
   let volume: ConfigMapVolume | undefined
   const under = await startReloadable(t, (config) => {
     mkdirSync(join(config.policiesDir, 'team'))
-    // This file has the same name as the policy file in the parent folder.
+    // This file and the policy file in the parent folder have the same name.
     volume = aConfigMap(join(config.policiesDir, 'team'), { 'test.policy.yaml': team('/api/team') })
     return { ...config, policyReload: 'watch' }
   })

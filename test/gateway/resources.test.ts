@@ -19,8 +19,7 @@ routes:
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 /**
- * Starts a gateway with two issuers. The gateway introspects tokens of issuer A and verifies JWTs of issuer B. The MCP
- * server accepts only tokens of B.
+ * The gateway introspects tokens of issuer A and verifies JWTs of issuer B. The MCP server accepts only tokens of B.
  */
 async function start(t: Test) {
   const b = await startJwtIssuer()

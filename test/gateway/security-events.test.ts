@@ -27,7 +27,10 @@ type Claims = Readonly<Record<string, unknown>>
 const now = () => Math.floor(Date.now() / 1_000)
 const ofSubject = ({ issuer }: JwtIssuer, sub = 'user-1') => ({ format: 'iss_sub', iss: issuer, sub })
 
-/** Returns a security event token that revokes all sessions of user-1. `claims` and `header` override its values. */
+/**
+ * Returns a security event token that revokes all sessions of user-1. `claims` and `header` replace values of the
+ * token.
+ */
 const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): string =>
   by.sign(
     {
@@ -44,8 +47,8 @@ const anEvent = (by: JwtIssuer, claims: Claims = {}, header: Claims = {}): strin
   )
 
 /**
- * Starts a gateway with three issuers. It accepts tokens of all issuers, events of A and B, and no events of C. After a
- * lookup of an unknown key of B, the gateway fetches the keys of B again only after 10 minutes.
+ * Starts a gateway with three issuers. The gateway accepts tokens of all issuers, events of A and B, and no events of
+ * C. After a lookup of an unknown key of B, the gateway fetches the keys of B again only after 10 minutes.
  */
 async function start(t: Test, redis?: string) {
   const issuers = await Promise.all([startJwtIssuer(), startJwtIssuer(), startJwtIssuer()])
@@ -85,7 +88,7 @@ function withGateway(world: Awaited<ReturnType<typeof startGatewayUnderTest>>) {
 const aToken = (by: JwtIssuer, claims: Claims = {}): string =>
   by.sign({ aud: BASE_URL, scope: 'posts:read', jti: 'token-1', ...claims })
 
-// The gateway and issuers for all tests that do not call start(). Each of these tests uses other subjects.
+// The gateway and the issuers of all tests that do not call start(). Each of these tests uses other subjects.
 const { a, b, c, gateway, post, statusOf, upstream, log, logText } = await start(t)
 
 t.test('RFC 8935 §2.4: an invalid event, or an event of an unlisted issuer, changes nothing', async (t) => {
@@ -252,8 +255,8 @@ t.test('RFC 8935 §2.2: an event revokes the tokens of its subject up to its tim
       { jti: 'another', iat: at },
       200,
     ],
-    // The gateway accepts these events, but they have no effect. No caller of this gateway matches, or the gateway does
-    // not support the type.
+    // The gateway accepts these events, but the events have no effect. No caller of this gateway matches, or the
+    // gateway does not support the type.
     [
       'token-claims-change',
       { ...about, events: { [`${BASE}/caep/event-type/token-claims-change`]: { claims: {} } } },
@@ -399,7 +402,7 @@ t.test('while the keys are unavailable, an event gets 503', async (t) => {
   t.ok(Number(answer.headers.get('retry-after')) >= 1)
 })
 
-/** Returns the headers of a response of the events endpoint. Omits headers with values that differ in each run. */
+/** Omits headers with values that differ in each run. */
 function headersOf({ headers }: { readonly headers: Headers }): Readonly<Record<string, string>> {
   const {
     date,
@@ -493,8 +496,8 @@ t.test('with Redis an event reaches every gateway, also a gateway that starts la
     async () => (await three.statusOf(token)) === 401,
   )
   for (const { statusOf: of } of [two, three]) t.equal(await of(later), 200, 'a token issued later is valid')
-  // The first event has the time now - 40 s, and the second event the time now - 10 s. Both times are before the
-  // arrival of the first event. The gateways must still apply the second event.
+  // The first event is 40 s old, and the second event is 10 s old. Both events are older than the arrival of the first
+  // event. The gateways must still apply the second event.
   await until(
     'the event is accepted',
     async () => (await two.post(anEvent(a, { iat: now() - 10 }))).status === 202,

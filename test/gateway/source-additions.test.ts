@@ -10,7 +10,7 @@ import { send } from '../fixtures/send.ts'
 const policyOf = (source: string, more = '') =>
   `apiVersion: scopegate/v1\nkind: Policy\nname: p\nupstream: own\nroutes:\n  - name: all\n    match: { methods: [GET], path: "/api/${source}/**" }\n    anonymous: allow\n${more}`
 
-/** Starts a gateway with two sources that define an upstream with the same name. */
+/** Two sources define an upstream with the same name. */
 async function setUp(
   t: Test,
   {

@@ -3,7 +3,7 @@ import { sumSamples } from '../../bench/product/sum-samples.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Starts a gateway with a token cache time of 50 ms, so that it checks each token again soon. */
+/** The token cache time is 50 ms, so that the gateway soon checks each token again. */
 function start(t: Parameters<typeof startGatewayUnderTest>[0], staleIfErrorMs = 600_000) {
   return startGatewayUnderTest(t, {
     change: (config) => ({

@@ -19,7 +19,7 @@ routes:
 type Pair = { under: GatewayUnderTest; other: RecordingUpstream; proxy: FaultProxy }
 
 /**
- * Starts a gateway with an upstream that has two addresses. The test can interrupt the network connection to the first
+ * Starts a gateway and an upstream with two addresses. The test can interrupt the network connection to the first
  * address.
  */
 async function startPair(t: Test, failures = 100): Promise<Pair> {

@@ -4,7 +4,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 
 const HEAD = 'Host: a\r\nConnection: close\r\n'
 
-/** Returns the `Cache-Control` values of a text that contains one response. */
+/** The text must contain one response. */
 function cacheControl(text: string): readonly string[] {
   const [head = ''] = text.split('\r\n\r\n')
   return [...head.matchAll(/^cache-control: (.*)$/gim)].map(([, value = '']) => value)

@@ -86,8 +86,8 @@ t.test('unsolicited bytes of an upstream never become the response to the next r
   upstream.reply((socket, { target }) => {
     const nonce = target.slice('/pub/'.length)
     socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${nonce.length}\r\n\r\n${nonce}`)
-    // Sends the unsolicited bytes directly after the response. For every tenth request, sends them later on the idle
-    // connection.
+    // Sends the unsolicited bytes directly after the response. For every tenth request, sends the bytes later on the
+    // idle connection.
     if (nonce.endsWith('0')) {
       ended = new Promise((resolve) => socket.once('close', resolve))
       poisonIdle = () => socket.write(POISON)
@@ -125,7 +125,7 @@ t.test('an event stream lasts longer than the timeout for the start of a respons
   t.equal(await read(), 'data: 0\n\n')
   upstream.reply(() => undefined)
   for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
-    // A later request gets 504 after the timeout, so the stream has lasted longer than the timeout.
+    // A later request gets 504 after the timeout, so the stream lasts longer than the timeout.
     t.equal((await fetch(`${gateway.url}/api/impatient`)).status, 504)
     stream?.write(event)
     t.equal(await read(), event)

@@ -85,7 +85,7 @@ async function open(under: Under, path: string, token?: string, protocols?: stri
   return { socket, messages, closed }
 }
 
-/** Returns the bytes of a WebSocket handshake. `headers` are additional header lines. */
+/** `headers` are additional header lines. */
 function handshake(path: string, headers: readonly string[] = []): string {
   return [
     `GET ${path} HTTP/1.1`,
@@ -489,7 +489,6 @@ t.test('a shutdown without a drain closes every session with 1001', async (t) =>
   await until('each is logged', async () => sessionLines(under).length === clients.length)
 })
 
-/** Accepts a WebSocket handshake, sends `bytes` and closes the connection. */
 async function acceptRaw(socket: import('node:stream').Duplex, key: string, bytes: Buffer): Promise<void> {
   const { hash } = await import('node:crypto')
   const accept = hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')
@@ -523,7 +522,7 @@ function grant({ socket, request }: Held): void {
 }
 type Held = { readonly socket: Duplex; readonly request: IncomingMessage }
 
-/** Makes the upstream delay its responses to all further handshakes. Returns the delayed handshakes. */
+/** The upstream delays its responses to all later handshakes. Returns the delayed handshakes. */
 function holdHandshakes({ live }: Under): readonly Held[] {
   const held: Held[] = []
   live.onHandshake((socket, request) => held.push({ socket, request }))

@@ -239,8 +239,8 @@ function toClaim(route: Line & { readonly at: number }): RouteKey {
 }
 
 /**
- * A reference implementation without an index. It first selects the most specific path among the routes that accept the
- * method. Of the routes with this path and matching headers, it returns the route with the most headers.
+ * A reference implementation without an index. First selects the most specific path of the routes that accept the
+ * method. Of the routes with this path and matching headers, returns the route with the most headers.
  */
 function slowly(
   routes: readonly Line[],

@@ -14,10 +14,7 @@ const ROOT = findPackageRoot()
 const RUNS = Number(process.env['FUZZ_SCHEMA_RUNS'] ?? 2_000)
 const nowhere = { file: 'x', line: undefined, column: undefined, length: 1, text: undefined }
 
-/**
- * The file formats. Each format has two validators: the printed JSON Schema, which editors use, and the structural
- * check of the loader.
- */
+/** Each file format has two validators: the printed JSON Schema for editors, and the structural check of the loader. */
 const FORMATS = [
   { kind: 'Policy', suffix: '.policy.yaml', load: checkPolicyFile },
   { kind: 'PolicyTest', suffix: '_test.yaml', load: checkPolicyTestFile },

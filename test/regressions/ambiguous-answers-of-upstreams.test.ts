@@ -26,7 +26,7 @@ for (const coding of ['gzip', 'gzip, chunked', 'identity', 'chunked, chunked'])
     t.notMatch(answer, /zzzz/)
   })
 
-// Some parsers read a number with a leading zero as octal. They would find another end of the response.
+// Some parsers read a number with a leading zero as octal. Such a parser would find another end of the response.
 t.test('forwards a Content-Length without its leading zeros', async (t) => {
   const { raw, upstream } = await startGatewayUnderTest(t)
   upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 0010\r\n\r\n0123456789')

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { COMMAND } from '../fixtures/run-command.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
-// If attackers can write to the compile cache, their code runs as the user of `scopegate`.
+// If attackers can write to the compile cache, the user of `scopegate` runs their code.
 
 /** Runs `scopegate --version` in a separate folder. */
 async function run(t: Test, cwd: string, env: Readonly<Record<string, string>>): Promise<void> {

@@ -14,10 +14,10 @@ routes:
 const HOST = 'Host: api.test\r\n'
 const CHUNKED = `GET /pub/second HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n`
 
-// A client sends `Expect: 100-continue` and gets a final response. The gateway then closes the connection, because the
-// body may or may not follow. Node still parses the received bytes, and closes the connection during the second
-// request. Before the fix, the gateway then forwarded the third request, although the client could not receive its
-// response.
+// A client sends `Expect: 100-continue` and gets a final response. The gateway then closes the connection, because it
+// does not know whether the body follows. Node.js still parses the received bytes, and closes the connection during the
+// second request. Before the fix, the gateway then forwarded the third request, although the client could not receive
+// the response.
 for (const [what, first, status] of [
   ['a preflight', `OPTIONS /pub/a HTTP/1.1\r\n${HOST}Expect: 100-continue\r\n\r\n`, 204],
   [

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Before the fix, the gateway dropped only listed names. Upstreams that trust other names received a forged address,
+// Before the fix, the gateway dropped only listed names. An upstream that trusts other names received a forged address,
 // path or user.
 const NAMES = [
   'X-Forwarded',

@@ -197,9 +197,7 @@ function startGateway(t: Test): Promise<GatewayUnderTest> {
   })
 }
 
-/**
- * Returns the configuration with a long cache time, so that the gateway introspects each token once on a busy machine.
- */
+/** With a long cache time, the gateway introspects each token only once on a busy machine. */
 function askOnce(config: GatewayConfig): GatewayConfig {
   return { ...config, tokenCache: { ...config.tokenCache, negativeTtlMs: 600_000 } }
 }

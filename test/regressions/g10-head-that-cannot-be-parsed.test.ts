@@ -4,7 +4,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 
 const LONG = 'x'.repeat(20_000)
 
-/** Requests that the gateway rejects before it has a request object: `METHOD` stands for the method. */
+/** The gateway rejects these requests before it has a request object. `METHOD` stands for the method. */
 const REJECTED: Readonly<Record<string, readonly [status: number, bytes: string]>> = {
   'an unknown version': [400, 'METHOD / HTTP/3.0\r\nHost: a\r\n\r\n'],
   'a space in a header name': [400, 'METHOD / HTTP/1.1\r\nHost: a\r\nx y: z\r\n\r\n'],

@@ -1,4 +1,4 @@
-// If (r, s) is a valid ECDSA signature, then (r, n - s) is also valid, and RFC 7518 permits both. Earlier,
+// If (r, s) is a valid ECDSA signature, then (r, n - s) is also valid. RFC 7518 permits both signatures. Earlier,
 // docs/tokens.md claimed that each token has only one spelling.
 import { hash, sign } from 'node:crypto'
 import t from 'tap'
@@ -23,7 +23,7 @@ const ORDERS = {
 } as const
 const ALGORITHMS = ['ES256', 'ES384', 'ES512'] as const
 
-/** Returns the same JWS with another value of `s` in its signature. */
+/** Returns the same JWS with another value of `s` in the signature. */
 function withS(jws: string, change: (s: bigint) => bigint): string {
   const at = jws.lastIndexOf('.') + 1
   const signature = Buffer.from(jws.slice(at), 'base64url')

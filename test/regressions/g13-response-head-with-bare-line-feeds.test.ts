@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Response heads without an end for a parser that requires CRLF CRLF. The upstream keeps the connection open. */
+/** A parser that requires CRLF CRLF finds no end in these response heads. The upstream keeps the connection open. */
 const HEADS: Readonly<Record<string, string>> = {
   'bare line feeds': 'HTTP/1.1 200 OK\ncontent-length: 2\n\nok',
   'a bare line feed after the status line': 'HTTP/1.1 200 OK\ncontent-length: 2\r\n',

@@ -7,7 +7,7 @@ const REQUESTS = 200
 
 type Line = Readonly<Record<string, unknown>>
 
-/** Returns the number of failures that log lines report. A line reports one failure, or contains a count. */
+/** Returns the number of failures in log lines. A line reports one failure, or contains a count. */
 function failuresIn(lines: readonly Line[]): number {
   return lines.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0)
 }

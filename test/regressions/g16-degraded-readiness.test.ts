@@ -6,7 +6,7 @@ import { send } from '../fixtures/send.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
-/** Waits until `/readyz?verbose` returns this text. The gateway must be ready throughout. */
+/** Waits until `/readyz?verbose` returns this text. The gateway must be ready during the wait. */
 async function expectReadiness(t: Test, under: GatewayUnderTest, expected: readonly (string | RegExp)[]) {
   const matches = (line: string, index: number): boolean => {
     const one = expected[index]
@@ -21,7 +21,7 @@ async function expectReadiness(t: Test, under: GatewayUnderTest, expected: reado
   }).catch((error: Error) => t.fail(error.message, { found: lines }))
 }
 
-// Before the fix, all checks passed while the response to every token was 503.
+// Before the fix, all checks passed although the response to every token was 503.
 t.test('a check names an issuer that does not respond, and the gateway is ready', async (t) => {
   const under = await startGatewayUnderTest(t)
   const token = under.issuer.store('good', { scope: 'courses:read' })

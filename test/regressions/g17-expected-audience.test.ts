@@ -1,5 +1,5 @@
-// Before the fix, the rejection of a token for another audience, such as `account` of Keycloak, did not name the
-// expected audience.
+// Before the fix, the rejection of a token did not name the expected audience. Keycloak, for example, issues tokens for
+// the audience `account`.
 import t from 'tap'
 import { main } from '../../cli/main.ts'
 import { BASE_URL, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
@@ -12,7 +12,7 @@ const under = await startGatewayUnderTest(t, {
   change: (config) => ({ ...config, resources: [{ path: '/pub/mcp', issuers: [BASE_URL] }] }),
 })
 
-/** Sends a token with this audience. Returns the response and its line in the access log. */
+/** Sends a token with this audience. Returns the response and the access log line. */
 async function rejected(audience: unknown, path = '/api/courses') {
   const token = `token-for-${path}-${JSON.stringify(audience)?.length}-${count++}`
   under.issuer.store(token, { aud: audience, scope: 'courses:read' })

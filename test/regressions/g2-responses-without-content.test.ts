@@ -7,9 +7,7 @@ const SIZED = `content-length: ${STRAY.length}`
 const CHUNKED = 'transfer-encoding: chunked'
 const CHUNKS = `${STRAY.length.toString(16)}\r\n${STRAY}\r\n0\r\n\r\n`
 
-/**
- * Response heads that announce content although RFC 9110 does not permit content, and the content with this framing.
- */
+/** Response heads that announce content although RFC 9110 does not permit content, and content with this framing. */
 const HEADS: readonly (readonly [method: string, statusLine: string, framing: string, content: string])[] = [
   ['GET', 'HTTP/1.1 204 No Content', SIZED, STRAY],
   ['GET', 'HTTP/1.1 204 No Content', CHUNKED, CHUNKS],

@@ -15,7 +15,7 @@ routes:
   - { name: live, match: { methods: [GET], path: /live }, websocket: true }
 `
 
-/** Names that only the gateway sets, in the spellings that some servers and proxies treat as one name. */
+/** Only the gateway sets these names. Some servers and proxies treat the spellings as one name. */
 const RESERVED = [
   'X-Auth-Subject',
   'x-auth-client-id',

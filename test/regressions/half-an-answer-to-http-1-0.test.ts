@@ -3,8 +3,8 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { askForHalfAnAnswer } from '../fixtures/half-an-answer.ts'
 
-// HTTP/1.0 has no chunks: the end of the connection ends the body. Before the fix, the gateway closed the connection
-// cleanly, and a truncated body looked complete.
+// HTTP/1.0 has no chunks, so the end of the connection ends the body. Before the fix, the gateway sent a FIN, and a
+// truncated body looked complete.
 t.test('an upstream failure during a response resets the connection of an HTTP/1.0 client', async (t) => {
   const under = await startGatewayUnderTest(t)
   const { port } = new URL(under.gateway.url)

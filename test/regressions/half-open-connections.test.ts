@@ -3,7 +3,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// Before the fix, the gateway closed its side of the connection after invalid bytes, and waited forever for the client.
+// Before the fix, the gateway sent a FIN after invalid bytes, and waited forever for the FIN of the client.
 for (const [what, bytes] of [
   ['bytes that are not HTTP', 'this is not HTTP\r\n\r\n'],
   ['a CONNECT request', 'CONNECT api.test:80 HTTP/1.1\r\nHost: api.test:80\r\n\r\n'],
@@ -29,7 +29,7 @@ for (const [what, bytes] of [
       t.teardown(() => client.destroy())
       client.write(bytes)
       await until('the answer', async () => received !== '')
-      // The system responds to a byte with a reset only if the gateway has closed both sides.
+      // If the gateway has closed the connection completely, the system responds to a byte with a reset.
       await until('the reset', async () => {
         client.write('x')
         return gone

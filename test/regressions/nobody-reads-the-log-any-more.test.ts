@@ -4,8 +4,8 @@ import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
-// Before the fix, the logger wrote the remaining lines at exit in an endless loop. After `scopegate dev` was killed, no
-// process read the log of the authorization server, and the authorization server did not exit.
+// Before the fix, the logger wrote the remaining lines at exit in an endless loop. After the end of `scopegate dev`, no
+// process read the log of the authorization server. The authorization server then did not exit.
 const PROGRAM = `
   import { onTermination } from './platform/process/drain.ts'
   import { createLogger } from './platform/logging/logger.ts'

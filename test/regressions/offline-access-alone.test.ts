@@ -1,5 +1,5 @@
 // The server accepts `scope=offline_access` without an effect. Before the fix, a request with only this scope led to
-// sign-in and consent, and then Allow caused access_denied.
+// sign-in and consent. The choice Allow then caused access_denied.
 import t from 'tap'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'

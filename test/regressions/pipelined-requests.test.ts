@@ -20,7 +20,7 @@ t.test('a pipelined request waits for the response to the request before it', as
   )
   for (const count of [1, 2, 3]) {
     await until('the next request', async () => waiting.length === count)
-    // A request on another connection shows that the gateway had time to forward more than one.
+    // A request on another connection shows that the gateway had time to forward more requests.
     under.upstream.reply(OK_REPLY)
     await under.raw(`GET /pub/other HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
     under.upstream.reply((socket) => void waiting.push(socket))

@@ -15,7 +15,7 @@ t.test('commands with --json print policy errors as JSON', async (t) => {
   }
 })
 
-// Before the fix, fmt printed policy errors in another format than check, and printed no errors of the configuration.
+// Before the fix, fmt and check printed policy errors in different formats. fmt printed no errors of the configuration.
 t.test('fmt --json prints errors in the format of check', async (t) => {
   const folder = t.testdir({
     policies: { 'a.policy.yaml': 'name: a\nroutes: [\n' },

@@ -1,5 +1,5 @@
-// On a machine whose clock is behind, a proof is valid for longer. Before the fix, Redis removed the proof when the
-// proof was too old for the first gateway.
+// On a machine with a slow clock, a proof is valid for longer. Before the fix, Redis removed the proof when the proof
+// was too old for the first gateway.
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { createSharedUsedProofs } from '../../gateway/tokens/binding/shared-used-proofs.ts'

@@ -4,14 +4,14 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 
-// Before the fix, the gateway closed its listener immediately. Clients that had not yet read the failing readiness
-// endpoint lost their connections.
+// Before the fix, the gateway closed its listener immediately. Clients lost their connections before they had read the
+// failing readiness endpoint.
 t.test('a gateway that shuts down accepts requests during the drain delay', async (t) => {
   const under = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, drain: { delayMs: 3_000, graceMs: 20_000 } }),
   })
   const { port } = new URL(under.gateway.url)
-  // A keep-alive connection of a load balancer that received one response before the shutdown.
+  // A keep-alive connection of a load balancer. The load balancer received one response before the shutdown.
   const kept = connect(Number(port), '127.0.0.1')
   kept.write('GET /pub/before HTTP/1.1\r\nHost: a\r\n\r\n')
   const [before] = await once(kept, 'data')

@@ -1,6 +1,6 @@
 // Before the fix, the server deleted the token and then its grant. When the store failed between these steps, the
-// client got 503. Its retry got 200, because the token no longer existed. The grant and its refresh token stayed valid,
-// and no gateway received a revocation.
+// client got 503. The next request of the client got 200, because the token no longer existed. The grant and its
+// refresh token stayed valid, and no gateway received a revocation.
 import { join } from 'node:path'
 import t from 'tap'
 import { providerAdapter } from '../../authorization-server/engine/provider-adapter.ts'

@@ -27,7 +27,7 @@ async function heard(): Promise<readonly unknown[]> {
 }
 
 t.test('no issuer can suppress the revocations of another issuer', async (t) => {
-  // An attacker can compute the identifier of another issuer's subject.
+  // An attacker can compute the identifier of a subject of another issuer.
   const ofB = { ...ofA(now + 1e9), issuer: 'https://b.test' }
   await relayRevocation(redis, ofB, now)
   await relayRevocation(redis, ofA(now), now)

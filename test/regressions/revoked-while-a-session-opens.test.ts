@@ -17,7 +17,7 @@ routes:
   - { name: plain, match: { methods: [GET], path: /plain }, scopes: { all: [courses:read] } }
 `
 
-/** Starts a gateway with an upstream. The upstream accepts a WebSocket when the test permits it. */
+/** The upstream accepts a WebSocket when the test permits it. */
 async function start(t: Test) {
   const live = await startWebsocketUpstream()
   t.teardown(() => live.close())

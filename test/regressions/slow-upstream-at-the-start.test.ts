@@ -9,8 +9,8 @@ import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // Before the fix, V8 considered the objects of a request long-lived after many requests had waited for a slow upstream.
-// V8 then allocated such objects in the old generation. Young-generation collections never freed other objects to which
-// these objects had references.
+// V8 then allocated such objects in the old generation. The old objects referenced other objects, so young-generation
+// collections never freed these other objects.
 
 const MAIN = join(import.meta.dirname, '..', '..', 'gateway', 'main.ts')
 const COLLECT_NOW_AND_THEN = "data:text/javascript,setInterval(() => gc({ type: 'minor' }), 200).unref()"
@@ -18,7 +18,10 @@ const PATH = '/api/courses'
 const WAITING = 800
 const LATER = 5_000
 const CONNECTIONS = 32
-/** Maximum memory of a request that V8 promotes to the old generation. The headers of one request alone are larger. */
+/**
+ * Maximum memory of a request that V8 promotes to the old generation. The headers of one request already need more
+ * memory.
+ */
 const PROMOTED_BYTES_PER_REQUEST = 1_024
 const LIMIT_MS = 60_000
 
@@ -56,7 +59,7 @@ t.test(
   },
 )
 
-/** Starts a gateway that reports every young-generation collection. Its young generation is large from the start. */
+/** The gateway reports every young-generation collection. The young generation is large from the start. */
 async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: string) {
   const secretFile = join(t.testdir(), 'secret')
   writeFileSync(secretFile, 'a'.repeat(43), { mode: 0o600 })
@@ -100,8 +103,8 @@ async function startGateway(t: Pick<Test, 'teardown' | 'testdir'>, upstream: str
 }
 
 /**
- * Sends this number of requests over all connections of the agent, and waits for the last response.
- * @throws {Error} when a response does not come from the upstream.
+ * Sends this number of requests over all connections of the agent. Waits for the last response.
+ * @throws {Error} if a response does not come from the upstream.
  */
 async function ask(url: string, times: number, agent: Agent): Promise<void> {
   const one = (): Promise<void> =>

@@ -7,7 +7,7 @@ import { compilePolicies } from '../../policy-engine/decide/compile-policies.ts'
 import { aPolicyRoute } from '../fixtures/a-policy-route.ts'
 import { someResources } from '../fixtures/some-resources.ts'
 
-// Every contributor can propose owners and claims. Without escaping, a claim could move the cursor up and erase the
+// Every contributor can propose owners and claims. Without an escape, a claim could move the cursor up and erase the
 // WIDENED line of `scopegate diff`.
 
 const WIPE = '\x1b[1A\x1b[2K\r\u202e'

@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 
-// Before the fix, the gateway sent a second response for a rejected request when the rest of its body never arrived. A
+// Before the fix, the gateway sent a second response for a rejected request if the rest of the body never arrived. A
 // proxy that shares a connection between clients interprets this response as the response to the next request.
 for (const [what, head] of [
   ['rejected', 'POST /api/challenged HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1000\r\n\r\n'],

@@ -1,6 +1,6 @@
 // Two tabs of one browser showed the sign-in page. One user signed in in the second tab, and then another user in the
-// first tab. Before the fix, the engine then sent its own page, without the headers of this server. The form on that
-// page had an address that does not exist.
+// first tab. Before the fix, the engine then sent its own page, without the headers of this server. The address in the
+// form of this page did not exist.
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { openBrowser, type Page } from '../fixtures/open-browser.ts'

@@ -6,11 +6,12 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 
 // Before the fix, `npm start` and `npm test` could run at the same time in a new checkout. Each `npm ci` removed the
-// packages of the other, and both failed. The remaining folder was marked as complete, so every later start failed too.
+// packages of the other command, and both commands failed. The remaining folder seemed complete, so that every later
+// start also failed.
 const LOCK = JSON.stringify({ packages: { 'node_modules/a': { version: '1.0.0' } } })
 /**
- * Simulates npm: removes the installed packages, and fails while another simulation runs. Installs when the file
- * `continue` exists.
+ * Simulates npm. Removes the installed packages, and fails while another simulation runs. Installs packages when the
+ * file `continue` exists.
  */
 const NPM = `
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'

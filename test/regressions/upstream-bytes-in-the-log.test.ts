@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { until } from '../fixtures/until.ts'
 
-// An HTTP client may store unparsable bytes in its error. Before the fix, the log wrote every property of an error.
+// An HTTP client can store unparsable bytes in its error. Before the fix, the log contained every property of an error.
 t.test('the log contains no bytes of an upstream response that cannot be parsed', async (t) => {
   const under = await startGatewayUnderTest(t)
   under.upstream.reply((socket) =>

@@ -11,9 +11,9 @@ const REJECTED = `GET /nothing HTTP/1.1\r\n${HOST}\r\n`
 const BEHIND = `GET /pub/behind HTTP/1.1\r\n${HOST}\r\n`
 const HALF = `PUT /pub/half HTTP/1.1\r\n${HOST}Content-Length: 9\r\n\r\nhalf`
 
-// Before the fix, the parser reported invalid bytes at the end immediately, and the gateway closed the connection after
-// the current response. It neither forwarded the complete requests before these bytes nor responded to them. RFC 9112
-// section 9.6: the request with the close option is the last.
+// Before the fix, the parser immediately reported invalid bytes at the end, and the gateway closed the connection after
+// the current response. The gateway neither forwarded the complete requests before these bytes nor sent responses for
+// them. RFC 9112 section 9.6: the request with the close option is the last request.
 const CASES: readonly (readonly [
   what: string,
   bytes: string,

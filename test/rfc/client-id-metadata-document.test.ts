@@ -25,7 +25,7 @@ type Agent = {
   readonly document: Readonly<Record<string, unknown>>
 }
 
-/** Starts a host with the document of a hosted agent, and a server that lists the host. */
+/** Starts an https server with the client document of an agent, and a server that accepts documents of this host. */
 async function startAgent(t: Test, overrides: Partial<AuthorizationServerConfig> = {}): Promise<Agent> {
   const { host, network, domains, registration } = await startAgentHost(t)
   const [domain = ''] = domains
@@ -155,7 +155,7 @@ t.test('§4.2 of CIMD: a redirect URI outside of the rules gets a page without a
   const agent = await startAgent(t)
   const host = new URL(agent.clientId).host
   for (const redirectUri of [
-    'https://other.example/callback', // in the document, but of another host
+    'https://other.example/callback', // in the document, but on another host
     `https://${host}/other`,
     'https://agent.example/callback',
     'http://localhost/other',

@@ -188,8 +188,7 @@ t.test('§4 after the consent, the redirect contains code and iss', async (t) =>
 })
 
 /**
- * Checks the rules for every metadata document: public, cacheable, with an ETag, and with the same headers for HEAD and
- * GET.
+ * Every metadata document must be public and cacheable, and have an ETag. HEAD and GET must return the same headers.
  */
 async function expectDocument(t: Test, path: string, contentType = /^application\/json/): Promise<Answer> {
   const answer = await send(`${baseUrl}${path}`)
@@ -209,7 +208,7 @@ async function expectDocument(t: Test, path: string, contentType = /^application
   return answer
 }
 
-/** Checks that the server redirects to the client with an error, the state and the `iss` of the server. */
+/** The server must redirect to the client with an error, the state and the `iss` of the server. */
 async function expectRejection(t: Test, overrides: Fields, error: string): Promise<void> {
   const answer = await authorize(overrides)
   const location = new URL(answer.headers.get('location') ?? 'about:blank')
@@ -222,9 +221,7 @@ async function expectRejection(t: Test, overrides: Fields, error: string): Promi
   t.equal(parameters.get('iss'), baseUrl)
 }
 
-/**
- * Checks that the server shows an error page and does not redirect. A redirect could send the response to an attacker.
- */
+/** The server must show an error page and must not redirect. A redirect could send the response to an attacker. */
 async function expectPage(t: Test, overrides: Fields): Promise<void> {
   const answer = await authorize(overrides)
   t.equal(answer.status, 400)

@@ -111,7 +111,7 @@ t.test(
         uri,
       )
     }
-    // RFC 8252 section 7.3: the app chooses the port when it sends the authorization request.
+    // RFC 8252 section 7.3: the app selects the port when it sends the authorization request.
     const native = await registerClient(scopegate, { redirect_uris: ['http://127.0.0.1:49152/callback'] })
     const elsewhere = { redirect_uri: 'http://127.0.0.1:50123/callback' }
     const tokens = await native.obtainTokens(

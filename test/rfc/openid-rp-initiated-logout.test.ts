@@ -45,7 +45,7 @@ function stay(page: Awaited<ReturnType<Browser['visit']>>): Page {
   return page
 }
 
-/** Returns whether the browser has a session: the account page then needs no sign-in. */
+/** With a session in the browser, the account page needs no sign-in. */
 async function isSignedIn(browser: Browser): Promise<boolean> {
   return stay(await browser.visit(`${server.baseUrl}${ENDPOINTS.account}`)).html.includes('Your account')
 }

@@ -54,7 +54,6 @@ t.test('counts zero credentials and zero logs when a run captured nothing', asyn
   t.match(findLoggedCredentials(t.testdir({})), { credentials: 0, logs: 0, lines: 0 })
 })
 
-/** Runs one test file with scripts/run-tests.js. */
 function run(
   t: Test,
   program: string,

@@ -18,7 +18,7 @@ const start = (options) => {
   writeFileSync(new URL('pid', import.meta.url), String(child.pid))
 }
 `
-/** Maximum time of a run of the runner. The started process keeps the output open for a longer time. Milliseconds. */
+/** Maximum duration of the runner. The started process keeps the output open for a longer time. Milliseconds. */
 const TIMEOUT_MS = 30_000
 
 function run(...args: readonly string[]): { readonly status: number | null; readonly stdout: string } {

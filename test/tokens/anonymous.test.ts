@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 
-// Class 55: a request without a token has no identity. The gateway forwards such a request only if a policy permits
+// Class 55: a request without a token has no identity. The gateway forwards this request only if a policy permits
 // anonymous access. The gateway never treats a request with an invalid credential as anonymous.
 
 const IDENTITY = /^x-auth|^authorization$|^cookie$/i

@@ -18,7 +18,7 @@ type Answer = {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends the token of a row on a new connection, to a route that also permits anonymous access. */
+/** Sends the token of a row on a new connection. The route also permits anonymous access. */
 async function answerTo({ under }: World, row: Row, token: string): Promise<Answer> {
   const { target = '/api/courses', headers } = row.send?.(token) ?? {
     headers: [`Authorization: Bearer ${token}`],
@@ -33,7 +33,7 @@ async function answerTo({ under }: World, row: Row, token: string): Promise<Answ
   }
 }
 
-/** Returns the description that the client must receive, without the age of an expired token. */
+/** Returns the description for the client, without the age of an expired token. */
 function descriptionOf(reason: Exclude<Row['answer'], number | 'any_401'>): string {
   // With several issuers, the description does not name a token endpoint.
   return describeTokenFault(faultOf(reason), undefined).replace(/expired .* ago/, 'expired')

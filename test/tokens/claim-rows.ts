@@ -8,7 +8,7 @@ type Change = (now: number) => Readonly<Record<string, unknown>>
 const claims = (ofClass: number, what: string, answer: RowAnswer, change: Change): Row =>
   row(ofClass, what, answer, ({ main, now }) => main.sign(good(change(now))))
 
-/** Creates a row. Its claims are text, because JSON.stringify cannot write some values. */
+/** Creates a row. The claims are text, because JSON.stringify cannot write some values. */
 const written = (ofClass: number, what: string, answer: RowAnswer, text: (now: number) => string): Row =>
   row(ofClass, what, answer, ({ main, now }: World) => {
     const { privateKey, jwk } = main.key('ES256')

@@ -30,14 +30,14 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('classes.test.ts'))
   .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }))
 
-/** Returns whether a test name contains the class: `class 41: …`, `classes 43, 48: …`. */
+/** A test name contains the class as `class 41: …` or `classes 43, 48: …`. */
 function namesInTest(text: string, number: number): boolean {
   return [...text.matchAll(/['"`]class(?:es)? ([\d, ]+)/g)].some(([, numbers = '']) =>
     numbers.split(',').some((one) => Number(one) === number),
   )
 }
 
-/** Returns whether a row of the table has the class as its first argument. */
+/** A row of the table has the class as its first argument. */
 function namesInRow(
   { name, text }: { readonly name: string; readonly text: string },
   number: number,

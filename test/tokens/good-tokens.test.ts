@@ -35,7 +35,7 @@ t.test('accepts a token of each algorithm on the routes that its scopes allow', 
   t.equal(issuer.keyFetches, 1, 'the gateway fetched the keys before the first token')
 })
 
-/** Token formats of well-known issuers, reduced to the differences. */
+/** The special properties of tokens of well-known issuers. */
 const SHAPES: readonly {
   readonly name: string
   readonly server: JwtIssuerOptions
@@ -240,7 +240,7 @@ t.test(
     t.equal(answer.headers.get('www-authenticate'), null)
     t.equal(under.upstream.requests.length, 0)
     t.equal((await send(`${under.gateway.managementUrl}/readyz`)).status, 503)
-    // Tokens of other issuers are not affected.
+    // Tokens of other issuers stay valid.
     under.issuer.store('opaque', { scope: 'courses:read' })
     t.equal((await ask(under, 'opaque')).status, 200)
 
@@ -256,7 +256,7 @@ t.test('after a restart without the issuer, the gateway uses the key cache on di
   const first = await startWith(t, [aJwtIssuerConfig(issuer.issuer)], dataDir)
   await until('the key cache is written', async () => {
     try {
-      // The gateway writes the file under a temporary name until it is complete.
+      // Until the file is complete, it has a temporary name.
       return readdirSync(dataDir).some((name) => name.endsWith('.json'))
     } catch {
       return false

@@ -3,7 +3,7 @@ import t from 'tap'
 import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
 
-// Class 50: the gateway accepts only a valid introspection response for the same token, on each kind of route.
+// Class 50: on each kind of route, the gateway accepts only a valid introspection response for the same token.
 
 const now = Math.floor(Date.now() / 1_000)
 const ACTIVE = {
@@ -23,7 +23,7 @@ const raw = (body: string, status = 200, type = 'application/json') => ({ status
 
 type Given = { readonly status: number; readonly type: string; readonly body: string }
 
-/** Responses of the issuer, each with the status that the client must receive. */
+/** Responses of the issuer, and the status for the client. */
 const ANSWERS: readonly (readonly [what: string, status: 401 | 503, answer: Given])[] = [
   ['active: "true"', 503, json({ ...ACTIVE, active: 'true' })],
   ['active: 1', 503, json({ ...ACTIVE, active: 1 })],
@@ -84,7 +84,7 @@ t.test(
         t.equal(rejected.headers.has('retry-after'), status === 503)
         t.equal(rejected.headers.has('www-authenticate'), status === 401)
         t.equal(rejected.json['error'], status === 401 ? 'invalid_token' : 'upstream_unavailable')
-        // Now the issuer sends a valid response. The gateway must have cached a negative token status, but no failure.
+        // Now the issuer sends a valid response. The gateway caches a negative token status, but not a failure.
         issuer.answerWith(give(json(ACTIVE)))
         const after = await send(`${gateway.url}/api/courses`, { token })
         t.equal(after.status, status === 503 ? 200 : 401, `${what}, then a valid response`)

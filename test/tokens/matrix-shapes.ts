@@ -1,7 +1,10 @@
 import { BASE_URL } from '../fixtures/a-gateway.ts'
 import type { TestRoute } from './matrix-world.ts'
 
-/** One form of a claim. `means`: the audiences or scopes in the claim. Empty: the claim has none, or is invalid. */
+/**
+ * One form of a claim. `means` lists the audiences or scopes in the claim. An empty list means that the claim has no
+ * value or is invalid.
+ */
 export type Shape = {
   readonly what: string
   readonly value: unknown
@@ -43,7 +46,9 @@ export const AUDIENCES: readonly Shape[] = [
   shape('a pattern', '*'),
 ]
 
-/** Class 52: scopes are members of a set, and their comparison is exact. `courses:write` implies `courses:read`. */
+/**
+ * Class 52: scopes are members of a set. The gateway compares scopes exactly. `courses:write` implies `courses:read`.
+ */
 export const SCOPES: readonly Shape[] = [
   shape('missing', undefined),
   shape('empty', ''),
@@ -65,13 +70,13 @@ export const SCOPES: readonly Shape[] = [
   shape('names of Object.prototype properties', '__proto__ constructor toString'),
 ]
 
-/** More forms of the scopes of a JWT. The gateway accepts a list when each item is one scope. */
+/** More forms of the scopes of a JWT. The gateway accepts a list if each item is one scope. */
 export const JWT_SCOPES: readonly Shape[] = [
   shape('a list', ['courses:read', 'orders:read'], ['courses:read', 'orders:read']),
   shape('an empty list', []),
 ]
 
-/** Invalid scopes. The gateway rejects such a JWT on every route. RFC 6749 section 3.3. */
+/** Invalid scopes. The gateway rejects a JWT with invalid scopes on every route. RFC 6749 section 3.3. */
 export const BROKEN_SCOPES: readonly unknown[] = [
   'courses:read\tcourses:write',
   'courses:read  courses:write',
@@ -90,7 +95,7 @@ export const BROKEN_SCOPES: readonly unknown[] = [
   null,
 ]
 
-/** Returns the expected result for a token, without code of the gateway. */
+/** Calculates the expected result for a token without code of the gateway. */
 export function expected(where: TestRoute, audience: readonly string[], scopes: readonly string[]): string {
   const metadata = where.resource.replace(BASE_URL, `${BASE_URL}/.well-known/oauth-protected-resource`)
   if (!audience.includes(where.resource)) return `401 invalid_token ${metadata}`

@@ -10,10 +10,9 @@ import { send } from '../fixtures/send.ts'
 /** Another issuer with introspection. */
 export const D = 'https://d.test'
 
-/** A route, as the test describes it. The expected results come from this description, not from the policy. */
+/** The test's own description of a route. The expected results come from this description, not from the policy. */
 export type TestRoute = {
   readonly path: string
-  /** Required audience of a token. */
   readonly resource: string
   /** The token needs all of these scopes. */
   readonly all: readonly string[]
@@ -36,7 +35,7 @@ const testRoute = (
   advertised: [...all, ...any.slice(0, 1)].join(' '),
 })
 
-/** Routes that accept every issuer. They share the token cache. */
+/** Routes that accept every issuer. The routes share the token cache. */
 export const SHARED: readonly TestRoute[] = [
   testRoute('/api/read', '', ['courses:read']),
   testRoute('/api/write', '', ['courses:write']),
@@ -45,12 +44,12 @@ export const SHARED: readonly TestRoute[] = [
   testRoute('/api/open', '', []),
   testRoute('/mcp', '/mcp', ['courses:read']),
   testRoute('/mcp/open', '/mcp', []),
-  // Both paths match the route /** and belong to different resources.
+  // The two paths match the route `/**`, but belong to different resources.
   testRoute('/mcp/wide', '/mcp', ['posts:read']),
   testRoute('/wide', '', ['posts:read']),
 ]
 
-/** Routes that accept one issuer. */
+/** Each of these routes accepts one issuer. */
 export const ONLY: Readonly<Record<'a' | 'b' | 'd', TestRoute>> = {
   a: testRoute('/only-a', '/only-a', ['courses:read']),
   b: testRoute('/only-b', '/only-b', ['courses:read']),
@@ -83,11 +82,11 @@ export type Matrix = {
   readonly a: TestIssuer
   /** Issuer B. Issues JWTs, which the gateway verifies locally. */
   readonly b: JwtIssuer
-  /** Issuer C. Issues JWTs. Its keys have the same `kid` values as the keys of B. */
+  /** Issuer C. Issues JWTs. Its keys and the keys of B have the same `kid` values. */
   readonly c: JwtIssuer
   /** Issuer D. Introspects opaque tokens. On the shared routes, the gateway contacts A first. */
   readonly d: TestIssuer
-  /** Returns the result for a token on a route: `200`, or status, error, metadata and scope of the challenge. */
+  /** Returns `200`, or the status, error, metadata and scope of the challenge. */
   answerAt(where: TestRoute, token: string): Promise<string>
   /** Returns the hits and misses of the token cache since the last call. */
   cacheChange(): Promise<{ readonly hits: number; readonly misses: number }>

@@ -4,15 +4,18 @@ import { AUDIENCES, BROKEN_SCOPES, expected, JWT_SCOPES, SCOPES, type Shape } fr
 import { D, type Matrix, ONLY, SHARED, startMatrix, type TestRoute } from './matrix-world.ts'
 
 // Class 48: the cache contains the claims of a token, not a decision. The test sends each token to one route, then to
-// all routes. Each later request must hit the cache. Each later request must get the same result as a first request to
-// its route.
+// all routes. Each later request must hit the cache. Its result must be the same as the result of a first request to
+// this route.
 
 let count = 0
 
-/** Whether the test sends each audience with each form of the scopes. `npm run soak:tokens` sets the variable. */
+/** Whether the test combines each audience with each form of the scopes. `npm run soak:tokens` sets the variable. */
 const IS_FULL = process.env['TOKEN_MATRIX'] === 'full'
 
-/** Returns the forms of the scopes to send. With an invalid audience: only scopes that are sufficient for a route. */
+/**
+ * Returns the forms of the scopes to send. If the audience is invalid, returns only scopes that are sufficient for a
+ * route.
+ */
 function scopesWith(audience: Shape, scopes: readonly Shape[]): readonly Shape[] {
   if (IS_FULL || audience.means.length > 0) return scopes
   return scopes.filter(({ means }) => means.length > 0)

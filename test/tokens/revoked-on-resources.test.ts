@@ -65,8 +65,7 @@ t.test(
     const tell = async (change: Parameters<typeof aRevocation>[0]) => {
       source.send('revoked', writeRevocation(aRevocation(change)))
     }
-    // Revocations that this sender is not allowed to cause: by token key, by subject, and with the name of the other
-    // issuer.
+    // This sender may not cause these revocations: by token key, by subject, and with the name of the other issuer.
     await tell({ token: name(two.issuer, 'the same'), subject: name(two.issuer, 'the same') })
     await tell({ issuer: two.issuer, token: name(two.issuer, 'the same') })
     await tell({ issuer: BASE_URL, grant: 'g', subject: name(BASE_URL, 'the same'), atSeconds: now + 60 })

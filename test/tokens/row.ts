@@ -4,15 +4,15 @@ import type { World } from './world.ts'
 /** Expected result of a row: the fault of the token, or a status. */
 export type RowAnswer = Exclude<TokenFault['reason'], 'expired'> | 'expired' | 'any_401' | 400 | 403 | 431
 
-/** An invalid token, or an invalid way to send a valid token. */
+/** An invalid token, or an invalid request with a valid token. */
 export type Row = {
   /** Number of the class in SECURITY.md. */
   readonly class: number
   readonly what: string
   readonly answer: RowAnswer
-  /** Returns the token or, with `send`, the argument of that function. */
+  /** Returns the token. With `send`, returns the argument of `send`. */
   readonly token: (world: World) => string
-  /** Returns request target and header lines. Default: a GET with the token as a Bearer token. */
+  /** Returns the request target and the header lines. Default: a GET with the token as a Bearer token. */
   readonly send?: (token: string) => { readonly target?: string; readonly headers: readonly string[] }
 }
 

@@ -5,7 +5,7 @@ import { checkAccess } from '../../policy-engine/decide/check-access.ts'
 import { compileScopeCheck, createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 import { aCaller } from '../fixtures/a-caller.ts'
 
-// Class 52: the gateway splits a scope string at single spaces and compares each scope exactly.
+// Class 52: the gateway splits a scope string at single spaces, and compares each scope exactly.
 
 const NAMES = ['courses:read', 'courses:write', 'courses:readwrite', 'courses', 'Courses:read', 'orders:read']
 const RESOURCE = { identifier: 'https://api.test', issuers: ['https://api.test'] }

@@ -6,7 +6,6 @@ import { good, type World } from './world.ts'
 const claimsOf = ({ main, now }: World) =>
   good({ iss: main.issuer, sub: 'user-1', client_id: 'client-1', iat: now, exp: now + 900 })
 
-/** Replaces the signature of a token of the main issuer. */
 const resigned = (world: World, alg: string, change: (signature: Buffer, input: string) => Buffer) => {
   const token = world.main.sign(good(), { alg })
   const input = token.slice(0, token.lastIndexOf('.'))
@@ -90,7 +89,7 @@ const OTHER_FORMS = [
   ),
 ]
 
-/** Encodings of a public key. An attacker can know all of them. */
+/** Encodings of a public key. Attackers know all of these encodings. */
 const SECRETS: readonly (readonly [what: string, of: (key: KeyObject) => Buffer | string])[] = [
   ['PEM', (key) => key.export({ type: 'spki', format: 'pem' })],
   ['PEM without its last line break', (key) => String(key.export({ type: 'spki', format: 'pem' })).trim()],
@@ -157,7 +156,7 @@ const NOT_ALLOWED = ['ES384', 'RS256', 'EdDSA'].map((alg) =>
   ),
 )
 
-/** Classes 39 and 40: missing signatures, and keys used with the wrong algorithm. */
+/** Classes 39 and 40: missing signatures, and keys that are used with the wrong algorithm. */
 export const SIGNATURE_ROWS: readonly Row[] = [
   ...NONE,
   ...BLANK,

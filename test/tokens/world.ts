@@ -7,19 +7,19 @@ import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { type JwtIssuer, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { aKey, publicJwk, type TestKey } from '../fixtures/jwk.ts'
 
-/** A real gateway, and the issuers, keys and traps for the attacks. */
+/** A real gateway with the issuers, keys and traps of the attacks. */
 export type World = {
   readonly under: GatewayUnderTest
-  /** Signs with every algorithm; access tokens are `at+jwt`. */
+  /** Signs with every algorithm. The type of its access tokens is `at+jwt`. */
   readonly main: JwtIssuer
   /**
-   * The gateway accepts only `ES256` from this issuer, although the issuer publishes more keys. Its keys have the
-   * same `kid` values as the keys of `main`.
+   * The gateway accepts only `ES256` from this issuer, although the issuer publishes more keys. Its keys and the keys
+   * of `main` have the same `kid` values.
    */
   readonly other: JwtIssuer
-  /** Issues tokens with typ `JWT`, like Keycloak. */
+  /** Issues tokens with the type `JWT`, as Keycloak does. */
   readonly plain: JwtIssuer
-  /** Keys that the main issuer publishes and the gateway must not use. */
+  /** The main issuer publishes these keys, but the gateway must not use them. */
   readonly unusable: Readonly<Record<'weak' | 'twice' | 'encryption' | 'leaked', TestKey>>
   /** Secret that the main issuer published by mistake. */
   readonly publishedSecret: string
@@ -31,7 +31,7 @@ export type World = {
   readonly now: number
 }
 
-/** Returns the claims of a valid token with `change` applied. `undefined` removes a claim. */
+/** Applies `change` to the claims of a valid token. `undefined` removes a claim. */
 export function good(change: Readonly<Record<string, unknown>> = {}): Readonly<Record<string, unknown>> {
   return { aud: BASE_URL, scope: 'courses:read', ...change }
 }

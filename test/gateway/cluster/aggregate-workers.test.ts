@@ -22,7 +22,6 @@ type WorkerFigures = {
   readonly level: 'normal' | 'refusing'
 }
 
-/** Returns the metrics registry of a worker with these values. */
 function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures): Registry {
   const limit = level === 'normal' ? 1 : 0
   const monitor = new OverloadMonitor({
@@ -79,7 +78,9 @@ const ILL: WorkerFigures = {
   level: 'refusing',
 }
 
-/** The merged value of every gauge of Scopegate for two workers. The order of the workers must not matter. */
+/**
+ * The merged value of every gauge of Scopegate for two workers. The values do not depend on the order of the workers.
+ */
 const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_build_info: 1,
   scopegate_circuit_state: 2,
@@ -174,7 +175,7 @@ t.test('every gauge of Node.js and of the process has an explicit aggregation', 
     process_start_time_seconds: 'min',
     process_virtual_memory_bytes: 'sum',
   }
-  // Compares only the metrics that this operating system reports.
+  // Compares only the metrics of this operating system.
   t.strictSame(
     rules,
     rules.map(([name]) => [name, expected[name]]),

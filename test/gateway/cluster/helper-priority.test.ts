@@ -60,7 +60,7 @@ t.test(
   },
 )
 
-/** Returns the name and nice value of each thread of a process. Source: proc(5), field 19 of `stat`. */
+/** Source: proc(5), field 19 of `stat`. */
 function threadsOf(pid: number): { readonly name: string; readonly nice: number }[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')

@@ -9,7 +9,6 @@ import { until } from '../../fixtures/until.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
-/** Starts a gateway with separate processes, and collects its log. */
 async function start(t: Test, workers: number) {
   const cleanup = createCleanup()
   const folder = join(t.testdir(), 'gateway')

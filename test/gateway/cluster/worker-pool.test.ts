@@ -13,7 +13,7 @@ type FakeWorker = WorkerProcess & {
 
 const CRASH: WorkerEnd = { code: undefined, signal: 'SIGKILL' }
 
-/** Creates a pool with simulated workers. A worker exits when it gets the message to stop. */
+/** The workers are simulations. A worker exits when it gets the message to stop. */
 function aPool(workers: number) {
   const forked: FakeWorker[] = []
   const reasons: string[] = []

@@ -14,7 +14,6 @@ const INTROSPECTION = {
 
 const EVENTS = { securityEvents: { audience: ['https://api.test/events'] } }
 
-/** Reads a configuration with these issuers. */
 function read(t: Pick<Test, 'testdir'>, issuers: readonly object[], change: object = {}) {
   const dir = t.testdir({ secret: 'the secret\n' })
   for (const file of ['upstreams.yaml', 'scopes.yaml']) cpSync(join(SHIPPED, file), join(dir, file))
@@ -100,7 +99,7 @@ const jwt = (change: object) => [{ issuer: ISSUER, jwt: change }]
 
 const STREAM = { introspection: INTROSPECTION, revocations: 'https://login.test/revocations' }
 
-/** An issuer with a key URL that uses http and has the same origin as the introspection endpoint. */
+/** An issuer with a key URL that uses http. The key URL has the same origin as the introspection endpoint. */
 const KEYS_OVER_HTTP = {
   issuer: 'https://api.test',
   jwt: { keys: { uri: 'http://as.test:8081/keys' } },

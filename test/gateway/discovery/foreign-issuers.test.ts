@@ -5,7 +5,6 @@ import { send } from '../../fixtures/send.ts'
 
 const ISSUERS = ['https://login.test/tenant', 'https://other.test'] as const
 
-/** Starts a gateway without the bundled authorization server. */
 async function start(t: Test) {
   const { gateway } = await startGatewayUnderTest(t, {
     change: (config) => ({

@@ -11,7 +11,6 @@ import { anUpstream } from '../../fixtures/a-gateway.ts'
 const SECOND = 1_000
 const silent = () => undefined
 
-/** Starts an upstream with a document. `fetches` is the number of requests. */
 async function startDescribed(t: Test, name: string, respond: RequestListener) {
   let fetches = 0
   const server = createServer((request, response) => {

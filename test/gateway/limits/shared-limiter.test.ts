@@ -43,7 +43,7 @@ async function aLimiter(t: Test, url: string, options: { readonly commandTimeout
   return { limiter, fallbacks, log: () => log }
 }
 
-/** Starts a redis-server for one test. The test can stop it early with `stop`. */
+/** The test can stop redis-server early with `stop`. */
 async function aRedis(t: Test, options: { port?: number; password?: string } = {}) {
   const redis = await startRedis({ folder, ...options })
   let isRunning = true
@@ -192,7 +192,7 @@ t.test(
     const { limiter, fallbacks, log } = await aLimiter(t, redis.url, {})
     const limit = aLimit({ requests: 1_000_000 })
     await limiter.take(limit, 'a')
-    const before = fallbacks['failed'] ?? 0 // On a busy machine, calls can fail before the freeze.
+    const before = fallbacks['failed'] ?? 0 // on a busy machine, calls can fail before the freeze
     redis.freeze()
     // The first callers wait for the timeout, until the circuit opens. The test asserts the order of these events, not
     // their duration.

@@ -34,12 +34,12 @@ const CLIENT = ['client.address', 'user_agent.original']
 const DECISION = ['auth.decision', 'auth.reason']
 const CALLER = ['auth.client_id', 'auth.subject']
 
-/** The fields of the access line when the gateway forwarded the request and the upstream responded. */
+/** The fields of the access line if the gateway forwarded the request and the upstream responded. */
 const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT, ...DECISION]
-/** The fields of the access line when the request matched an API route and the gateway did not forward it. */
+/** The fields of the access line if the request matched an API route and the gateway did not forward the request. */
 const REJECTED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
 
-/** Returns a function that sends a request and returns its access line. Call the function for one request at a time. */
+/** Returns a function that sends a request and returns the access line. Call the function for one request at a time. */
 function accessLines(under: GatewayUnderTest) {
   let seen = 0
   return async (request: () => Promise<unknown>): Promise<Line> => {
@@ -52,10 +52,7 @@ function accessLines(under: GatewayUnderTest) {
   }
 }
 
-/**
- * Asserts the names and the order of the fields of an access line, and the values that every access line of these tests
- * has.
- */
+/** Asserts the names and the order of the fields. Also asserts the values that every access line of these tests has. */
 function hasFields(t: Test, line: Line, fields: readonly string[], what: string): void {
   t.strictSame(Object.keys(line), fields, what)
   t.match(line, { level: 'info', time: /^\d{4}-\d\d-\d\dT.*Z$/, service: 'gateway', event: 'access' }, what)

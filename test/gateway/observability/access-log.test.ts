@@ -10,7 +10,7 @@ import { aCaller } from '../../fixtures/a-caller.ts'
 
 const FLUSH_AT = 64 * 1024
 
-/** Creates an access log that records its writes, and an entry with a known line. */
+/** Creates an access log and an entry with a known line. */
 function anAccessLog() {
   const writes: string[] = []
   const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gateway', subject: 'hashed' })
@@ -58,7 +58,7 @@ t.test('add() writes durations in milliseconds, rounded to microseconds', async 
   t.match(writes[0], '"duration_ms":12.346,"upstream.status":200,"upstream.duration_ms":0,')
 })
 
-/** An entry with a value for every field. A real entry never has a value for all fields. */
+/** An entry with a value for every field. A real entry has fewer values. */
 const WHOLE: AccessEntry = {
   timeMs: 1_800_000_000_123,
   requestId: 'request-1',

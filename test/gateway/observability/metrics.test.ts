@@ -8,10 +8,7 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 
 const ISSUER = 'https://issuer.example'
 
-/**
- * Returns the metrics of a gateway after some events. Each size has a different value, so that the tests detect values
- * of a wrong metric.
- */
+/** Each size has a different value, so that the tests detect values of a wrong metric. */
 function someMetrics() {
   const logger = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
   const monitor = new OverloadMonitor({
@@ -87,8 +84,8 @@ function someMetrics() {
 }
 
 /**
- * The type of each metric, and its series without the buckets of histograms. This list is written by hand, so that it
- * detects a change in the code.
+ * The type of each metric, and its series without the buckets of histograms. The list does not use the code, so that it
+ * detects changes of the code.
  */
 const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: string[]]>> = {
   scopegate_auth_decisions_total: ['counter', '{route="p/one",decision="allow",reason="ok"} 1'],
@@ -188,7 +185,7 @@ t.test('histograms have the documented buckets', async (t) => {
 const PLATFORM = new Set(['scopegate_log_lines_dropped_total', 'scopegate_uncaught_total'])
 
 /**
- * The help text of each metric that is not in PLATFORM. This list is written by hand, so that it detects a change in
+ * The help text of each metric that is not in PLATFORM. The list does not use the code, so that it detects changes of
  * the code.
  */
 const HELP: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import { addOverloadMetrics } from '../../../gateway/observability/overload-metr
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-/** Returns the metrics of an overload monitor. The measured delay of the event loop is `loopMs`. */
+/** `loopMs` is the measured delay of the event loop. */
 function overloadMetrics(loopMs: number) {
   const reading = { heap: 0.25, memory: 0.5, loop: loopMs, longestDelayMs: 1_500 }
   const monitor = new OverloadMonitor({

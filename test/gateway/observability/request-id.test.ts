@@ -3,7 +3,7 @@ import t from 'tap'
 import { createRequestIds, readRequestId } from '../../../gateway/observability/request-id.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-/** Number of IDs. One buffer of random bytes is sufficient for fewer IDs. */
+/** More IDs than one buffer of random bytes supplies. */
 const IDS = 2_000
 
 t.test('createRequestIds() creates a UUID of version 7 that starts with the time', async (t) => {
@@ -27,8 +27,8 @@ t.test('createRequestIds() uses each random digit for only one position of an ID
   const ids = Array.from({ length: IDS }, () => nextId().replaceAll('-', '').slice(13))
   const digitsAt = (at: number): string => ids.map((id) => id[at]).join('')
   const columns = Array.from({ length: 19 }, (_, at) => digitsAt(at))
-  // The variant digit keeps two low bits of its random digit. If two positions used the same random digit, their low
-  // bits would be equal in every ID.
+  // The variant digit keeps two low bits of its random digit. If two positions used the same random digit, the low bits
+  // of these positions would be equal in every ID.
   const lowBits = columns.map((column) => [...column].map((digit) => Number.parseInt(digit, 16) & 3).join(''))
   t.equal(new Set(lowBits).size, 19, 'every two digits are independent')
   t.equal(new Set(digitsAt(3)).size, 4, 'the digit of the variant has four values')

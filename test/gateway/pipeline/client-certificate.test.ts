@@ -15,7 +15,7 @@ const { cert } = aCertificate({ fromMs: FROM_MS, untilMs: UNTIL_MS })
 const certificate = new X509Certificate(cert)
 const THUMBPRINT = hash('sha256', certificate.raw, 'base64url')
 
-/** Creates a TLS socket with this client certificate. Counts how often the code reads the certificate. */
+/** Counts how often the code reads the certificate. */
 function tlsSocket(remoteAddress: string, authorized: boolean) {
   let inspections = 0
   const socket: TLSSocket = Object.create(TLSSocket.prototype, {

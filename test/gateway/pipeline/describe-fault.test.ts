@@ -3,7 +3,7 @@ import { describeProofFault, describeTokenFault } from '../../../gateway/pipelin
 import type { ProofFault } from '../../../oauth/dpop/check-proof.ts'
 import type { TokenFault } from '../../../policy-engine/decide/rejection.ts'
 
-/** The description of each fault of a token. This list is written by hand, so that it detects a change in the code. */
+/** The description of each fault of a token. The list does not use the code, so that it detects changes of the code. */
 const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])[] = [
   [
     { reason: 'malformed' },
@@ -87,7 +87,8 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
 ]
 
 /**
- * The description of each fault of a DPoP proof. This list is written by hand, so that it detects a change in the code.
+ * The description of each fault of a DPoP proof. The list does not use the code, so that it detects changes of the
+ * code.
  */
 const PROOF_FAULTS: Readonly<Record<ProofFault, string>> = {
   missing: 'The DPoP proof is missing: send it in the DPoP header.',

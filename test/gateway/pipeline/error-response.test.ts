@@ -4,7 +4,7 @@ import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 
 type Row = readonly [rejection: Rejection, status: number, headers: readonly string[], body: object]
 
-/** The complete response to each rejection. This list is written by hand, so that it detects a change in the code. */
+/** The complete response to each rejection. The list does not use the code, so that it detects changes of the code. */
 const ROWS: readonly Row[] = [
   [
     { rejected: 'request_malformed', detail: 'The detail.' },

@@ -32,8 +32,8 @@ const POLICY_HASH = 'x-scopegate-policy: HASH'
 type Row = readonly [request: string, status: string, headers: readonly string[], body: string]
 
 /**
- * The complete response to each request. The test sends the requests in this order. This list is written by hand, so
- * that it detects a change in the code.
+ * The complete response to each request, in the order of the requests. The list does not use the code, so that it
+ * detects changes of the code.
  */
 const ROWS: readonly Row[] = [
   [
@@ -307,7 +307,7 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-/** Replaces the values that are different in each run, and removes the date. */
+/** Replaces the values that differ in each run, and removes the date. */
 function withoutVariables(response: string): string {
   return response
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')

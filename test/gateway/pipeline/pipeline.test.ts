@@ -51,7 +51,7 @@ t.test('the gateway measures durations in the log and in metrics with the monoto
     t.match(text, `scopegate_${sum}\n`)
 })
 
-/** Headers that the gateway itself adds to each forwarded request. */
+/** The gateway itself adds these headers to each forwarded request. */
 const OWN = [
   'x-request-id: ID',
   'x-forwarded-for: 127.0.0.1',

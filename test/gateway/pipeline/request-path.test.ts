@@ -8,8 +8,8 @@ import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import type { Rejection, TokenFault } from '../../../policy-engine/decide/rejection.ts'
 import { canonicalTarget } from '../../../policy-engine/match/canonical-target.ts'
 
-// Clients and operators rely on three pages of docs/: request-path.md, rejections.md and limits.md. The pages must list
-// exactly the results of the code.
+// Clients and operators rely on request-path.md, rejections.md and limits.md in docs/. These pages must list exactly
+// the results of the code.
 const root = findPackageRoot()
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 const page = ['request-path', 'rejections', 'limits'].map((name) => read(`docs/${name}.md`)).join('\n')
@@ -31,7 +31,7 @@ function tableOf(first: string): readonly Row[] {
 
 const bare = (cell: string): string => cell.replaceAll('`', '')
 
-/** One example of each kind of rejection. TypeScript reports an error if a kind is missing. */
+/** One example of each kind of rejection. TypeScript reports a missing kind. */
 const REJECTIONS: { readonly [Kind in Rejection['rejected']]: Extract<Rejection, { rejected: Kind }> } = {
   request_malformed: { rejected: 'request_malformed', detail: 'detail' },
   target_too_long: { rejected: 'target_too_long', limitBytes: 1 },
@@ -192,7 +192,7 @@ t.test('every file and stage that the pages name exists', async (t) => {
   t.equal(stages.length, 9)
   for (const stage of stages) {
     const file = `${stage.slice(2).replaceAll(' ', '-')}.ts`
-    // Stage 9 runs when the upstream responds, so its file is not in the folder of the other stages.
+    // Stage 9 runs when the upstream responds, so the folder of the other stages does not contain its file.
     const folder = file === 'shape-response.ts' ? 'gateway/pipeline' : 'gateway/pipeline/stages'
     t.ok(existsSync(join(root, folder, file)), stage)
   }

@@ -14,7 +14,7 @@ import { until } from '../../fixtures/until.ts'
 
 const REPLY: LocalReply = { status: 200, headers: ['content-length', '2'], body: 'ok' }
 
-/** The request and the response on the server side, and the connection of the client. */
+/** The request and the response of the server, and the connection of the client. */
 type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse

@@ -13,7 +13,6 @@ import { introspectionOptions } from '../../fixtures/introspection-options.ts'
 const authority = aCertificate({ authority: true })
 const CLIENT = { clientId: 'gateway', clientSecret: 'the secret of a test' }
 
-/** Starts an HTTPS issuer, and records its requests. */
 async function startIssuer(t: Test, { cert, key }: TestCertificate) {
   const asked: string[] = []
   const server = createServer({ cert, key }, (request, response) => {

@@ -20,7 +20,7 @@ import { until } from '../../fixtures/until.ts'
 
 const START_SECONDS = 1_800_000_000
 const DELAY_MS = 60_000
-/** These tests must not use an earlier status, because it would extend maxRevocationDelay. */
+/** These tests must not use an earlier status, because an earlier status extends maxRevocationDelay. */
 const NEVER_USED: EarlierStatus = {
   ...NO_EARLIER_STATUS,
   find: () => {
@@ -138,7 +138,7 @@ t.test('a status from another gateway does not extend maxRevocationDelay', async
     url: server.url,
     logger: createLogger({ level: 'silent', service: 'gateway' }),
     tickMs: () => performance.now(),
-    commandTimeoutMs: 20_000, // A long timeout. On a busy machine, a slow Redis would otherwise count as failed.
+    commandTimeoutMs: 20_000, // long, because on a busy machine a slow Redis would count as failed
   })
   const spy = new Redis(server.url)
   t.teardown(async () => {

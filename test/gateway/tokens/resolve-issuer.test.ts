@@ -11,7 +11,7 @@ const fault = (reason: 'inactive' | 'wrong_issuer' | 'expired'): TokenStatus =>
     ? { active: false, fault: { reason, secondsAgo: 1 } }
     : { active: false, fault: { reason } }
 
-/** Creates an issuer with fixed results. Records its calls in `asked`. */
+/** Creates an issuer with fixed results. `asked` collects the calls. */
 function anIssuer(
   asked: string[],
   name: string,

@@ -7,7 +7,9 @@ import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool
 
 const CONNECTION = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
 
-/** A server that sends a response and a reset while the main thread is blocked. Runs in a separate thread. */
+/**
+ * A server that sends a response and a reset while the main thread is blocked. The server runs in a separate thread.
+ */
 const EARLY_ANSWERER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const flag = new Int32Array(workerData.flag)
@@ -27,7 +29,8 @@ require('node:net').createServer((socket) => {
 type Outcome = { status: number; body: string; error: string | undefined }
 
 /**
- * Sends a body. A response and a reset arrive before its end. The next write fails, because the connection is broken.
+ * Sends a body. A response and a reset arrive before the end of the body. The next write fails, because the connection
+ * is broken.
  */
 async function sendInto(answer: string, readsEarlyResponses = true): Promise<Outcome> {
   const flag = new SharedArrayBuffer(8)
@@ -74,8 +77,7 @@ async function sendInto(answer: string, readsEarlyResponses = true): Promise<Out
   })
   body.write(Buffer.alloc(1_000))
   await once(worker, 'message')
-  // The main thread is blocked until the response and the reset have arrived. The operating system buffers the
-  // response.
+  // While the main thread is blocked, the operating system buffers the response and the reset.
   Atomics.store(view, 0, 1)
   Atomics.notify(view, 0)
   Atomics.wait(view, 1, 0, 60_000)

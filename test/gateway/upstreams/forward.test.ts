@@ -38,7 +38,7 @@ async function startForwarder(
     readonly hosts?: readonly string[]
     readonly ejection?: CircuitRules
     readonly tickMs?: () => number
-    /** Response timeout in the settings of the upstream. */
+    /** Response timeout of the upstream. */
     readonly timeoutMs?: number
   } = {},
 ) {
@@ -144,7 +144,7 @@ t.test(
   },
 )
 
-/** Rules that open the circuit after one failure and test the target again after 1 ms. */
+/** The circuit opens after one failure. The gateway tests the target again after 1 ms. */
 const SENSITIVE: CircuitRules = { failures: 1, longestPauseMs: 1 }
 
 t.test('a request becomes the new trial when the current trial got no response within 5 s', async (t) => {
@@ -230,7 +230,7 @@ t.test(
     change({ retries: { attempts: 2, on: ['connect'] } })
     const replies = [send(url), send(url)]
     await until('both requests are at the first target', async () => first?.outstanding === 2)
-    await new Promise(setImmediate) // waits until the gateway has requested the connections, which it does at the end of the event loop iteration
+    await new Promise(setImmediate) // the gateway requests the connections at the end of the event loop iteration
     recovering.resolve(await loopback(''))
     await until('the second target accepts a connection', async () => second?.state === 'half_open')
     failing.reject(notFound)

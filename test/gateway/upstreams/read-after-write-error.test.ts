@@ -7,8 +7,8 @@ import { send } from '../../fixtures/send.ts'
 type Method = '_write' | 'push'
 
 /**
- * Returns a function that opens sockets. The sockets behave like sockets of a Node.js version that does not call an
- * overridden method.
+ * Returns a function that opens sockets. The sockets behave as in a Node.js version that does not call an overridden
+ * method.
  */
 function withoutCallsOf(method: Method): (options: TcpNetConnectOpts) => Socket {
   return (options) =>
@@ -19,8 +19,8 @@ function withoutCallsOf(method: Method): (options: TcpNetConnectOpts) => Socket 
 }
 
 /**
- * Returns a function that opens sockets. The sockets behave like sockets of a Node.js version that passes other
- * arguments to `_write`.
+ * Returns a function that opens sockets. The sockets behave as in a Node.js version that passes other arguments to
+ * `_write`.
  */
 function withOtherCalls(call: (write: Socket['_write'], given: Parameters<Socket['_write']>) => unknown) {
   return (options: TcpNetConnectOpts): Socket => {

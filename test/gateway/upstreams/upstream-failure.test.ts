@@ -10,9 +10,7 @@ type Row = readonly [
   retryCause: RetryCause | undefined,
 ]
 
-/**
- * Rows with error codes of the operating system, OpenSSL, undici and gateway/upstreams/http1, and the expected result.
- */
+/** Error codes of the operating system, OpenSSL, undici and gateway/upstreams/http1, and the expected results. */
 const ROWS: readonly Row[] = [
   [
     ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],

@@ -3,7 +3,7 @@ import type { Upstream, UpstreamSettings } from '../../../gateway/upstreams/upst
 import { createUpstreamRegistry } from '../../../gateway/upstreams/upstream-registry.ts'
 import { anUpstream } from '../../fixtures/a-gateway.ts'
 
-/** Creates a registry, and records the names of created and closed upstreams. */
+/** Creates a registry. Stores the names of created and closed upstreams. */
 function aRegistry() {
   const created: string[] = []
   const closed: string[] = []

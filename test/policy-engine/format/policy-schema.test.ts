@@ -9,7 +9,9 @@ import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 
 const POLICIES = join(findPackageRoot(), 'policies')
 
-/** Returns another JSON Schema validator, which accepts only the keywords of the dialect and of editors. */
+/**
+ * Returns an independent JSON Schema validator. The validator accepts only the keywords of the dialect and of editors.
+ */
 function aValidator(kind: 'Policy' | 'PolicyTest') {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false })
   ajv.addVocabulary(['markdownDescription', 'defaultSnippets'])

@@ -55,7 +55,6 @@ function load(
   )
 }
 
-/** Returns the error codes of a source with one route. */
 function codesOf(
   source: PolicySource,
   route: string,
@@ -194,7 +193,7 @@ t.test('a rewrite on a shared upstream stays within the prefixes of the source',
 })
 
 /**
- * Returns the codes of a source `a` with a route at `/api/a/{id}`.
+ * Returns the error codes of a source `a` with a route at `/api/a/{id}`.
  * @param own address of the upstream of `a`.
  * @param others address of the upstream of `b`.
  */
@@ -311,7 +310,7 @@ t.test('credentials of callers need a permission', async (t) => {
   t.equal(codesOf(aSource('a', ['/api'], { forwardCredentials: true }), forward), '')
 })
 
-/** Loads a source with `count` routes. Returns the number of steps and the result. */
+/** The source has `count` routes. Returns the number of steps and the result. */
 function stepsFor(count: number, maxRoutes?: number) {
   const source = aSource('a', ['/api'])
   const lines = Array.from(

@@ -44,7 +44,7 @@ const DROPPED = [
   'Upgrade',
   'HTTP2-Settings',
   'Expect',
-  // Headers that ingresses, load balancers and application servers use to forward certificates and identities.
+  // Ingresses, load balancers and application servers use these headers to forward certificates and identities.
   'X-ARR-ClientCert',
   'x_arr_clientcert',
   'X-ARR-SSL',

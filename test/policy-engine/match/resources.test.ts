@@ -95,7 +95,7 @@ t.test('the metadata names the resource that the audience check requires', async
   )
 })
 
-/** Computes the metadata URL of a resource, as a client does. RFC 9728 section 3.1. */
+/** Clients compute the metadata URL of a resource with this rule. RFC 9728 section 3.1. */
 function wellKnown(resource: string): string {
   const { origin, pathname } = new URL(resource)
   return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`

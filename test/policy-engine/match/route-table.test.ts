@@ -5,7 +5,7 @@ import { buildRouteTable, type Match } from '../../../policy-engine/match/route-
 
 type Line = { readonly methods: readonly string[]; readonly path: string }
 
-/** Creates a table of routes in the format `GET,POST /path`. */
+/** The lines have the format `GET,POST /path`. */
 function tableOf(...lines: readonly string[]) {
   return buildRouteTable(lines.map(readLine))
 }
@@ -15,7 +15,6 @@ function readLine(line: string): Line {
   return { methods: methods.split(','), path }
 }
 
-/** Formats a match in one line. */
 function say(match: Match<Line>): string {
   if (match.kind === 'method_not_allowed') return `405 ${match.allow.join(',')}`
   if (match.kind === 'not_found') return '404'
@@ -257,7 +256,7 @@ function shape(path: string): string {
 }
 
 /**
- * A simple implementation of docs/policies.md. Finds all routes that match, and returns the most specific route, 404 or
+ * A simple implementation of docs/policies.md. Finds all routes that match. Returns the most specific route, 404 or
  * 405.
  */
 function bySpecification(routes: readonly Line[], method: string, request: string): string {

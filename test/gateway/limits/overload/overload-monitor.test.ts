@@ -92,8 +92,8 @@ t.test(
   async (t) => {
     const reader = createPressureReader({ processes: 1, tickMs: () => performance.now() })
     t.teardown(() => reader.close())
-    // The reader under test has its own performance observer, which started earlier. It therefore receives each
-    // collection before the observer of this test.
+    // The reader under test started its own performance observer before this observer. That reader therefore receives
+    // each collection first.
     const turns = monitorEventLoopDelay({ resolution: 20 })
     turns.enable()
     t.teardown(() => turns.disable())

@@ -26,8 +26,8 @@ const KEPT: SourceState = {
 }
 
 /**
- * Creates a reloader that reads a simulated disk. A content that begins with `bad` is an invalid policy. A content that
- * begins with `kept` makes one policy source invalid.
+ * The reloader reads a simulated disk. Content that begins with `bad` is an invalid policy. Content that begins with
+ * `kept` makes one policy source invalid.
  */
 function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }

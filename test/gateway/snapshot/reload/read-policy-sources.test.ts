@@ -51,7 +51,7 @@ t.test('the hash covers exactly the names, contents and scopes that affect decis
   const scopes = join(dir, 'scopes.yaml')
   const { hash } = await read(dir, scopes)
   t.match(hash, /^[0-9a-f]{64}$/)
-  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // changes only the modification time, not the text
+  writeFileSync(join(dir, 'a.policy.yaml'), 'a: 1\n') // changes only the modification time
   writeFileSync(join(dir, 'a_test.yaml'), 'tests: []\n')
   writeFileSync(join(dir, 'README.md'), '# a\n')
   const again = await read(dir, scopes)

@@ -20,7 +20,7 @@ const aFolder = (text: string): PolicyFolder => ({
   files: [{ name: 'a.policy.yaml', source: { text } }],
 })
 
-/** Returns the read policies of several sources. Each source has one file. */
+/** Returns the policies of several sources. Each source has one file. */
 function aRead(
   ...sources: readonly (readonly [name: string, folder: string, text: string])[]
 ): PolicySources {
@@ -49,7 +49,7 @@ const valid = (...names: readonly string[]): readonly SourceState[] =>
     errors: [],
   }))
 
-/** Returns the text of the last valid version that a new process finds for a source with an invalid policy. */
+/** Returns the last valid version that a new process finds. The current version of the source is an invalid policy. */
 async function storedText(dataDir: string, name: string, folder: string): Promise<string | undefined> {
   const read = await openSourceVersions({ dataDir, logger }).attach(aRead([name, folder, 'broken']))
   return textOf(read.sources?.[0]?.lastValid)

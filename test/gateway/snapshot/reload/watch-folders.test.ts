@@ -144,7 +144,7 @@ t.test('a closed watch reports nothing', async (t) => {
   const open = start(t, dir)
   await until('both folders are watched', async () => closed.counts.watches + open.counts.watches === 2)
   closed.watch.close()
-  // After this change is reported, all earlier events have arrived and no check is running.
+  // When the system reports this change, all earlier events have arrived and no check is running.
   await open.noticed('what came before', () => writeFileSync(join(dir, 'a'), '1'))
   const { looks } = closed.counts
   for (const text of ['2', '3', '4']) await open.noticed(text, () => writeFileSync(join(dir, 'a'), text))

@@ -30,7 +30,6 @@ function verify(
   )
 }
 
-/** Returns a valid proof after a change of its signature. */
 function resigned(change: (signature: Buffer, input: string) => Buffer): string {
   const proof = aProof(GOOD)
   const at = proof.lastIndexOf('.')
@@ -38,7 +37,7 @@ function resigned(change: (signature: Buffer, input: string) => Buffer): string 
   return `${proof.slice(0, at)}.${signature.toString('base64url')}`
 }
 
-/** Proofs with a valid jti that the gateway rejects for another reason. */
+/** Proofs with a valid jti. The gateway rejects these proofs for another reason. */
 const REJECTED: Readonly<Record<string, string>> = {
   'junk with a copied head and body': `${aProof(GOOD).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
   'another signature': aProof({ ...GOOD, key: { ...THIEF, jwk: KEY.jwk } }),

@@ -26,7 +26,7 @@ t.teardown(async () => {
 })
 t.beforeEach(() => spy.flushall())
 
-/** Creates the introspection client of one gateway. The test can set its wall clock ahead. */
+/** Creates the introspection client of one gateway. The test can set the wall clock of the client ahead. */
 async function aGateway(
   t: Test,
   issuer: TestIssuer,
@@ -39,7 +39,7 @@ async function aGateway(
     url: redis.url,
     logger,
     tickMs: () => performance.now(),
-    commandTimeoutMs: 20_000, // A long timeout. On a busy machine, a slow Redis would otherwise count as failed.
+    commandTimeoutMs: 20_000, // long, because on a busy machine a slow Redis would count as failed
   })
   const introspector = createIntrospector(
     introspectionOptions({
@@ -72,7 +72,6 @@ async function setUp(t: Test) {
   return { issuer, one: await aGateway(t, issuer), two: await aGateway(t, issuer) }
 }
 
-/** Returns the only key in Redis. */
 async function theKey(): Promise<string> {
   return until('the entry is stored', async () => (await spy.keys('scopegate:verdict:*'))[0])
 }

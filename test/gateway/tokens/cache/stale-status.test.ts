@@ -25,8 +25,8 @@ const INACTIVE = { active: false, fault: { reason: 'inactive' } }
 type Options = Partial<IntrospectionOptions> & { readonly capMs?: () => number }
 
 /**
- * Starts an issuer with the URL `name`, and an introspection client for it. Counts the introspections and the uses of
- * an earlier status.
+ * Starts an issuer with the URL `name`, and an introspection client for the issuer. Counts the introspections and the
+ * uses of an earlier status.
  */
 async function anIssuer(t: Test, clock: TestClock, name: string, change: Options = {}) {
   const server = await startIssuer({ issuer: name, audience: 'https://api.test' })
@@ -63,7 +63,7 @@ async function anIssuer(t: Test, clock: TestClock, name: string, change: Options
   return { server, issuer, uses: () => uses, checks: () => checks }
 }
 
-/** Stores a token at the issuer. The token expires `lifetimeSeconds` after the time of the test clock. */
+/** The token expires `lifetimeSeconds` after the time of the test clock. */
 function store(server: TestIssuer, clock: TestClock, token: string, claims = {}, lifetimeSeconds = 900) {
   const iat = Math.floor(clock.nowMs() / 1_000)
   return server.store(token, { iat, exp: iat + lifetimeSeconds, ...claims })
@@ -245,7 +245,10 @@ t.test('a known token is not accepted past its expiry by the wall clock', async 
   await t.rejects(ahead('known'), { code: 'ERR_INTROSPECTION_STATUS' })
 })
 
-/** Creates another validator for an existing cache. Its wall clock is `aheadMs` ahead of the test clock. */
+/**
+ * Creates another validator for an existing cache. The wall clock of the validator is `aheadMs` ahead of the test
+ * clock.
+ */
 function aValidatorAhead(clock: TestClock, cache: TokenCache, server: TestIssuer, aheadMs: number) {
   const introspector = createIntrospector(
     introspectionOptions({ issuer: 'https://a.test', endpoint: server.endpoint, tickMs: clock.tickMs }),

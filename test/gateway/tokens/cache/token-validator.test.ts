@@ -10,7 +10,7 @@ import { aRevocation } from '../../../fixtures/a-revocation.ts'
 const GOOD = { active: true, caller: aCaller({ expiresAtSeconds: 100 }) } as const satisfies TokenStatus
 const BAD: TokenStatus = { active: false, fault: { reason: 'inactive' } }
 
-/** Creates a token validator. The test controls its clock and the introspection results. */
+/** The test controls the clock and the introspection results. */
 function setUp(options: { maxEntries?: number; capMs?: (issuer: string) => number } = {}) {
   const clock = { ms: 0, wallMs: 0 }
   const questions: {

@@ -75,7 +75,7 @@ const typed =
     if (coding !== undefined) response.setHeader('content-encoding', coding)
     response.end(coding === undefined ? GOOD_ANSWER : gzipSync(GOOD_ANSWER))
   }
-/** Returns a function that sends an endless response and counts the written bytes. */
+/** Counts the written bytes of an endless response. */
 function endless(written: { bytes: number }): Answer {
   return (response) => {
     const chunk = Buffer.alloc(64 * 1024, 0x20)
@@ -275,8 +275,8 @@ t.test('introspect() reports a token as inactive when the issuer rejects only th
 })
 
 /**
- * For each format: a token of the issuer, and a function that returns whether a token has this format. The issuer
- * rejects tokens in other formats.
+ * For each format: a token of the issuer, and a function that checks the format. The issuer rejects tokens in other
+ * formats.
  */
 const FORMS: Readonly<Record<string, readonly [token: string, isForm: (token: string) => boolean]>> = {
   hexadecimal: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b', (token) => /^[\da-f]{40}$/.test(token)],

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createRequestProbe } from '../../../../gateway/tokens/introspection/request-probe.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** Creates a request probe. The test accepts or rejects each probe request. */
+/** The test accepts or rejects each probe request. */
 function setUp() {
   const clock = { ms: 0 }
   const sent: { readonly token: string; readonly accept: () => void; readonly reject: () => void }[] = []

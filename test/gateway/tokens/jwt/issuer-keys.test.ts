@@ -10,7 +10,7 @@ import { aKey } from '../../../fixtures/jwk.ts'
 const ALGORITHMS = new Set(['ES256'])
 const HOUR = 3_600_000
 const AWAY = new IssuerKeysError('ERR_ISSUER_KEYS_CONNECTION', 'The connection failed.')
-/** A few keys that the tests publish with many key IDs, because key generation is slow. */
+/** The tests publish these few keys with many key IDs, because key generation is slow. */
 const POOL = Array.from({ length: 4 }, (_, index) => aKey('ES256', String(index)).jwk)
 
 function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
@@ -54,7 +54,6 @@ function setUp(t: Test, change: Partial<IssuerKeysOptions> = {}) {
   }
 }
 
-/** Returns the highest number of fetches within any second. */
 const mostInOneSecond = (ticks: readonly number[]) =>
   Math.max(...ticks.map((start) => ticks.filter((tick) => tick >= start && tick < start + 1_000).length))
 
@@ -163,7 +162,7 @@ t.test(
     for (let second = 0; second < 3_600; second += 1) {
       const key = keys.lookUp('a', 'ES256')
       if (key === undefined || key instanceof Promise) t.fail(`the key was gone in second ${second}`)
-      // Looks up an unknown key ID, which must cause no further fetches.
+      // The lookup of an unknown key ID must cause no further fetches.
       void Promise.resolve(keys.lookUp(`junk-${second}`, 'ES256')).catch(() => undefined)
       await clock.advance(1_000)
     }

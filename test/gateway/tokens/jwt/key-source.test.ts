@@ -169,7 +169,7 @@ t.test('metadata or keys of one gigabyte are not read completely', async (t) => 
       send()
     })
     await t.rejects(load(), { code: 'ERR_ISSUER_KEYS_RESPONSE' })
-    // The count includes the buffers of the operating system.
+    // The buffers of the operating system also count.
     t.ok(sent < 16 * 1_048_576, `${from}: ${sent} bytes were sent`)
   }
 })

@@ -36,7 +36,8 @@ for (const token of [
   'abc',
   'eyJhbGciOiJFUzI1NiJ9',
   'e',
-  // Some servers issue opaque tokens with two parts of random characters, which can begin like a JWT.
+  // Some servers issue opaque tokens with two parts of random characters. Such a token can begin with the same
+  // characters as a JWT.
   `e9${'x'.repeat(41)}.${'y'.repeat(43)}`,
   `eyJ${'x'.repeat(40)}.${'y'.repeat(43)}`,
   `ew0${'x'.repeat(40)}.${'y'.repeat(43)}`,
@@ -49,7 +50,7 @@ for (const token of [
 
 const whole = compact(HEADER, CLAIMS)
 const [h = '', c = '', s = ''] = whole.split('.')
-/** Changes the unused trailing bits of a base64url text. A lenient decoder decodes both texts to the same bytes. */
+/** Changes the unused trailing bits of a base64url text. A lenient decoder returns the same bytes for both texts. */
 const otherTrailingBits = (text: string) => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
   return text.slice(0, -1) + alphabet[alphabet.indexOf(text.at(-1) ?? '') + 1]
@@ -138,8 +139,8 @@ t.test('readCompactJwt() treats names of Object.prototype as ordinary names', as
 })
 
 /**
- * Returns the CPU time of one call in microseconds. It is the minimum of three runs with fifty calls each, because
- * garbage collection can slow down a run.
+ * Returns the CPU time of one call in microseconds. The result is the minimum of three runs with fifty calls each,
+ * because garbage collection can slow down a run.
  */
 function leastMicros(token: string): number {
   const times = [1, 2, 3].map(() => {
@@ -198,7 +199,7 @@ t.test(
           const place = at % token.length
           const other = token.slice(0, place) + put + token.slice(place)
           const again = readCompactJwt(other)
-          // Another spelling must be invalid or have another content.
+          // Another spelling must be invalid or have different content.
           if (other !== token && typeof again !== 'string' && again.token === token) return false
           return JSON.stringify(Object.fromEntries(jwt.claims)) === JSON.stringify(JSON.parse(text))
         },

@@ -19,7 +19,6 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://api.test'
 
-/** Creates the revocation channels of one gateway. */
 async function listen(
   t: Test,
   options: {

@@ -9,10 +9,7 @@ import { startRedis } from '../../../fixtures/start-redis.ts'
 
 const { issuer } = aCaller()
 const REVOKED_AT = 1_000
-/**
- * The time at which a token was issued in epoch seconds, and whether the revocation of its subject applies to the
- * token.
- */
+/** The issue time of a token in epoch seconds, and whether the revocation of the subject applies to the token. */
 const ROWS = [
   [REVOKED_AT - 1, true],
   [REVOKED_AT, true],

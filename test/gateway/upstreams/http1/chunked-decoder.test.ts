@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ChunkedDecoder } from '../../../../gateway/upstreams/http1/chunked-decoder.ts'
 
-/** Decodes a chunked body that arrives in pieces of `size` bytes. */
+/** The body arrives in pieces of `size` bytes. */
 function decode(input: string, size = input.length): { body: string; rest: number; done: boolean } {
   const decoder = new ChunkedDecoder()
   const bytes = Buffer.from(input, 'latin1')

@@ -15,7 +15,7 @@ type Heard = {
   statuses: number[]
   body: string
   pieces: number
-  /** The text `end` for a complete response, otherwise the error code. */
+  /** The text `end` for a complete response. Otherwise the error code. */
   outcome: string
   controller: DispatchController
 }

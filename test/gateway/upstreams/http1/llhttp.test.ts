@@ -20,7 +20,7 @@ const RUNS = Number(FUZZ_RUNS ?? 1_100)
 const SOCKET_RUNS = 200
 const LIMIT_MS = 120_000 + RUNS * 10
 
-/** Returns the seeds of the generated responses. Without environment variables, every run uses the same seeds. */
+/** Without environment variables, every run uses the same seeds. */
 function chooseSeeds(): readonly number[] {
   if (FUZZ_SEED !== undefined) return [Number(FUZZ_SEED)]
   return FUZZ_RUNS === undefined ? [1, 2, 3, 4, 5] : [Date.now() % 2 ** 31]
@@ -144,7 +144,7 @@ const REJECTED: readonly Rule[] = [
   },
 ]
 
-/** Responses that the client and llhttp accept. Only llhttp keeps the connection open after these responses. */
+/** The client and llhttp accept these responses. Only llhttp keeps the connection open after them. */
 const CLOSED: readonly Rule[] = [
   {
     name: 'a response to HEAD',
@@ -167,7 +167,7 @@ const CLOSED: readonly Rule[] = [
   },
 ]
 
-/** Parts of a response that only llhttp delivers. */
+/** Only llhttp delivers these parts of a response. */
 const DROPPED: readonly Rule[] = [
   { name: 'trailers', applies: (_bytes, { trailers }) => trailers.length > 0 },
 ]
@@ -207,7 +207,7 @@ function findDifference(
   return useRule(rules, given, theirs) ? undefined : 'rejects a response without a rule'
 }
 
-/** Compares the results of the client and llhttp. @throws {Error} for a difference that no rule explains. */
+/** @throws {Error} for a difference that no rule explains. */
 function compare(given: GeneratedResponse, ours: ResponseReading, theirs: ResponseReading): void {
   const difference = findDifference(given, ours, theirs)
   if (difference !== undefined)
@@ -276,7 +276,7 @@ async function readWithPool(
   return record.read(false)
 }
 
-/** Reads a response with the client of `node:http`, which uses llhttp in its strict mode. */
+/** Reads a response with the client of `node:http`. This client uses llhttp in strict mode. */
 async function readWithNode(
   port: number,
   { method }: GeneratedResponse,

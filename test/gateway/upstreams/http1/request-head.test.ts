@@ -40,7 +40,7 @@ const UNFORWARDABLE: Readonly<Record<string, Partial<RequestHead>>> = {
 for (const [what, given] of Object.entries(UNFORWARDABLE))
   t.test(`formatRequestHead() rejects ${what}`, async (t) => {
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
-    // The second call finds the header names in the cache and does not validate them again. It must also throw.
+    // For the second call, the header names are in the cache, and no validation runs. The call must also throw.
     t.throws(() => formatRequestHead(aHead(given)), { code: 'ERR_UPSTREAM_UNFORWARDABLE' })
   })
 
