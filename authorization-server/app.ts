@@ -287,6 +287,7 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
     optionalState: config.compat.optionalState,
     hasProviders: config.signIn.providers.length > 0,
     secondFactor: config.signIn.secondFactor,
+    links: config.look.links,
     refreshRepeatSeconds: config.refreshTokens.repeatWindowSeconds,
     store: parts.store,
     trustedIds: new Set(config.integrations.flatMap((one) => (one.trusted === true ? [one.clientId] : []))),

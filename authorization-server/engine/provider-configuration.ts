@@ -13,6 +13,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import { ACCOUNT_CLIENT_ID, type AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
+import type { LookLinks } from '../pages/look.ts'
 import { LOCALES } from '../pages/messages/message.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
@@ -45,6 +46,8 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions & SignInStepO
   readonly nonceSecrets: readonly Buffer[]
   /** True: authorization requests may omit `state`. */
   readonly optionalState: boolean
+  /** Pages of the operator. The metadata contains the URLs of the terms and of the privacy policy. */
+  readonly links?: LookLinks
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
@@ -61,7 +64,7 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions & SignInStepO
 }
 
 export function providerConfiguration(options: ProviderConfigurationOptions): Configuration {
-  const { issuer, catalogue, lifetimes } = options
+  const { issuer, catalogue, lifetimes, links = {} } = options
   const scopes = [...catalogue.keys()]
   const algorithm = signingAlgorithm(options.accessTokens, options.signingKeys)
   return {
@@ -149,6 +152,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       protected_resources: options.resources,
       ui_locales_supported: LOCALES,
       ...(options.secondFactor === undefined ? {} : { acr_values_supported: [options.secondFactor.acr] }),
+      ...(links.privacy === undefined ? {} : { op_policy_uri: links.privacy }),
+      ...(links.terms === undefined ? {} : { op_tos_uri: links.terms }),
       userinfo_endpoint: issuer + ENDPOINTS.userinfo,
       end_session_endpoint: issuer + ENDPOINTS.endSession, // see account-pages/logout-pages.ts
       revocation_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
