@@ -1,4 +1,4 @@
-import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 export type SignInStepOptions = {
   /** True: people can sign in through OpenID providers, so `acr` of a session can differ. Default: false. */
@@ -25,30 +25,30 @@ export function isClassReason(reason: string): boolean {
 /**
  * Adds the checks of the authentication class to the sign-in step:
  * - A session whose `acr` is not in `acr_values` needs a new sign-in, once for each authorization (RFC 9470 section 5).
- *   The OpenID provider decides the class of the new sign-in. The check ignores classes that no sign-in of the person
- *   can reach.
+ *   The OpenID provider decides the class of the new sign-in. If this class is not in `acr_values` either, or if no
+ *   sign-in of the person can reach such a class, the client gets the error `unmet_authentication_requirements`.
  * - If a second factor is required, a session of a local account without this factor needs a new sign-in.
  */
 export function withClassChecks(
   steps: interactionPolicy.DefaultPolicy,
   options: SignInStepOptions,
 ): interactionPolicy.DefaultPolicy {
-  const { hasProviders = false, secondFactor } = options
+  const { secondFactor } = options
   const checks = steps.get('login')?.checks
-  if (hasProviders || secondFactor !== undefined)
-    checks?.add(
-      new interactionPolicy.Check(
-        ACR_VALUES,
-        'The request requires a sign-in of another class.',
-        'login_required',
-        ({ oidc }) => {
-          const accepted = oidc.params?.['acr_values']
-          if (typeof accepted !== 'string' || accepted.split(' ').includes(oidc.acr)) return false
-          if (!hasProviders && !reachesSecondFactor(oidc, accepted.split(' '), options)) return false
-          return !hasSignedIn(oidc)
-        },
-      ),
-    )
+  checks?.add(
+    new interactionPolicy.Check(
+      ACR_VALUES,
+      'The request requires a sign-in of another class.',
+      'login_required',
+      ({ oidc }) => {
+        const accepted = oidc.params?.['acr_values']
+        if (typeof accepted !== 'string' || accepted.split(' ').includes(oidc.acr)) return false
+        if (hasSignedIn(oidc) || !canReach(oidc, accepted.split(' '), options))
+          throw new errors.UnmetAuthenticationRequirements('the sign-in does not have a class of acr_values')
+        return true
+      },
+    ),
+  )
   if (secondFactor?.required === true)
     checks?.add(
       new interactionPolicy.Check(
@@ -70,18 +70,19 @@ function hasSignedIn({ entities, result }: OidcContext): boolean {
   return result?.login !== undefined || entities.Interaction?.lastSubmission?.login !== undefined
 }
 
-/** Returns whether the person can reach an accepted class with a second factor. */
-function reachesSecondFactor(
+/** Returns whether a new sign-in can reach an accepted class: through a provider, or with a second factor. */
+function canReach(
   oidc: OidcContext,
   accepted: readonly string[],
-  { secondFactor }: SignInStepOptions,
+  { hasProviders = false, secondFactor }: SignInStepOptions,
 ): boolean {
+  if (hasProviders) return true
   if (secondFactor === undefined || !accepted.includes(secondFactor.acr)) return false
   const account = signInAccount(oidc)
-  return account !== undefined && (secondFactor.required || account.hasSecondFactor === true)
+  return account === undefined || secondFactor.required || account.hasSecondFactor === true
 }
 
-/** Returns the account of the session. Undefined: no person is signed in, so the step asks for a sign-in anyway. */
+/** Returns the account of the session. Undefined: no person is signed in. */
 function signInAccount({ account }: OidcContext): SignInAccount | undefined {
   return account?.['tokenClaims'] as SignInAccount | undefined
 }

@@ -193,14 +193,19 @@ t.test('a person sets up an authenticator app, and signs in with its code', asyn
   t.equal(audits(optional, 'second_factor_set').filter(({ subject }) => subject === id).length, 1)
 })
 
-t.test('without a second factor, the password is sufficient, and acr_values change nothing', async (t) => {
+t.test('without a second factor, the password is sufficient, and acr_values get an error', async (t) => {
   const person = await addAccount(optional)
   const browser = openBrowser(optional.baseUrl)
   const first = await tokenClaims(await allow(browser, await typePassword(browser, person)))
   t.strictSame([first['acr'], first['amr']], [undefined, ['pwd']])
-  const again = shown(await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: ACR })))
-  const claims = await tokenClaims(await allow(browser, again))
-  t.strictSame([claims['acr'], claims['amr'], claims['auth_time']], [undefined, ['pwd'], first['auth_time']])
+  for (const acr of [ACR, 'other']) {
+    const left = await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: acr }))
+    t.equal(left.left && left.location.searchParams.get('error'), 'unmet_authentication_requirements', acr)
+  }
+  const asked = await openBrowser(optional.baseUrl).visit(
+    client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: ACR }),
+  )
+  t.strictSame(fieldsOf(shown(asked)), ['username', 'password'], 'a person without a session signs in first')
 })
 
 t.test(
