@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { parse, stringify } from 'yaml'
+import { readAuthorizationServerConfig } from '../../authorization-server/config.ts'
+import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
+import { main } from '../../cli/main.ts'
+import { parseSecretLines } from '../../platform/config/parse-secret-lines.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
+import { recordCredential } from '../fixtures/capture.ts'
+import { openBrowser } from '../fixtures/open-browser.ts'
+import { registerClient } from '../fixtures/register-client.ts'
+import { startServer } from '../fixtures/start-authorization-server.ts'
+
+// These tests run the commands of the guides, and read their settings.
+const ROOT = findPackageRoot()
+const read = (page: string) => readFileSync(join(ROOT, 'docs', page), 'utf8')
+const server = await startServer(t)
+const PASSWORD = 'correct horse battery staple'
+
+/** Returns the blocks of a page with this language, without their indentation. */
+function blocksOf(page: string, language: string): readonly string[] {
+  const blocks = read(page).matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\`$`, 'gm'))
+  return [...blocks].map(([, indent = '', block = '']) =>
+    block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+  )
+}
+
+/** Returns the `scopegate` commands of a page, in blocks and in the text, without pipes. */
+function commandsOf(page: string): readonly string[] {
+  const inText = [...read(page).matchAll(/`(scopegate [^`\n]+)`/g)].map(([, command = '']) => command)
+  const lines = [...blocksOf(page, 'sh'), ...blocksOf(page, 'console')].flatMap((block) => block.split('\n'))
+  const inBlocks = lines.flatMap((line) => /(?:^|\| )(?:\$ )?(scopegate [^|]+)/.exec(line)?.[1] ?? [])
+  return [...new Set([...inBlocks, ...inText].map((command) => command.trim().replace(/^scopegate /, '')))]
+}
+
+const words = (command: string) =>
+  [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
+
+for (const page of [
+  'see-and-revoke-access.md',
+  'run-with-local-accounts.md',
+  'run-without-local-accounts.md',
+])
+  t.test(`the commands of ${page} work on a running server`, async (t) => {
+    const run = async (command: string) => {
+      const terminal = aTerminal({ typed: PASSWORD, env: { SCOPEGATE_DATA_DIR: server.dataDir } })
+      const code = await main(words(command), terminal)
+      for (const [, token] of terminal.said.out.matchAll(/token=(\S+)/g)) recordCredential(token ?? '')
+      return { code, ...terminal.said }
+    }
+    const commands = commandsOf(page).filter((command) => /^(account|client|grant|session) /.test(command))
+    t.ok(commands.length > 3, `${commands.length} commands`)
+    // The commands for passwords reject the development account alice.
+    await run('account remove alice')
+    for (const shown of commands) {
+      // Earlier commands can have removed or disabled the account.
+      for (const name of ['alice', 'dana']) {
+        if (!shown.includes(name) && !/CLIENT|GRANT/.test(shown)) continue
+        if (shown.startsWith('account invite')) await run(`account remove ${name}`)
+        else if ((await run(`account enable ${name}`)).code !== 0) await run(`account add ${name}`)
+      }
+      let ids = { CLIENT: '', GRANT: '' }
+      if (/CLIENT|GRANT/.test(shown)) {
+        const client = await registerClient(server)
+        const person = { username: 'alice', password: PASSWORD }
+        await client.obtainTokens({ browser: openBrowser(server.baseUrl), scope: 'openid', person })
+        const { grants } = JSON.parse((await run(`grant list --json --client ${client.clientId}`)).out)
+        ids = { CLIENT: client.clientId, GRANT: grants[0].grant }
+      }
+      const command = shown
+        .replace('/var/lib/scopegate', server.dataDir)
+        .replace(/\b(CLIENT|GRANT)\b/g, (name) => ids[name as keyof typeof ids])
+        .replace(/\bNAME\b/, 'bob')
+      const { code, err } = await run(command)
+      t.ok(code === 0 || err.includes('has no second factor'), `${command}\n${err}`)
+    }
+  })
+
+t.test('the commands for signing keys in rotate-keys-and-secrets.md work', async (t) => {
+  const folder = t.testdir({})
+  writeFileSync(join(folder, 'jwks.json'), JSON.stringify(await makeSigningKeys()))
+  for (const shown of commandsOf('rotate-keys-and-secrets.md')) {
+    if (/KID|^keys (retire|rotate)$/.test(shown)) continue
+    const terminal = aTerminal({ folder, env: { SCOPEGATE_DATA_DIR: server.dataDir } })
+    const code = await main(words(shown.replaceAll(/http:\/\/10\.0\.0\.\d:8081/g, server.baseUrl)), terminal)
+    // 1: nothing to do. The new keys do not sign yet, or the old keys must stay.
+    t.ok(code === 0 || code === 1, `${shown}: ${code}`)
+  }
+})
+
+t.test('the commands for secret files in rotate-keys-and-secrets.md change one secret each', async (t) => {
+  const [block = ''] = blocksOf('rotate-keys-and-secrets.md', 'sh').filter((text) => text.includes('FILE='))
+  const [setup = '', ...steps] = block.split(/^# .*\n/m)
+  t.equal(steps.length, 4)
+  const folder = t.testdir({ 'gateway-client-secret': 'first-without-a-line-break' })
+  const secretsAfter = (step: string) => {
+    execFileSync('bash', ['-euc', setup + step], { cwd: folder })
+    const secrets = parseSecretLines(readFileSync(join(folder, 'gateway-client-secret'), 'utf8'), 'file')
+    for (const secret of secrets) recordCredential(secret)
+    return secrets
+  }
+  const [prepend = '', append = '', exchange = '', remove = ''] = steps
+  const [newest, first] = secretsAfter(prepend)
+  t.equal(first, 'first-without-a-line-break')
+  t.same(secretsAfter(remove), [newest])
+  const appended = secretsAfter(append)
+  t.same([appended.length, appended[0]], [2, newest])
+  t.same(secretsAfter(exchange), appended.toReversed())
+  t.same(secretsAfter(remove), [appended[1]])
+})
+
+t.test('the commands for assertion keys in rotate-keys-and-secrets.md keep a key in the file', async (t) => {
+  const folder = t.testdir({})
+  const steps = blocksOf('rotate-keys-and-secrets.md', 'sh').filter((text) => text.includes('assertion.pem'))
+  t.equal(steps.length, 3)
+  const keysAfter = (step: string) => {
+    execFileSync('bash', ['-euc', step], { cwd: folder, stdio: 'ignore' })
+    const keys =
+      readFileSync(join(folder, 'assertion.pem'), 'utf8').match(/-----BEGIN[\s\S]*?-----END/g) ?? []
+    for (const key of keys) recordCredential(key)
+    return keys
+  }
+  execFileSync(
+    'openssl',
+    'genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out assertion.pem'.split(' '),
+    {
+      cwd: folder,
+      stdio: 'ignore',
+    },
+  )
+  const [old] = keysAfter('true')
+  const [, added] = keysAfter(String(steps[0]))
+  t.same(keysAfter(String(steps[1])), [added, old])
+  t.same(keysAfter(String(steps[2])), [added])
+})
+
+for (const page of ['sign-in-with-a-provider.md', 'run-without-local-accounts.md'])
+  t.test(`the server accepts each configuration of ${page}`, async (t) => {
+    const shipped = parse(readFileSync(join(ROOT, 'config', 'authorization-server.yaml'), 'utf8'))
+    for (const block of blocksOf(page, 'yaml')) {
+      const settings = parse(block)
+      if ('authorizationServer' in settings) continue // values of the chart
+      readConfig(t, {
+        ...shipped,
+        ...(Array.isArray(settings) ? { signIn: { providers: settings } } : settings),
+      })
+    }
+  })
+
+function readConfig(t: Test, settings: object): void {
+  const configDir = t.testdir({ 'authorization-server.yaml': stringify(settings) })
+  copyFileSync(join(ROOT, 'config', 'scopes.yaml'), join(configDir, 'scopes.yaml'))
+  t.ok(readAuthorizationServerConfig({ configDir, env: {} }))
+}
