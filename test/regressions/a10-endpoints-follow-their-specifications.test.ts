@@ -14,7 +14,7 @@ const register = (metadata: Readonly<Record<string, unknown>>) =>
     json: { redirect_uris: ['http://127.0.0.1:49152/callback'], ...metadata },
   })
 
-t.test('OpenID Connect Core section 5.3.1: userinfo responds to POST as to GET', async (t) => {
+t.test('§5.3.1 of OpenID Connect Core: userinfo responds to POST as to GET', async (t) => {
   const { accessToken: token } = await client.obtainTokens({ browser, scope: 'openid profile' })
   const got = await userinfo({ token })
   t.match(got, { status: 200, json: { sub: /./, preferred_username: 'alice' } })

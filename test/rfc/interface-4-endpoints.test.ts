@@ -7,7 +7,8 @@ import { signIn } from '../fixtures/sign-in.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// These tests check docs/interface.md section 4: the endpoints, and the parameters of the authorization request.
+// These tests check docs/interface.md section 4: the endpoints, and the parameters of the authorization request. The
+// last tests check the RFCs of these endpoints: 9126 (pushed requests), 9207 (iss) and 7009 (revocation).
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)
@@ -186,6 +187,218 @@ t.test('§4 after the consent, the redirect contains code and iss', async (t) =>
   t.match(redirect.searchParams.get('code'), /^[\w-]{22,}$/)
   t.equal(redirect.searchParams.get('iss'), baseUrl)
 })
+
+t.test('§2 of RFC 9126: a pushed request authenticates the client as the token endpoint does', async (t) => {
+  const confidential = await registerClient(scopegate, { token_endpoint_auth_method: 'client_secret_post' })
+  t.equal((await push({}, confidential)).status, 201)
+  for (const overrides of [{ client_secret: undefined }, { client_secret: 'wrong' }, { client_id: 'nobody' }])
+    t.match(await push(overrides, confidential), { status: 401, json: { error: 'invalid_client' } })
+})
+
+t.test('§2.1 of RFC 9126: a pushed request with request_uri is rejected', async (t) => {
+  const { request_uri: requestUri } = (await push()).json
+  for (const uri of [String(requestUri), 'https://app.example/request.jwt'])
+    t.match(await push({ request_uri: uri }), { status: 400, json: { error: 'request_uri_not_supported' } })
+})
+
+t.test('§2.1 of RFC 9126: a pushed request is checked as an authorization request', async (t) => {
+  const invalid: readonly [Fields, string][] = [
+    [{ redirect_uri: 'http://127.0.0.1:49152/other' }, 'invalid_request'],
+    [{ redirect_uri: undefined }, 'invalid_request'],
+    [{ response_type: 'token' }, 'unsupported_response_type'],
+    [{ scope: 'courses:juggle' }, 'invalid_scope'],
+    [{ scope: undefined }, 'invalid_request'],
+    [{ state: undefined }, 'invalid_request'],
+    [{ code_challenge: undefined }, 'invalid_request'],
+    [{ code_challenge_method: 'plain' }, 'invalid_request'],
+    [{ resource: 'https://elsewhere.example' }, 'invalid_target'],
+  ]
+  for (const [overrides, error] of invalid)
+    t.match(await push(overrides), { status: 400, json: { error, error_description: String } }, error)
+})
+
+t.test(
+  '§2.2 of RFC 9126: the response has a random request_uri and its lifetime, without caching',
+  async (t) => {
+    const [first, second] = [await push(), await push()]
+    t.match(first, {
+      status: 201,
+      json: { request_uri: /^urn:ietf:params:oauth:request_uri:[\w-]{22,}$/, expires_in: 60 },
+    })
+    t.match(first.headers.get('content-type'), /^application\/json/)
+    t.match(first.headers.get('cache-control'), 'no-store')
+    t.not(first.json['request_uri'], second.json['request_uri'])
+  },
+)
+
+t.test('§2.2 of RFC 9126: a request_uri works only for the client that pushed the request', async (t) => {
+  const other = await registerClient(scopegate)
+  const { request_uri: requestUri } = (await push()).json
+  const answer = await send(pushedUrl(String(requestUri), other.clientId), {
+    headers: { accept: 'text/html' },
+  })
+  t.equal(answer.status, 400)
+  t.notOk(answer.headers.has('location'))
+})
+
+t.test('§2.3 of RFC 9126: another method gets 405, and a large request gets 413', async (t) => {
+  const got = await send(`${baseUrl}${ENDPOINTS.pushedAuthorizationRequest}`)
+  t.match(got, { status: 405, json: { error: 'method_not_allowed' } })
+  t.match(got.headers.get('allow'), 'POST')
+  t.match(await push({ login_hint: 'x'.repeat(40_000) }), { status: 413, json: { error: 'invalid_request' } })
+})
+
+t.test('§4 of RFC 9126: the pushed parameters apply, whatever the query contains', async (t) => {
+  const pkce = makePkce()
+  const { request_uri: requestUri } = (await push({ code_challenge: pkce.challenge })).json
+  const url = pushedUrl(String(requestUri))
+  for (const [name, value] of Object.entries({ scope: 'orders:read', state: 'other', prompt: 'none' }))
+    url.searchParams.set(name, value)
+  const redirect = await signIn(browser, url)
+  t.equal(redirect.searchParams.get('state'), 'a-state')
+  t.equal(redirect.searchParams.get('iss'), baseUrl)
+  const code = redirect.searchParams.get('code') ?? ''
+  const answer = await client.exchange({ code, verifier: pkce.verifier })
+  t.match(answer, { status: 200, json: { scope: 'courses:read' } })
+  client.readTokens(answer)
+})
+
+t.test('§4 of RFC 9126: a request_uri is valid once, and an unknown one is rejected', async (t) => {
+  const { request_uri: requestUri } = (await push()).json
+  const url = pushedUrl(String(requestUri))
+  t.ok((await signIn(browser, url)).searchParams.has('code'))
+  for (const used of [url, pushedUrl(`${requestUri}x`), pushedUrl('urn:ietf:params:oauth:request_uri:x')]) {
+    const answer = await send(used, { headers: { accept: 'application/json' } })
+    t.match(answer, { status: 400, json: { error: 'invalid_request_uri' } })
+    t.notOk(answer.headers.has('location'))
+  }
+})
+
+t.test('§5 of RFC 9126: the metadata announces pushed requests without requiring them', async (t) => {
+  const { json } = await send(`${baseUrl}${ENDPOINTS.authorizationServerMetadata}`)
+  t.equal(json['pushed_authorization_request_endpoint'], `${baseUrl}/api/oauth/par`)
+  t.notOk(json['require_pushed_authorization_requests'])
+})
+
+t.test('§2 of RFC 9207: every error response of the authorization endpoint contains iss', async (t) => {
+  const { challenge } = makePkce()
+  const denied = await signIn(browser, client.authorizeUrl('courses:read', challenge), { decision: 'cancel' })
+  const { request_uri: requestUri } = (await push({ prompt: 'none' })).json
+  const errors: readonly [string, URL][] = [
+    ['access_denied', denied],
+    ['invalid_scope', await errorOf(client.authorizeUrl('courses:juggle', challenge))],
+    ['login_required', await errorOf(client.authorizeUrl('openid', challenge, { prompt: 'none' }))],
+    ['login_required', await errorOf(pushedUrl(String(requestUri)))],
+  ]
+  for (const [error, { searchParams }] of errors) {
+    t.equal(searchParams.get('error'), error)
+    t.strictSame(searchParams.getAll('iss'), [baseUrl], error)
+  }
+})
+
+t.test(
+  '§2.3 of RFC 9207: iss is the issuer of the metadata, an origin without query and fragment',
+  async (t) => {
+    const { redirect } = await client.obtainCode({ browser, scope: 'courses:read' })
+    const { json } = await send(`${baseUrl}${ENDPOINTS.authorizationServerMetadata}`)
+    t.strictSame(redirect.searchParams.getAll('iss'), [json['issuer']])
+    t.equal(new URL(String(json['issuer'])).origin, json['issuer'])
+  },
+)
+
+t.test('§3 of RFC 9207: the metadata announces iss', async (t) => {
+  for (const path of [ENDPOINTS.authorizationServerMetadata, ENDPOINTS.openidConfiguration])
+    t.equal((await send(baseUrl + path)).json['authorization_response_iss_parameter_supported'], true)
+})
+
+t.test('§2 of RFC 7009: a revocation is a POST', async (t) => {
+  for (const method of ['GET', 'PUT', 'DELETE']) {
+    const answer = await send(`${baseUrl}${ENDPOINTS.revocation}?token=x`, { method })
+    t.equal(answer.status, 405, method)
+    t.match(answer.headers.get('allow'), 'POST')
+  }
+})
+
+t.test('§2.1 of RFC 7009: token is required, and occurs once', async (t) => {
+  for (const token of [undefined, '', ['a', 'b']])
+    t.match(await revoke({ token }), { status: 400, json: { error: 'invalid_request' } })
+})
+
+t.test('§2.1 of RFC 7009: the client authenticates as at the token endpoint', async (t) => {
+  const confidential = await registerClient(scopegate, { token_endpoint_auth_method: 'client_secret_post' })
+  const { accessToken: token } = await confidential.obtainTokens({ browser, scope: 'openid' })
+  const credentials = [
+    { client_id: 'nobody' },
+    { client_id: confidential.clientId },
+    { client_id: confidential.clientId, client_secret: 'wrong' },
+  ]
+  for (const each of credentials)
+    t.match(await revoke({ token, ...each }), { status: 401, json: { error: 'invalid_client' } })
+  t.match(await revoke({ token, client_id: undefined }), { status: 400, json: { error: 'invalid_request' } })
+  t.equal((await userinfo(token)).status, 200, 'the token stays valid')
+  t.equal((await confidential.revoke(token)).status, 200)
+  t.equal((await userinfo(token)).status, 401)
+})
+
+t.test('§2.1 of RFC 7009: a wrong token_type_hint does not prevent the revocation', async (t) => {
+  for (const [kind, hint] of [
+    ['accessToken', 'refresh_token'],
+    ['refreshToken', 'access_token'],
+    ['accessToken', 'unknown_type'],
+  ] as const) {
+    const granted = await client.obtainTokens({ browser, scope: 'openid' })
+    t.equal((await revoke({ token: granted[kind], token_type_hint: hint })).status, 200)
+    t.equal((await userinfo(granted.accessToken)).status, 401, `${kind} with the hint ${hint}`)
+  }
+})
+
+t.test('§2.1 of RFC 7009: the revocation of one token ends all tokens of its grant', async (t) => {
+  for (const kind of ['accessToken', 'refreshToken'] as const) {
+    const granted = await client.obtainTokens({ browser, scope: 'openid' })
+    const renewed = client.readTokens(await client.refresh(granted.refreshToken))
+    t.equal((await client.revoke(renewed[kind])).status, 200)
+    for (const token of [granted.accessToken, renewed.accessToken])
+      t.equal((await userinfo(token)).status, 401, `an access token after its ${kind} was revoked`)
+    t.match(await client.refresh(renewed.refreshToken), { status: 400, json: { error: 'invalid_grant' } })
+  }
+})
+
+t.test('§2.1 of RFC 7009: a token of another client stays valid', async (t) => {
+  const other = await registerClient(scopegate)
+  const granted = await client.obtainTokens({ browser, scope: 'openid' })
+  for (const kind of ['accessToken', 'refreshToken'] as const)
+    t.match(await other.revoke(granted[kind]), { status: 200, text: '' })
+  t.equal((await userinfo(granted.accessToken)).status, 200)
+  const renewed = await client.refresh(granted.refreshToken)
+  t.equal(renewed.status, 200)
+  client.readTokens(renewed)
+})
+
+/** Pushes an authorization request for `courses:read`. */
+function push(overrides: Fields = {}, by = client): Promise<Answer> {
+  const { searchParams } = by.authorizeUrl('courses:read', makePkce().challenge)
+  const form = { ...Object.fromEntries(searchParams), client_secret: by.clientSecret, ...overrides }
+  return send(`${baseUrl}${ENDPOINTS.pushedAuthorizationRequest}`, { form })
+}
+
+/** Returns the authorization request for a pushed request. RFC 9126 section 4. */
+function pushedUrl(requestUri: string, clientId = client.clientId): URL {
+  const query = new URLSearchParams({ client_id: clientId, request_uri: requestUri })
+  return new URL(`${baseUrl}${ENDPOINTS.authorization}?${query}`)
+}
+
+/** Sends an authorization request without cookies, and returns the redirect to the client. */
+async function errorOf(url: URL): Promise<URL> {
+  return new URL((await send(url)).headers.get('location') ?? 'about:blank')
+}
+
+function revoke(form: Fields): Promise<Answer> {
+  return send(`${baseUrl}${ENDPOINTS.revocation}`, { form: { client_id: client.clientId, ...form } })
+}
+
+function userinfo(token: string): Promise<Answer> {
+  return send(`${baseUrl}${ENDPOINTS.userinfo}`, { token })
+}
 
 /**
  * Every metadata document must be public and cacheable, and have an ETag. HEAD and GET must return the same headers.

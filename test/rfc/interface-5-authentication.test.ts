@@ -7,7 +7,7 @@ import { type Answer, send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
-// These tests check docs/interface.md sections 5.1 to 5.9.
+// These tests check docs/interface.md sections 5.1 to 5.9, and RFC 8252 for native apps.
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)
@@ -184,3 +184,88 @@ t.test('§5.9 the server sets the token lifetimes and returns them to clients', 
   client.readTokens(answer)
   t.equal(answer.json['expires_in'], 15 * 60, 'an access token expires after 15 minutes')
 })
+
+t.test(
+  '§7 of RFC 8252: loopback is the only kind of redirect URI that a native app can register',
+  async (t) => {
+    for (const uri of [
+      'com.example.app:/oauth2redirect',
+      'com.example.app://oauth2redirect',
+      'https://app.example.com/oauth2redirect',
+      'http://127.0.0.1.example.com/callback',
+    ])
+      t.match(await register({ redirect_uris: [uri] }), {
+        status: 400,
+        json: { error: 'invalid_redirect_uri' },
+      })
+    t.equal((await register({ redirect_uris: ['http://127.0.0.1:1/callback'] })).status, 201)
+  },
+)
+
+t.test('§8.1 of RFC 8252: a request of a native app without PKCE gets an error', async (t) => {
+  const url = client.authorizeUrl('openid', '', {
+    code_challenge: undefined,
+    code_challenge_method: undefined,
+  })
+  t.match(await errorOf(url), { error: 'invalid_request', error_description: /PKCE|code_challenge/ })
+})
+
+t.test('§8.2 of RFC 8252: the implicit flow is not available', async (t) => {
+  for (const type of ['token', 'id_token', 'id_token token']) {
+    const url = client.authorizeUrl('openid', makePkce().challenge, { response_type: type, nonce: 'n' })
+    t.match(await errorOf(url), { error: 'unsupported_response_type' })
+  }
+})
+
+t.test('§8.3 of RFC 8252: a redirect URI with localhost is rejected by default', async (t) => {
+  for (const host of ['localhost', 'LOCALHOST', 'localhost.'])
+    t.match(await register({ redirect_uris: [`http://${host}:49152/callback`] }), {
+      status: 400,
+      json: { error: 'invalid_redirect_uri', error_description: /127\.0\.0\.1/ },
+    })
+})
+
+t.test('§8.4 of RFC 8252: a native app registers its complete redirect URI and its type', async (t) => {
+  for (const uris of [undefined, [], ['http://127.0.0.1:49152']])
+    t.match(await register({ redirect_uris: uris }), { status: 400, json: { error: String } })
+  t.match(await register({}), {
+    status: 201,
+    json: { application_type: 'native', token_endpoint_auth_method: 'none' },
+  })
+  for (const uri of ['http://127.0.0.1:49152/callbac', 'http://127.0.0.1:49152/callback?a=b']) {
+    const answer = await send(client.authorizeUrl('openid', makePkce().challenge, { redirect_uri: uri }))
+    t.match(answer, { status: 400, json: { error: 'invalid_redirect_uri' } })
+    t.notOk(answer.headers.has('location'))
+  }
+})
+
+t.test('§8.5 of RFC 8252: a native app gets no secret, and a secret replaces no PKCE', async (t) => {
+  t.notOk('client_secret' in (await register({})).json)
+  const confidential = await registerClient(scopegate, { token_endpoint_auth_method: 'client_secret_post' })
+  const url = confidential.authorizeUrl('openid', '', {
+    code_challenge: undefined,
+    code_challenge_method: undefined,
+  })
+  t.match(await errorOf(url), { error: 'invalid_request' })
+})
+
+t.test('§8.6 of RFC 8252: a person allows each authorization of a native app', async (t) => {
+  await client.obtainTokens({ browser, scope: 'courses:read' })
+  const again = await browser.visit(client.authorizeUrl('courses:read', makePkce().challenge))
+  t.notOk(again.left, 'the consent page appears again')
+  const silent = client.authorizeUrl('openid', makePkce().challenge, { prompt: 'none' })
+  const left = await browser.visit(silent)
+  t.match(left.left && left.location.searchParams.get('error'), /^(consent|interaction)_required$/)
+})
+
+function register(overrides: object): Promise<Answer> {
+  return send(`${baseUrl}${ENDPOINTS.registration}`, {
+    json: { client_name: 'Native app', redirect_uris: ['http://127.0.0.1:49152/callback'], ...overrides },
+  })
+}
+
+/** Returns the parameters of the redirect to the client. RFC 6749 section 4.2.2.1: other flows use the fragment. */
+async function errorOf(url: URL): Promise<Readonly<Record<string, string>>> {
+  const { search, hash } = new URL((await send(url)).headers.get('location') ?? 'about:blank')
+  return Object.fromEntries(new URLSearchParams(search === '' ? hash.slice(1) : search))
+}

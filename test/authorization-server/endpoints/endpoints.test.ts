@@ -283,7 +283,7 @@ t.test(
   },
 )
 
-t.test('§7.3 authorize: only the port of the loopback redirect may differ', async (t) => {
+t.test('§7.3 of RFC 8252: only the port of the loopback redirect may differ', async (t) => {
   const { challenge } = makePkce()
   const client = await register()
   const ask = (redirect_uri: string) => {
