@@ -1,5 +1,6 @@
-// Runs each test file in its own process. Prints one line per file, the complete report of a failed file, and the
-// totals.
+// Runs the test files. A file that only needs its own variables shares a process with other such files; see
+// scripts/test-batch.js. Each other file has its own process. Prints one line per file, the complete report of a failed
+// file, and the totals.
 // At the end, searches all captured logs for all credentials of the tests. This search counts as one more assertion.
 // Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE ...]. FILE can be a folder or a
 // pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the number of concurrent files.
@@ -17,6 +18,13 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
  * end.
  */
 const ALL_TESTS = ['test/flows', 'test/faults', 'test']
+/** Tests of whole services. Each file has its own process. */
+const SERVICE_TESTS = /^test\/(?:flows|faults)\//
+/** Code that changes the process, or measures the process. A file with such code has its own process. */
+const NEEDS_PROCESS =
+  /\b(?:mock|cpuMs|globalThis|setFlagsFromString)\b|\bprocess\.(?:on|once|chdir|umask|cpuUsage|memoryUsage|env\[[^\]]*\] =)/
+/** Maximum number of files that share a process. */
+const MAX_BATCH = 8
 /**
  * Time after which the runner kills a process that ignores the signal of the timeout. Also the time for a process that
  * keeps the output of a finished test file open.
@@ -69,7 +77,7 @@ for (const signal of ['SIGINT', 'SIGTERM'])
   })
 
 const counts = { passed: 0, failed: 0 }
-const queue = testFiles.values()
+const queue = divideIntoProcesses(testFiles).values()
 await Promise.all(Array.from({ length: settings.jobs }, runQueue))
 const status = counts.failed === 0 ? 0 : 1
 const clean = await searchLogs()
@@ -82,39 +90,109 @@ say(
 process.exit(clean === false ? 1 : status)
 
 async function runQueue() {
-  for (const file of queue) {
-    const { passed, failed, output, problems, seconds } = await runFile(file)
-    counts.passed += passed
-    counts.failed += failed
-    process.stdout.write(`${failed > 0 ? 'FAILED' : '  ok  '}  ${file}  ${seconds.toFixed(1)} s\n`)
-    if (failed > 0) process.stdout.write(`${[output, ...problems].join('\n')}\n`)
+  for (const files of queue) {
+    const [first] = files
+    for (const result of files.length === 1 ? [await runFile(first)] : await runBatch(files)) {
+      const { name, passed, failed, output, problems, seconds } = result
+      counts.passed += passed
+      counts.failed += failed
+      process.stdout.write(`${failed > 0 ? 'FAILED' : '  ok  '}  ${name}  ${seconds.toFixed(1)} s\n`)
+      if (failed > 0)
+        process.stdout.write(`${[output, ...problems.map((one) => `# ${name}: ${one}`)].join('\n')}\n`)
+    }
   }
 }
 
-/**
- * Runs one test file in a process group of its own, and ends all processes of the group.
- * `problems` are the reasons for a failure that the output does not contain.
- */
+/** Returns the files of each process: first the files with a process of their own. */
+function divideIntoProcesses(files) {
+  const { own = [], shared = [] } = Object.groupBy(files, (file) =>
+    canShareProcess(file) ? 'shared' : 'own',
+  )
+  const size = Math.min(MAX_BATCH, Math.ceil(shared.length / settings.jobs))
+  const batches = Array.from({ length: Math.ceil(shared.length / size) }, (_, index) =>
+    shared.slice(index * size, (index + 1) * size),
+  )
+  return [...own.map((file) => [file]), ...batches]
+}
+
+function canShareProcess(file) {
+  if (SERVICE_TESTS.test(file)) return false
+  const text = readFileSync(join(ROOT, file), 'utf8')
+  return /^import t\b.* from 'tap'$/m.test(text) && !NEEDS_PROCESS.test(text)
+}
+
+/** `problems` are the reasons for a failure that the output does not contain. */
 async function runFile(file) {
+  const { output, problems, seconds } = await runProcess([resolve(ROOT, file)])
+  if (!isComplete(output)) problems.push('the TAP output is incomplete, or contains no test')
+  const { passed, failed } = countAssertions(output)
+  return {
+    ...{ name: file, passed, output, problems, seconds },
+    failed: problems.length > 0 ? Math.max(failed, 1) : failed,
+  }
+}
+
+/** Runs several files in one process. @returns a result for each file, and a result for a failure of the process. */
+async function runBatch(files) {
+  const { output, problems, seconds, records } = await runProcess(
+    [join(ROOT, 'scripts', 'test-batch.js')],
+    files,
+  )
+  const parts = output.split(/^(?=# Subtest: )/m)
+  const results = files.map((file) => {
+    const record = records.find((one) => one.file === file)
+    const part = parts.find((one) => one.startsWith(`# Subtest: ${file}\n`)) ?? ''
+    if (record === undefined)
+      return {
+        name: file,
+        passed: 0,
+        failed: 1,
+        output: part,
+        problems: ['the file did not start or did not end'],
+        seconds: 0,
+      }
+    const own = record.results === 0 ? ['the file contains no test'] : []
+    const failed = record.ok && own.length === 0 ? 0 : Math.max(record.failed, 1)
+    return { name: file, passed: record.passed, failed, output: part, problems: own, seconds: record.seconds }
+  })
+  const isExplained =
+    results.some(({ failed }) => failed > 0) && problems.every((one) => one === 'exit code 1')
+  if (problems.length === 0 || isExplained) return results
+  const name = `${files.at(-1)} or a file before it in the same process`
+  return [...results, { name, passed: 0, failed: 1, output, problems, seconds }]
+}
+
+/**
+ * Runs Node.js in a process group of its own, and ends all processes of the group.
+ * `batch` are the files for scripts/test-batch.js, and `records` are its results. Each file has the whole timeout.
+ */
+async function runProcess(nodeArgs, batch) {
   const begin = performance.now()
-  const child = spawn(process.execPath, [resolve(ROOT, file)], {
+  const child = spawn(process.execPath, nodeArgs, {
     cwd: ROOT,
-    env,
+    env: batch === undefined ? env : { ...env, TEST_BATCH: JSON.stringify(batch) },
     detached: true,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit', ...(batch === undefined ? [] : ['pipe'])],
   })
   running.add(child)
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
     output += text
   })
+  let lines = ''
+  child.stdio[3]?.setEncoding('utf8').on('data', (text) => {
+    lines += text
+    if (running.has(child)) timers[0].refresh()
+  })
   const timers = []
   let isTimedOut = false
-  timers[0] = setTimeout(() => {
+  const end = () => {
     isTimedOut = true
     child.kill('SIGALRM') // tap prints the open handles and ends the process
     timers[1] = setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS)
-  }, settings.timeout * 1_000)
+  }
+  // In a batch, tap ends a file after the timeout, unless the file blocks the process.
+  timers[0] = setTimeout(end, settings.timeout * 1_000 + (batch === undefined ? 0 : KILL_AFTER_MS))
   const closed = once(child, 'close')
   const [code, signal] = await once(child, 'exit')
   for (const timer of timers) clearTimeout(timer)
@@ -125,6 +203,7 @@ async function runFile(file) {
   const holding = setTimeout(() => {
     isHeld = true
     child.stdout.destroy()
+    child.stdio[3]?.destroy()
   }, KILL_AFTER_MS)
   await closed
   clearTimeout(holding)
@@ -133,15 +212,10 @@ async function runFile(file) {
   if (isTimedOut) problems.push(`timeout after ${settings.timeout} s`)
   if (signal !== null) problems.push(`ended by ${signal}`)
   else if (code !== 0) problems.push(`exit code ${code}`)
-  if (!isComplete(output)) problems.push('the TAP output is incomplete, or contains no test')
   if (left.length > 0) problems.push(`the file left processes, which are killed now: ${left.join(', ')}`)
   if (isHeld) problems.push('a process that the file left keeps the output open')
-  const { passed, failed } = countAssertions(output)
-  return {
-    ...{ passed, output, seconds: (performance.now() - begin) / 1_000 },
-    failed: problems.length > 0 ? Math.max(failed, 1) : failed,
-    problems: problems.map((problem) => `# ${file}: ${problem}`),
-  }
+  const records = lines.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
+  return { output, problems, records, seconds: (performance.now() - begin) / 1_000 }
 }
 
 /** Waits a short time for the processes of a group, then kills them. @returns the killed processes. */

@@ -79,6 +79,69 @@ t.test('run-tests reports each way in which a file fails, and runs the other fil
   t.ok(passed >= 2)
 })
 
+const SHARES_PROCESS = "import t from 'tap'\n"
+
+t.test(
+  'run-tests reports each file that fails in a shared process, and runs the files after it',
+  async (t) => {
+    const folder = t.testdir({
+      'assertion.test.ts': `${SHARES_PROCESS}t.test('a subtest', async (t) => { t.fail('this assertion fails') })`,
+      'empty.test.ts': `${SHARES_PROCESS}t.comment('no test')`,
+      'endless.test.ts': `${SHARES_PROCESS}t.test('endless', async (t) => {
+        const timer = setInterval(() => {}, 100)
+        t.teardown(() => clearInterval(timer))
+        await new Promise(() => {})
+      })`,
+      'good.test.ts': `${SHARES_PROCESS}t.test('a subtest', async (t) => { t.pass(t.testdir()); t.pass('two') })`,
+      'syntax.test.ts': `${SHARES_PROCESS}}`,
+      'teardown.test.ts': `${SHARES_PROCESS}t.pass('well'); t.teardown(() => { throw new Error('made up') })`,
+      'well.test.ts': `${SHARES_PROCESS}t.pass(String(process.pid))`,
+    })
+    const { status, stdout } = run('--jobs=1', '--timeout=2', '--sum', join(folder, 'sum.json'), folder)
+    const lines = stdout
+      .replaceAll(relative(ROOT, folder), '')
+      .match(/^(?: {2}ok {2}|FAILED) .*(?= {2})|^# \/.*/gm)
+    t.equal(status, 1)
+    t.strictSame(lines, [
+      'FAILED  /assertion.test.ts',
+      'FAILED  /empty.test.ts',
+      '# /empty.test.ts: the file contains no test',
+      'FAILED  /endless.test.ts',
+      '  ok    /good.test.ts',
+      'FAILED  /syntax.test.ts',
+      'FAILED  /teardown.test.ts',
+      '  ok    /well.test.ts',
+    ])
+    t.match(stdout, 'not ok 1 - this assertion fails')
+    t.match(JSON.parse(readFileSync(join(folder, 'sum.json'), 'utf8')), { passed: 4, failed: 5 })
+  },
+)
+
+t.test(
+  'run-tests reports a shared process that ends early, and the processes that its files left',
+  async (t) => {
+    const early = t.testdir({
+      'first.test.ts': `${SHARES_PROCESS}t.pass('well')`,
+      'last.test.ts': `${SHARES_PROCESS}t.pass('well')`,
+      'early.test.ts': `${SHARES_PROCESS}t.pass('well'); process.reallyExit(0)`,
+    })
+    const reports = run('--jobs=1', early).stdout.replaceAll(relative(ROOT, early), '')
+    t.match(
+      reports,
+      /^FAILED {2}\/early.test.ts {2}.*# \/early.test.ts: the file did not start or did not end\n/s,
+    )
+    t.match(reports, /FAILED {2}\/last.test.ts .*# \/last.test.ts: the file did not start or did not end\n/s)
+    const left = t.testdir({
+      'first.test.ts': `${STARTS_PROCESS.replace(IMPORT_TAP, SHARES_PROCESS)}start({}); t.pass('well')`,
+      'last.test.ts': `${SHARES_PROCESS}t.pass('well')`,
+    })
+    const { status, stdout } = run('--jobs=1', left)
+    t.equal(status, 1)
+    t.match(stdout, /^FAILED {2}.*last.test.ts or a file before it in the same process {2}/m)
+    t.match(stdout, /the file left processes, which are killed now: (sleep|group) /)
+  },
+)
+
 t.test('run-tests ends a file that does not end within the timeout', async (t) => {
   const folder = t.testdir({ 'endless.test.ts': 'for (;;);' })
   const { status, stdout } = run('--timeout=1', folder)
