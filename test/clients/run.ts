@@ -1,6 +1,7 @@
 // npm run clients [-- NAME ...]: outside OAuth and MCP clients, each through its complete flow against the started
 // product. The gateway's decisions show the steps of each client.
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,10 +17,11 @@ import { type InstalledClients, installClients, npmVersion, pythonVersion } from
 import { observeSteps } from './observe-steps.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+/** Secret of the integration. */
+const CLIENT_SECRET = randomBytes(32).toString('base64url')
 const CLIENT_LIMIT_MS = 120_000
-/** Time in which the gateway must log the last step of a client. */
-const LOG_LIMIT_MS = 10_000
 
+let marks = 0
 const cleanup = createCleanup()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
@@ -48,23 +50,26 @@ async function runClients(clients: readonly OutsideClient[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'scopegate-clients-'))
   cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
   const browser = writeBrowser(folder)
+  const secretFile = join(folder, 'client-secret')
+  writeFileSync(secretFile, CLIENT_SECRET, { mode: 0o600 })
   let failed = 0
+  for (const client of clients) if ('tests' in client && !(await runTests(client))) failed += 1
   for (const settings of Object.keys(SERVERS) as (keyof typeof SERVERS)[]) {
-    const ofServer = clients.filter(({ server }) => server === settings)
+    const ofServer = clients
+      .filter((client) => 'program' in client)
+      .filter(({ server }) => server === settings)
     if (ofServer.length === 0) continue
     console.log(`starting Scopegate with ${settings} …`)
-    const scopegate = await start(settings)
-    for (const client of ofServer) {
-      const failure = await runClient(client, { scopegate, installed, browser, folder })
-      if (failure !== undefined) failed += 1
-    }
+    const scopegate = await start(settings, secretFile)
+    for (const client of ofServer)
+      if (!(await runClient(client, { scopegate, installed, browser, folder }))) failed += 1
     await scopegate.stop()
   }
   console.log(`${clients.length - failed} clients passed, ${failed} failed`)
   return failed
 }
 
-async function start(settings: keyof typeof SERVERS): Promise<Scopegate> {
+async function start(settings: keyof typeof SERVERS, secretFile: string): Promise<Scopegate> {
   const platformPort = await quietPort()
   const mcpServer = await startMcpServer({
     host: '127.0.0.1',
@@ -86,26 +91,36 @@ async function start(settings: keyof typeof SERVERS): Promise<Scopegate> {
         LEARNING_PLATFORM_PORT: String(platformPort),
         LEARNING_PLATFORM_GATEWAY_AUDIENCE: 'learning-platform,mcp-server',
         SCOPEGATE_UPSTREAMS__MCP_SERVER__URL: mcpServer.url,
-        ...SERVERS[settings],
+        ...SERVERS[settings](secretFile),
       },
     },
   )
 }
 
-/** Runs a client, and prints its steps. Returns the reason if the client fails. */
+/** Runs the tests of a client. Returns whether they pass. */
+async function runTests(client: Extract<OutsideClient, { readonly tests: unknown }>): Promise<boolean> {
+  const { code, output } = await runProgram(
+    process.execPath,
+    [join(ROOT, 'scripts/run-tests.js'), '--jobs=1', ...client.tests],
+    plainEnvironment(),
+  )
+  report(client, client.tests.join(', '), code === 0 ? undefined : `exit code ${code}\n${output}`)
+  return code === 0
+}
+
+/** Runs the program of a client, and prints its steps. Returns whether it passes. */
 async function runClient(
-  client: OutsideClient,
+  client: Extract<OutsideClient, { readonly program: unknown }>,
   at: {
     readonly scopegate: Scopegate
     readonly installed: InstalledClients
     readonly browser: string
     readonly folder: string
   },
-): Promise<string | undefined> {
+): Promise<boolean> {
   const { scopegate, installed, browser } = at
-  const label = `${client.name} ${versionOf(client)}`
   const home = mkdtempSync(join(at.folder, 'home-'))
-  const from = scopegate.output().length
+  const from = await markLog(scopegate)
   const [file, ...args] = client.program
   const result = await runProgram(
     file.endsWith('.py') ? installed.python : process.execPath,
@@ -117,29 +132,47 @@ async function runClient(
       API_URL: `${scopegate.baseUrl}/api/courses`,
       EXAMPLE_PROVIDER: pathToFileURL(join(ROOT, 'examples/clients/in-memory-provider.ts')).href,
       BROWSER: browser,
+      CLIENT_SECRET,
       HOME: home,
     },
   )
-  const observed = () => observeSteps(scopegate.output().slice(from))
-  const missing = () => client.steps.filter((step) => !observed().includes(step))
-  if (result.code === 0)
-    await until('the gateway logs the steps', async () => missing().length === 0, LOG_LIMIT_MS).catch(
-      () => undefined,
-    )
+  const to = await markLog(scopegate)
+  const decisions = scopegate.output().slice(from, to)
+  const observed = observeSteps(decisions)
+  const missing = client.steps.filter((step) => !observed.includes(step))
+  const logs = `${result.output}\n${decisions}`
   const failure =
     result.code !== 0
-      ? `ended with exit code ${result.code}`
-      : missing().length > 0
-        ? `did not do: ${missing().join(', ')}`
+      ? `exit code ${result.code}\n${logs}`
+      : missing.length > 0
+        ? `no ${missing.join(', no ')}\n${logs}`
         : undefined
-  console.log(`${failure === undefined ? 'passed' : 'FAILED'}  ${label}: ${observed().join(', ')}`)
-  if (failure !== undefined)
-    console.log(`${label} ${failure}\n${result.output}\n${scopegate.output().slice(from)}`)
-  return failure
+  report(client, observed.join(', '), failure)
+  return failure === undefined
+}
+
+/**
+ * Sends a request with an unknown path, and waits until the gateway logs it. The gateway has then logged all earlier
+ * requests.
+ * @returns the length of the output.
+ */
+async function markLog(scopegate: Scopegate): Promise<number> {
+  const path = `/mark-${++marks}`
+  await fetch(`${scopegate.baseUrl}${path}`)
+  await until('the gateway logs a request', async () => scopegate.output().includes(`GET ${path} `))
+  return scopegate.output().length
+}
+
+function report(client: OutsideClient, steps: string, failure: string | undefined): void {
+  console.log(
+    `${failure === undefined ? 'passed' : 'FAILED'}  ${client.name} (${versionOf(client)}): ${steps}`,
+  )
+  if (failure !== undefined) console.log(failure)
 }
 
 function versionOf({ package: { of, name } }: OutsideClient): string {
-  return of === 'npm' ? npmVersion(name) : pythonVersion(name)
+  if (of === 'PyPI') return pythonVersion(name)
+  return of === 'npm' ? npmVersion(name) : npmVersion(name, ROOT)
 }
 
 /** Runs a program until the end of the program. After the time limit, kills the process group. */
@@ -149,8 +182,9 @@ async function runProgram(
   env: Readonly<Record<string, string>>,
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  let isOpen = true
   const end = (): void => {
-    if (child.pid === undefined) return
+    if (child.pid === undefined || !isOpen) return
     try {
       process.kill(-child.pid, 'SIGKILL')
     } catch {
@@ -167,6 +201,7 @@ async function runProgram(
   const [code] = (await once(child, 'close')) as [number | null]
   clearTimeout(deadline)
   end()
+  isOpen = false
   return { code, output }
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { signIn } from './person.js'
 
-// A client of the MCP TypeScript SDK. Usage: mcp-sdk.js PACKAGE. Uses the provider of examples/clients.
-const [name] = process.argv.slice(2)
+// A client of the MCP TypeScript SDK. Usage: mcp-sdk.js PACKAGE [ORIGIN]. Uses the provider of examples/clients. With an
+// origin, the client uses the client document /client.json of this origin. Otherwise, the client registers.
+const [name, origin] = process.argv.slice(2)
 const isSplit = name === '@modelcontextprotocol/client' // since version 2
 const { Client, StreamableHTTPClientTransport, UnauthorizedError } = isSplit
   ? await import(name)
@@ -17,7 +18,7 @@ let page
 let tokens
 const provider = createInMemoryProvider({
   clientName: `Client of ${name}`,
-  redirectUrl: 'http://127.0.0.1:49400/callback',
+  redirectUrl: `${origin ?? 'http://127.0.0.1:49400'}/callback`,
   sendTo: (url) => {
     page = url
   },
@@ -25,7 +26,7 @@ const provider = createInMemoryProvider({
     tokens = issued
   },
 })
-provider.clientMetadataUrl = process.env.CLIENT_DOCUMENT
+if (origin !== undefined) provider.clientMetadataUrl = `${origin}/client.json`
 
 const newTransport = () =>
   new StreamableHTTPClientTransport(new URL(process.env.MCP_URL), { authProvider: provider })

@@ -8,6 +8,6 @@ const run = promisify(execFile)
  * @returns the URL of the redirect to the client.
  */
 export async function signIn(url) {
-  const { stdout } = await run(process.env.BROWSER, [String(url)])
+  const { stdout } = await run(process.env.BROWSER, [String(url), '--no-redirect'])
   return new URL(stdout.trim())
 }
