@@ -191,12 +191,17 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     return forms.rejectForeign(request, reply, posted.form, request.params.uid) ?? posted
   }
 
+  /**
+   * Runs the checks of a form, and reads its interaction.
+   * @returns undefined after the error page of a failed check. The function does not return the reply, because `await` on
+   * a reply waits for the end of the response and gives undefined.
+   */
   const receive = async (
     request: PageRequest,
     reply: FastifyReply,
-  ): Promise<{ readonly interaction: Interaction; readonly form: Form } | FastifyReply> => {
+  ): Promise<{ readonly interaction: Interaction; readonly form: Form } | undefined> => {
     const received = receiveForm(request, reply)
-    if (!('form' in received)) return received
+    if (!('form' in received)) return undefined
     return { interaction: await interactions.read(request.raw, reply.raw), form: received.form }
   }
 
@@ -274,8 +279,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       const isOther = request.query.account === 'other'
       const account = await consentingAccount(interaction)
       if (account === undefined || isOther) {
-        const stepUp = isOther ? undefined : await secondFactor?.stepUp(request, reply, interaction)
-        if (stepUp !== undefined) return stepUp
+        if (!isOther && (await secondFactor?.stepUp(request, reply, interaction))) return reply
         return showSignIn(request, reply, interaction, {
           username: displayText(interaction.loginHint) ?? '',
           failed: false,
@@ -330,15 +334,14 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
         })
       }
       await throttle.succeeded(username, request.ip)
-      const next = await secondFactor?.afterPassword(request, reply, interaction, account)
-      if (next !== undefined) return next
+      if (await secondFactor?.afterPassword(request, reply, interaction, account)) return reply
       const address = await completeSignIn(request, reply, interaction, { account, amr: ['pwd'] })
       return redirectAfterForm(reply, address)
     })
 
     pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/consent`, async (request, reply) => {
       const received = await receive(request, reply)
-      if (!('form' in received)) return received
+      if (received === undefined) return reply
       const { interaction, form } = received
       const account = await consentingAccount(interaction)
       if (account === undefined)
@@ -369,7 +372,7 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
 
     pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/cancel`, async (request, reply) => {
       const received = await receive(request, reply)
-      if (!('form' in received)) return received
+      if (received === undefined) return reply
       const { client, accountId } = received.interaction
       const address = await interactions.denied(request.raw, reply.raw)
       onEvent({ kind: 'consent_denied', clientId: client.id, accountId, origin: originOf(request) })

@@ -25,11 +25,11 @@ export type ProviderPagesOptions = ProviderSignIn & {
   readonly serviceName: string
   readonly nowSeconds: () => number
   readonly onEvent: (event: EngineEvent) => void
-  /** Reads a posted form. Sends an error page if a check of the form fails. */
+  /** Reads a posted form. @returns undefined after the error page of a failed check. */
   readonly receive: (
     request: PageRequest,
     reply: FastifyReply,
-  ) => Promise<{ readonly interaction: Interaction } | FastifyReply>
+  ) => Promise<{ readonly interaction: Interaction } | undefined>
   /** Sends the sign-in page with the reason of a failure. The person can choose another way to sign in. */
   readonly showProblem: (
     request: PageRequest,
@@ -88,7 +88,7 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
 
   pages.post<PageRoute>(`${ENDPOINTS.interaction}/:uid/provider/:name`, async (request, reply) => {
     const received = await options.receive(request, reply)
-    if (!('interaction' in received)) return received
+    if (received === undefined) return reply
     const { interaction } = received
     const client = clients.get(request.params.name ?? '')
     if (client === undefined) return options.showProblem(request, reply, interaction, UNKNOWN_PROVIDER)

@@ -157,55 +157,72 @@ export function registerAccountSecondFactorPages(
     })
   }
 
-  /** Runs the checks of every form. Sends a page if a check fails. */
+  /**
+   * Runs the checks of every form.
+   * @returns undefined after the page of a failed check. The function does not return the reply, because `await` on a
+   * reply waits for the end of the response and gives undefined.
+   */
   const receive = async (
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<(SignedIn & { readonly form: Form }) | FastifyReply> => {
+  ): Promise<(SignedIn & { readonly form: Form }) | undefined> => {
     const posted = forms.read(request, reply)
-    if (!('form' in posted)) return posted
+    if (!('form' in posted)) return undefined
     const signedIn = await readSignedIn(request, reply)
-    if (signedIn === undefined) return redirectAfterForm(reply, ENDPOINTS.account)
+    if (signedIn === undefined) {
+      redirectAfterForm(reply, ENDPOINTS.account)
+      return undefined
+    }
     const rejected = forms.rejectForeign(request, reply, posted.form, signedIn.session.uid)
-    return rejected ?? { ...signedIn, ...posted }
+    return rejected === undefined ? { ...signedIn, ...posted } : undefined
   }
 
   /**
    * Also checks the password, and a code of the present second factor.
-   * @returns `withCode`: the account has a second factor, and the code was correct.
+   * @returns undefined after the page of a failed check. `withCode`: the account has a second factor, and the code was
+   * correct.
    */
   const receiveAuthenticated = async (
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<(SignedIn & { readonly withCode: boolean }) | FastifyReply> => {
+  ): Promise<(SignedIn & { readonly withCode: boolean }) | undefined> => {
     const received = await receive(request, reply)
-    if (!('form' in received)) return received
+    if (received === undefined) return undefined
     const { account, form } = received
     const throttled = await passwords.attempt(account.username, request.ip)
-    if (throttled !== undefined) return rejectThrottled(request, reply, throttled)
+    if (throttled !== undefined) {
+      rejectThrottled(request, reply, throttled)
+      return undefined
+    }
     const verified = hashing.run(() => accounts.verify(account.username, form.get('password') ?? ''))
     if (verified === undefined) {
       reportFailed(request, account, 'busy')
-      return forms.sendError(reply, {
+      forms.sendError(reply, {
         status: 503,
         error: 'busy',
         description: 'Too many concurrent sign-ins.',
         retryAfterSeconds: 2,
       })
+      return undefined
     }
     const isCorrect = (await verified)?.id === account.id
     const key = account.hasSecondFactor === true ? 'secondFactor.wrongEither' : 'secondFactor.wrongPassword'
     if (!isCorrect) {
       reportFailed(request, account, 'wrong_credentials')
-      return showState(request, reply, received, key)
+      await showState(request, reply, received, key)
+      return undefined
     }
     await passwords.succeeded(account.username, request.ip)
     const throttledCode = await codes.attempt(account.id)
-    if (throttledCode !== undefined) return rejectThrottled(request, reply, throttledCode)
+    if (throttledCode !== undefined) {
+      rejectThrottled(request, reply, throttledCode)
+      return undefined
+    }
     const result = await factors.useCode(account.id, form.get('code') ?? '')
     if (result === 'wrong') {
       reportFailed(request, account, 'wrong_code')
-      return showState(request, reply, received, 'secondFactor.wrongEither')
+      await showState(request, reply, received, 'secondFactor.wrongEither')
+      return undefined
     }
     await codes.succeeded(account.id)
     return { ...received, withCode: result !== 'none' }
@@ -221,7 +238,7 @@ export function registerAccountSecondFactorPages(
 
     pages.post(`${SECOND_FACTOR_PATH}/set-up`, async (request, reply) => {
       const received = await receiveAuthenticated(request, reply)
-      if (!('account' in received)) return received
+      if (received === undefined) return reply
       const step = received.withCode ? 'replace' : 'set-up'
       const proof = await factors.issueProof(received.account.id, placeOf(received), step)
       return proof === undefined
@@ -231,7 +248,7 @@ export function registerAccountSecondFactorPages(
 
     pages.post(`${SECOND_FACTOR_PATH}/confirm`, async (request, reply) => {
       const received = await receive(request, reply)
-      if (!('form' in received)) return received
+      if (received === undefined) return reply
       const { account, form } = received
       const text = form.get('proof') ?? ''
       const proof = await factors.readProof(text, placeOf(received))
@@ -248,7 +265,7 @@ export function registerAccountSecondFactorPages(
 
     pages.post(`${SECOND_FACTOR_PATH}/recovery-codes`, async (request, reply) => {
       const received = await receiveAuthenticated(request, reply)
-      if (!('account' in received)) return received
+      if (received === undefined) return reply
       const { account, withCode } = received
       const created = withCode ? await factors.replaceRecoveryCodes(account.id) : undefined
       if (created === undefined) return redirectAfterForm(reply, SECOND_FACTOR_PATH)
@@ -258,7 +275,7 @@ export function registerAccountSecondFactorPages(
 
     pages.post(`${SECOND_FACTOR_PATH}/remove`, async (request, reply) => {
       const received = await receiveAuthenticated(request, reply)
-      if (!('account' in received)) return received
+      if (received === undefined) return reply
       const { account, withCode } = received
       if (!required && withCode && (await factors.remove(account.id)))
         report(request, 'second_factor_removed', account)

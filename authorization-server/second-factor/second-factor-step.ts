@@ -48,7 +48,7 @@ export type SecondFactorStepOptions = SecondFactorSettings & {
   readonly receive: (
     request: PageRequest,
     reply: FastifyReply,
-  ) => Promise<{ readonly interaction: Interaction; readonly form: Form } | FastifyReply>
+  ) => Promise<{ readonly interaction: Interaction; readonly form: Form } | undefined>
   readonly rejectThrottled: (
     request: PageRequest,
     reply: FastifyReply,
@@ -70,19 +70,22 @@ export type SecondFactorStepOptions = SecondFactorSettings & {
 }
 
 export type SecondFactorStep = {
-  /** @returns the next page after a correct password. Undefined: the person needs no second factor. */
+  /**
+   * Sends the next page after a correct password.
+   * @returns false when the person needs no second factor. The function does not return the reply, because `await` on a
+   * reply waits for the end of the response and gives undefined.
+   */
   afterPassword(
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
     account: Account,
-  ): Promise<FastifyReply | undefined>
-  /** @returns the page of the code, if the session is sufficient without a password. Otherwise undefined. */
-  stepUp(
-    request: PageRequest,
-    reply: FastifyReply,
-    interaction: Interaction,
-  ): Promise<FastifyReply | undefined>
+  ): Promise<boolean>
+  /**
+   * Sends the page of the code, if the session is sufficient without a password.
+   * @returns false when the session is not sufficient.
+   */
+  stepUp(request: PageRequest, reply: FastifyReply, interaction: Interaction): Promise<boolean>
   mount(pages: FastifyInstance): void
 }
 
@@ -179,20 +182,26 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
     return account && { account, proof, text, authTimeSeconds: undefined }
   }
 
-  /** Reads a form, finds the person and counts the attempt. Sends a page if a check fails. */
+  /** Reads a form, finds the person and counts the attempt. @returns undefined after a page of a failed check. */
   const receive = async (
     request: PageRequest,
     reply: FastifyReply,
   ): Promise<
-    { readonly interaction: Interaction; readonly holder: Holder; readonly code: string } | FastifyReply
+    { readonly interaction: Interaction; readonly holder: Holder; readonly code: string } | undefined
   > => {
     const received = await options.receive(request, reply)
-    if (!('form' in received)) return received
+    if (received === undefined) return undefined
     const { interaction, form } = received
     const holder = await findHolder(interaction, form)
-    if (holder === undefined) return options.showSignIn(request, reply, interaction, EXPIRED)
+    if (holder === undefined) {
+      options.showSignIn(request, reply, interaction, EXPIRED)
+      return undefined
+    }
     const throttled = await throttle.attempt(holder.account.id)
-    if (throttled !== undefined) return options.rejectThrottled(request, reply, throttled)
+    if (throttled !== undefined) {
+      options.rejectThrottled(request, reply, throttled)
+      return undefined
+    }
     return { interaction, holder, code: form.get('code') ?? '' }
   }
 
@@ -224,24 +233,26 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
   return {
     afterPassword: async (request, reply, interaction, account) => {
       const step = account.hasSecondFactor === true ? 'code' : 'set-up'
-      if (step === 'set-up' && !required) return undefined
+      if (step === 'set-up' && !required) return false
       const proof = await factors.issueProof(account.id, placeOf(interaction), step)
-      if (proof === undefined) return options.showSignIn(request, reply, interaction, EXPIRED)
-      return step === 'code'
-        ? showCode(request, reply, interaction, { account, proof })
-        : showSetUp(request, reply, interaction, { account, proof, isWrong: false })
+      if (proof === undefined) options.showSignIn(request, reply, interaction, EXPIRED)
+      else if (step === 'code') showCode(request, reply, interaction, { account, proof })
+      else await showSetUp(request, reply, interaction, { account, proof, isWrong: false })
+      return true
     },
 
     stepUp: async (request, reply, interaction) => {
       const account = await findStepUp(interaction)
-      return account && showCode(request, reply, interaction, { account, proof: undefined })
+      if (account === undefined) return false
+      showCode(request, reply, interaction, { account, proof: undefined })
+      return true
     },
 
     mount(pages) {
       const path = `${ENDPOINTS.interaction}/:uid/second-factor`
       pages.post<PageRoute>(path, async (request, reply) => {
         const received = await receive(request, reply)
-        if (!('holder' in received)) return received
+        if (received === undefined) return reply
         const { interaction, holder, code } = received
         const result = await factors.useCode(holder.account.id, code)
         if (result === 'none') return options.showSignIn(request, reply, interaction, EXPIRED)
@@ -256,7 +267,7 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
 
       pages.post<PageRoute>(`${path}/set-up`, async (request, reply) => {
         const received = await receive(request, reply)
-        if (!('holder' in received)) return received
+        if (received === undefined) return reply
         const { interaction, holder, code } = received
         const { account, proof, text } = holder
         if (proof === undefined || text === undefined)

@@ -151,7 +151,7 @@ function audits(server: AuthorizationServer, action: string) {
   return server.log().filter((line) => line['event'] === 'audit' && line['action'] === action)
 }
 
-t.test('a person sets up an authenticator app, and signs in with its code', async (t) => {
+t.test('§2 of RFC 8176: a sign-in with a password and a code has the methods pwd, otp and mfa', async (t) => {
   const person = await addAccount(optional)
   const { page, secret, done, codes } = await setUp(person)
   t.match(page.html, 'otpauth://totp/Learning%20platform:')
@@ -208,40 +208,56 @@ t.test('without a second factor, the password is sufficient, and acr_values get 
   t.strictSame(fieldsOf(shown(asked)), ['username', 'password'], 'a person without a session signs in first')
 })
 
-t.test(
-  'acr_values ask a session with a password for the code only, and max_age for the password too',
-  async (t) => {
-    const person = await addAccount(optional)
-    const { browser, secret } = await setUp(person)
-    const first = await tokenClaims(
-      await allow(browser, await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE))),
+t.test('§5 of RFC 9470: acr_values ask a session with a password for the code only', async (t) => {
+  const person = await addAccount(optional)
+  const { browser, secret } = await setUp(person)
+  const first = await tokenClaims(
+    await allow(browser, await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE))),
+  )
+  t.strictSame(first['amr'], ['pwd'])
+  const stepUp = shown(
+    await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: `other ${ACR}` })),
+  )
+  t.strictSame(fieldsOf(stepUp), ['code'])
+  const wrong = shown(await submit(browser, stepUp, { code: '' }))
+  t.equal(wrong.status, 400)
+  const code = nextCode(optional, secret)
+  const claims = await tokenClaims(await allow(browser, await submit(browser, wrong, { code })))
+  t.match(claims, { acr: ACR, amr: ['pwd', 'otp', 'mfa'], auth_time: first['auth_time'] })
+  const reached = shown(await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: ACR })))
+  t.match(reached.url, /\/oauth\/interaction\//)
+  t.notOk(fieldsOf(reached).includes('code'), 'the session has the class')
+  for (const overrides of [{ max_age: '0' }, { prompt: 'login' }]) {
+    const page = shown(
+      await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: ACR, ...overrides })),
     )
-    t.strictSame(first['amr'], ['pwd'])
-    const stepUp = shown(
-      await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: `other ${ACR}` })),
-    )
-    t.strictSame(fieldsOf(stepUp), ['code'])
-    const wrong = shown(await submit(browser, stepUp, { code: '' }))
-    t.equal(wrong.status, 400)
-    const code = nextCode(optional, secret)
-    const claims = await tokenClaims(await allow(browser, await submit(browser, wrong, { code })))
-    t.match(claims, { acr: ACR, amr: ['pwd', 'otp', 'mfa'], auth_time: first['auth_time'] })
-    const reached = shown(await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: ACR })))
-    t.match(reached.url, /\/oauth\/interaction\//)
-    t.notOk(fieldsOf(reached).includes('code'), 'the session has the class')
-    for (const overrides of [{ max_age: '0' }, { prompt: 'login' }]) {
-      const page = shown(
-        await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: ACR, ...overrides })),
-      )
-      t.strictSame(fieldsOf(page), ['username', 'password'])
-      t.strictSame(fieldsOf(shown(await submit(browser, page, person))), ['code'])
-    }
-    const silent = await openBrowser(optional.baseUrl).visit(
-      client.authorizeUrl(SCOPE, CHALLENGE, { prompt: 'none' }),
-    )
-    t.equal(silent.left && silent.location.searchParams.get('error'), 'login_required')
-  },
-)
+    t.strictSame(fieldsOf(page), ['username', 'password'])
+    t.strictSame(fieldsOf(shown(await submit(browser, page, person))), ['code'])
+  }
+  const silent = await openBrowser(optional.baseUrl).visit(
+    client.authorizeUrl(SCOPE, CHALLENGE, { prompt: 'none' }),
+  )
+  t.equal(silent.left && silent.location.searchParams.get('error'), 'login_required')
+})
+
+t.test('the address after the sign-in is not valid before the code', async (t) => {
+  const person = await addAccount(optional)
+  await setUp(person)
+  const browser = openBrowser(optional.baseUrl)
+  const page = await typePassword(browser, person)
+  const uid = /interaction\/([^/]+)/.exec(page.url)?.[1]
+  const resumed = shown(await browser.visit(`${optional.baseUrl}${ENDPOINTS.authorization}/${uid}`))
+  t.strictSame(fieldsOf(resumed), ['username', 'password'])
+  t.equal(
+    query(
+      optional,
+      "select 1 from artifacts where model = 'Interaction' and json_extract(payload, '$.result') is not null",
+    ).length,
+    0,
+  )
+  const account = await openBrowser(optional.baseUrl).visit(`${optional.baseUrl}${ENDPOINTS.account}`)
+  t.strictSame(fieldsOf(shown(account)), ['username', 'password'])
+})
 
 t.test('a code page without proof and without a session asks for the password', async (t) => {
   const person = await addAccount(optional)

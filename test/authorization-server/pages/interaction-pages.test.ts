@@ -747,3 +747,42 @@ function assertPageHeaders(t: Test, response: Response, name: string): void {
   t.equal(header('referrer-policy'), 'no-referrer', name)
   t.equal(header('x-content-type-options'), 'nosniff', name)
 }
+
+t.test('without the store, the page of the code responds with 503 and signs nobody in', async (t) => {
+  const unused = async () => undefined
+  const pages = await startPages(t, {
+    verify: async () => ({ ...CAROL, hasSecondFactor: true }),
+    secondFactor: {
+      acr: 'mfa',
+      required: false,
+      factors: {
+        find: unused,
+        issueProof: async (_accountId, place) => `proof ${place}`,
+        readProof: async (text) =>
+          text.startsWith('proof interaction ')
+            ? { accountId: CAROL.id, secret: undefined, replaces: undefined }
+            : undefined,
+        useCode: async () => {
+          throw new StoreError('ERR_STORE_UNAVAILABLE', 'redis://secret')
+        },
+        set: async () => 'wrong',
+        replaceRecoveryCodes: unused,
+        remove: async () => false,
+        reencryptAll: async () => 0,
+      },
+    },
+  })
+  const { cookie, token } = await openForm(pages)
+  const asked = await postForm(pages, 'sign-in', { cookie, body: { ...CREDENTIALS, form_token: token } })
+  t.equal(asked.status, 200)
+  const [, proof = ''] = /name="proof" value="([^"]+)"/.exec(await asked.text()) ?? []
+  t.equal(proof, `proof interaction ${pages.interaction.uid}`)
+  const body = { form_token: token, proof, code: '123456' }
+  const failed = await postForm(pages, 'second-factor', { cookie, body })
+  t.equal(failed.status, 503)
+  t.equal(failed.headers.get('retry-after'), '2')
+  t.notMatch(await failed.text(), 'redis://secret')
+  const foreign = await postForm(pages, 'second-factor', { cookie, body: { ...body, form_token: 'x' } })
+  t.equal(foreign.status, 403)
+  t.strictSame(pages.recorded, [])
+})
