@@ -118,7 +118,11 @@ issuer-{{ . }}-client-secret
 {{- $file := printf "/etc/scopegate/secrets/%s" (include "scopegate.providerSecretFile" .name) -}}
 {{- $providers = append $providers (merge (dict "clientSecretFile" $file) (omit . "clientSecret")) -}}
 {{- end -}}
-{{- toJson (dict "local" .Values.authorizationServer.signIn.local "providers" $providers) -}}
+{{- $signIn := dict "local" .Values.authorizationServer.signIn.local "providers" $providers -}}
+{{- with .Values.authorizationServer.signIn.secondFactor -}}
+{{- $_ := set $signIn "secondFactor" . -}}
+{{- end -}}
+{{- toJson $signIn -}}
 {{- end }}
 
 {{/* File with the client secret at an OpenID provider. Takes the name of the provider. */}}

@@ -139,6 +139,7 @@ export const SCENARIOS: readonly Scenario[] = [
             },
             { ...PROVIDER, name: 'other', clientSecret: { existingSecret: 'other-login' } },
           ],
+          secondFactor: { mode: 'off', acr: 'two-factors' },
         },
         extraEnv: [{ name: 'SERVER_VARIABLE', value: 'two' }],
         config: { lifetimes: { code: '30s' }, registration: { bodyLimit: '1KiB' } },
@@ -320,7 +321,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ],
       ],
       [
-        'authorizationServer.signIn.local, authorizationServer.signIn.providers',
+        'authorizationServer.signIn.local, authorizationServer.signIn.providers, authorizationServer.signIn.secondFactor',
         (c) => c.config('authorization-server')['signIn'],
         {
           local: false,
@@ -336,6 +337,7 @@ export const SCENARIOS: readonly Scenario[] = [
               clientSecretFile: '/etc/scopegate/secrets/sign-in-other-client-secret',
             },
           ],
+          secondFactor: { mode: 'off', acr: 'two-factors' },
         },
       ],
       ['gateway.issuers', both((c, one) => c.mount(one, 'secrets')), twice(['/etc/scopegate/secrets', true])],
@@ -892,7 +894,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
       ],
       [
-        'authorizationServer.config, authorizationServer.signIn.local, authorizationServer.signIn.providers',
+        'authorizationServer.config, authorizationServer.signIn.local, authorizationServer.signIn.providers, authorizationServer.signIn.secondFactor',
         (c) => c.config('authorization-server'),
         {
           cookieKeysFile: '/etc/scopegate/secrets/cookie-keys',
