@@ -30,6 +30,8 @@ export type SharedCacheOptions = {
   /** The wall clock, and a monotonic clock. Milliseconds. */
   readonly nowMs: () => number
   readonly tickMs: () => number
+  /** Deadline for all Redis commands of one lookup. Default: 50. Milliseconds. */
+  readonly deadlineMs?: number
   readonly onResult: (result: SharedLookupResult) => void
 }
 
@@ -37,7 +39,8 @@ export type SharedCacheOptions = {
 export type SharedResult = IntrospectionResult & { readonly status: ActiveStatus }
 
 /**
- * Introspection results of one issuer, shared by all gateways. Calls never throw, never reject, and take at most 50 ms.
+ * Introspection results of one issuer, shared by all gateways. Calls never throw, never reject, and take at most
+ * `deadlineMs`.
  */
 export type SharedCache = {
   /**
@@ -69,7 +72,6 @@ export type SharedCache = {
   ): void
 }
 
-/** Deadline for all Redis commands of one lookup. Milliseconds. */
 const DEADLINE_MS = 50
 const PREFIX = 'scopegate:verdict:'
 /**
@@ -88,7 +90,7 @@ type Found = { readonly result: SharedLookupResult; readonly found?: SharedResul
  * stale result.
  */
 export function createSharedCache(options: SharedCacheOptions): SharedCache {
-  const { shared, nowMs, tickMs, onResult, staleIfErrorMs } = options
+  const { shared, nowMs, tickMs, onResult, staleIfErrorMs, deadlineMs = DEADLINE_MS } = options
   let seals = createSealsWith(options.secret())
 
   function createSealsWith(secret: string) {
@@ -131,7 +133,7 @@ export function createSharedCache(options: SharedCacheOptions): SharedCache {
   async function inTime<Result>(pending: Promise<Result>, late: Result): Promise<Result> {
     let timer: NodeJS.Timeout | undefined
     const deadline = new Promise<Result>((resolve) => {
-      timer = setTimeout(() => resolve(late), DEADLINE_MS)
+      timer = setTimeout(() => resolve(late), deadlineMs)
     })
     try {
       return await Promise.race([pending, deadline])

@@ -37,6 +37,8 @@ export type SharedLevel = {
    * arrive now, and on the time since the last revocation gap (`sinceGapMs`). Milliseconds.
    */
   readonly maxAgeMs: (issuer: string, sinceGapMs: number) => number
+  /** Deadline for all Redis commands of one lookup. Default: 50. Milliseconds. */
+  readonly deadlineMs?: number
   readonly onResult: (result: SharedLookupResult) => void
 }
 
@@ -70,8 +72,7 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
 }
 
 /**
- * Creates the introspector of one issuer. The introspector looks in the shared cache before it calls the issuer. This
- * lookup takes at most 50 ms.
+ * Creates the introspector of one issuer. The introspector looks in the shared cache before it calls the issuer.
  */
 export function createIntrospector(options: IntrospectionOptions): Introspector {
   const { issuer, ttlMs, staleIfErrorMs, shared, nowMs, tickMs } = options

@@ -16,6 +16,8 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://issuer.test'
 const TTL_MS = 30_000
+/** A long timeout. On a busy machine, a slow Redis would otherwise count as failed. */
+const TIMEOUT_MS = 20_000
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-shared-'))
 const redis = await startRedis({ folder })
 const spy = new Redis(redis.url)
@@ -39,7 +41,7 @@ async function aGateway(
     url: redis.url,
     logger,
     tickMs: () => performance.now(),
-    commandTimeoutMs: 20_000, // long, because on a busy machine a slow Redis would count as failed
+    commandTimeoutMs: TIMEOUT_MS,
   })
   const introspector = createIntrospector(
     introspectionOptions({
@@ -54,6 +56,7 @@ async function aGateway(
         redis: shared,
         isRevoked: (caller) => isMarkedRevoked(shared.redis, caller),
         maxTtlMs: change.maxTtlMs ?? TTL_MS,
+        deadlineMs: TIMEOUT_MS,
         maxAgeMs: (_issuer, sinceGapMs) => Math.min(TTL_MS, sinceGapMs),
         onResult: (result) => results.push(result),
       },
