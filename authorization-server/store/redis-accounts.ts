@@ -98,15 +98,16 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
         redis.replaceAccountField(REDIS_KEYS.account(id), FIELDS.second_factor, expected, next),
       )) === 1,
     list: async ({ after = '', limit }) => {
-      const ids = await attemptRedis(() =>
-        Promise.all(ORIGINS.map((origin) => redis.smembers(REDIS_KEYS.origin(origin)))),
-      )
-      const page = ids
-        .flat()
-        .filter((id) => id > after)
-        .sort()
-        .slice(0, limit)
-      return (await Promise.all(page.map(findById))).filter((account) => account !== undefined)
+      const found: StoredAccount[] = []
+      let ids = (await listAccountIds(redis)).filter((id) => id > after)
+      // An account can be removed between the two reads.
+      while (ids.length > 0 && found.length < limit) {
+        const missing = limit - found.length
+        const accounts = await Promise.all(ids.slice(0, missing).map(findById))
+        found.push(...accounts.filter((account) => account !== undefined))
+        ids = ids.slice(missing)
+      }
+      return found
     },
     listByOrigin: async (origin) => {
       const ids = await attemptRedis(() => redis.smembers(REDIS_KEYS.origin(origin)))
@@ -146,6 +147,14 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
       await attemptRedis(() => redis.removeAccount(keys.length, ...keys, id, ...args))
     },
   }
+}
+
+/** Returns the ids of all accounts, sorted. An account can be removed during the call. */
+export async function listAccountIds(redis: ScriptedRedis): Promise<readonly string[]> {
+  const ids = await attemptRedis(() =>
+    Promise.all(ORIGINS.map((origin) => redis.smembers(REDIS_KEYS.origin(origin)))),
+  )
+  return ids.flat().sort()
 }
 
 const ORIGINS = ['operator', 'development', 'provider'] as const

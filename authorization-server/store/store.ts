@@ -135,13 +135,16 @@ export type AccountStore = {
   insert(account: StoredAccount): Promise<boolean>
   setPasswordHash(id: string, passwordHash: string): Promise<void>
   /**
-   * Replaces the name, the e-mail address, the groups, the roles and the name of the provider. Does nothing if the
-   * account does not exist.
+   * Replaces the name, the e-mail address and its verification, the groups, the roles and the name of the provider. Does
+   * nothing if the account does not exist.
    */
   update(
-    account: Pick<StoredAccount, 'id' | 'name' | 'email' | 'groups' | 'roles' | 'identity'>,
+    account: Pick<StoredAccount, 'id' | 'name' | 'email' | 'emailVerified' | 'groups' | 'roles' | 'identity'>,
   ): Promise<void>
-  /** Returns up to `limit` accounts with ids after `after`, in the order of their ids. */
+  /**
+   * Returns accounts with ids after `after`, in the order of their ids.
+   * @returns `limit` accounts, or fewer at the end.
+   */
   list(options: {
     readonly after: string | undefined
     readonly limit: number

@@ -140,6 +140,27 @@ t.test('upsertBounded() evicts when an earlier server left a count without artif
   for (const id of ['2', '3']) t.match(await pending.find(id), { jti: id })
 })
 
+t.test('accounts: list() fills a page although accounts are removed during the call', async (t) => {
+  const server = await startRedis({ folder: t.testdir() })
+  const redis = new Redis(server.url)
+  const store = await openRedisStore({ url: server.url }, clock)
+  t.teardown(async () => {
+    redis.disconnect()
+    await store.close()
+    await server.stop()
+  })
+  const account = { name: 'Name', email: undefined, origin: 'operator', createdAtSeconds: 1 } as const
+  for (const id of ['b', 'd', 'e']) await store.accounts.insert({ ...account, id, username: id })
+  // list() finds these ids in the set, but their accounts do not exist any more.
+  await redis.sadd(REDIS_KEYS.origin('operator'), 'a', 'c', 'f')
+  const listed = async (after: string | undefined, limit: number) =>
+    (await store.accounts.list({ after, limit })).map(({ id }) => id)
+  t.strictSame(await listed(undefined, 1), ['b'])
+  t.strictSame(await listed(undefined, 2), ['b', 'd'])
+  t.strictSame(await listed('b', 2), ['d', 'e'])
+  t.strictSame(await listed('e', 2), [])
+})
+
 t.test('revokes and publishes again a revocation that Redis lost', async (t) => {
   const folder = t.testdir()
   const first = await startRedis({ folder })
