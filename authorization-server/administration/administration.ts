@@ -1,19 +1,20 @@
 import type { Accounts } from '../accounts/accounts.ts'
-import { normalizeUsername } from '../accounts/accounts.ts'
+import { LOCAL_SIGN_IN_OFF, normalizeUsername } from '../accounts/accounts.ts'
 import type { SecondFactors } from '../accounts/second-factors.ts'
-import { forgetConsent } from '../consent/remembered-consents.ts'
+import { readDocumentUrl } from '../client-documents/client-documents.ts'
+import { forgetConsent, forgetConsentsForClient } from '../consent/remembered-consents.ts'
 import type { PasswordLinks } from '../password-links/password-links.ts'
 import { hashId } from '../store/artifact-record.ts'
+import { collect, listArtifacts } from '../store/list-artifacts.ts'
 import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
 import {
-  collect,
   endGrants,
   endSessions,
   type FoundGrant,
+  findGrant,
   findGrants,
   type GrantFilters,
   lastTokens,
-  listArtifacts,
 } from '../store/stored-grants.ts'
 
 /** The result of an action: JSON for the command line. */
@@ -288,8 +289,8 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
     'grant revoke': async (input: Input) => {
       const grant = input.text('grant')
       if (grant !== undefined) {
-        const found = (await findGrants(store, {})).filter((one) => one.grant === grant)
-        const revoked = await revokeAll(store, found, onEvent)
+        const found = await findGrant(store, grant)
+        const revoked = found === undefined ? [] : await revokeAll(store, [found], onEvent)
         if (revoked.length > 0) return { revoked }
         throw new Rejection(
           'not_found',
@@ -337,14 +338,14 @@ function sessionActions({ store, onEvent }: Options) {
         for (const _ of ended) onEvent({ action: 'session_ended', accountId: account.id })
         return { ended }
       }
-      const found = (await collect(listArtifacts(store, 'Session'))).find(({ idHash }) => idHash === session)
+      const found = await sessions.findByHash(session)
       if (found === undefined)
         throw new Rejection(
           'not_found',
           `The session ${session} does not exist. List the sessions with \`scopegate session list\`.`,
         )
       await sessions.destroyByHash(session)
-      onEvent({ action: 'session_ended', accountId: textOf(found.payload['accountId']) })
+      onEvent({ action: 'session_ended', accountId: textOf(found['accountId']) })
       return { ended: [session] }
     },
   }

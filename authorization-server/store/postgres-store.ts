@@ -163,10 +163,12 @@ type ArtifactRow = { readonly payload: string; readonly consumed_at: string | nu
 type ListedRow = ArtifactRow & { readonly id: string; readonly expires_at: string | null }
 
 function artifacts(model: string, { pool, context, ended, evict }: Parts): ArtifactStore {
-  const find = async (name: keyof typeof FIND, value: string): Promise<ArtifactRow | undefined> => {
-    const statement = { name, text: FIND[name], values: [model, hashId(value)] }
+  const findHashed = async (name: keyof typeof FIND, hashed: string): Promise<ArtifactRow | undefined> => {
+    const statement = { name, text: FIND[name], values: [model, hashed] }
     return (await attemptPostgres(() => pool.query<ArtifactRow>(statement), true)).rows[0]
   }
+  const find = (name: keyof typeof FIND, value: string): Promise<ArtifactRow | undefined> =>
+    findHashed(name, hashId(value))
   const list = async (
     name: keyof typeof LIST,
     ...values: readonly (string | number)[]
@@ -197,6 +199,7 @@ function artifacts(model: string, { pool, context, ended, evict }: Parts): Artif
     },
     find: async (id, { expired } = { expired: false }) =>
       read(await find(expired ? 'findExpired' : 'find', id), id),
+    findByHash: async (idHash) => read(await findHashed('find', idHash), undefined),
     findByUid: async (uid) => read(await find('findByUid', uid), undefined),
     findByUserCode: async (code) => read(await find('findByUserCode', code), undefined),
     consume: async (id) => {

@@ -3,9 +3,17 @@ import { type KeyLayout, layoutOf, ROOT_TAG } from '../../platform/redis/key-lay
 import { revocationStream, revokedKey } from '../../platform/redis/revocation-keys.ts'
 import { type ArtifactRecord, fromArtifactRecord, hashId, toArtifactRecord } from './artifact-record.ts'
 import { attemptRedis, readRedisClock, redisKeys } from './redis.ts'
+import { listAccountIds } from './redis-accounts.ts'
 import type { ScriptedRedis } from './redis-scripts.ts'
 import { grantRevocation, keepSeconds, type RevocationContext } from './revocation-records.ts'
-import type { ArtifactStore, ArtifactWrite, ListedArtifact, Store, StoredArtifact } from './store.ts'
+import type {
+  ArtifactStore,
+  ArtifactWrite,
+  ListedArtifact,
+  ListedPage,
+  Store,
+  StoredArtifact,
+} from './store.ts'
 
 export type RedisArtifacts = Pick<Store, 'exchange'> & {
   /** @param onEnded receives the hash of each grant that the store ended. */
@@ -22,6 +30,16 @@ export type RedisArtifacts = Pick<Store, 'exchange'> & {
  */
 export const IN_ROOT: readonly string[] = ['Interaction', 'PushedAuthorizationRequest', 'SignInAttempt']
 
+/**
+ * Models that `list()` reads through the sets of the accounts. Operators end access with these lists, so the lists must
+ * be complete. SCAN omits keys that move to another shard of a Redis Cluster during the scan.
+ */
+const OF_ACCOUNTS: readonly string[] = ['Grant', 'Session', 'Consent']
+
+/** Number of accounts in one page of a list. */
+const ACCOUNTS_AT_ONCE = 1_000
+/** Number of sets that one step of a list reads. */
+const SETS_AT_ONCE = 1_000
 /** Approximate number of keys that Redis inspects for one page of a list. */
 const SCANNED_AT_ONCE = 1_000
 
@@ -210,6 +228,46 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
           }
         })
       }
+      /** Returns the keys of the artifacts of accounts. */
+      const keysOfAccounts = async (accountIds: readonly string[]): Promise<readonly string[]> => {
+        const tags = isSpread ? [ROOT_TAG, ...layout.tags] : layout.tags
+        const found = await attemptRedis(() =>
+          Promise.all(
+            tags.flatMap((tag) => {
+              const keys = redisKeys(tag)
+              return accountIds.map(async (id) =>
+                (await redis.zrange(keys.ofAccount(id), '0', '-1')).filter((key) =>
+                  key.startsWith(keys.artifact(model, '')),
+                ),
+              )
+            }),
+          ),
+        )
+        return found.flat()
+      }
+      const listThroughAccounts = async (after = ''): Promise<ListedPage> => {
+        const ids = (await listAccountIds(redis)).filter((id) => id > after)
+        const page = ids.slice(0, ACCOUNTS_AT_ONCE)
+        const step = Math.ceil(SETS_AT_ONCE / layout.tags.length)
+        const listed: ListedArtifact[] = []
+        for (let at = 0; at < page.length; at += step)
+          listed.push(...(await readListed(await keysOfAccounts(page.slice(at, at + step)))))
+        const last = page.at(-1)
+        return ids.length > page.length && last !== undefined ? { listed, next: last } : { listed }
+      }
+      const scan = async (cursor = '0 0'): Promise<ListedPage> => {
+        const [position = '0', ordinal = '0'] = cursor.split(' ')
+        const nodes = primariesOf(redis)
+        const node = nodes[Number(ordinal)]
+        if (node === undefined) return { listed: [] }
+        const pattern = redisKeys(isSpread ? '{scopegate*}' : ROOT_TAG).artifact(model, '*')
+        const [next, keys] = await attemptRedis(() =>
+          node.scan(position, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE),
+        )
+        const listed = await readListed(keys)
+        if (next !== '0') return { listed, next: `${next} ${ordinal}` }
+        return Number(ordinal) + 1 < nodes.length ? { listed, next: `0 ${Number(ordinal) + 1}` } : { listed }
+      }
       const findThrough = async (pointer: string): Promise<StoredArtifact | undefined> => {
         const idHash = await attemptRedis(() => redis.get(pointer))
         return idHash === null ? undefined : find(idHash, undefined)
@@ -252,36 +310,11 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
         },
         claim: async (id, expiresInSeconds) =>
           (await attemptRedis(() => redis.claimArtifact(homeKey(model, hashId(id)), expiresInSeconds))) === 1,
+        findByHash: (idHash) => find(idHash, undefined),
         destroy: (id) => destroyByHash(hashId(id)),
         destroyByHash,
-        list: async (cursor = '0 0') => {
-          const [position = '0', ordinal = '0'] = cursor.split(' ')
-          const nodes = primariesOf(redis)
-          const node = nodes[Number(ordinal)]
-          if (node === undefined) return { listed: [] }
-          const pattern = redisKeys(isSpread ? '{scopegate*}' : ROOT_TAG).artifact(model, '*')
-          const [next, keys] = await attemptRedis(() =>
-            node.scan(position, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE),
-          )
-          const listed = await readListed(keys)
-          if (next !== '0') return { listed, next: `${next} ${ordinal}` }
-          return Number(ordinal) + 1 < nodes.length
-            ? { listed, next: `0 ${Number(ordinal) + 1}` }
-            : { listed }
-        },
-        listByAccount: async (accountId) => {
-          const tags = isSpread ? [ROOT_TAG, ...layout.tags] : layout.tags
-          const found = await attemptRedis(() =>
-            Promise.all(
-              tags.map(async (tag) => {
-                const keys = redisKeys(tag)
-                const members = await redis.zrange(keys.ofAccount(accountId), '0', '-1')
-                return members.filter((key) => key.startsWith(keys.artifact(model, '')))
-              }),
-            ),
-          )
-          return readListed(found.flat())
-        },
+        list: (cursor) => (OF_ACCOUNTS.includes(model) ? listThroughAccounts(cursor) : scan(cursor)),
+        listByAccount: async (accountId) => readListed(await keysOfAccounts([accountId])),
         revokeByGrantId: async (grantId) => void (await revokeByGrantHash(hashId(grantId))),
         revokeByGrantHash,
       }

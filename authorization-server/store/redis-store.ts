@@ -27,8 +27,8 @@ export type RedisStoreOptions = RevocationContext & {
 }
 
 /**
- * Opens the store in Redis, which replicas can share. Redis removes expired artifacts. Only `list()` uses SCAN, and no
- * operation uses KEYS.
+ * Opens the store in Redis, which replicas can share. Redis removes expired artifacts. Only `list()` and the move to a
+ * Redis Cluster use SCAN, and no operation uses KEYS.
  * @throws {BootError} the errors of openRedis, ERR_STORE_TOO_NEW, ERR_STORE_LAYOUT, ERR_STORE_MIGRATION,
  * ERR_REDIS_READ_ONLY.
  */

@@ -121,6 +121,11 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
         ),
         id,
       ),
+    findByHash: async (idHash) =>
+      read(
+        attemptSqlite(() => statements.find.get(model, idHash, nowSeconds())),
+        undefined,
+      ),
     findByUid: async (uid) =>
       read(
         attemptSqlite(() => statements.findByUid.get(model, hashId(uid), nowSeconds())),

@@ -15,6 +15,9 @@ export type ListedArtifact = {
   readonly expiresAtSeconds: number | undefined
 }
 
+/** `next` is undefined on the last page. A page can be empty. */
+export type ListedPage = { readonly listed: readonly ListedArtifact[]; readonly next?: string }
+
 /** Maximum number of stored artifacts of one model, for each address and in total. */
 export type ArtifactBound = { readonly perAddress: number; readonly total: number }
 
@@ -57,6 +60,8 @@ export type ArtifactStore = {
    * artifact that seems expired may be valid.
    */
   find(id: string, options?: { readonly expired: boolean }): Promise<StoredArtifact | undefined>
+  /** Finds an artifact that has not expired by the hash of its id. The result has no `jti`. */
+  findByHash(idHash: string): Promise<StoredArtifact | undefined>
   /** Finds an artifact by the `uid` of its payload. The store does not have the raw id, so the result has no `jti`. */
   findByUid(uid: string): Promise<StoredArtifact | undefined>
   /** Finds an artifact by the `userCode` of its payload. The result has no `jti`. */
@@ -68,12 +73,12 @@ export type ArtifactStore = {
   destroy(id: string): Promise<void>
   destroyByHash(idHash: string): Promise<void>
   /**
-   * Returns one page of the artifacts that have not expired, in any order. If artifacts change during the listing, an
-   * artifact can be in two pages.
+   * Returns one page of the artifacts that have not expired, in any order. An artifact can be in two pages.
+   * - The Redis store omits artifacts of the models `Grant`, `Session` and `Consent` without an existing account.
+   * - For other models, the Redis store can omit artifacts while a Redis Cluster moves slots or fails over.
    * @param cursor `next` of the previous page. Undefined: the first page.
-   * @returns `next` is undefined on the last page. A page can be empty.
    */
-  list(cursor?: string): Promise<{ readonly listed: readonly ListedArtifact[]; readonly next?: string }>
+  list(cursor?: string): Promise<ListedPage>
   /** Returns all artifacts of an account that have not expired, in any order. */
   listByAccount(accountId: string): Promise<readonly ListedArtifact[]>
   /**

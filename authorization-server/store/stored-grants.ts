@@ -3,6 +3,7 @@ import { isRecord } from '../../platform/diagnostics/record.ts'
 import { ACCOUNT_CLIENT_ID } from '../config.ts'
 import { forgetConsent } from '../consent/remembered-consents.ts'
 import { hashId } from './artifact-record.ts'
+import { collect, listArtifacts } from './list-artifacts.ts'
 import type { ListedArtifact, Store } from './store.ts'
 
 /** Selects the grants that match all fields. An undefined field matches every grant. */
@@ -33,21 +34,36 @@ export async function findGrants(
       ? await collect(listArtifacts(store, 'Grant'))
       : await store.artifacts('Grant').listByAccount(accountId)
   return listed
-    .map(({ idHash, payload, expiresAtSeconds }) => ({
-      grant: idHash,
-      accountId: String(payload['accountId']),
-      clientId: String(payload['clientId']),
-      scopes: scopesOf(payload),
-      createdAtSeconds: numberOf(payload['iat']),
-      expiresAtSeconds,
-    }))
+    .flatMap((artifact) => toGrant(artifact) ?? [])
     .filter(
       (grant) =>
-        grant.clientId !== ACCOUNT_CLIENT_ID &&
         grant.clientId === (client ?? grant.clientId) &&
         (createdUpToSeconds === undefined || (grant.createdAtSeconds ?? 0) <= createdUpToSeconds),
     )
     .sort((a, b) => (b.createdAtSeconds ?? 0) - (a.createdAtSeconds ?? 0))
+}
+
+/** Finds a grant by its hash. The result has no expiry. */
+export async function findGrant(
+  store: Pick<Store, 'artifacts'>,
+  grantHash: string,
+): Promise<FoundGrant | undefined> {
+  const payload = await store.artifacts('Grant').findByHash(grantHash)
+  return payload && toGrant({ idHash: grantHash, payload, expiresAtSeconds: undefined })
+}
+
+/** @returns undefined for a grant of the account page. */
+function toGrant({ idHash, payload, expiresAtSeconds }: ListedArtifact): FoundGrant | undefined {
+  const clientId = String(payload['clientId'])
+  if (clientId === ACCOUNT_CLIENT_ID) return undefined
+  return {
+    grant: idHash,
+    accountId: String(payload['accountId']),
+    clientId,
+    scopes: scopesOf(payload),
+    createdAtSeconds: numberOf(payload['iat']),
+    expiresAtSeconds,
+  }
 }
 
 /**
@@ -108,23 +124,6 @@ export async function lastTokens(
   return latest
 }
 
-export async function* listArtifacts(
-  store: Pick<Store, 'artifacts'>,
-  model: string,
-): AsyncGenerator<ListedArtifact> {
-  const seen = new Set<string>()
-  let cursor: string | undefined
-  do {
-    const page = await store.artifacts(model).list(cursor)
-    for (const artifact of page.listed) {
-      if (seen.has(artifact.idHash)) continue
-      seen.add(artifact.idHash)
-      yield artifact
-    }
-    cursor = page.next
-  } while (cursor !== undefined)
-}
-
 /** Returns the scopes of a grant of the engine: `openid.scope`, and the scopes of each resource. */
 function scopesOf(payload: Readonly<Record<string, unknown>>): readonly string[] {
   const { openid, resources } = payload
@@ -138,10 +137,4 @@ function scopesOf(payload: Readonly<Record<string, unknown>>): readonly string[]
 
 function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
-}
-
-export async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
-  const found: T[] = []
-  for await (const item of items) found.push(item)
-  return found
 }

@@ -54,6 +54,23 @@ async function setCoverage(t: Test): Promise<void> {
   })
 }
 
+type Node = (typeof cluster.nodes)[number]
+
+/** Begins to move the slot of a key, and moves only this key. @returns a function that moves the other keys. */
+async function beginMove(key: string, from: Node, to: Node): Promise<() => Promise<void>> {
+  const slot = String(await from.redis.call('CLUSTER', 'KEYSLOT', key))
+  const migrate = (keys: readonly string[]) =>
+    from.redis.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5_000, 'KEYS', ...keys)
+  await to.redis.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id)
+  await from.redis.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id)
+  await migrate([key])
+  return async () => {
+    await migrate((await from.redis.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
+    for (const node of [to, from, ...cluster.nodes])
+      await node.redis.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id)
+  }
+}
+
 async function nodeOf(key: string) {
   for (const node of cluster.nodes) if (await node.redis.exists(key).then(Boolean, () => false)) return node
   return undefined
@@ -332,6 +349,42 @@ t.test(
     t.equal(await store.revocations.readAfter(undefined, 9), undefined)
   },
 )
+
+t.test('list() returns each grant and session while a slot moves to another shard', async (t) => {
+  const store = await open(t)
+  const account = { name: 'Name', email: undefined, origin: 'operator', createdAtSeconds: 1 } as const
+  const ids = Array.from({ length: 40 }, (_, index) => `id-${index}`)
+  for (const accountId of ['a', 'b'])
+    await store.accounts.insert({ ...account, id: accountId, username: accountId })
+  const first = cluster.nodes.toSorted((one, two) => (String(one.port) < String(two.port) ? -1 : 1))[0]
+  for (const model of ['Grant', 'Session']) {
+    for (const [index, id] of ids.entries())
+      await store.artifacts(model).upsert(id, { jti: id, accountId: index % 2 ? 'a' : 'b' }, 600)
+    const keys = ids.map((id) => redisKeys(PARTITIONED.tagOf(hashId(id))).artifact(model, hashId(id)))
+    let moved: { readonly key: string; readonly from: Node } | undefined
+    for (const key of keys) {
+      const from = await nodeOf(key)
+      if (from !== undefined && from !== first) moved = { key, from }
+    }
+    if (first === undefined || moved === undefined) throw new Error('all keys are on one node')
+    const found = new Set<string>()
+    let cursor: string | undefined
+    let finish: (() => Promise<void>) | undefined
+    do {
+      const { listed, next } = await store.artifacts(model).list(cursor)
+      for (const { idHash } of listed) found.add(idHash)
+      finish ??= await beginMove(moved.key, moved.from, first)
+      cursor = next
+    } while (cursor !== undefined)
+    t.strictSame(found, new Set(ids.map(hashId)), `${model}: before the move`)
+    const during = await store.artifacts(model).list()
+    await finish()
+    const after = await store.artifacts(model).list()
+    for (const { listed } of [during, after])
+      t.strictSame(new Set(listed.map(({ idHash }) => idHash)), new Set(ids.map(hashId)), model)
+    await (await beginMove(moved.key, first, moved.from))()
+  }
+})
 
 t.test('the next sweep completes an interrupted removal of an account', async (t) => {
   const store = await open(t)

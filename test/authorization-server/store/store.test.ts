@@ -81,6 +81,33 @@ async function contract(
     t.strictSame(await store.artifacts('RefreshToken').listByAccount('unknown'), [])
   })
 
+  t.test('findByHash() finds an artifact that has not expired, without its id', async (t) => {
+    const clock = { now: 1_000 }
+    const store = await open(t, clock)
+    const sessions = store.artifacts('Session')
+    await sessions.upsert('hashed', { jti: 'hashed', accountId: 'a', grantId: 'g' }, 600)
+    await sessions.upsert('hashed-expired', { jti: 'hashed-expired', accountId: 'a' }, 60)
+    await passTime(clock, 60)
+    t.strictSame(await sessions.findByHash(hashId('hashed')), { accountId: 'a', grantId: 'g' })
+    t.equal(await sessions.findByHash(hashId('hashed-expired')), undefined)
+    t.equal(await sessions.findByHash('hashed'), undefined)
+    t.equal(await store.artifacts('Grant').findByHash(hashId('hashed')), undefined)
+  })
+
+  t.test('list() returns the grants and sessions of all accounts', async (t) => {
+    const store = await open(t)
+    const ids = Array.from({ length: 30 }, (_, at) => `grantor-${at}`)
+    for (const id of ids) {
+      await store.accounts.insert(anAccount({ id, username: id }))
+      for (const model of ['Grant', 'Session'])
+        await store.artifacts(model).upsert(`${model} of ${id}`, { jti: 'x', accountId: id }, 60)
+    }
+    for (const model of ['Grant', 'Session']) {
+      const found = await listAll(store, model)
+      for (const id of ids) t.ok(found.has(hashId(`${model} of ${id}`)), `${model} of ${id}`)
+    }
+  })
+
   t.test('revokeByGrantHash() revokes the grant and logs the revocation, once', async (t) => {
     const store = await open(t)
     const { next } = await heard(t, store)
