@@ -201,7 +201,7 @@ function clientActions({ store, configured, onEvent }: Options) {
   const describe = ({ payload, expiresAtSeconds }: ListedArtifact) => ({
     client: textOf(payload['client_id']) ?? '',
     name: textOf(payload['client_name']) ?? null,
-    kind: 'registered' as const,
+    kind: kindOf(textOf(payload['client_id'])),
     redirectUris: textsOf(payload['redirect_uris']),
     registered: timeOf(payload['client_id_issued_at']),
     expires: timeOf(expiresAtSeconds),
@@ -244,16 +244,23 @@ function clientActions({ store, configured, onEvent }: Options) {
           'This client is in the configuration. Remove the client from authorization-server.yaml, or revoke its grants with `scopegate grant revoke --client`.',
         )
       const client = input.required('client')
+      const kind = kindOf(client)
       const grants = await findGrants(store, { client })
       // An earlier removal can have stopped before it revoked all grants.
       if (grants.length === 0) await findRegistered(input)
-      // The client is removed first, so that the client cannot obtain another grant.
+      // The client is removed first, so that a registered client cannot obtain another grant.
       await clients.destroy(client)
       onEvent({ action: 'client_removed', clientId: client })
+      await forgetConsentsForClient(store, client)
       const revoked = await revokeAll(store, await findGrants(store, { client }), onEvent)
-      return { client, revoked }
+      return { client, kind, revoked }
     },
   }
+}
+
+/** `document`: the `client_id` is the URL of a client document. */
+function kindOf(clientId = ''): 'registered' | 'document' {
+  return readDocumentUrl(clientId) === undefined ? 'registered' : 'document'
 }
 
 function grantActions({ store, nowSeconds, onEvent }: Options) {
@@ -300,8 +307,11 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
       const filters = await filtersOf(input)
       if (Object.values(filters).every((one) => one === undefined))
         throw new Rejection('invalid_request', 'Name a grant, an account, a client or an age.')
-      const { accountId, client } = filters
-      if (accountId !== undefined && client !== undefined) await forgetConsent(store, accountId, client)
+      const { accountId, client, createdUpToSeconds } = filters
+      if (client !== undefined && createdUpToSeconds === undefined)
+        await (accountId === undefined
+          ? forgetConsentsForClient(store, client)
+          : forgetConsent(store, accountId, client))
       return { revoked: await revokeAll(store, await findGrants(store, filters), onEvent) }
     },
   }

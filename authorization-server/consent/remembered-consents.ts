@@ -1,3 +1,4 @@
+import { listArtifacts } from '../store/list-artifacts.ts'
 import type { ArtifactStore, Store } from '../store/store.ts'
 import { readRedirectTarget } from './consent-page.ts'
 
@@ -84,6 +85,15 @@ export function forgetConsent(
 export async function forgetConsents(store: Pick<Store, 'artifacts'>, accountId: string): Promise<void> {
   const consents = store.artifacts(MODEL)
   for (const { idHash } of await consents.listByAccount(accountId)) await consents.destroyByHash(idHash)
+}
+
+/** Forgets the consents of all accounts for a client. */
+export async function forgetConsentsForClient(
+  store: Pick<Store, 'artifacts'>,
+  clientId: string,
+): Promise<void> {
+  for await (const { idHash, payload } of listArtifacts(store, MODEL))
+    if (payload['clientId'] === clientId) await store.artifacts(MODEL).destroyByHash(idHash)
 }
 
 function keyOf(accountId: string, clientId: string): string {

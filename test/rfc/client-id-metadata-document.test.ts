@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import type { DocumentNetwork } from '../../authorization-server/client-documents/fetch-client-document.ts'
 import type { AuthorizationServerConfig } from '../../authorization-server/config.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
+import { main } from '../../cli/main.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import {
   type DocumentHost,
@@ -12,8 +13,10 @@ import {
   startAgentHost,
   startDocumentHost,
 } from '../fixtures/a-document-host.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
 import { type Browser, openBrowser } from '../fixtures/open-browser.ts'
 import { makePkce } from '../fixtures/register-client.ts'
+import { send } from '../fixtures/send.ts'
 import { answerPage, signIn } from '../fixtures/sign-in.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
 
@@ -120,6 +123,33 @@ t.test('§5 of CIMD: an agent with a document completes the flow with one fetch'
     t.match(refreshed, { status: 200, body: { scope: 'openid courses:read' } })
   }
   t.same(host.requests, ['/oauth/client.json'], 'no other URL of the document is fetched')
+})
+
+t.test('§5 of CIMD: a removed client must ask the person again', async (t) => {
+  const agent = await startAgent(t, { consent: { rememberSeconds: 600, includesLocalApps: false } })
+  const { server, clientId } = agent
+  const redirectUri = `https://${new URL(clientId).host}/callback`
+  const browser = openBrowser(server.baseUrl)
+  const run = async (command: string) => {
+    const terminal = aTerminal({ env: { SCOPEGATE_DATA_DIR: server.dataDir } })
+    return { code: await main(command.split(' '), terminal), ...terminal.said }
+  }
+  for (const [command, more] of [
+    [`grant revoke --client ${clientId}`, '0 grants revoked.\n'],
+    [
+      `client remove ${clientId}`,
+      `${clientId} is removed; 0 grants revoked. People can allow this client again, because its client_id is the URL of a client document. To prevent this, remove the host of the URL from registration.clientDocuments.domains, and restart the server.\n`,
+    ],
+  ] as const) {
+    const { body } = await completeSignIn(agent, redirectUri, browser)
+    t.match(JSON.parse((await run(`client show ${clientId} --json`)).out), { kind: 'document', grants: 1 })
+    // The revocation by the client ends the grant, and does not forget the consent.
+    const revocation = { client_id: clientId, token: String(body['refresh_token']) }
+    t.equal((await send(server.baseUrl + ENDPOINTS.revocation, { form: revocation })).status, 200)
+    t.strictSame(await run(command), { code: 0, out: `scopegate: ${more}`, err: '' })
+    const page = await browser.visit(authorizeUrl(agent, redirectUri, makePkce().challenge))
+    t.match(page, { left: false, html: 'wants to use your account' }, command)
+  }
 })
 
 t.test('§6 of CIMD: metadata announces client documents only with listed hosts', async (t) => {

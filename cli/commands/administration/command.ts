@@ -176,7 +176,8 @@ export const ADMINISTRATION: readonly Command[] = [
     name: 'client remove',
     summary: 'removes a registered client, and revokes its grants',
     argument: 'CLIENT',
-    about: 'CLIENT is a client_id. All gateways reject the tokens of the client.',
+    about:
+      'CLIENT is a client_id. All gateways reject the tokens of the client. A client with a client document can request access again while its host is in registration.clientDocuments.domains.',
     examples: [
       {
         commandLine: 'scopegate client remove old-client',

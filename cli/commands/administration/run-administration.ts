@@ -162,6 +162,10 @@ const COLUMNS = {
   sessions: { SESSION: 'session', ACCOUNT: 'account', 'SIGNED IN': 'signedIn', EXPIRES: 'expires' },
 } as const
 
+/** The server fetches the document of the client again for the next authorization request. */
+const DOCUMENT_HINT =
+  '. People can allow this client again, because its client_id is the URL of a client document. To prevent this, remove the host of the URL from registration.clientDocuments.domains, and restart the server'
+
 const DONE: Readonly<Record<string, (body: Answer['body']) => string>> = {
   'account disable': ({ username }) => `${username} is disabled: all sessions, grants and tokens have ended`,
   'account enable': ({ username }) => `${username} can sign in again`,
@@ -169,7 +173,8 @@ const DONE: Readonly<Record<string, (body: Answer['body']) => string>> = {
   'account reset-password': ({ username }) =>
     `the password of ${username} is set: all sessions, grants and tokens have ended`,
   'account reset-second-factor': ({ username }) => `${username} has no second factor any more`,
-  'client remove': ({ client, revoked }) => `${client} is removed; ${count(revoked, 'grant')} revoked`,
+  'client remove': ({ client, kind, revoked }) =>
+    `${client} is removed; ${count(revoked, 'grant')} revoked${kind === 'document' ? DOCUMENT_HINT : ''}`,
   'grant revoke': ({ revoked }) => `${count(revoked, 'grant')} revoked`,
   'session end': ({ ended }) => `${count(ended, 'session')} ended`,
 }
