@@ -172,6 +172,7 @@ export async function startAuthorizationServer(options: {
           { clientId: config.gatewayClient.id, clientName: 'gateway' },
           ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
         ],
+        localSignIn: config.signIn.local,
         nowSeconds,
         onEvent: observeAdministration({ logger, metrics }),
       }),

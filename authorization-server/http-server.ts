@@ -150,17 +150,18 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         onEvent: options.onEvent,
       }),
     )
-  app.register(async (scope) =>
-    registerSetPasswordPages(scope, {
-      ...pages,
-      links: createPasswordLinks({ store: options.store, issuer: config.issuer }),
-      accounts: options.accounts,
-      store: options.store,
-      attempts: options.attempts,
-      nowMs: () => Date.now(),
-      onEvent: options.onEvent,
-    }),
-  )
+  if (config.signIn.local)
+    app.register(async (scope) =>
+      registerSetPasswordPages(scope, {
+        ...pages,
+        links: createPasswordLinks({ store: options.store, issuer: config.issuer }),
+        accounts: options.accounts,
+        store: options.store,
+        attempts: options.attempts,
+        nowMs: () => Date.now(),
+        onEvent: options.onEvent,
+      }),
+    )
   app.register(async (scope) =>
     registerLogoutPages(scope, {
       ...pages,

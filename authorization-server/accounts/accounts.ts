@@ -62,6 +62,10 @@ export type ProviderPerson = {
 
 export type ProviderSignInResult = { readonly account: Account; readonly isNew: boolean } | 'disabled'
 
+/** The cause and the remedy when an action needs passwords, and the configuration disables them. */
+export const LOCAL_SIGN_IN_OFF =
+  'People cannot sign in with a password, because signIn.local is false in authorization-server.yaml. Let the person sign in through an OpenID provider, or set signIn.local to true and restart the server.'
+
 export const PASSWORD_CHARACTERS = { min: 12, max: 256 } as const
 const SALT_BYTES = 16
 const ID_BYTES = 16

@@ -53,10 +53,12 @@ type ConfiguredClient = { readonly clientId: string; readonly clientName: string
 type Options = {
   readonly store: Pick<Store, 'accounts' | 'artifacts'>
   readonly accounts: Pick<Accounts, 'add' | 'setPassword'>
-  readonly passwordLinks: Pick<PasswordLinks, 'create'>
+  readonly passwordLinks: Pick<PasswordLinks, 'create' | 'end'>
   readonly secondFactors: Pick<SecondFactors, 'remove'>
   /** The integrations and the gateway. */
   readonly configured: readonly ConfiguredClient[]
+  /** `signIn.local`: people can sign in with a user name and a password. */
+  readonly localSignIn: boolean
   readonly nowSeconds: () => number
   readonly onEvent: (event: AdministrationEvent) => void
 }
@@ -92,7 +94,12 @@ export function createAdministration(options: Options): Administration {
   }
 }
 
-function accountActions({ store, accounts, passwordLinks, secondFactors, nowSeconds, onEvent }: Options) {
+function accountActions(options: Options) {
+  const { store, accounts, passwordLinks, secondFactors, localSignIn, nowSeconds, onEvent } = options
+  /** @throws {Rejection} when people cannot sign in with a password. */
+  const requireLocalSignIn = (): void => {
+    if (!localSignIn) throw new Rejection('not_allowed', LOCAL_SIGN_IN_OFF)
+  }
   const createLink = async (
     account: Pick<StoredAccount, 'id' | 'username'>,
     purpose: 'invitation' | 'reset',
@@ -104,6 +111,7 @@ function accountActions({ store, accounts, passwordLinks, secondFactors, nowSeco
   }
   return {
     'account invite': async (input: Input) => {
+      requireLocalSignIn()
       const [name, email] = [input.text('name'), input.text('email')]
       const lifetimeSeconds = linkLifetime(input)
       const result = await accounts.add({
@@ -150,6 +158,7 @@ function accountActions({ store, accounts, passwordLinks, secondFactors, nowSeco
     },
     'account enable': async (input: Input) => {
       const account = await findAccount(store, input)
+      if (account.origin !== 'provider') requireLocalSignIn()
       await store.accounts.setDisabled(account.id, undefined)
       onEvent({ action: 'account_enabled', accountId: account.id })
       return describeAccount(await findAccount(store, input))
@@ -176,6 +185,7 @@ function accountActions({ store, accounts, passwordLinks, secondFactors, nowSeco
             ? `${account.username} signs in through an OpenID provider and has no password here. Reset the password at the provider.`
             : `${account.username} is a development account with a published password. Add another account with \`scopegate account add\`.`,
         )
+      requireLocalSignIn()
       if (input.flag('link')) {
         if (account.disabledAtSeconds !== undefined)
           throw new Rejection(

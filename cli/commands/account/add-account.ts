@@ -1,3 +1,4 @@
+import { LOCAL_SIGN_IN_OFF } from '../../../authorization-server/accounts/accounts.ts'
 import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
 import { auditAccount } from '../../../authorization-server/observe/observe-events.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
@@ -13,6 +14,10 @@ import { readPassword, type Terminal } from '../../terminal.ts'
  */
 export async function accountAdd(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const config = readServerConfig(given, terminal)
+  if (!config.signIn.local) {
+    terminal.err.write(`scopegate: ${LOCAL_SIGN_IN_OFF}\n`)
+    return 1
+  }
   const [username = ''] = given.positionals
   const password = await readPassword(username, terminal)
   const [name, email] = [given.text('full-name'), given.text('email')]

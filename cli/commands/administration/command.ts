@@ -115,7 +115,7 @@ export const ADMINISTRATION: readonly Command[] = [
     summary: 'adds an account without a password, and prints a link to set one',
     argument: 'NAME',
     about:
-      'The link works once. Send the link over a private channel. To create another link, use `scopegate account reset-password NAME --link`.',
+      'Requires signIn.local: true. The link works once. Send the link over a private channel. To create another link, use `scopegate account reset-password NAME --link`.',
     options: [
       { name: 'email', value: 'ADDRESS', description: 'The email address of the person.' },
       { name: 'full-name', value: 'TEXT', description: 'The full name of the person.' },

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SignInProvider } from '../../../authorization-server/config.ts'
 import { SQLITE_FILE_NAME } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
+import { main } from '../../../cli/main.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { aTerminal } from '../../fixtures/a-terminal.ts'
 import { type OidcProduct, startOidcProvider } from '../../fixtures/an-oidc-provider.ts'
 import { PROVIDER_CLIENT, startOpenidProvider } from '../../fixtures/an-openid-provider.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
@@ -29,6 +33,8 @@ import {
 import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
 import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
+
+const SHIPPED = join(findPackageRoot(), 'config')
 
 function openStoreOf(t: Test, { dataDir }: AuthorizationServer): Store {
   const nowSeconds = () => Math.floor(Date.now() / 1_000)
@@ -109,6 +115,46 @@ t.test(
     t.match(claims, { name: 'Person One', email: 'one@example.com' })
   },
 )
+
+t.test('without local accounts, the commands for local accounts are rejected with the remedy', async (t) => {
+  const { server } = await startWith(t, [settings(provider.issuer)], { local: false })
+  const run = async (command: string, env: Readonly<Record<string, string>> = {}) => {
+    const terminal = aTerminal({
+      typed: 'correct horse battery staple',
+      env: { SCOPEGATE_DATA_DIR: server.dataDir, ...env },
+    })
+    return { code: await main(command.split(' '), terminal), ...terminal.said }
+  }
+  // The configuration of this command has local accounts.
+  t.equal((await run('account add erin')).code, 0)
+  t.equal((await run('account disable erin')).code, 0)
+  for (const command of [
+    'account invite frank',
+    'account reset-password erin',
+    'account reset-password erin --link',
+    'account enable erin',
+  ])
+    t.match(
+      await run(command),
+      { code: 1, err: 'signIn.local is false in authorization-server.yaml' },
+      command,
+    )
+  t.match(await run('account show erin --json'), { code: 0, out: /"disabled": "/ })
+  t.equal((await run('account show frank')).code, 1, 'no account is added')
+  const configDir = t.testdir({
+    'scopes.yaml': readFileSync(join(SHIPPED, 'scopes.yaml'), 'utf8'),
+    'authorization-server.yaml': `${readFileSync(join(SHIPPED, 'authorization-server.yaml'), 'utf8')}
+signIn:
+  local: false
+  providers:
+    - { name: company, title: Company, issuer: 'https://login.test', clientId: us, clientSecretFile: ./secret }
+`,
+  })
+  const added = await run('account add frank', { SCOPEGATE_CONFIG_DIR: configDir })
+  t.match(added, { code: 1, err: 'signIn.local is false in authorization-server.yaml' })
+  const page = await send(`${server.baseUrl}${ENDPOINTS.setPassword}?token=${'x'.repeat(43)}`)
+  t.equal(page.status, 404)
+})
 
 t.test('the authentication request of the client reaches the provider', async (t) => {
   const browser = openBrowser(shared.server.baseUrl)
