@@ -198,6 +198,7 @@ function accountActions(options: Options) {
       const password = input.required('password')
       const rejection = await accounts.setPassword(account.id, password)
       if (rejection !== undefined) throw new Rejection('invalid_request', rejection.message)
+      await passwordLinks.end(account.id)
       await endSessions(store, account.id)
       await revokeAll(store, await findGrants(store, { accountId: account.id }), onEvent)
       onEvent({ action: 'password_reset', accountId: account.id })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { Store } from '../store/store.ts'
+import { hashId } from '../store/artifact-record.ts'
+import type { Store, StoredArtifact } from '../store/store.ts'
 
 /** A link with which a person sets the password of an account once. */
 export type PasswordLink = {
@@ -19,12 +20,16 @@ export type PasswordLinks = {
   find(token: string): Promise<PasswordLink | undefined>
   /**
    * Consumes a link.
-   * @returns true exactly once for each link, over all processes.
+   * @returns true at most once for each link, over all processes. False also for a link that a newer link replaced.
    */
   consume(token: string): Promise<boolean>
+  /** Ends the links of an account. */
+  end(accountId: string): Promise<void>
 }
 
 const MODEL = 'PasswordLink'
+/** Model of the newest link of each account. */
+const NEWEST_MODEL = 'NewestPasswordLink'
 const TOKEN_BYTES = 32
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
 
@@ -37,21 +42,32 @@ export function createPasswordLinks(options: {
   readonly issuer: string
 }): PasswordLinks {
   const links = options.store.artifacts(MODEL)
+  const newest = options.store.artifacts(NEWEST_MODEL)
+  /** Finds a link that no newer link replaced. The link can be consumed already. */
+  const findNewest = async (token: string): Promise<StoredArtifact | undefined> => {
+    const stored = TOKEN.test(token) ? await links.find(token) : undefined
+    const current = stored && (await newest.find(String(stored['accountId'])))
+    return current?.['link'] === hashId(token) ? stored : undefined
+  }
   return {
     create: async ({ accountId, purpose }, expiresInSeconds) => {
       const token = randomBytes(TOKEN_BYTES).toString('base64url')
-      for (const { idHash } of await links.listByAccount(accountId)) await links.destroyByHash(idHash)
       await links.upsert(token, { accountId, purpose }, expiresInSeconds)
+      // One write replaces the earlier link, so one of several concurrent links remains.
+      await newest.upsert(accountId, { accountId, link: hashId(token) }, expiresInSeconds)
       return `${options.issuer}${ENDPOINTS.setPassword}?token=${token}`
     },
     find: async (token) => {
-      const stored = TOKEN.test(token) ? await links.find(token) : undefined
+      const stored = await findNewest(token)
       if (stored === undefined || stored['consumed'] !== undefined) return undefined
       return {
         accountId: String(stored['accountId']),
         purpose: stored['purpose'] === 'invitation' ? 'invitation' : 'reset',
       }
     },
-    consume: async (token) => TOKEN.test(token) && links.consume(token),
+    // The operator can create a newer link between find() and consume().
+    consume: async (token) =>
+      TOKEN.test(token) && (await links.consume(token)) && (await findNewest(token)) !== undefined,
+    end: async (accountId) => void (await newest.destroy(accountId)),
   }
 }

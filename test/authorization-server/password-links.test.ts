@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { createPasswordLinks } from '../../authorization-server/password-links/password-links.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
+import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
 import { main } from '../../cli/main.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
@@ -10,14 +12,15 @@ import { openBrowser, type Page } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
+import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const server = await startServer(t)
 const PASSWORD = 'correct horse battery staple'
 const OTHER = 'another battery staple'
 const SCOPE = 'openid courses:read'
 
-async function run(command: string) {
-  const terminal = aTerminal({ env: { SCOPEGATE_DATA_DIR: server.dataDir } })
+async function run(command: string, typed = '') {
+  const terminal = aTerminal({ typed, env: { SCOPEGATE_DATA_DIR: server.dataDir } })
   const code = await main(command.split(' '), terminal)
   return { code, ...terminal.said }
 }
@@ -143,6 +146,45 @@ t.test('two concurrent forms set one password', async (t) => {
   t.equal(winners.length, 1)
   await signIn('carol', winners[0] ?? '')
   for (const page of pages) if (page.status !== 200) isRejected(t, page)
+})
+
+t.test('one of three concurrent links for one account works', async (t) => {
+  const links = await Promise.all(
+    Array.from({ length: 3 }, () => createLink('account reset-password carol --link')),
+  )
+  const usable = []
+  for (const link of links) if ((await visit(link)).page.status === 200) usable.push(link)
+  t.equal(usable.length, 1)
+  const { submit } = await visit(String(usable[0]))
+  t.equal((await submit({ password: PASSWORD, repeated: PASSWORD })).status, 200)
+  for (const link of links) isRejected(t, (await visit(link)).page)
+})
+
+t.test('a new link and a new password of the operator end the earlier link, also an open form', async (t) => {
+  const early = await visit(await createLink('account reset-password carol --link'))
+  const next = await createLink('account reset-password carol --link')
+  isRejected(t, await early.submit({ password: OTHER, repeated: OTHER }))
+  t.equal((await run('account reset-password carol', PASSWORD)).code, 0)
+  isRejected(t, (await visit(next)).page)
+  await signIn('carol', PASSWORD)
+})
+
+t.test('a link that a new link replaces after find() is not consumed', async (t) => {
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  t.teardown(() => store.close())
+  const links = createPasswordLinks({ store, issuer: 'https://login.test' })
+  const create = async () => {
+    const link = await links.create({ accountId: 'a', purpose: 'reset' }, 60)
+    return new URL(link).searchParams.get('token') ?? ''
+  }
+  const early = await create()
+  t.ok(await links.find(early))
+  const next = await create()
+  t.equal(await links.consume(early), false)
+  t.equal(await links.consume(next), true)
+  t.equal(await links.consume(next), false)
+  const last = await create()
+  t.equal(await links.consume(last), true, 'a used link does not prevent a new link')
 })
 
 t.test('a link that expired, or whose account is disabled, is rejected', async (t) => {
