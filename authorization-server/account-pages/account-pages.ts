@@ -14,7 +14,13 @@ import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { Store } from '../store/store.ts'
 import { endGrants, endSessions, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
-import { accountPage, type ConnectedApp, isFormResult, sendSignedOut } from './account-page.ts'
+import {
+  accountPage,
+  type ConnectedApp,
+  type FormResult,
+  isFormResult,
+  sendSignedOut,
+} from './account-page.ts'
 
 export type AccountPagesOptions = FormPagesOptions & {
   readonly sessions: BrowserSessions
@@ -90,13 +96,42 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     return rejected ?? { ...signedIn, ...posted }
   }
 
+  /** Redirects to the account page, which then shows the result. */
+  const showResult = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { session }: SignedIn,
+    done: FormResult,
+  ): FastifyReply => {
+    const cookie = forms.tokens.readCookie(request.headers.cookie)
+    const query = new URLSearchParams({
+      done,
+      proof: forms.tokens.issue(proofOf(session, done), cookie.value),
+    })
+    return redirectAfterForm(reply, `${ENDPOINTS.account}?${query}`)
+  }
+
+  /** Reads the result of a form. Undefined: the address is not from `showResult()` for this session and browser. */
+  const readResult = (
+    { headers, query }: FastifyRequest<{ Querystring: ResultQuery }>,
+    session: BrowserSession,
+  ): FormResult | undefined => {
+    const { done, proof } = query
+    if (!isFormResult(done) || typeof proof !== 'string') return undefined
+    const isOurs = forms.tokens.verify({
+      uid: proofOf(session, done),
+      cookieHeader: headers.cookie,
+      token: proof,
+    })
+    return isOurs ? done : undefined
+  }
+
   forms.mount(app, BODY_LIMIT_BYTES, (pages) => {
-    pages.get<{ Querystring: { done?: unknown } }>(ENDPOINTS.account, async (request, reply) => {
+    pages.get<{ Querystring: ResultQuery }>(ENDPOINTS.account, async (request, reply) => {
       const signedIn = await readSignedIn(request, reply)
       if (signedIn === undefined) return redirectAfterForm(reply, signInAddress(issuer))
       const { account, session } = signedIn
       const cookie = forms.tokens.readCookie(request.headers.cookie)
-      const { done } = request.query
       const locale = localeOf(request)
       const page = accountPage({
         account: { ...account, username: displayText(account.username) ?? '' },
@@ -108,7 +143,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
           options.hasSecondFactors === true && account.provider === undefined
             ? `${ENDPOINTS.account}/second-factor`
             : undefined,
-        done: isFormResult(done) ? done : undefined,
+        done: readResult(request, session),
         locale,
         formToken: forms.tokens.issue(session.uid, cookie.value),
         path: ENDPOINTS.account,
@@ -129,7 +164,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       const client = received.form.get('client') ?? ''
       await forgetConsent(store, received.account.id, client)
       await revoke(request, received, await findGrants(store, { accountId: received.account.id, client }))
-      return redirectAfterForm(reply, `${ENDPOINTS.account}?done=removed`)
+      return showResult(request, reply, received, 'removed')
     })
 
     pages.post(`${ENDPOINTS.account}/remove-all`, async (request, reply) => {
@@ -137,7 +172,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       if (!('form' in received)) return received
       await revoke(request, received, await findGrants(store, { accountId: received.account.id }))
       await forgetConsents(store, received.account.id)
-      return redirectAfterForm(reply, `${ENDPOINTS.account}?done=removed-all`)
+      return showResult(request, reply, received, 'removed-all')
     })
 
     pages.post(`${ENDPOINTS.account}/sign-out`, async (request, reply) => {
@@ -154,13 +189,20 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       const own = hashId(received.session.id)
       const ended = await endSessions(store, received.account.id, own)
       for (const _ of ended) reportSignedOut(request, received)
-      return redirectAfterForm(reply, `${ENDPOINTS.account}?done=signed-out-others`)
+      return showResult(request, reply, received, 'signed-out-others')
     })
   })
 
   function reportSignedOut(request: FastifyRequest, { account }: SignedIn): void {
     onEvent({ kind: 'signed_out', clientId: undefined, accountId: account.id, origin: originOf(request) })
   }
+}
+
+/** `proof` is a form token, so that no other site can make the page show a result. */
+type ResultQuery = { readonly done?: unknown; readonly proof?: unknown }
+
+function proofOf({ uid }: BrowserSession, done: FormResult): string {
+  return `${uid} ${done}`
 }
 
 /** Returns the authorization request with which a person signs in for the account page. */

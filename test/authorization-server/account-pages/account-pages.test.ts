@@ -94,6 +94,19 @@ t.test('a person removes the access of all apps', async (t) => {
   for (const { tokens } of apps) t.equal(await isActive(tokens.accessToken), false)
 })
 
+t.test('the page shows the result of a form only in the browser that sent the form', async (t) => {
+  await allowApp('Removed app')
+  const [browser, other] = [openBrowser(server.baseUrl), openBrowser(server.baseUrl)]
+  const removed = await submit(browser, await signInAtPage(browser), 'remove')
+  const said = 'The app has no access to your account any more.'
+  t.match(removed.html, said)
+  await signInAtPage(other)
+  t.notMatch(stay(await other.visit(removed.url)).html, said)
+  const others = removed.url.replace('done=removed', 'done=signed-out-others')
+  t.notMatch(stay(await browser.visit(others)).html, 'All other browsers are signed out.')
+  t.notMatch(stay(await browser.visit(`${ACCOUNT}?done=removed`)).html, said)
+})
+
 t.test('an app of another account is neither shown nor removed', async (t) => {
   const { client, tokens } = await allowApp('App of bob', { username: 'bob', password: 'bob' })
   await allowApp('App of alice')
