@@ -1,14 +1,15 @@
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import Fastify from 'fastify'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { NO_SCHEMA_COMPILERS } from '../../platform/net/no-schema-compilers.ts'
+import { makeFolder } from '../../platform/process/make-folder.ts'
 import { StoreError } from '../store/store.ts'
 import type { Administration, AdministrationResult } from './administration.ts'
-import { socketName } from './socket-name.ts'
+import { adminFolder, findForeignControl, socketName } from './socket-path.ts'
 
 const BODY_LIMIT_BYTES = 16 * 1_024
 /** Mask of the file mode: only the owner can connect. */
@@ -28,7 +29,8 @@ export async function openAdminSocket(options: {
   readonly logger: Pick<Logger, 'warn' | 'error'>
 }): Promise<{ close(): Promise<void> }> {
   const { dataDir, port, administration, logger } = options
-  const path = join(dataDir, socketName(`${hostname()}:${port}`, process.pid))
+  const folder = adminFolder(dataDir)
+  const path = join(folder, socketName(`${hostname()}:${port}`, process.pid))
   const app = Fastify({ logger: false, schemaController: NO_SCHEMA_COMPILERS, bodyLimit: BODY_LIMIT_BYTES })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const { statusCode = 500 } = error
@@ -45,6 +47,8 @@ export async function openAdminSocket(options: {
   try {
     if (Buffer.byteLength(path) > LONGEST_PATH_BYTES)
       throw new Error(`the path ${path} is longer than ${LONGEST_PATH_BYTES} bytes`)
+    makeFolder(folder)
+    requireOwnControl(folder)
     await app.ready()
     // A socket with the name of this process is from an earlier process with the same id.
     rmSync(path, { force: true })
@@ -53,7 +57,7 @@ export async function openAdminSocket(options: {
     await app.close()
     logger.warn(
       { event: 'admin_socket_unavailable', path, err: cause },
-      'the commands `scopegate account`, `client`, `grant` and `session` do not work with this server: the data folder cannot contain a socket; set a shorter or writable dataDir',
+      'the commands `scopegate account`, `client`, `grant` and `session` do not work with this server: the data folder cannot contain a socket; set a shorter or writable dataDir, or remove its folder admin',
     )
     return { close: async () => undefined }
   }
@@ -64,6 +68,12 @@ export async function openAdminSocket(options: {
       await app.close()
     },
   }
+}
+
+function requireOwnControl(folder: string): void {
+  const user = process.getuid?.()
+  const fault = user === undefined ? undefined : findForeignControl(lstatSync(folder), [0, user])
+  if (fault !== undefined) throw new Error(`the folder ${folder} ${fault}`)
 }
 
 /** Listens on a socket that only the owner can open. `listen()` creates the socket before it returns. */

@@ -1,8 +1,5 @@
-import { readdirSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { ADMIN_SOCKET } from '../../../authorization-server/administration/socket-name.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { parseDurationMs } from '../../../platform/diagnostics/schema/value-formats.ts'
@@ -12,6 +9,7 @@ import { usageError } from '../../failures.ts'
 import { formatTable } from '../../format-table.ts'
 import { readServerConfig } from '../../read-server-config.ts'
 import { readPassword, type Terminal } from '../../terminal.ts'
+import { findSockets } from './find-sockets.ts'
 
 const EXIT_REJECTED = 1
 /** A command over all grants of a large store can take this long. */
@@ -20,7 +18,7 @@ const TIMEOUT_MS = 120_000
 /**
  * Sends a command to a running authorization server.
  * @returns the exit code that the help documents.
- * @throws {BootError} ERR_NO_SERVER when no server runs with the data folder. ERR_USAGE.
+ * @throws {BootError} ERR_NO_SERVER when no server runs with the data folder. ERR_UNSAFE_SOCKET. ERR_USAGE.
  */
 export async function runAdministration(
   action: string,
@@ -82,8 +80,8 @@ type Answer = { readonly status: number; readonly body: Readonly<Record<string, 
 
 /** Sends the command to the first server that accepts connections. A socket can be left from a server that crashed. */
 async function send(dataDir: string, action: string, input: object): Promise<Answer> {
-  for (const name of socketsIn(dataDir)) {
-    const answer = await sendTo(join(dataDir, name), action, input)
+  for (const path of findSockets(dataDir)) {
+    const answer = await sendTo(path, action, input)
     if (answer !== undefined) return answer
   }
   throw new BootError(
@@ -91,14 +89,6 @@ async function send(dataDir: string, action: string, input: object): Promise<Ans
     `scopegate: no authorization server runs with the data folder ${visibleText(dataDir)}. Start the server, or run this command as the user of the server, on its machine or in its container.`,
     { exitCode: 3 },
   )
-}
-
-function socketsIn(dataDir: string): readonly string[] {
-  try {
-    return readdirSync(dataDir).filter((name) => ADMIN_SOCKET.test(name))
-  } catch {
-    return []
-  }
 }
 
 const NO_SERVER: readonly (string | undefined)[] = ['ECONNREFUSED', 'ENOENT', 'EACCES']

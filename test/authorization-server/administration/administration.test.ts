@@ -1,8 +1,11 @@
 import { once } from 'node:events'
-import { readdirSync, statSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { openAdminSocket } from '../../../authorization-server/administration/admin-socket.ts'
+import { findForeignControl } from '../../../authorization-server/administration/socket-path.ts'
 import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { main } from '../../../cli/main.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
@@ -257,9 +260,11 @@ t.test('account remove removes the account with its tokens', async (t) => {
 t.test(
   'only the owner of the server can connect, and a request that is not valid changes nothing',
   async (t) => {
-    const [name = ''] = readdirSync(server.dataDir).filter((one) => one.endsWith('.sock'))
-    const path = join(server.dataDir, name)
+    const folder = join(server.dataDir, 'admin')
+    const [name = ''] = readdirSync(folder)
+    const path = join(folder, name)
     t.equal(statSync(path).mode & 0o777, 0o600)
+    t.equal(statSync(folder).mode & 0o777, 0o700)
     const post = async (target: string, body: string): Promise<string> => {
       const socket = connect(path).setEncoding('utf8')
       let answer = ''
@@ -286,6 +291,50 @@ t.test(
     t.equal(audits().length, 0)
   },
 )
+
+t.test('a command does not connect to a socket that another user may control', async (t) => {
+  const folder = join(server.dataDir, 'admin')
+  const [name = ''] = readdirSync(folder)
+  const socket = join(folder, name)
+  for (const [path, mode, unsafe] of [
+    [folder, 0o700, 0o707],
+    [folder, 0o700, 0o770],
+    [socket, 0o600, 0o606],
+  ] as const) {
+    chmodSync(path, unsafe)
+    const { code, err } = await run('account reset-password carol', PASSWORD)
+    chmodSync(path, mode)
+    t.equal(code, 3)
+    t.match(err, `scopegate: ${path} is writable for other users (mode ${unsafe.toString(8)}).`)
+    t.match(err, `remove the folder ${folder}, and restart the server.`)
+  }
+  t.equal(audits().length, 0)
+  t.equal((await run('account list')).code, 0)
+  const own = 1_000
+  t.equal(findForeignControl({ uid: own, mode: 0o140600 }, [0, own]), undefined)
+  t.equal(findForeignControl({ uid: 0, mode: 0o040755 }, [0, own]), undefined)
+  t.equal(findForeignControl({ uid: 1_001, mode: 0o140600 }, [0, own]), 'belongs to another user (id 1001)')
+})
+
+t.test('a server creates no socket in a folder that others can write to', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
+  const folder = join(dataDir, 'admin')
+  t.teardown(() => rmSync(dataDir, { recursive: true }))
+  mkdirSync(folder)
+  chmodSync(folder, 0o777)
+  const warnings: unknown[] = []
+  const log = (line: unknown) => void warnings.push(line)
+  const socket = await openAdminSocket({
+    dataDir,
+    port: 1,
+    administration: async () => ({ done: {} }),
+    logger: { warn: log, error: log },
+  })
+  t.teardown(() => socket.close())
+  const message = `the folder ${folder} is writable for other users (mode 777)`
+  t.match(warnings, [{ event: 'admin_socket_unavailable', err: { message } }])
+  t.strictSame(readdirSync(folder), [])
+})
 
 t.test('a command without a server fails with exit code 3', async (t) => {
   const terminal = aTerminal({ env: { SCOPEGATE_DATA_DIR: t.testdir() } })
