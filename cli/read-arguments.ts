@@ -22,7 +22,8 @@ export function readArguments(
     if (token.kind === 'positional') words.push(token.value)
     if (token.kind !== 'option') continue
     const option = known.get(token.name)
-    if (option === undefined) return { wrong: unknownOption(command, token.rawName) }
+    if (option === undefined)
+      return { wrong: unknownOption(command, token.rawName, args[token.index] ?? token.rawName) }
     const wrong = wrongValue(option, token, values.has(option.name))
     if (wrong !== undefined) return { wrong }
     values.set(option.name, [...(values.get(option.name) ?? []), token.value ?? ''])
@@ -39,10 +40,19 @@ export function readArguments(
   }
 }
 
-function unknownOption(command: Pick<Command, 'name' | 'options'>, typed: string): string {
-  const names = [...command.options.map(({ name }) => name), 'help']
-  const near = suggest(typed.replace(/^-+/, ''), names)
-  return `\`scopegate ${command.name}\` has no option ${typed}${near === undefined ? '' : `; did you mean --${near}?`}`
+/** @param argument the complete argument. `option` is `-a` for the argument `-abc`. */
+function unknownOption(
+  { name, options, positionals }: Pick<Command, 'name' | 'options' | 'positionals'>,
+  option: string,
+  argument: string,
+): string {
+  const unknown = `\`scopegate ${name}\` has no option ${option}`
+  const near = suggest(option.replace(/^-+/, ''), [...options.map((known) => known.name), 'help'])
+  if (near !== undefined) return `${unknown}; did you mean --${near}?`
+  // Names and hashes can begin with `-`.
+  return positionals === undefined
+    ? unknown
+    : `${unknown}; if "${argument}" is an argument, write it last, after --: scopegate ${name} -- ${argument}`
 }
 
 function wrongValue(

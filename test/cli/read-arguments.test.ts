@@ -25,8 +25,18 @@ t.test('readArguments() reports an error and suggests a correction', async (t) =
   for (const [args, wrong] of [
     [['GET', '--cofnig', 'x'], '`scopegate try` has no option --cofnig; did you mean --config?'],
     [['GET', '--jsno'], '`scopegate try` has no option --jsno; did you mean --json?'],
-    [['GET', '-j'], '`scopegate try` has no option -j'],
-    [['GET', '--zebra=1'], '`scopegate try` has no option --zebra'],
+    [
+      ['GET', '-j'],
+      '`scopegate try` has no option -j; if "-j" is an argument, write it last, after --: scopegate try -- -j',
+    ],
+    [
+      ['-jZ9_x', '--json'],
+      '`scopegate try` has no option -j; if "-jZ9_x" is an argument, write it last, after --: scopegate try -- -jZ9_x',
+    ],
+    [
+      ['GET', '--zebra=1'],
+      '`scopegate try` has no option --zebra; if "--zebra=1" is an argument, write it last, after --: scopegate try -- --zebra=1',
+    ],
     [['GET', '--config'], '--config takes a value: --config DIR'],
     [
       ['GET', '--config', '--json'],
@@ -42,6 +52,9 @@ t.test('readArguments() reports an error and suggests a correction', async (t) =
     t.same(read(...args), { wrong }, args.join(' '))
   t.same(readArguments({ name: 'plain', options: [] }, ['x']), {
     wrong: '`scopegate plain` takes options only, not "x"',
+  })
+  t.same(readArguments({ name: 'plain', options: [] }, ['-x']), {
+    wrong: '`scopegate plain` has no option -x',
   })
 })
 
