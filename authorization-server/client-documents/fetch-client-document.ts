@@ -130,16 +130,17 @@ async function readResponse(response: IncomingMessage): Promise<FetchedDocument>
 /** `application/json`, or a structured syntax such as `application/client-metadata+json`. RFC 6839 section 3.1. */
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json\s*(?:;|$)/i
 
-/** Returns the time for which a shared cache may store the response. RFC 9111 section 4.2.1. Seconds. */
+/** Returns the time for which a shared cache may use the response. RFC 9111 section 4.2. Seconds. */
 function readFreshness(headers: IncomingMessage['headers']): number | undefined {
   const control = headers['cache-control'] ?? ''
+  const ageSeconds = Number(headers.age ?? 0)
   if (/(?:^|[\s,])no-(?:store|cache)(?:$|[\s,])/i.test(control)) return 0
   const ages = ['s-maxage', 'max-age'].map((name) =>
     new RegExp(`(?:^|[\\s,])${name}="?(\\d{1,10})"?(?:$|[\\s,])`, 'i').exec(control),
   )
   const seconds = (ages[0] ?? ages[1])?.[1]
-  if (seconds !== undefined) return Math.max(0, Number(seconds) - Number(headers.age ?? 0) || 0)
+  if (seconds !== undefined) return Math.max(0, Number(seconds) - ageSeconds || 0)
   if (headers.expires === undefined) return undefined
   const lifetimeMs = Date.parse(headers.expires) - Date.parse(headers.date ?? '')
-  return Number.isNaN(lifetimeMs) ? 0 : Math.max(0, Math.floor(lifetimeMs / 1_000))
+  return Math.max(0, Math.floor(lifetimeMs / 1_000) - ageSeconds || 0)
 }

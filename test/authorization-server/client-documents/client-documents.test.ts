@@ -79,6 +79,7 @@ const LIFETIMES: readonly (readonly [Readonly<Record<string, string>>, number])[
   [{ 'cache-control': 'max-age=300', age: 'old' }, 60],
   [{ 'cache-control': 'max-age=9999999999' }, 86_400],
   [{ date: DATE, expires: LATER }, 600],
+  [{ date: DATE, expires: LATER, age: '100' }, 500],
   [{ date: LATER, expires: DATE }, 60],
   [{ date: DATE, expires: '0' }, 60],
   [{ date: DATE, expires: LATER, 'cache-control': 'max-age=300' }, 300],
