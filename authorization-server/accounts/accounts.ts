@@ -9,6 +9,8 @@ export type Account = {
   readonly username: string
   readonly name: string
   readonly email: string | undefined
+  /** The OpenID provider of the account verified the e-mail address. */
+  readonly emailVerified?: true
   /** Name of the OpenID provider of the account. Absent: a local account. */
   readonly provider?: string
   /** Groups and roles from the OpenID provider of the account. */
@@ -56,6 +58,7 @@ export type ProviderPerson = {
   readonly identity: AccountIdentity
   readonly name: string
   readonly email: string | undefined
+  readonly emailVerified: boolean
   readonly groups: readonly string[] | undefined
   readonly roles: readonly string[] | undefined
 }
@@ -184,11 +187,12 @@ async function signInFromProvider(
   person: ProviderPerson,
   nowSeconds: number,
 ): Promise<ProviderSignInResult> {
-  const { identity, name, email, groups, roles } = person
+  const { identity, name, email, emailVerified, groups, roles } = person
   const profile = {
     name,
     email,
     identity,
+    ...(emailVerified ? { emailVerified } : {}),
     ...(groups === undefined ? {} : { groups }),
     ...(roles === undefined ? {} : { roles }),
   }
@@ -209,19 +213,40 @@ async function signInFromProvider(
   const present = found ?? (await store.findByIdentity(identity.issuer, identity.subject))
   if (present === undefined) throw new StoreError('ERR_STORE_DAMAGED', 'An identity has no account.')
   if (present.disabledAtSeconds !== undefined) return 'disabled'
-  const { groups: _groups, roles: _roles, ...rest } = present
+  const { groups: _groups, roles: _roles, emailVerified: _verified, ...rest } = present
   const updated: StoredAccount = { ...rest, ...profile }
   if (!isDeepStrictEqual(updated, present)) await store.update(updated)
   return { account: toAccount(updated), isNew: false }
 }
 
+/**
+ * Returns the claims of the scopes `profile` and `email`. OpenID Connect Core 1.0 section 5.1. The username of an
+ * account of a provider is not a name that the person chose, so `preferred_username` is the name from the provider.
+ */
+export function standardClaims({
+  username,
+  name,
+  email,
+  emailVerified,
+  provider,
+}: Pick<Account, 'username' | 'name' | 'email' | 'emailVerified' | 'provider'>) {
+  return {
+    profile: { name, preferred_username: provider === undefined ? username : name },
+    email:
+      email === undefined
+        ? {}
+        : { email, ...(emailVerified === true ? { email_verified: emailVerified } : {}) },
+  }
+}
+
 function toAccount(stored: StoredAccount): Account {
-  const { id, username, name, email, identity, groups, roles, secondFactor } = stored
+  const { id, username, name, email, emailVerified, identity, groups, roles, secondFactor } = stored
   return {
     id,
     username,
     name,
     email,
+    ...(emailVerified === undefined ? {} : { emailVerified }),
     ...(identity === undefined ? {} : { provider: identity.provider }),
     ...(groups === undefined ? {} : { groups }),
     ...(roles === undefined ? {} : { roles }),

@@ -4,7 +4,7 @@ import { formatChallenge } from '../../oauth/challenge.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import { rejectToken } from '../../oauth/reject-token.ts'
-import type { Account } from '../accounts/accounts.ts'
+import { type Account, standardClaims } from '../accounts/accounts.ts'
 import type { Engine, TokenOwner } from '../engine/engine.ts'
 import { USERINFO_ENDPOINT } from './endpoint-table.ts'
 import { invalidRequest, type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
@@ -125,11 +125,12 @@ function readCredentials(request: IncomingMessage): 'absent' | 'twice' | 'malfor
   return { scheme: scheme.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', value: token }
 }
 
-function claimsFor(account: Account, scopes: readonly string[]): Record<string, string> {
+function claimsFor(account: Account, scopes: readonly string[]): Record<string, string | boolean> {
+  const { profile, email } = standardClaims(account)
   return {
     sub: account.id,
-    ...(scopes.includes('profile') ? { name: account.name, preferred_username: account.username } : {}),
-    ...(scopes.includes('email') && account.email !== undefined ? { email: account.email } : {}),
+    ...(scopes.includes('profile') ? profile : {}),
+    ...(scopes.includes('email') ? email : {}),
   }
 }
 

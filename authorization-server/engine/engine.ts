@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type KoaContextWithOIDC, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { standardClaims } from '../accounts/accounts.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { type BrowserSessions, browserSessions } from './browser-session.ts'
@@ -100,15 +101,9 @@ export type EngineOptions = Omit<
    * grant.
    */
   readonly refreshRepeatSeconds: number
-  readonly findAccount: (accountId: string) => Promise<
-    | (TokenClaims &
-        SignInAccount & {
-          readonly username: string
-          readonly name: string
-          readonly email: string | undefined
-        })
-    | undefined
-  >
+  readonly findAccount: (
+    accountId: string,
+  ) => Promise<(TokenClaims & SignInAccount & Parameters<typeof standardClaims>[0]) | undefined>
   /** Returns the page for a browser at the authorization endpoint when the server cannot redirect to the client. */
   readonly renderErrorPage: (
     error: { readonly error: string; readonly description: string },
@@ -180,7 +175,10 @@ export function createEngine(options: EngineOptions): Engine {
           ? undefined
           : {
               accountId,
-              claims: () => accountClaims(accountId, account),
+              claims: () => {
+                const { profile, email } = standardClaims(account)
+                return { sub: accountId, ...profile, ...email }
+              },
               tokenClaims: account,
             }
       },
@@ -380,18 +378,6 @@ const PROOF_WINDOW_SECONDS = 300
  * RFC 8252 section 7.3 allows any port, so the engine does not check the port. Apps cannot listen on the matched ports.
  */
 const INVALID_PORT = /^http:\/\/[^/]*:(?:0\d*)?\//
-
-function accountClaims(
-  accountId: string,
-  account: { readonly username: string; readonly name: string; readonly email: string | undefined },
-) {
-  return {
-    sub: accountId,
-    name: account.name,
-    preferred_username: account.username,
-    ...(account.email === undefined ? {} : { email: account.email }),
-  }
-}
 
 /** Writes an error as JSON. A browser at the authorization endpoint gets a page. docs/interface.md section 7.1. */
 function renderError(

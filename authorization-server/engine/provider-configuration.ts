@@ -85,7 +85,7 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     claims: {
       openid: ['sub', 'auth_time', 'acr', 'amr'],
       profile: ['name', 'preferred_username'],
-      email: ['email'],
+      email: ['email', 'email_verified'],
     },
     pkce: { required: () => true },
     extraParams: requestRules(catalogue, options),

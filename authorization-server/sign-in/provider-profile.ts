@@ -7,6 +7,8 @@ import { ProviderError } from './provider-error.ts'
 export type ProviderProfile = {
   readonly name: string
   readonly email: string | undefined
+  /** The provider verified the address. Its claim `email_verified` says nothing about an address of another claim. */
+  readonly emailVerified: boolean
   readonly groups: readonly string[] | undefined
   readonly roles: readonly string[] | undefined
 }
@@ -50,7 +52,8 @@ export function admitPerson(
     email ??
     displayText(subject) ??
     provider.title
-  return { name, email, groups, roles }
+  const emailVerified = email !== undefined && mapping.email === 'email'
+  return { name, email, emailVerified, groups, roles }
 }
 
 /**

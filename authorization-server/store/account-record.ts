@@ -13,7 +13,7 @@ export type AccountRecord = {
   readonly identity_issuer: string | null
   readonly identity_subject: string | null
   readonly disabled_at: number | null
-  /** JSON: the name of the provider, the groups and the roles. */
+  /** JSON: the name of the provider, the groups, the roles and the verification of the e-mail address. */
   readonly claims: string | null
   readonly second_factor: string | null
 }
@@ -35,16 +35,15 @@ export function toAccountRecord(account: StoredAccount): AccountRecord {
   }
 }
 
-/** Returns the JSON for {@link AccountRecord.claims}. Null: the account has no provider, groups or roles. */
+/** Returns the JSON for {@link AccountRecord.claims}. Null: the account has none of these values. */
 export function claimsOf({
   identity,
   groups,
   roles,
-}: Pick<StoredAccount, 'identity' | 'groups' | 'roles'>): string | null {
-  const provider = identity?.provider
-  return provider === undefined && groups === undefined && roles === undefined
-    ? null
-    : JSON.stringify({ provider, groups, roles })
+  emailVerified,
+}: Pick<StoredAccount, 'identity' | 'groups' | 'roles' | 'emailVerified'>): string | null {
+  const claims = JSON.stringify({ provider: identity?.provider, groups, roles, emailVerified })
+  return claims === '{}' ? null : claims
 }
 
 const ORIGINS: readonly unknown[] = ['operator', 'development', 'provider']
@@ -67,6 +66,7 @@ export function fromAccountRecord(
     ...(typeof issuer === 'string' && typeof subject === 'string'
       ? { identity: { issuer, subject, provider: text(claims['provider']) ?? '' } }
       : {}),
+    ...(claims['emailVerified'] === true ? { emailVerified: true } : {}),
     ...(Array.isArray(claims['groups']) ? { groups: claims['groups'].map(String) } : {}),
     ...(Array.isArray(claims['roles']) ? { roles: claims['roles'].map(String) } : {}),
     ...(disabledAt === null || disabledAt === undefined ? {} : { disabledAtSeconds: Number(disabledAt) }),
@@ -80,7 +80,7 @@ function parseClaims(json: unknown): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(json)
     return isRecord(value) ? value : {}
   } catch {
-    return {} // damaged claims give no groups and no roles
+    return {} // damaged claims have no effect
   }
 }
 

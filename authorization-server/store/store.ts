@@ -107,6 +107,8 @@ export type StoredAccount = {
   readonly username: string
   readonly name: string
   readonly email: string | undefined
+  /** The OpenID provider of the account verified the e-mail address. */
+  readonly emailVerified?: true
   /** PHC string: algorithm, parameters, salt and hash. Undefined: the account has no password. */
   readonly passwordHash?: string | undefined
   /**

@@ -340,6 +340,7 @@ const PERSON = {
   identity: { issuer: 'https://login.test', subject: 'one', provider: 'company' },
   name: 'Person One',
   email: 'alice@example.com',
+  emailVerified: true,
   groups: ['staff'],
   roles: undefined,
 }
@@ -351,7 +352,8 @@ t.test('signInFromProvider() adds one account for an identity, also for concurre
   const results = await Promise.all(Array.from({ length: 10 }, () => accounts.signInFromProvider(PERSON)))
   const [first] = results
   if (first === undefined || first === 'disabled') throw new Error('no account')
-  t.match(first.account, { name: 'Person One', email: 'alice@example.com', groups: ['staff'] })
+  t.match(first.account, { name: 'Person One', email: 'alice@example.com', emailVerified: true })
+  t.match(first.account, { groups: ['staff'] })
   t.equal(first.account.username, `company:${first.account.id}`)
   t.equal(
     normalizeUsername(first.account.username),
@@ -370,7 +372,10 @@ t.test('signInFromProvider() updates the data, and never selects an account by e
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   const local = await accounts.add({ username: 'alice', password: PASSWORD, email: 'alice@example.com' })
   const one = await accounts.signInFromProvider(PERSON)
-  const changed = { ...PERSON, name: 'Renamed', email: undefined, groups: undefined, roles: ['editor'] }
+  const changed = {
+    ...{ ...PERSON, name: 'Renamed', email: undefined, emailVerified: false },
+    ...{ groups: undefined, roles: ['editor'] },
+  }
   const again = await accounts.signInFromProvider(changed)
   if (!('added' in local) || one === 'disabled' || again === 'disabled') throw new Error('no account')
   t.not(one.account.id, local.added.id)

@@ -155,6 +155,28 @@ t.test('the scopes select the claims', async (t) => {
   t.strictSame(await claims('openid email', { ...ACCOUNT, email: undefined }), { sub: 'id-carol' })
 })
 
+t.test(
+  '§5.1: an account of a provider has the name from the provider, and its verified address',
+  async (t) => {
+    const ofProvider = { ...ACCOUNT, username: 'company:x0Ae', provider: 'company' }
+    const claims = async (scope: string, verified: { readonly emailVerified?: true }) =>
+      (
+        await ask(['authorization', 'Bearer a'], {
+          owner: owner(scope),
+          account: { ...ofProvider, ...verified },
+        })
+      ).json
+    t.strictSame(await claims('openid profile email', { emailVerified: true }), {
+      sub: 'id-carol',
+      name: 'Carol',
+      preferred_username: 'Carol',
+      email: 'carol@example.com',
+      email_verified: true,
+    })
+    t.strictSame(await claims('openid email', {}), { sub: 'id-carol', email: 'carol@example.com' })
+  },
+)
+
 t.test('a token without openid, or of a removed account, is denied', async (t) => {
   const { seen: _seen, ...denied } = await ask(['authorization', 'Bearer a'], {
     owner: owner('profile email'),

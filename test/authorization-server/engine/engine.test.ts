@@ -86,7 +86,10 @@ t.test('the metadata is exactly the expected document', async (t) => {
     authorization_response_iss_parameter_supported: true,
     claim_types_supported: ['normal'],
     claims_parameter_supported: false,
-    claims_supported: ['sub', 'auth_time', 'acr', 'amr', 'name', 'preferred_username', 'email', 'sid', 'iss'],
+    claims_supported: [
+      ...['sub', 'auth_time', 'acr', 'amr', 'name', 'preferred_username'],
+      ...['email', 'email_verified', 'sid', 'iss'],
+    ],
     code_challenge_methods_supported: ['S256'],
     dpop_signing_alg_values_supported: ['ES256', 'ES384', 'PS256', 'RS256', 'EdDSA', 'Ed25519'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
@@ -256,6 +259,20 @@ t.test('an ID token has exactly the claims of its scopes', async (t) => {
   t.equal(Number(exp) - Number(iat), 900)
   const { sub, ...little } = decode((await obtainTokens(on, client, { scope: 'openid' })).idToken)
   t.strictSame([sub, 'name' in little, 'email' in little], ['account-1', false, false])
+})
+
+t.test('an ID token has the name and the verified address from the provider', async (t) => {
+  const account = { username: 'company:x0Ae', name: 'Carol', email: 'carol@example.com', provider: 'company' }
+  for (const [verified, claim] of [
+    [{ emailVerified: true as const }, true],
+    [{}, undefined],
+  ] as const) {
+    const on = await startEngine(t, { findAccount: async () => ({ ...account, ...verified }) })
+    const { idToken } = await obtainTokens(on, await registerClient(on), { scope: 'openid profile email' })
+    const claims = decode(idToken)
+    t.match(claims, { name: 'Carol', preferred_username: 'Carol', email: 'carol@example.com' })
+    t.equal(claims['email_verified'], claim)
+  }
 })
 
 t.test('findTokenOwner() returns the owner of a token for this API, or undefined', async (t) => {

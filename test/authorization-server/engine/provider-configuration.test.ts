@@ -121,7 +121,7 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
     claims: {
       openid: ['sub', 'auth_time', 'acr', 'amr'],
       profile: ['name', 'preferred_username'],
-      email: ['email'],
+      email: ['email', 'email_verified'],
     },
     pkce: { required: 'function' },
     extraParams: { scope: 'function', state: 'function', response_mode: 'function' },

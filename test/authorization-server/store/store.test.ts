@@ -686,7 +686,8 @@ async function contract(
     const { accounts } = await open(t)
     const identity = { issuer: 'https://login.test', subject: 'frank', provider: 'company' }
     const frank = aProviderAccount({ id: 'u-1', username: 'company:u-1', identity })
-    await accounts.insert(frank)
+    await accounts.insert({ ...frank, emailVerified: true })
+    t.strictSame(await accounts.findById('u-1'), { ...frank, emailVerified: true })
     const changed = { id: 'u-1', name: 'Frank', email: undefined, groups: ['staff'], roles: [], identity }
     await accounts.update({ ...changed, ...{ username: 'ignored' } })
     t.strictSame(await accounts.findById('u-1'), { ...frank, ...changed })
