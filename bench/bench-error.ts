@@ -1,4 +1,4 @@
-/** Error that ends a benchmark without a result. `code` names the kind of failure. */
+/** Ends a benchmark without a result. `code` names the kind of failure. */
 export class BenchError extends Error {
   readonly code: string
 

@@ -1,13 +1,13 @@
 /**
- * Processor lists in the format of `taskset -c`. The server under test has one processor.
- * All other processes share the rest.
+ * Processor lists in the format of `taskset -c`. The server under test has one processor. All other processes share the
+ * other processors.
  */
 export type Cores = { readonly server: string; readonly others: string }
 
 /**
- * Splits the processors that this process may use.
- * The server gets the last processor, because the first processor usually handles the interrupts of the machine.
- * @returns undefined when there is only one processor.
+ * Splits the permitted processors of this process. The server gets the last processor, because the first processor
+ * usually handles the interrupts of the machine.
+ * @returns undefined if this process may use only one processor.
  */
 export function chooseCores(processStatus: string): Cores | undefined {
   const allowed = readAllowedProcessors(processStatus)

@@ -5,16 +5,13 @@ export type Cleanup = {
    */
   add(end: () => Promise<void> | void): void
   /**
-   * Ends all processes and servers, newest first. If one of them fails to end, ends the others and then rejects with
-   * the first error. A second call waits for the first call.
+   * Ends all processes and servers, newest first. If an end fails, ends the other processes and then rejects with the
+   * first error. A second call waits for the first call.
    */
   run(): Promise<void>
 }
 
-/**
- * Creates an empty list. A benchmark runs the list at its end, so that no process continues to run after a failure or
- * an interruption.
- */
+/** A benchmark must call `run()` at its end, so that no process continues to run after a failure or an interruption. */
 export function createCleanup(): Cleanup {
   const ends: (() => Promise<void> | void)[] = []
   let running: Promise<void> | undefined

@@ -1,9 +1,6 @@
 import { cpus, release, type } from 'node:os'
 
-/**
- * The machine of a measurement: processor, cores, operating system and Node.js version. Excludes data that identifies
- * the machine.
- */
+/** The machine of a measurement. Excludes data that identifies the machine. */
 export type Machine = {
   readonly cpu: string
   readonly cores: number
@@ -11,7 +8,6 @@ export type Machine = {
   readonly node: string
 }
 
-/** Describes the machine on which this process runs. */
 export function describeMachine(): Machine {
   const processors = cpus()
   return {

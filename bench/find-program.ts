@@ -2,8 +2,8 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /**
- * Finds a system program in PATH and in /usr/sbin, which some users do not have in PATH. Returns undefined when the
- * program is missing.
+ * Finds a system program in PATH and in /usr/sbin, because PATH of some users does not contain /usr/sbin. Returns
+ * undefined if the program is missing.
  */
 export function findProgram(name: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']

@@ -3,7 +3,8 @@ import { formatGoal } from './format-goal.ts'
 import { summarise } from './summarise.ts'
 
 /**
- * Formats figures for a terminal: minimum, median and maximum of each figure, and the median compared with the target.
+ * Formats the minimum, the median and the maximum of each figure for a terminal. Also compares the median with the
+ * target.
  */
 export function formatFigures(figures: readonly Figure[]): string[] {
   if (figures.length === 0) return []

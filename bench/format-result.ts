@@ -50,8 +50,8 @@ export function pairUp(measured: readonly Measured[], of: string, to: string): n
 }
 
 /**
- * Returns the ratio of the smallest CPU times per request of two subjects.
- * Other programs can only increase a CPU time. The smallest value is therefore the least distorted.
+ * Returns the ratio of the smallest CPU times per request of two subjects. The smallest value has the least distortion,
+ * because other programs can only increase a CPU time.
  */
 export function ratioOfMinima(measured: readonly Measured[], of: string, to: string): number | undefined {
   const minimumOf = (name: string): number | undefined => {
@@ -71,7 +71,7 @@ function formatMeasured({ name, samples }: Measured, width: number): string {
 
 /**
  * Returns a warning if other programs used more than 2 % of the server's processor. Other programs displace the
- * server's data from the processor caches, which distorts the figures.
+ * server's data from the processor caches and distort the figures.
  */
 function warnOfOthers(measured: readonly Measured[]): string[] {
   const shares = measured.flatMap(({ samples }) =>

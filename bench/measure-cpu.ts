@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { BenchError } from './bench-error.ts'
 
-const MICROS_PER_TICK = 10_000 // /proc counts in USER_HZ, which is 100 on every architecture that Node.js runs on
+const MICROS_PER_TICK = 10_000 // /proc counts in USER_HZ, which is 100 on every architecture of Node.js
 
 /**
- * Returns the user and system CPU time of a server since its start. Microseconds.
- * The result includes all threads of the process. It also includes child processes such as workers, even after their
- * end.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the process has ended.
+ * Returns the user and system CPU time of a server since its start. Microseconds. Includes all threads of the process,
+ * and child processes such as workers, even after their end.
+ * @throws {BenchError} ERR_BENCH_SUBJECT if the process has ended.
  */
 export function measureCpuMicros(pid: number): number {
   try {
@@ -19,8 +18,8 @@ export function measureCpuMicros(pid: number): number {
 
 /** Returns the sum of utime, stime, cutime and cstime of a /proc/PID/stat line: fields 14 to 17 of proc_pid_stat(5). */
 export function parseCpuTicks(stat: string): number {
-  // Field 2 is the name of the program in brackets.
-  // The name may contain spaces and brackets, so the last bracket ends the field.
+  // Field 2 is the name of the program in brackets. The name can contain spaces and brackets, so the last bracket ends
+  // the field.
   const fromState = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fromState.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
 }

@@ -6,8 +6,8 @@ import type { Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
 
 /**
- * Puts a server under load for `seconds` seconds and measures the CPU time of its processes. The measurement does not
- * include `subject.prepare`.
+ * Puts a server under load for `seconds` seconds, and measures the CPU time of its processes. Excludes the time of
+ * `subject.prepare`.
  * @throws {BenchError} ERR_BENCH_ANSWERS for a wrong or missing response, ERR_BENCH_SUBJECT when the server ended, and
  * the errors of `subject.verify`.
  */
@@ -43,7 +43,7 @@ function readClocks({ core, process, helpers = [] }: Subject): {
   }
 }
 
-/** Throws if a response is wrong or missing, because the figures are then useless. */
+/** A wrong or missing response makes the figures useless. */
 function rejectWrongResponses({ name, target }: Subject, result: LoadResult): void {
   const { right, wrongStatus, wrongBody, broken } = result
   if (right > 0 && wrongStatus + wrongBody + broken === 0) return

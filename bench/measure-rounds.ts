@@ -3,14 +3,13 @@ import { measureRound } from './measure-round.ts'
 import { cpuPerRequest, type Sample } from './sample.ts'
 import type { Subject } from './subject.ts'
 
-/** A subject with the samples of its rounds, in order. */
+/** The samples are in the order of the rounds. */
 export type Measured = { readonly name: string; readonly samples: readonly Sample[] }
 
 /**
- * Warms up every subject, then measures the subjects alternately (A B C, A B C, …). Other load on the machine therefore
- * affects all subjects equally.
- * Duration: subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
- * @throws {BenchError} the errors of measureRound(): one wrong response ends the benchmark.
+ * Warms up every subject. Then measures the subjects alternately (A B C, A B C, …), so that other load on the machine
+ * affects all subjects equally. Duration: subjects * (warmUpSeconds + rounds * roundSeconds) seconds.
+ * @throws {BenchError} the errors of measureRound(). One wrong response ends the benchmark.
  */
 export async function measureRounds(options: {
   readonly subjects: readonly Subject[]

@@ -4,9 +4,9 @@ import { type Cores, chooseCores } from './choose-cores.ts'
 import { findProgram } from './find-program.ts'
 
 /**
- * Pins this process to the processors that the server under test does not use.
- * @returns the processors of the server and of the other processes. With one processor or without `taskset`, pins
- * nothing and returns undefined.
+ * Pins this process to the processors that the server under test does not use. Does nothing with one processor or
+ * without `taskset`.
+ * @returns the processors of the server and of the other processes. Undefined if the function did nothing.
  */
 export function pinCores(): Cores | undefined {
   const taskset = findProgram('taskset')

@@ -1,7 +1,6 @@
-// Shows which parts of the gateway use its CPU time.
-// The load is the same as in the row `cached token` of docs/benchmarks.md.
-// With --first-use, each request has a new JWT.
-// Usage: node bench/profile.ts [--first-use] [--keep FILE.cpuprofile]
+// Shows which parts of the gateway use its CPU time. The load is the load of the row `cached token` of
+// docs/benchmarks.md. With --first-use, each request has a new JWT. Usage: node bench/profile.ts [--first-use] [--keep
+// FILE.cpuprofile]
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -53,7 +52,7 @@ await runProgram(async ({ cleanup, folder }) => {
   process.stdout.write(`${formatProfile(readSelfTimes(profile, from, to), sample.requests)}\n`)
 })
 
-/** Returns the time of the monotonic clock, which V8 profiles also use. Microseconds. */
+/** V8 profiles also use the monotonic clock. */
 function monotonicMicros(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }

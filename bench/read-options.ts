@@ -1,9 +1,8 @@
 import { parseArgs } from 'node:util'
 import { BenchError } from './bench-error.ts'
 
-/** The rows to measure, and the number and duration of the rounds. */
 export type Options = {
-  /** Names of the rows to measure. An empty list selects all rows. */
+  /** An empty list selects all rows. */
   readonly rows: readonly string[]
   readonly rounds: number
   readonly roundSeconds: number
@@ -13,7 +12,7 @@ export type Options = {
 const DEFAULTS = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
 
 /**
- * Reads the command line: `--row NAME --rounds N --seconds N`. N is an integer of 1 or more. `--row` can occur several
+ * Reads the command line `--row NAME --rounds N --seconds N`. N is an integer of 1 or more. `--row` can occur several
  * times.
  * @param names the names of all rows.
  * @throws {BenchError} ERR_BENCH_USAGE for other arguments.

@@ -3,18 +3,16 @@ import type { Cleanup } from './cleanup.ts'
 import type { Figure } from './figure.ts'
 import type { Measured } from './measure-rounds.ts'
 
-/** The resources that a row gets for its measurement. */
 export type Bench = {
-  /** Undefined when the server under test cannot have its own processor. */
+  /** Undefined if the server under test cannot have its own processor. */
   readonly cores: Cores | undefined
-  /** An empty folder for this row, removed after the row. */
+  /** An empty folder for this row. The benchmark removes the folder after the row. */
   readonly folder: string
-  /** Functions that end the processes of the row. They also run when the row fails or is interrupted. */
+  /** The benchmark runs these functions even if the row fails or is interrupted. */
   readonly cleanup: Cleanup
   readonly rounds: number
   readonly roundSeconds: number
   readonly warmUpSeconds: number
-  /** Reports progress to the user. */
   readonly printProgress: (text: string) => void
 }
 
@@ -29,12 +27,11 @@ export type Ratio = {
   readonly goal: number | undefined
 }
 
-/** The result of a row. */
 export type RowResult = {
   readonly title: string
-  /** The conditions of the measurements: load generator, upstream, connections. */
+  /** For example the load generator, the upstream, and the number of connections. */
   readonly conditions: Readonly<Record<string, string>>
-  /** Subjects under load. Empty in a row without load. */
+  /** Empty in a row without load. */
   readonly measured: readonly Measured[]
   readonly ratios: readonly Ratio[]
   readonly figures?: readonly Figure[]

@@ -8,8 +8,8 @@ const EXIT_USAGE = 2
 const EXIT_INTERRUPTED = 130 // exit code of a shell after Ctrl+C
 
 /**
- * Runs the main function of a program of bench/. Ends its processes, also when the function fails or is interrupted.
- * `folder` is empty, and is removed afterwards. Sets the exit code of this process.
+ * Runs the main function of a program of bench/. Ends the processes of the program, also after a failure or an
+ * interruption. `folder` is empty, and the function removes it at the end. Sets the exit code of this process.
  */
 export async function runProgram(
   main: (own: { readonly cleanup: Cleanup; readonly folder: string }) => Promise<void>,
@@ -28,7 +28,8 @@ export async function runProgram(
     cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
     await main({ cleanup, folder })
   } catch (error) {
-    // An interruption ends the processes of the program. A failure that follows is not an error of the program.
+    // An interruption ends the processes of the program. A failure after the interruption is not an error of the
+    // program.
     if (!interrupted) process.exitCode = report(error)
   } finally {
     await cleanup.run()

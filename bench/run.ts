@@ -1,5 +1,5 @@
-// `npm run bench`: measures every row in sequence, prints the results and writes them to bench/results/.
-// `--row NAME` selects one row.
+// `npm run bench`: measures every row in sequence, prints the results, and writes the results to bench/results/. `--row
+// NAME` selects one row.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from './cleanup.ts'

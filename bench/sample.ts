@@ -5,13 +5,12 @@ export type Sample = {
   /** User and system CPU time of the server process during the round. */
   readonly cpuMicros: number
   /**
-   * CPU time of other programs on the processor of the server during the round.
-   * Undefined when the server is not pinned.
+   * CPU time of other programs on the processor of the server during the round. Undefined if the server is not pinned.
    */
   readonly othersMicros: number | undefined
 }
 
-/** CPU time per request, in microseconds. */
+/** In microseconds. */
 export function cpuPerRequest(sample: Sample): number {
   return sample.cpuMicros / sample.requests
 }

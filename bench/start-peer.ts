@@ -6,7 +6,7 @@ import type { Subject } from './subject.ts'
 /**
  * Starts a program from `subjects/` in front of `upstream`.
  * @param options.target the request to the peer. The origin of the peer replaces the origin of `url`.
- * @throws {BenchError} ERR_BENCH_START when the program does not start.
+ * @throws {BenchError} ERR_BENCH_START if the program does not start.
  */
 export async function startPeer(
   options: Pick<StartOptions, 'name' | 'cores' | 'cleanup'> & {

@@ -11,27 +11,26 @@ export type StartOptions = {
   readonly name: string
   /** Program and arguments. */
   readonly command: readonly string[]
-  /** Processors of the program, in the format of `taskset -c`. Undefined: the system selects the processors. */
+  /** Processors of the program, in the format of `taskset -c`. If undefined, the system selects the processors. */
   readonly cores: string | undefined
   readonly env?: Readonly<Record<string, string>>
-  /** A file descriptor for the standard output. Default: the output is dropped. */
+  /** A file descriptor for the standard output. Without the descriptor, the system drops the output. */
   readonly stdout?: number
   readonly cleanup: Cleanup
 }
 
-/** A program that a benchmark started. */
 export type BenchProcess = {
   readonly name: string
   readonly pid: number
   readonly child: ChildProcess
-  /** Resolves when the program has ended for any reason, with the end of its standard error. */
+  /** Resolves when the program has ended for any reason. The text is the end of the standard error. */
   readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
 /**
  * Starts a program as a separate process on the processors `cores`. `cleanup` ends the process.
- * @throws {BenchError} ERR_BENCH_START when the program cannot be run.
+ * @throws {BenchError} ERR_BENCH_START if the system cannot start the program.
  */
 export function startProcess(options: StartOptions): BenchProcess {
   const pin = options.cores === undefined ? [] : ['taskset', '-c', options.cores]
@@ -62,8 +61,8 @@ export function startProcess(options: StartOptions): BenchProcess {
 }
 
 /**
- * Waits for the first message of a Node.js program, which means that the program is ready.
- * Call this function immediately after the start of the program.
+ * Waits for the first message of a Node.js program, because the message means that the program is ready. Call this
+ * function immediately after the start of the program.
  * @throws {BenchError} ERR_BENCH_START when the program ends first, or sends no message within three minutes.
  */
 export function whenReady(started: BenchProcess): Promise<Readonly<Record<string, unknown>>> {
@@ -86,7 +85,7 @@ export function whenReady(started: BenchProcess): Promise<Readonly<Record<string
 
 /**
  * Returns the environment without the variables that change the behavior of Scopegate or Node.js. Keeps the compile
- * cache of the tests, which halves the CPU time of a start.
+ * cache of the tests, because it halves the CPU time of a start.
  */
 function plainEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(

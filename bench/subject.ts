@@ -6,11 +6,11 @@ export type Subject = {
   readonly name: string
   readonly process: BenchProcess
   /**
-   * Other processes that serve requests of the subject, on the same processor. The measured CPU time includes their CPU
-   * time.
+   * Other processes that serve requests of the subject, on the same processor. The measured CPU time includes the CPU
+   * time of these processes.
    */
   readonly helpers?: readonly BenchProcess[]
-  /** The processor for this server only. Undefined when the server is not pinned. */
+  /** Only this server uses the processor. Undefined if the server is not pinned. */
   readonly core: string | undefined
   readonly target: Target
   /** Prepares a round of `seconds` seconds before its measurement, for example obtains codes. */

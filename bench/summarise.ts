@@ -1,7 +1,6 @@
-/** Minimum, median and maximum of figures. */
 export type Summary = { readonly min: number; readonly median: number; readonly max: number }
 
-/** Summarises one or more figures. The median of an even number of figures is the mean of the middle two. */
+/** Requires one or more figures. If the number of figures is even, the median is the mean of the two middle figures. */
 export function summarise(figures: readonly number[]): Summary {
   const sorted = figures.toSorted((a, b) => a - b)
   const at = (index: number): number => sorted[index] ?? Number.NaN

@@ -7,8 +7,8 @@ const ATTEMPTS = 100
 const PAUSE_MS = 20
 
 /**
- * Waits until a program accepts a connection on a loopback port. Use this function for a program that cannot report
- * that it listens.
+ * Waits until a program accepts a connection on a loopback port. Use this function if a program cannot report that it
+ * listens.
  * @throws {BenchError} ERR_BENCH_START when the program accepts no connection within 2 s, or ends first.
  */
 export async function waitForPort(started: BenchProcess, port: number): Promise<void> {

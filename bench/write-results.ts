@@ -11,7 +11,7 @@ import { summarise } from './summarise.ts'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Writes the results of all rows, with commit and machine, to `<folder>/<date>-<short commit>.json`.
+ * Writes the results of all rows, the commit and the machine to `<folder>/<date>-<short commit>.json`.
  * @returns the path of the file, relative to the checkout.
  */
 export function writeResults(
@@ -26,7 +26,7 @@ export function writeResults(
 }
 
 /**
- * Writes `measurements`, with commit and machine, to `<folder>/<prefix><date>-<short commit>.json`.
+ * Writes `measurements`, the commit and the machine to `<folder>/<prefix><date>-<short commit>.json`.
  * @returns the path of the file, relative to the checkout.
  */
 export function writeMeasurements(prefix: string, now: Date, measurements: object): string {

@@ -6,7 +6,7 @@ import { readResponse } from './read-response.ts'
 
 type Job = Target & { readonly seconds: number; readonly connections: number }
 
-const BROKEN_LIMIT = 1_000 // failed connections that end a round, because the target probably refuses every connection
+const BROKEN_LIMIT = 1_000 // after this number of failed connections, the target probably refuses every connection
 
 process.on('message', (job: Job) => {
   measure(job).then((result) => process.send?.(result))

@@ -2,13 +2,13 @@ import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
 /**
  * Performs one operation on a connection, and classifies the response. `connection` is the index of the connection.
- * `finished`: the exchange sent no request, because no prepared input remains. The connection ends.
+ * With `finished`, no prepared input remains, the exchange sent no request, and the connection ends.
  */
 export type Exchange = (connection: number) => Promise<'right' | 'wrongStatus' | 'wrongBody' | 'finished'>
 
 /**
- * Creates a closed loop in this process, for requests that differ for each connection or depend on earlier responses.
- * At the end, the loop waits for the responses in flight, so that no response gets lost.
+ * Creates a closed loop in this process. Use this load for requests that differ for each connection, or that depend on
+ * earlier responses. At the end, the loop waits for the responses in flight, so that no response gets lost.
  * @param exchanges for the URL of each target, the function that sends one request.
  */
 export function createExchangeLoad(exchanges: ReadonlyMap<string, Exchange>): Load {

@@ -2,18 +2,18 @@
 export type Target = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** The body that every response must have, with status 200. */
+  /** Every response must have this body and status 200. */
   readonly expectedBody: string
   /** Bearer tokens that the generator sends cyclically. If undefined, every request has only `headers`. */
   readonly tokens?: readonly string[]
 }
 
-/** Counts of the responses. A response is right when it has status 200 and exactly the expected body. */
+/** Counts of the responses. A right response has status 200 and exactly the expected body. */
 export type LoadResult = {
   readonly right: number
   readonly wrongStatus: number
   readonly wrongBody: number
-  /** Number of connections that failed, or closed during a request. */
+  /** Number of connections that failed or closed during a request. */
   readonly broken: number
   readonly elapsedMs: number
 }
@@ -22,7 +22,6 @@ export type LoadResult = {
 export type Load = {
   readonly name: string
   readonly connections: number
-  /** Sends requests to `target` for `seconds` seconds. */
   run(target: Target, seconds: number): Promise<LoadResult>
 }
 

@@ -4,12 +4,12 @@ import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { CONNECTIONS, type Load, type LoadResult } from './load.ts'
 
-/** The generator must report its counts within this time after the end of the round. Milliseconds. */
+/** Within this time after the end of the round, the generator must report its counts. Milliseconds. */
 const GRACE_MS = 10_000
 
 /**
- * Starts the load generator for a machine without wrk. One process runs for the whole benchmark, so that its code is
- * already compiled in every round.
+ * Starts the load generator for a machine without wrk. One process runs during the complete benchmark, so that its code
+ * is already compiled in every round.
  */
 export async function startNodeLoad(options: {
   readonly cores: string | undefined

@@ -7,9 +7,8 @@ const OK = 'HTTP/1.1 200 '
 
 /**
  * Sends `perSecond` requests per second without waiting for responses. Opens keep-alive connections as necessary.
- * @returns the time of each request until the last byte of its response, in ascending order. Milliseconds.
- * @throws {BenchError} ERR_BENCH_ANSWERS when a connection fails, the status is not 200, or the expected body is
- * missing.
+ * @returns the durations until the last byte of the response, in ascending order. Milliseconds.
+ * @throws {BenchError} ERR_BENCH_ANSWERS if a connection fails, the status is not 200, or the expected body is missing.
  */
 export async function runPaced(
   target: Target,

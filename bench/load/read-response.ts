@@ -2,9 +2,8 @@ const STATUS_OK = 'HTTP/1.1 200 '
 const HEAD_END = '\r\n\r\n'
 
 /**
- * Classifies the bytes that a connection received after its last request, as Latin-1 text. The response is incomplete,
- * right or wrong. A response without `content-length` is wrong, because the upstream always sends `content-length`.
- * Source: RFC 9112 section 6.
+ * Classifies the bytes that a connection received after its last request. The parameter is Latin-1 text. A response
+ * without `content-length` is wrong, because the upstream always sends `content-length`. Source: RFC 9112 section 6.
  */
 export function readResponse(
   received: string,

@@ -4,7 +4,7 @@ import type { Load } from './load.ts'
 import { startNodeLoad } from './node-load.ts'
 import { createWrkLoad } from './wrk-load.ts'
 
-/** Returns the load generator of this machine: wrk if it is installed, otherwise a Node.js process. */
+/** Starts wrk if wrk is installed, and otherwise a Node.js process. */
 export function startLoad(options: {
   readonly cores: string | undefined
   readonly folder: string

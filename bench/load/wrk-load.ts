@@ -13,7 +13,7 @@ type Options = {
   readonly cleanup: Cleanup
 }
 
-/** Creates a load generator that runs wrk with one thread. A script checks every response. */
+/** wrk runs with one thread. A script checks every response. */
 export function createWrkLoad(options: Options): Load {
   return {
     name: wrkVersion(options.program),
@@ -39,7 +39,7 @@ async function run(options: Options, target: Target, seconds: number): Promise<L
   return parseSum(readFileSync(output, 'utf8'), complaints)
 }
 
-/** Returns the Lua script that sends the headers, counts the responses and prints the sums on one line. */
+/** The Lua script sends the headers, counts the responses, and prints the sums on one line. */
 export function formatScript({ headers, expectedBody, tokens }: Target): string {
   const set = Object.entries(headers).map(
     ([name, value]) => `wrk.headers[ ${quote(name)} ] = ${quote(value)}`,
@@ -63,7 +63,7 @@ end
 `
 }
 
-/** Returns Lua code that builds one request for each token at the start, and sends the requests cyclically. */
+/** The Lua code builds one request for each token at the start, and sends the requests cyclically. */
 function formatTurns(tokens: readonly string[]): string {
   return `
 local tokens = { ${tokens.map(quote).join(', ')} }
@@ -82,7 +82,7 @@ end`
 
 /**
  * Reads the line with the sums of the script: right, wrong status, wrong body, broken, microseconds.
- * @throws {BenchError} ERR_BENCH_LOAD when wrk did not print this line.
+ * @throws {BenchError} ERR_BENCH_LOAD if wrk did not print this line.
  */
 export function parseSum(output: string, complaints: string): LoadResult {
   const [right, wrongStatus, wrongBody, broken, micros] =

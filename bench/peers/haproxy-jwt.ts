@@ -11,7 +11,6 @@ import type { Subject } from '../subject.ts'
 import { waitForPort } from '../wait-for-port.ts'
 import type { PeerOptions } from './peer-options.ts'
 
-/** Signature algorithm of the tokens in this comparison. */
 export type Algorithm = 'RS256' | 'ES256'
 
 const TOKEN_LIFETIME_SECONDS = 3_600
@@ -19,8 +18,8 @@ const TOKEN_LIFETIME_SECONDS = 3_600
 /**
  * Starts HAProxy with one thread. HAProxy verifies the signature and the expiry of a JWT on every request. HAProxy
  * writes no log and checks no scopes.
- * @returns undefined when HAProxy is not installed.
- * @throws {BenchError} ERR_BENCH_START when HAProxy does not start, or accepts a token with an invalid signature.
+ * @returns undefined if HAProxy is not installed.
+ * @throws {BenchError} ERR_BENCH_START if HAProxy does not start, or accepts a token with an invalid signature.
  */
 export async function startHaproxyJwt(
   options: PeerOptions & { readonly algorithm: Algorithm },
@@ -65,7 +64,7 @@ function sign(key: KeyObject, algorithm: Algorithm): Promise<string> {
     .sign(key)
 }
 
-/** Throws if the peer accepts an invalid signature, because the figures of such a peer are not comparable. */
+/** The figures of a peer that accepts an invalid signature are not comparable. */
 async function verifyRejectsBrokenSignature(name: string, url: string, token: string): Promise<void> {
   const broken = token.replace(/[^.]+$/, (signature) => [...signature].toReversed().join(''))
   const { status } = await fetch(url, { headers: { authorization: `Bearer ${broken}` } })

@@ -7,10 +7,10 @@ import type { PeerOptions } from './peer-options.ts'
 import { startNginx } from './start-nginx.ts'
 
 /**
- * Starts nginx, which calls a Node.js server for each request with `auth_request`. That server allows every request of
- * the load. The measured CPU time is the total of nginx and this server.
- * @returns undefined when nginx is not installed, or has no `auth_request`.
- * @throws {BenchError} ERR_BENCH_START when a server does not start, or nginx does not call the Node.js server.
+ * Starts nginx. For each request, nginx calls a Node.js server with `auth_request`. The Node.js server allows every
+ * request of the load. The measured CPU time is the total of nginx and the Node.js server.
+ * @returns undefined if nginx is not installed, or has no `auth_request`.
+ * @throws {BenchError} ERR_BENCH_START if a server does not start, or nginx does not call the Node.js server.
  */
 export async function startNginxAuthRequest(options: PeerOptions): Promise<Subject | undefined> {
   const { cores, upstream, target, cleanup } = options
@@ -56,7 +56,7 @@ function hasAuthRequest(program: string): boolean {
   )
 }
 
-/** Throws if nginx does not call the Node.js server, because the figures are then not comparable. */
+/** If nginx does not call the Node.js server, the figures are not comparable. */
 async function verifyDenies(name: string, url: string): Promise<void> {
   const { status } = await fetch(url, { headers: { 'x-bench-deny': '1' } })
   if (status !== 403)

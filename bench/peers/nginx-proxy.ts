@@ -5,7 +5,7 @@ import { startNginx } from './start-nginx.ts'
 /**
  * Starts nginx as a plain proxy with keep-alive connections to the upstream. nginx authorizes no requests and writes no
  * log.
- * @returns undefined when nginx is not installed.
+ * @returns undefined if nginx is not installed.
  */
 export async function startNginxProxy(options: PeerOptions): Promise<Subject | undefined> {
   const { cores, upstream, target } = options

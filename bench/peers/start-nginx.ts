@@ -13,8 +13,8 @@ import { waitForPort } from '../wait-for-port.ts'
  * @param options.http content of the `http` block.
  * @param options.location content of the `location` block for all paths.
  * @param options.locations additional `location` blocks.
- * @returns undefined when nginx is not installed.
- * @throws {BenchError} ERR_BENCH_START when nginx does not start.
+ * @returns undefined if nginx is not installed.
+ * @throws {BenchError} ERR_BENCH_START if nginx does not start.
  */
 export async function startNginx(options: {
   readonly name: string
@@ -73,7 +73,7 @@ ${temporary}
 }
 
 function version(program: string): string {
-  // `nginx -v` prints to standard error: "nginx version: nginx/1.22.1".
+  // `nginx -v` prints, for example, "nginx version: nginx/1.22.1" to standard error.
   const answer = execFileSync('sh', ['-c', '"$0" -v 2>&1', program], { encoding: 'utf8' })
   return /nginx\/[\d.]+/.exec(answer)?.[0].replace('/', ' ') ?? 'nginx'
 }

@@ -19,13 +19,13 @@ export const OPERATIONS = [
 
 export type Operation = (typeof OPERATIONS)[number]
 
-/** The subjects of one authorization server: one for each operation. */
+/** One subject for each operation of an authorization server. */
 export type AuthorizationServerSubjects = {
   readonly name: string
   readonly subjects: Readonly<Record<Operation, Subject>>
   /** For the URL of each subject, the function that performs one operation. */
   readonly exchanges: ReadonlyMap<string, Exchange>
-  /** Number of HTTP requests of one authorization: from the authorization request to the code. */
+  /** Number of HTTP requests from the authorization request to the code. */
   readonly requestsPerAuthorization: number
 }
 
@@ -37,15 +37,15 @@ const PATHS: Readonly<Record<Operation, string>> = {
   registration: ENDPOINTS.registration,
 }
 
-/** Number of codes that are prepared for each second of a round. The round ends when all codes are used. */
+/** Number of prepared codes for each second of a round. The round ends when the load has used all codes. */
 const CODES_PER_SECOND = 200
 
-/** Every authorization shows the consent page, also if the server remembers an earlier consent. */
+/** With `prompt=consent`, the server shows the consent page even if it remembers an earlier consent. */
 const ASKING = { scope: 'openid courses:read', overrides: { prompt: 'consent' } }
 
 /**
- * Registers a client, and signs in a person in a separate browser for each connection of the load. Each connection
- * therefore has its own session and its own grant.
+ * Registers a client. For each connection of the load, signs in a person in a separate browser, so that each connection
+ * has its own session and its own grant.
  */
 export async function authorizationServerSubjects(
   server: BenchAuthorizationServer,
@@ -65,7 +65,7 @@ export async function authorizationServerSubjects(
 
   const codes: Grant[] = []
   const prepareCodes = async (seconds: number): Promise<void> => {
-    codes.length = 0 // the codes of an earlier round may have expired
+    codes.length = 0 // the codes of an earlier round can have expired
     const count = Math.ceil(seconds * CODES_PER_SECOND)
     await Promise.all(
       browsers.map(async (_, connection) => {
@@ -111,7 +111,8 @@ export async function authorizationServerSubjects(
     name: `${operation}, ${server.name}`,
     process: server.process,
     core: server.core,
-    // Two operations have the same URL. The load finds the operation by the fragment, which no request contains.
+    // Two operations have the same URL. The load finds the operation by the fragment, because no request contains the
+    // fragment.
     target: { url: `${baseUrl}${PATHS[operation]}#${operation}`, headers: {}, expectedBody: '' },
     ...(operation === 'code exchange' ? { prepare: prepareCodes } : {}),
   })
@@ -128,7 +129,7 @@ export async function authorizationServerSubjects(
   }
 }
 
-/** Counts the HTTP requests of this process to an origin while `run` runs. */
+/** Counts the HTTP requests of this process to an origin during `run`. */
 async function countRequests(origin: string, run: () => Promise<unknown>): Promise<number> {
   let count = 0
   const observe = (message: unknown): void => {

@@ -4,9 +4,8 @@ import { BenchError } from '../bench-error.ts'
 import type { Product } from './start-product.ts'
 
 /**
- * Obtains an access token like every client: registers, signs in as alice on the pages, consents and exchanges the
- * code.
- * @throws {BenchError} ERR_BENCH_TOKEN when a step fails.
+ * Registers a client, signs in as alice on the pages, consents, and exchanges the code.
+ * @throws {BenchError} ERR_BENCH_TOKEN if a step fails.
  */
 export async function obtainToken(product: Product, scope: string): Promise<string> {
   const { baseUrl } = product

@@ -15,21 +15,21 @@ import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 
 type Options = { readonly cores: Cores | undefined; readonly folder: string; readonly cleanup: Cleanup }
 
-/** An authorization server with the paths and the gateway client of Scopegate. */
+/** An authorization server with the paths of Scopegate and the client `gateway`. */
 export type BenchAuthorizationServer = {
   /** Name of the store, or of the peer. */
   readonly name: string
   readonly process: BenchProcess
   readonly core: string | undefined
   readonly baseUrl: string
-  /** The secret of the client `gateway`, which introspects tokens. */
+  /** The client `gateway` introspects tokens with this secret. */
   readonly gatewaySecret: string
 }
 
 type BenchStore = {
   readonly name: string
   readonly isInstalled: () => boolean
-  /** Starts the store, and returns the settings of an authorization server on this store. */
+  /** Starts the store. Returns the settings of an authorization server with this store. */
   readonly start: (options: Options) => Promise<Readonly<Record<string, string>>>
 }
 
@@ -68,7 +68,6 @@ const STORES: readonly BenchStore[] = [
   },
 ]
 
-/** A rate limit that the load never reaches. */
 const UNLIMITED = '1000000000'
 
 /**
@@ -127,7 +126,7 @@ async function startOnStore(
 }
 
 /**
- * Starts the peer: oidc-provider with its in-memory adapter, without Scopegate.
+ * The peer is oidc-provider with its in-memory adapter, without Scopegate.
  * @throws {BenchError} ERR_BENCH_START.
  */
 export async function startBareProvider({ cores, cleanup }: Options): Promise<BenchAuthorizationServer> {

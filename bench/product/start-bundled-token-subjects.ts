@@ -8,11 +8,11 @@ import { NEW_TOKENS } from './start-jwt-subjects.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
 import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
-/** Subjects of one gateway. Their tokens come from the bundled authorization server, in both formats. */
+/** Subjects of one gateway. The bundled authorization server issues the tokens in the two formats. */
 export type BundledTokenSubjects = {
   readonly cachedOpaque: Subject
   readonly cachedJwt: Subject
-  /** Every request has a token that is not in the token cache. */
+  /** The token cache contains no token of these requests. */
   readonly firstOpaque: Subject
   readonly firstJwt: Subject
 }
@@ -25,7 +25,7 @@ export type BundledTokenSubjects = {
 export const CACHED_BUNDLED_TOKENS = 100
 
 /**
- * Starts a gateway that accepts both formats, and two authorization servers with the same data. One server issues
+ * Starts a gateway that accepts the two formats, and two authorization servers with the same data. One server issues
  * opaque tokens, and the other server issues JWTs. Each new token comes from a refresh.
  * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
  */
@@ -56,7 +56,10 @@ export async function startBundledTokenSubjects(options: ProductOptions): Promis
   }
 }
 
-/** Obtains access tokens by sequential refreshes. @returns the access tokens, and the last refresh token. */
+/**
+ * Refreshes sequentially.
+ * @returns the access tokens, and the last refresh token.
+ */
 async function obtainByRefresh(
   client: Client,
   first: string,

@@ -8,7 +8,7 @@ const PATH = '/api/courses'
 const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
 
 /**
- * Starts the gateway as a subject, with an access token for one route. The subject checks after each load that the
+ * Starts the gateway as a subject, with an access token for one route. After each load, the subject checks that the
  * gateway did all its work.
  * @throws {BenchError} ERR_BENCH_START, ERR_BENCH_TOKEN.
  */

@@ -8,16 +8,16 @@ import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
 /** Subjects of one gateway, with three kinds of load. */
 export type JwtSubjects = {
-  /** One JWT, signed with ES256, for every request. */
+  /** Every request has the same JWT, signed with ES256. */
   readonly cached: Subject
-  /** Every request has a JWT that is not in the token cache. */
+  /** The token cache contains no JWT of these requests. */
   readonly firstEs256: Subject
   readonly firstRs256: Subject
 }
 
 /**
- * Number of JWTs that the load sends cyclically. The cache contains at most CACHED_TOKENS of them. It has evicted a JWT
- * before the load sends this JWT again.
+ * The load sends this number of JWTs cyclically. The cache contains at most CACHED_TOKENS JWTs. The cache evicts a JWT
+ * before the load sends the JWT again.
  */
 export const NEW_TOKENS = 2_000
 export const CACHED_TOKENS = 500
@@ -25,7 +25,7 @@ export const CACHED_TOKENS = 500
 const LIFETIME_SECONDS = 86_400
 
 /**
- * Starts a gateway that verifies JWTs of its issuer with keys from a file. The token cache is small: see CACHED_TOKENS.
+ * Starts a gateway that verifies JWTs of its issuer with keys from a file. CACHED_TOKENS limits the token cache.
  * @throws {BenchError} ERR_BENCH_START.
  */
 export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubjects> {

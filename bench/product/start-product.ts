@@ -13,32 +13,32 @@ import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 export type Product = {
   readonly baseUrl: string
   readonly managementUrl: string
-  /** Address on which the authorization server listens. */
+  /** The address of the authorization server. */
   readonly issuer: string
   readonly gateway: BenchProcess
-  /** The file with the standard output of the gateway, which is its access log. */
+  /** The standard output of the gateway is its access log. */
   readonly logFile: string
-  /** Starts another authorization server with the same data. @returns the address on which it listens. */
+  /**
+   * Starts another authorization server with the same data.
+   * @returns its address.
+   */
   startIssuer(settings: Readonly<Record<string, string>>): Promise<string>
 }
 
-/** Options to start Scopegate for a benchmark. Without `cores`, the operating system selects the processors. */
+/** Without `cores`, the operating system selects the processors. */
 export type ProductOptions = {
   readonly cores: Cores | undefined
   readonly folder: string
   readonly cleanup: Cleanup
-  /** Address of the upstream of every policy. */
+  /** Every policy uses this upstream. */
   readonly upstream: string
-  /** Node.js options of the gateway, such as `--cpu-prof`. */
+  /** For example `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
-  /**
-   * Settings of the gateway in addition to the settings of every benchmark. A function gets the address on which the
-   * authorization server listens.
-   */
+  /** Additional settings of the gateway. A function gets the address of the authorization server. */
   readonly settings?:
     | Readonly<Record<string, string>>
     | ((issuer: string) => Readonly<Record<string, string>>)
-  /** Settings of the authorization server in addition to the settings of every benchmark. */
+  /** Additional settings of the authorization server. */
   readonly issuerSettings?: Readonly<Record<string, string>>
 }
 
@@ -46,7 +46,7 @@ export type ProductOptions = {
  * Starts the authorization server and the gateway as separate processes with the configuration and the policies of the
  * checkout. Environment variables set the addresses, the data folder, the client secret, the drain delay and the
  * settings in `options`. Only the gateway runs on the processor of the server under test.
- * @throws {BenchError} ERR_BENCH_START when a process does not start.
+ * @throws {BenchError} ERR_BENCH_START if a process does not start.
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
   const port = await tryPort(0)
@@ -92,7 +92,7 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   }
 }
 
-/** Starts an authorization server. @returns the address on which it listens. */
+/** @returns the address of the authorization server. */
 async function startIssuer(
   { cores, cleanup }: ProductOptions,
   own: {

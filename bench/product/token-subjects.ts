@@ -4,11 +4,11 @@ import type { Product, ProductOptions } from './start-product.ts'
 import { verifyGateway } from './verify-gateway.ts'
 
 const PATH = '/api/courses'
-/** The scope that policies/courses.policy.yaml requires for the path of the subjects. */
+/** policies/courses.policy.yaml requires this scope for the path of the subjects. */
 export const SCOPE = 'courses:read'
 
 /**
- * Returns a function that creates subjects of one gateway. The load sends `tokens` cyclically. All subjects share one
+ * Returns a function that creates subjects of one gateway. The load sends `tokens` cyclically. All subjects share the
  * check that the gateway did all its work.
  */
 export function tokenSubjects(

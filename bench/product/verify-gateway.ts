@@ -9,11 +9,11 @@ import { sumSamples } from './sum-samples.ts'
  * requests.
  */
 const NEARLY_ALL = 0.99
-/** Maximum time until a slow machine has written the lines of the access log. */
+/** Within this time, a slow machine must write the lines of the access log. */
 const LOG_LIMIT_MS = 3_000
 const LOG_POLL_MS = 50
 const REQUESTS = 'scopegate_http_requests_total'
-/** The metrics that count requests by token: `known` for cache hits, `new` for cache misses. */
+/** Metrics that count requests by token. `known` is a cache hit, and `new` is a cache miss. */
 const COUNTER_OF = {
   known: 'scopegate_token_cache_hits_total',
   new: 'scopegate_token_cache_misses_total',
@@ -21,9 +21,8 @@ const COUNTER_OF = {
 const LINE_BREAK = 0x0a
 
 /**
- * Creates the check that a gateway did all its work. For each response, the check expects a line of the access log, a
- * count in the metrics, and a cache hit or miss. The check empties the log, so that a long benchmark does not fill the
- * disk.
+ * Creates the check that a gateway did all its work. For each response, the check expects an access log line, a count
+ * in the metrics, and a cache hit or miss. The check empties the log, so that a long benchmark does not fill the disk.
  * @returns the check. Its parameters are the number of responses since the last check, and the kind of their tokens.
  * The check throws ERR_BENCH_INCOMPLETE, or ERR_BENCH_SUBJECT when the gateway has ended.
  */

@@ -1,4 +1,4 @@
-/** The fields of a V8 CPU profile that this file reads. Source: Chrome DevTools Protocol, Profiler.Profile. */
+/** This file reads only these fields of a V8 CPU profile. Source: Chrome DevTools Protocol, Profiler.Profile. */
 export type CpuProfile = {
   readonly nodes: readonly {
     readonly id: number
@@ -11,13 +11,12 @@ export type CpuProfile = {
   readonly timeDeltas: readonly number[]
 }
 
-/** CPU time in a function. Excludes the time in the functions that it calls. */
+/** CPU time in a function. Excludes the time in called functions. */
 export type SelfTime = { readonly function: string; readonly location: string; readonly micros: number }
 
 /**
  * Adds up the samples between two times of the monotonic clock. All times are in microseconds.
- * @returns the functions, longest time first. The result includes V8 internals such as `(garbage collector)`, but not
- * idle time.
+ * @returns the functions, longest time first. Includes V8 internals such as `(garbage collector)`, but not idle time.
  */
 export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros: number): SelfTime[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node.callFrame]))
@@ -41,8 +40,8 @@ export function readSelfTimes(profile: CpuProfile, fromMicros: number, toMicros:
 }
 
 /**
- * Returns the component of a location: a package such as `undici`, a folder such as `gateway/pipeline`, `Node.js
- * (JavaScript)`, or `V8, libuv and the system`.
+ * Returns the component of a location. Examples: a package such as `undici`, a folder such as `gateway/pipeline`,
+ * `Node.js (JavaScript)`, `V8, libuv and the system`.
  */
 export function partOf(location: string): string {
   if (location === '') return 'V8, libuv and the system'

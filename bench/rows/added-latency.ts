@@ -6,8 +6,8 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 const PER_SECOND = 1_000
 
 /**
- * The latency that the gateway adds to the latency of the upstream. At the request rate of this row, gateway and
- * upstream are idle most of the time.
+ * The row compares latencies with and without the gateway. At the request rate of this row, gateway and upstream are
+ * idle most of the time.
  */
 export const addedLatency: Row = {
   name: 'added-latency',

@@ -5,7 +5,7 @@ import { authorizationServerSubjects, OPERATIONS } from '../product/authorizatio
 import { startAuthorizationServers, startBareProvider } from '../product/start-authorization-servers.ts'
 import type { Row } from '../row.ts'
 
-/** The cost of each operation of the authorization server, for each store and for bare oidc-provider. */
+/** The cost of each operation of the authorization server, for each store and for oidc-provider without Scopegate. */
 export const authorizationServer: Row = {
   name: 'authorization-server',
   run: async (bench) => {

@@ -5,7 +5,10 @@ import { NEW_TOKENS } from '../product/start-jwt-subjects.ts'
 import type { Row } from '../row.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
-/** The cost of a JWT of the bundled authorization server compared with an opaque token, cached and at the first use. */
+/**
+ * Compares the cost of a JWT of the bundled authorization server with the cost of an opaque token, cached and at the
+ * first use.
+ */
 export const bundledTokens: Row = {
   name: 'bundled-tokens',
   run: async (bench) => {

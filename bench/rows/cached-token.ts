@@ -17,11 +17,10 @@ const RAW_HTTP = 'raw Node.js http'
 const FLOOR = 'plain Node.js sockets (floor)'
 
 /**
- * The cost of a request with a cached token, including policy, scopes, metrics, access log and identity headers. The
- * row compares the gateway with:
+ * The cost of a request with a cached token. Includes policy, scopes, metrics, access log and identity headers. The row
+ * compares the gateway with:
  * - a common Node.js proxy without authorization
- * - proxies written in C: without authorization, with a call to another process, and with a signature check for each
- * request
+ * - proxies in C: without authorization, with a call to another process, and with a signature check for each request
  * - the minimum cost of Node.js
  */
 export const cachedToken: Row = {
@@ -37,7 +36,8 @@ export const cachedToken: Row = {
       cleanup,
       upstream: upstream.url,
     })
-    // The peers get the same request, although only the gateway reads the token. HAProxy gets a JWT instead.
+    // All peers except HAProxy get the request of the gateway, although only the gateway reads the token. HAProxy gets
+    // a JWT instead.
     const peer = { cores: cores?.server, folder, cleanup, upstream: upstream.url, target: gateway.target }
     const nginx = await startNginxProxy(peer)
     const authRequest = await startNginxAuthRequest(peer)

@@ -9,7 +9,7 @@ const COMMAND = fileURLToPath(new URL('../../bin/scopegate.js', import.meta.url)
 const ROUTES = 500
 const GOAL_MS = 1_000
 
-/** Duration of `scopegate check`, from its start to the end of its process. */
+/** Duration of the `scopegate check` process from its start to its end. */
 export const check: Row = {
   name: 'check',
   run: async (bench) => {
@@ -21,7 +21,7 @@ export const check: Row = {
       { name: `${ROUTES} routes, each with a test`, args: [many] },
       { name: `${ROUTES} routes, without tests`, args: [many, '--no-tests'] },
     ]
-    // The first run fills the compile cache of Node.js. Users also run the command with a filled cache.
+    // The first run fills the compile cache of Node.js, because users also run the command with a filled cache.
     await runOnce(bench, [])
     const figures = []
     for (const { name, args } of cases) {
@@ -40,7 +40,7 @@ export const check: Row = {
   },
 }
 
-/** Runs the command once. @returns its duration in milliseconds. */
+/** @returns the duration of the command in milliseconds. */
 async function runOnce({ cores, cleanup, folder }: Bench, args: readonly string[]): Promise<number> {
   const startedMs = performance.now()
   const { child, ended } = startProcess({

@@ -6,7 +6,10 @@ import { startUpstream } from '../upstream/start-upstream.ts'
 
 const GOAL = 6
 
-/** The cost of a JWT at its first use, with all checks and the signature, compared with a cached JWT. */
+/**
+ * Compares the cost of a JWT at its first use with the cost of a cached JWT. The first use includes all checks and the
+ * signature.
+ */
 export const firstUse: Row = {
   name: 'first-use',
   run: async (bench) => {

@@ -13,7 +13,7 @@ const FILES = 20
 const ROUTES = 50
 const NANOSECONDS_PER_MS = 1_000_000
 
-/** Duration of a policy reload, and the time that requests would wait during the reload. */
+/** Measures the duration of a policy reload, and the delay of requests during the reload. */
 export const reload: Row = {
   name: 'reload',
   run: async ({ folder, cleanup, rounds, printProgress }) => {
@@ -76,7 +76,7 @@ export const reload: Row = {
 
 type Reload = { readonly tookMs: number; readonly pauseMs: number; readonly cpuMs: number }
 
-/** Measures one reload. The histogram includes its own interval of one millisecond, which this function subtracts. */
+/** Measures one reload. Subtracts the interval of the histogram, which is one millisecond. */
 async function reloadOnce(gateway: Gateway): Promise<Reload> {
   const loop = monitorEventLoopDelay({ resolution: 1 })
   loop.enable()

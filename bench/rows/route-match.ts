@@ -6,16 +6,15 @@ const MANY = 10_000
 const MATCHES = 500_000
 /**
  * Distance between one requested route and the next, in routes. The number of routes is never a multiple of the
- * distance. The load therefore requests every route, in mixed order.
+ * distance, so that the load requests every route, in mixed order.
  */
 const STRIDE = 7_919
 const GOAL = 1.2
 
 /**
- * The time to find the route of a path, with 10 routes and with 10,000 routes.
- * If the load requests only 10 of 10,000 routes, the difference is the cost of the unused routes.
- * If the load requests all 10,000 routes, the table does not fit into the processor caches. A Map with 10,000 keys
- * shows how much slower memory access alone makes a lookup.
+ * The time to find the route of a path, with 10 routes and with 10,000 routes. If the load requests only 10 of 10,000
+ * routes, the difference is the cost of the unused routes. If the load requests all 10,000 routes, the table does not
+ * fit into the processor caches. A Map with 10,000 keys shows the cost of memory access alone.
  */
 export const routeMatch: Row = {
   name: 'route-match',
@@ -57,9 +56,7 @@ export const routeMatch: Row = {
 
 type Measure = () => number
 
-/**
- * Returns a function that measures a match in a table with `routes` routes. The load requests `asked` of these routes.
- */
+/** The load requests `asked` of the `routes` routes. */
 function tableOf(routes: number, asked: number): Measure {
   const names = namesOf(routes)
   const table = buildRouteTable(names.map((name) => ({ methods: ['GET'], path: `${name}/{id}` })))
@@ -70,7 +67,6 @@ function tableOf(routes: number, asked: number): Measure {
   )
 }
 
-/** Returns a function that measures a lookup in a Map by a string key. */
 function mapOf(keys: number): Measure {
   const names = namesOf(keys)
   const map = new Map(names.map((name) => [name, { kind: 'route' }]))

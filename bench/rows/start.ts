@@ -25,7 +25,7 @@ export const start: Row = {
     mkdirSync(folder, { recursive: true })
     writeFileSync(secretFile, randomBytes(32).toString('base64url'), { mode: 0o600 })
     const own = { secretFile, upstream: upstream.url, cache: join(folder, 'cache') }
-    // The first run fills the compile cache of Node.js. Users also start the gateway with a filled cache.
+    // The first run fills the compile cache of Node.js, because users also start the gateway with a filled cache.
     const firstMs = await startOnce(bench, own)
     const found: number[] = []
     for (let round = 1; round <= rounds; round++) {
@@ -49,7 +49,7 @@ export const start: Row = {
   },
 }
 
-/** Starts a gateway once. @returns the time to its first response with status 200, in milliseconds. */
+/** @returns the time to the first response with status 200, in milliseconds. */
 async function startOnce(
   { cores, cleanup }: Bench,
   own: { readonly secretFile: string; readonly upstream: string; readonly cache: string },

@@ -18,11 +18,11 @@ const FLOOR = 'floor, one process'
 const FLOOR_TWICE = 'floor, two processes'
 
 /**
- * The cost of a request with two workers, compared with one worker.
- * The row compares CPU time, not throughput. On a machine with two processors, the load and the upstream need one
- * processor, so both workers share the other processor.
- * The minimal proxy `raw-node` also runs with one and with two processes. Their ratio shows the cost that every Node.js
- * program pays: the processes share the processor caches, and each process wakes up for half as many connections.
+ * Compares the cost of a request with two workers and with one worker. The row compares CPU time, not throughput. On a
+ * machine with two processors, the load and the upstream need one processor. The two workers share the other processor.
+ * The minimal proxy `raw-node` also runs with one and with two processes. The ratio for `raw-node` shows the cost that
+ * every Node.js program has: the processes share the processor caches, and each process wakes up for half as many
+ * connections.
  */
 export const twoWorkers: Row = {
   name: 'two-workers',

@@ -5,43 +5,43 @@ import { type Client, knownClient, type Tokens } from '../../test/fixtures/regis
 import type { RevocationCluster } from './revocation-cluster.ts'
 
 /**
- * The kind of a request. `known`: with a token that each gateway has accepted. `new`: one of the first uses of a token.
- * `denied`: with a token without the scope. `revoked`: with a token whose revocation got the response 200. `refresh`,
- * `revoke`: a request to the authorization server.
+ * The kind of a request. `known` has a token that each gateway has accepted. `new` is one of the first uses of a token.
+ * `denied` has a token without the scope. `revoked` has a token whose revocation got the response 200. `refresh` and
+ * `revoke` are requests to the authorization server.
  */
 export type UseKind = 'known' | 'new' | 'denied' | 'revoked' | 'refresh' | 'revoke'
 
-/** A request and its outcome. The times are milliseconds of `performance.now()`. */
+/** Times are milliseconds of `performance.now()`. */
 export type Use = {
   readonly kind: UseKind
   readonly sentMs: number
   readonly endMs: number
-  /** 0: no complete response. */
+  /** 0 if no complete response arrived. */
   readonly status: number
-  /** For `revoked`: time of the response 200 to the revocation. */
+  /** For `revoked`, the time of the response 200 to the revocation. */
   readonly acknowledgedMs?: number
-  /** Index of the gateway, for a request to the API. */
+  /** For a request to the API, the index of the gateway. */
   readonly gateway?: number
-  /** For `refresh`: number of the sequence of refresh tokens. */
+  /** For `refresh`, the number of the sequence of refresh tokens. */
   readonly sequence?: number
 }
 
 /**
- * Time from the response 200 to a revocation until one gateway rejects the token for the first time. Infinity: the
- * gateway still accepted the token, or failed, after 30 s. Milliseconds.
+ * Time from the response 200 to a revocation until one gateway rejects the token for the first time. Infinity if the
+ * gateway still accepted the token or failed after 30 s. Milliseconds.
  */
 export type RevocationTime = { readonly acknowledgedMs: number; readonly tookMs: number }
 
 /** Rates and numbers of the load. */
 export type LoadOptions = {
-  /** Requests per second to the API. */
+  /** Requests to the API. */
   readonly perSecond: number
-  /** Number of sequences of refresh tokens. The load refreshes each sequence about once a second. */
+  /** Number of sequences of refresh tokens. The load refreshes each sequence about once per second. */
   readonly sequences: number
   readonly revocationsPerSecond: number
   /** Number of known tokens. */
   readonly known: number
-  /** Number of tokens for first uses while no new tokens are issued. */
+  /** Number of tokens for first uses during an outage, when the server issues no new tokens. */
   readonly reserve: number
   /** Receives every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
@@ -49,10 +49,10 @@ export type LoadOptions = {
 
 /** A load that continues until `stop()`. */
 export type AvailabilityLoad = {
-  /** Returns the outcomes since the start, or since the last call. */
+  /** Returns the outcomes since the start or the last call. */
   takeUses(): readonly Use[]
   takeRevocationTimes(): readonly RevocationTime[]
-  /** Sends no more requests to a gateway, like a load balancer while the gateway is not ready. */
+  /** Simulates a load balancer that sends no more requests to a gateway that is not ready. */
   withdraw(gateway: number): void
   restore(gateway: number): void
   stop(): Promise<void>
@@ -61,23 +61,25 @@ export type AvailabilityLoad = {
 const ACCEPTED = 201
 const REJECTED = 401
 /**
- * Connections to each gateway. The number is not a divisor of the number of known tokens, so each connection gets each
- * token.
+ * Number of connections to each gateway. The number of known tokens is not a multiple of this number, so that each
+ * connection gets each token.
  */
 const CONNECTIONS = 7
 const DENIED = 3
-/** Number of requests after which the workers of a gateway have a new token in their cache. */
+/** After this number of requests, the workers of a gateway have a new token in their cache. */
 const FIRST_USES = 4
 const REVOKED_KEPT = 40
 const REVOCABLE_KEPT = 6
 const FRESH_KEPT = 50
-/** Of this number of API requests, one uses a token without the scope, and one uses a revoked token. */
+/** Of this number of API requests, one request uses a token without the scope, and one request uses a revoked token. */
 const INVALID_EVERY = 20
 const NEW_EVERY = 13
-/** When no new token exists, one of this number of planned first uses takes a token from the reserve. */
+/** Without a new token, one of this number of planned first uses takes a token from the reserve. */
 const RESERVE_EVERY = 6
 const REFRESH_INTERVAL_MS = 1_000
-/** Interval of repeated requests to the authorization server: short in the first seconds of an outage. */
+/**
+ * Interval of repeated requests to the authorization server. The interval is short in the first seconds of an outage.
+ */
 const RETRY_MS = 100
 const LATE_RETRY_MS = 1_000
 const LATE_AFTER_MS = 5_000
@@ -87,7 +89,9 @@ const GIVE_UP_POLLING_MS = 30_000
 const REQUEST_TIMEOUT_MS = 10_000
 const SCOPE = 'courses:read'
 
-/** Obtains the tokens, then starts the load. The load sends requests at a fixed rate, without waiting for responses. */
+/**
+ * Obtains the tokens, and then starts the load. The load sends requests at a fixed rate, without waiting for responses.
+ */
 export async function startAvailabilityLoad(
   cluster: Pick<RevocationCluster, 'gateways' | 'client'>,
   options: LoadOptions,
@@ -109,7 +113,7 @@ export async function startAvailabilityLoad(
   const obtain = (scope: string): Promise<Tokens> => cluster.client.obtainTokens({ browser, scope })
   const record = (use: Omit<Use, 'endMs'>): void => void uses.push({ ...use, endMs: performance.now() })
 
-  /** Returns the index of an available gateway. Consecutive turns select the available gateways cyclically. */
+  /** Consecutive turns select the available gateways cyclically. */
   const choose = (turn: number): number => [...available][turn % available.size] ?? 0
 
   async function use(kind: UseKind, token: string, turn: number, acknowledgedMs?: number): Promise<number> {
@@ -151,13 +155,13 @@ export async function startAvailabilityLoad(
         workedMs = performance.now()
       } else {
         await wait(retryMs(workedMs))
-        // The authorization server has lost the grant: the client continues with a new grant.
+        // The authorization server has lost the grant, so the client continues with a new grant.
         if (status === 400) current = await persist(async () => (await obtain(SCOPE)).refreshToken)
       }
     }
   }
 
-  /** Repeats `attempt` until it succeeds, and returns its result. Returns an empty string if the load stops first. */
+  /** Repeats `attempt` until `attempt` succeeds. Returns an empty string if the load stops first. */
   async function persist(attempt: () => Promise<string>): Promise<string> {
     const startedMs = performance.now()
     while (!stopping) {
@@ -233,7 +237,7 @@ export async function startAvailabilityLoad(
     const token = isReserved ? reserve.shift() : fresh.shift()
     if (token === undefined) return false
     const status = await use('new', token, turn)
-    // A gateway that could not validate the token has not cached it, so the next use is also a first use.
+    // A gateway that could not validate the token has not cached it. The next use is then also a first use.
     if (status !== ACCEPTED && status !== REJECTED) reserve.push(token)
     return true
   }

@@ -2,8 +2,8 @@ import type { RevocationTime, Use, UseKind } from './availability-load.ts'
 import type { FaultEnd } from './availability-stores.ts'
 
 /**
- * The faults of the trial, in the order in which the trial causes them. A failover of PostgreSQL leaves no standby, so
- * this fault is the last.
+ * The faults in the order of the trial. The failover of PostgreSQL must be the last fault, because it leaves no
+ * standby.
  */
 export const FAULTS = [
   'none',
@@ -26,18 +26,18 @@ export type FaultResult = {
   readonly failedKnown: number
   readonly failedNew: number
   /**
-   * Accepted requests with a token without the scope, or with a revoked token after the maximum delay of its
-   * revocation.
+   * Wrongly accepted requests: requests with a token without the scope, and requests with a revoked token after the
+   * maximum delay of its revocation.
    */
   readonly wrongDecisions: number
   readonly lostGrants: number
-  /** False: a new primary may lack the last writes, so the trial permits lost grants. */
+  /** False if a new primary can lack the last writes. The trial then permits lost grants. */
   readonly isDurable: boolean
-  /** Time from the end of the fault until every kind of request works. Undefined: not within the limit. */
+  /** Time from the end of the fault until every kind of request works. Undefined after the time limit. */
   readonly recoveryMs: number | undefined
   /**
-   * Time from the promotion of the new primary to the first successful refresh of a client whose refresh had failed. 0:
-   * no refresh failed. Infinity: no such client succeeded. Undefined: no failover.
+   * Time from the promotion of the new primary to the first successful refresh of a client after a failed refresh. 0 if
+   * no refresh failed. Infinity if no such client succeeded. Undefined without a failover.
    */
   readonly writesMs: number | undefined
   /** Times of the revocations while all revocation channels were open. Milliseconds. */
@@ -46,7 +46,7 @@ export type FaultResult = {
   readonly statuses: Readonly<Record<string, number>>
 }
 
-/** The times of a fault, in milliseconds of `performance.now()`. */
+/** Times are milliseconds of `performance.now()`. */
 export type Phase = FaultEnd & {
   readonly fault: FaultName
   readonly startedMs: number
@@ -59,7 +59,7 @@ export type Phase = FaultEnd & {
  */
 const BOUND_MS = 5_000
 /**
- * Maximum time until a gateway rejects a revoked token, without a channel and without introspection:
+ * Maximum time until a gateway rejects a revoked token, without a channel and without introspection. The time is
  * `tokenCache.maxTtl` plus `staleIfError`. `jwt.maxRevocationDelay` is shorter.
  */
 const OUTAGE_BOUND_MS = 210_000
@@ -75,7 +75,6 @@ const SUCCESS: Readonly<Record<UseKind, number>> = {
 const ACCEPTED = 201
 const INVALID_GRANT = 400
 
-/** Returns the outcome of a fault from the outcomes of its requests. */
 export function summarize(
   uses: readonly Use[],
   revocations: readonly RevocationTime[],
@@ -125,9 +124,7 @@ function isWrong({ kind, status, sentMs, gateway, acknowledgedMs = Infinity }: U
   return sentMs > phase.openMs + BOUND_MS || sentMs > acknowledgedMs + OUTAGE_BOUND_MS
 }
 
-/**
- * Returns the time from the end of the fault until the slowest kind of request succeeded again, after its last failure.
- */
+/** Returns the time from the end of the fault until every kind of request has succeeded after its last failure. */
 function recoveryOf(uses: readonly Use[], endedMs: number): number | undefined {
   let recoveredMs = endedMs
   for (const kind of MEASURED_KINDS) {
@@ -141,7 +138,7 @@ function recoveryOf(uses: readonly Use[], endedMs: number): number | undefined {
   return recoveredMs - endedMs
 }
 
-/** Returns the time from the new primary to the first successful refresh of a client whose refresh had failed. */
+/** Returns the time from the new primary to the first successful refresh of a client after a failed refresh. */
 function writesAfter(uses: readonly Use[], newPrimaryMs: number | undefined): number | undefined {
   if (newPrimaryMs === undefined) return undefined
   const refreshes = uses.filter(({ kind }) => kind === 'refresh')

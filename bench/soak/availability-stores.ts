@@ -12,12 +12,12 @@ import { startRedis, type TestRedis } from '../../test/fixtures/start-redis.ts'
 import { until } from '../../test/fixtures/until.ts'
 import type { Cleanup } from '../cleanup.ts'
 
-/** The end of a fault. The times are milliseconds of `performance.now()`. */
+/** Times are milliseconds of `performance.now()`. */
 export type FaultEnd = {
   readonly endedMs: number
-  /** Time at which clients can find the new primary. Undefined: no failover. */
+  /** Time at which clients can find the new primary. Undefined without a failover. */
   readonly newPrimaryMs?: number | undefined
-  /** Index of the only gateway that the fault affects. Undefined: the fault affects all gateways. */
+  /** Index of the only gateway with the fault. Undefined if the fault affects all gateways. */
   readonly affectedGateway?: number
 }
 
@@ -25,16 +25,16 @@ export type FaultEnd = {
  * A store of the authorization servers, on a real engine. The function of a fault returns when the engine works again.
  */
 export type TrialStore = {
-  /** Settings of each authorization server and of each gateway, as environment variables. */
+  /** Environment variables for each authorization server and each gateway. */
   readonly serverSettings: Readonly<Record<string, string>>
   readonly gatewaySettings: Readonly<Record<string, string>>
-  /** Ports of the store to which gateways connect. */
+  /** Gateways connect to these ports of the store. */
   readonly gatewayPorts: readonly number[]
-  /** True: a new primary has every acknowledged write. */
+  /** If true, a new primary has every acknowledged write. */
   readonly isFailoverDurable: boolean
-  /** Stops the primary with SIGTERM, like a service manager, and starts the primary again. */
+  /** Stops the primary with SIGTERM, and starts the primary again. */
   restart(downMs: number): Promise<FaultEnd>
-  /** Makes a replica the primary. Undefined: the store has no replica. */
+  /** Makes a replica the primary. Undefined if the store has no replica. */
   readonly failover: (() => Promise<FaultEnd>) | undefined
   /** Ends the primary with SIGKILL, and starts the primary again. */
   kill(): Promise<FaultEnd>
@@ -64,7 +64,7 @@ type Node = Pick<RedisProcess, 'freeze' | 'thaw'> & {
 const ROLE_POLL_MS = 5
 /** Time from the failover until a service manager has started the old primary. */
 const REPLACEMENT_MS = 1_000
-/** The old primary accepts no writes for this time in a planned failover (docs/connect-redis.md). */
+/** In a planned failover, the old primary accepts no writes for this time (docs/connect-redis.md). */
 const PAUSE_MS = 5_000
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always']
 
@@ -128,7 +128,7 @@ async function startWithSentinel({ folder, cleanup }: Place): Promise<TrialStore
   }
 }
 
-/** Returns a server. Its `start()` makes the server a replica if the Sentinels name another primary. */
+/** If the Sentinels name another primary, `start()` makes the server a replica. */
 function sentinelNode(first: TestRedis, folder: string, primaryPort: () => Promise<number>): Node {
   let server = first
   const redis = connect(first.port)
@@ -162,8 +162,8 @@ async function startRedisCluster({ folder, cleanup }: Place): Promise<TrialStore
 
 /**
  * Returns the functions that cause faults of a primary and its replica. In a Redis Cluster, these two servers are the
- * shard of the accounts. A promoted replica counts as the new primary as soon as `isNamed` returns true, because
- * clients can then find it.
+ * shard of the accounts. A promoted replica is the new primary when `isNamed` returns true, because clients can then
+ * find the replica.
  */
 function replicatedRedis(
   nodes: readonly Node[],

@@ -7,7 +7,7 @@ import type { StoreName } from './availability-stores.ts'
 import type { TokenFormat } from './availability-trial.ts'
 import { readPercentile } from './read-percentile.ts'
 
-/** The result of a fault, or undefined when the store has no such fault. */
+/** `result` is undefined if the store has no such fault. */
 export type AvailabilityRow = {
   readonly store: StoreName
   readonly tokens: TokenFormat
@@ -20,7 +20,7 @@ const START = '<!-- measured: npm run soak:availability -->'
 const END = '<!-- end -->'
 const WRITES_LIMIT_MS = 2_000
 const REVOCATION_P99_LIMIT_MS = 1_000
-/** Minimum number of revocations for a percentile: a percentile of fewer values has no meaning. */
+/** Minimum number of revocations for a percentile. A percentile of fewer values has no meaning. */
 const MIN_REVOCATIONS = 100
 
 const STORE_NAMES: Readonly<Record<StoreName, string>> = {
@@ -53,10 +53,10 @@ const COLUMNS = [
   'first write',
   'revocation, p50 / p99',
 ] as const
-/** The columns that identify a row. */
+/** These columns identify a row. */
 const KEY_COLUMNS = 3
 
-/** Formats the lines of the Markdown table, without its head. */
+/** Formats the lines of the Markdown table without the header lines. */
 export function formatRows(rows: readonly AvailabilityRow[]): readonly string[] {
   return rows.map(({ store, tokens, fault, result }) => {
     const key = [STORE_NAMES[store], tokens === 'jwt' ? 'JWT' : tokens, FAULT_NAMES[fault]]
@@ -65,7 +65,6 @@ export function formatRows(rows: readonly AvailabilityRow[]): readonly string[] 
   })
 }
 
-/** Formats the whole table. */
 export function formatTable(lines: readonly string[]): string {
   return [`| ${COLUMNS.join(' | ')} |`, `|${COLUMNS.map(() => '---').join('|')}|`, ...lines].join('\n')
 }
@@ -85,7 +84,6 @@ function cellsOf(result: FaultResult): readonly string[] {
   ]
 }
 
-/** Returns the exceeded limits of a row. */
 export function findExceededLimits({ store, tokens, fault, result }: AvailabilityRow): readonly string[] {
   if (result === undefined) return []
   const { writesMs = 0, revocationsMs, isDurable } = result
@@ -107,7 +105,7 @@ export function findExceededLimits({ store, tokens, fault, result }: Availabilit
 
 /**
  * Writes rows into the table of docs/availability.md.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the page has no place for the table.
+ * @throws {BenchError} ERR_BENCH_SUBJECT if the page has no place for the table.
  */
 export function writeTable(lines: readonly string[]): void {
   const file = join(findPackageRoot(), PAGE)
@@ -115,8 +113,8 @@ export function writeTable(lines: readonly string[]): void {
 }
 
 /**
- * Returns the page with these rows. Earlier rows of other stores, tokens and faults stay.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the page has no place for the table.
+ * Returns the page with these rows. Keeps earlier rows of other stores, tokens and faults.
+ * @throws {BenchError} ERR_BENCH_SUBJECT if the page has no place for the table.
  */
 export function replaceRows(page: string, lines: readonly string[]): string {
   const [start, end] = [page.indexOf(START), page.indexOf(END)]

@@ -23,11 +23,9 @@ export type TrialOptions = LoadOptions & {
   readonly cleanup: Cleanup
   readonly store: StoreName
   readonly tokens: TokenFormat
-  /** Number of authorization servers. */
   readonly servers: number
-  /** Number of workers of each gateway. */
   readonly workers: number
-  /** Settings of the gateways in addition to the settings of the trial, as environment variables. */
+  /** Additional environment variables of the gateways. */
   readonly gatewaySettings?: Readonly<Record<string, string>>
   readonly quietMs: number
   readonly downMs: number
@@ -36,13 +34,13 @@ export type TrialOptions = LoadOptions & {
   readonly awayMs: number
   /** Minimum measured time after a fault. */
   readonly settleMs: number
-  /** Time without failures after which the measurement of a fault ends. */
+  /** The measurement of a fault ends after this time without failures. */
   readonly calmMs: number
 }
 
 /** Gateways, authorization servers and a store under load. */
 export type Trial = {
-  /** Undefined: the store has no such fault. */
+  /** Returns undefined if the store has no such fault. */
   measure(fault: FaultName): Promise<FaultResult | undefined>
   stop(): Promise<void>
 }
@@ -51,7 +49,6 @@ const GATEWAYS = 2
 const PARTITIONED = 1
 const RECOVERY_LIMIT_MS = 60_000
 const POLL_MS = 200
-/** Starts the services and the load. */
 export async function startTrial(options: TrialOptions): Promise<Trial> {
   const { folder, cleanup, workers } = options
   const storeFolder = join(folder, 'store')
@@ -201,7 +198,7 @@ function createFaults(trial: {
 }
 
 /**
- * Waits until `earliestMs`, and then until all channels are open and no request has failed for `calmMs`.
+ * Waits until `earliestMs`. Then waits until all channels are open and no request has failed for `calmMs`.
  * @returns the uses, and the time at which the channels of all gateways were open.
  */
 async function settle(

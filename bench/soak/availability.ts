@@ -1,6 +1,6 @@
 // npm run soak:availability: two gateways with two workers, two authorization servers and a store. The load is 300
 // requests per second with refreshes and revocations, on opaque tokens and on JWTs. The stores are Redis, Redis with
-// Sentinel, Redis Cluster and PostgreSQL. Each combination of store and token format gets the faults of `FAULTS`.
+// Sentinel, Redis Cluster and PostgreSQL. For each store and token format, the test causes the faults of `FAULTS`.
 // Prints the table, and writes it to docs/availability.md and bench/results/. Options: --store=, --tokens=, --fault=
 // (lists with commas), --quick (short outages; writes no files).
 import { mkdirSync } from 'node:fs'

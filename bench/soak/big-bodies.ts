@@ -7,7 +7,7 @@ import { watchRss } from './watch-rss.ts'
 
 const LIMIT_MIB = 300
 
-/** Sends a large request body, then receives a large response body. */
+/** Sends a large request body. Then receives a large response body. */
 export async function measureBigBodies(gateway: SoakGateway, bytes: number): Promise<readonly Measurement[]> {
   const up = watchRss(gateway.process.pid)
   const arrived = Number(await send(gateway.url, bytes))

@@ -4,14 +4,14 @@ import { randomBelow } from './random.ts'
 import { repeatNonce } from './repeat-nonce.ts'
 import { type ParsedResponse, ResponseReader } from './response-reader.ts'
 
-/** The outcomes of the requests of a load. */
 export type BleedCounts = {
   /** Started requests, with any outcome. */
   requests: number
   /** Requests with a complete response. */
   answered: number
   /**
-   * Requests whose client disconnected: while sending, while waiting for the response, or while receiving the response.
+   * Number of requests without a complete response, because the client disconnected. The client was sending, waiting
+   * for the response, or receiving the response.
    */
   readonly left: { sending: number; waiting: number; receiving: number }
   /**
@@ -19,7 +19,7 @@ export type BleedCounts = {
    * must not have forwarded these requests.
    */
   readonly putOff: string[]
-  /** Complete or partial responses that do not belong to their request, and unexpected bytes. */
+  /** Complete or partial responses that do not belong to their request. Also counts unexpected bytes. */
   mismatches: number
   /** The first mismatches. */
   readonly examples: string[]
@@ -31,8 +31,8 @@ export type BleedCounts = {
 const EXAMPLES = 10
 const MOST_AT_ONCE = 3
 /**
- * Probability that the client disconnects during an exchange. A third of these disconnects occurs while the client
- * sends, a third after some received bytes, and a third after some time.
+ * Probability that the client disconnects during an exchange. A third of these clients disconnect while they send, a
+ * third after some received bytes, and a third after some time.
  */
 const SHARE_LEFT = 0.25
 const MAX_DISCONNECT_DELAY_MS = 25
@@ -64,7 +64,6 @@ export function noCounts(): BleedCounts {
   }
 }
 
-/** Uses one connection until the client or the gateway closes it. */
 function converse({ hostname, port, host }: URL, limit: number, counts: BleedCounts): Promise<void> {
   counts.connections += 1
   return new Promise((resolve) => {
@@ -152,10 +151,7 @@ function converse({ hostname, port, host }: URL, limit: number, counts: BleedCou
   })
 }
 
-/**
- * Returns the reason why a complete or partial response does not belong to a request. Undefined: it belongs to the
- * request.
- */
+/** Returns the reason why a complete or partial response does not belong to a request. Otherwise returns undefined. */
 function problemOf(request: NonceRequest, answer: ParsedResponse): string | undefined {
   const { nonce, method, responseBytes } = request
   const { status, headers, body, state } = answer

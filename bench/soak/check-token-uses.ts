@@ -11,17 +11,17 @@ export type TokenRules = {
 }
 
 const PASSED = 200
-/** Time within which a pushed revocation reaches every gateway. Milliseconds. */
+/** Within this time, a pushed revocation reaches every gateway. Milliseconds. */
 const REVOKED_AFTER_MS = 1_000
 
-/** Returns the requests that were sent between two times. The times are milliseconds since the epoch. */
+/** Returns the requests that clients sent between two times. The times are milliseconds since the epoch. */
 export function usesWithin(uses: readonly TokenUse[], fromMs: number, toMs: number): readonly TokenUse[] {
   return uses.filter(({ atMs }) => atMs >= fromMs && atMs < toMs)
 }
 
 /**
- * Returns whether the outcome of a request was right. Undefined shortly before and after a revocation, because both
- * outcomes are then right.
+ * Returns whether the outcome of a request was right. Returns undefined shortly before and after a revocation, because
+ * two outcomes are then right.
  */
 export function checkUse(
   { stream, token, status, atMs }: TokenUse,
@@ -35,7 +35,6 @@ export function checkUse(
   return status === PASSED ? 'wrong allow' : 'right'
 }
 
-/** Returns the counts of a phase with their limits. */
 export function measuredUses(
   phase: string,
   uses: readonly TokenUse[],
@@ -54,9 +53,9 @@ export function measuredUses(
 }
 
 /**
- * For each stream, returns how much a fault increases the 99th percentile of the latency. The increase is the
- * difference between the gateways with the fault and a gateway without the fault. All gateways run at the same time, so
- * that other load affects all gateways equally.
+ * For each stream, returns how much a fault increases the 99th percentile of the latency. The function compares the
+ * gateways with the fault and a gateway without the fault. All gateways run at the same time, so that other load
+ * affects all gateways equally.
  */
 export function measuredAdded(
   phase: string,

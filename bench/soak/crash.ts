@@ -1,5 +1,6 @@
-// npm run soak:crash: kills a worker every five seconds for a minute, under keep-alive load.
-// Limits: no more requests are lost than the worker had in flight, and the new worker accepts requests within a second.
+// npm run soak:crash: kills a worker every five seconds for a minute, under keep-alive load. Limits: the number of lost
+// requests does not exceed the number of requests in flight at the worker, and the new worker accepts requests within a
+// second.
 import type { Measurement } from './measurement.ts'
 import { runSoak } from './run-soak.ts'
 import { soakCrash } from './soak-crash.ts'

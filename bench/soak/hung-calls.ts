@@ -6,14 +6,13 @@ import { readPercentile } from './read-percentile.ts'
 import type { HangingUpstream } from './start-hanging-upstream.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 
-/** Number of calls that hang at an upstream, and the durations. */
 export type HungCallsOptions = {
   readonly gateway: SoakGateway
   readonly upstream: HangingUpstream
   readonly calls: number
-  /** Timeout of the gateway for an upstream, in milliseconds. */
+  /** The gateway waits this long for an upstream. Milliseconds. */
   readonly timeoutMs: number
-  /** Duration of each measurement of the healthy route, shorter than the timeout. Milliseconds. */
+  /** Duration of each measurement of the healthy route. Must be shorter than the timeout. Milliseconds. */
   readonly probedMs: number
 }
 
@@ -23,8 +22,8 @@ const LIMIT_MS = 30_000
 const POLL_INTERVAL_MS = 25
 
 /**
- * Measures a healthy route while other calls wait for an upstream that never responds.
- * Measures this route alone before and after, for comparison.
+ * Measures a healthy route while other calls wait for an upstream that never responds. For comparison, also measures
+ * this route alone before and after the other calls.
  */
 export async function measureHungCalls(options: HungCallsOptions): Promise<readonly Measurement[]> {
   const { gateway, upstream, calls, timeoutMs, probedMs } = options
@@ -74,12 +73,12 @@ async function probeFor(gateway: SoakGateway, forMs: number): Promise<ProbeResul
   return probe.stop()
 }
 
-/** Waits until the condition is true, at most LIMIT_MS. After a timeout, the counts show the missing responses. */
+/** Waits until the condition is true, for at most LIMIT_MS. After a timeout, the counts show the missing responses. */
 async function until(hasCome: () => boolean): Promise<void> {
   for (let ms = 0; !hasCome() && ms < LIMIT_MS; ms += POLL_INTERVAL_MS) await wait(POLL_INTERVAL_MS)
 }
 
-/** Sends a request. @returns the status, and the milliseconds until the end of the response. Status 0: no response. */
+/** @returns the status, and the milliseconds until the end of the response. The status is 0 without a response. */
 function ask(url: string, agent: Agent): Promise<{ status: number; ms: number }> {
   const startedMs = performance.now()
   return new Promise((resolve) => {

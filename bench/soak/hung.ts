@@ -1,4 +1,4 @@
-// npm run soak:hung: 500 calls to an upstream that never responds, beside a healthy route.
+// npm run soak:hung: 500 calls to an upstream that never responds, and requests to a healthy route.
 import { measureHungCalls } from './hung-calls.ts'
 import { runSoak } from './run-soak.ts'
 import { startHangingUpstream } from './start-hanging-upstream.ts'

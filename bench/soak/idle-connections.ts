@@ -10,12 +10,15 @@ const LIMIT_MIB = 350
 const CONCURRENCY = 100
 const PROBED_MS = 5_000
 /**
- * Limit for the 99th percentile of the request duration while the idle connections are open, on a machine without other
- * load. Milliseconds.
+ * Limit for the 99th percentile of the request duration while the idle connections are open. Applies to a machine
+ * without other load. Milliseconds.
  */
 const LIMIT_P99_MS = 5
 
-/** Opens keep-alive connections, sends one request on each, and leaves them idle while other clients send requests. */
+/**
+ * Opens keep-alive connections, and sends one request on each connection. The connections are then idle while other
+ * clients send requests.
+ */
 export async function measureIdleConnections(
   gateway: SoakGateway,
   connections: number,

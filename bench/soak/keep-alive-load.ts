@@ -1,34 +1,32 @@
 import { connect } from 'node:net'
 
-/** The outcomes of the requests of a load. */
 export type LoadCounts = {
   answered: number
-  /** Failures by kind: an error code, `closed` without a response, or a status other than 200. */
+  /** Failures by kind. The kind is an error code, `closed` without a response, or a status other than 200. */
   readonly failed: Map<string, number>
-  /** Connections that were opened. */
+  /** Number of opened connections. */
   opened: number
 }
 
 /** A load that continues until `stop()`. */
 export type KeepAliveLoad = {
   readonly counts: LoadCounts
-  /** Resolves when the total of answered and failed requests reaches this number. */
+  /** Resolves when the sum of answered and failed requests reaches this number. */
   reached(requests: number): Promise<void>
-  /** Waits for the open requests, then closes the connections. */
+  /** Waits for the open requests. Then closes the connections. */
   stop(): Promise<void>
 }
 
-/** Target and connections of a load. */
 export type KeepAliveLoadOptions = {
   readonly url: string
   /** Connections that send one request after the other. */
   readonly busy: number
   /**
-   * Connections that pause between requests for different times. Some of these connections are therefore always idle
-   * when a server ends.
+   * Connections that pause between requests for different times. When a server ends, some of these connections are
+   * therefore always idle.
    */
   readonly pausing: number
-  /** Connections that are opened for one request. */
+  /** Connections for only one request. */
   readonly fleeting: number
 }
 
@@ -38,8 +36,8 @@ const HEAD_END = '\r\n\r\n'
 type Client = { readonly pausesMs: number; readonly staysOpen: boolean }
 
 /**
- * Sends requests on keep-alive connections like a load balancer. Closes a connection after a response with `connection:
- * close`, and repeats no request. A request without a complete response with status 200 is a failure.
+ * Simulates a load balancer with keep-alive connections. Closes a connection after a response with `connection: close`,
+ * and repeats no request. A request without a complete response with status 200 is a failure.
  */
 export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad {
   const counts: LoadCounts = { answered: 0, failed: new Map(), opened: 0 }
@@ -58,7 +56,6 @@ export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad
     for (const one of waiting) if (done >= one.requests) one.resolve()
   }
 
-  /** Uses one connection until the server or the client closes it. */
   function converse(client: Client): Promise<void> {
     counts.opened += 1
     return new Promise((resolve) => {

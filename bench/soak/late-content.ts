@@ -1,5 +1,5 @@
-// npm run soak:late-content [-- --calls N]: an upstream that sends content after 204, 304, HEAD and interim responses,
-// some milliseconds late. Limit: no response contains a byte of another response.
+// npm run soak:late-content [-- --calls N]: an upstream sends content some milliseconds after 204, 304, HEAD and
+// interim responses. Limit: no response contains a byte of another response.
 import { measureLateContent } from './measure-late-content.ts'
 import { readCount } from './read-count.ts'
 import { runSoak } from './run-soak.ts'
@@ -13,7 +13,7 @@ await runSoak(async ({ folder, cleanup }) => {
     folder,
     cleanup,
     upstream: await startLateContentUpstream(cleanup),
-    upstreamSettings: { ejection: { failures: 1_000 } }, // no ejection: the interim responses count as failures
+    upstreamSettings: { ejection: { failures: 1_000 } }, // no ejection, because ejection counts interim responses
   })
   return measureLateContent({ url: gateway.url, calls, concurrency: 16 })
 })

@@ -1,6 +1,6 @@
-// npm run soak:lossy: 10,000 POSTs through a gateway whose connections to the upstream lose 5 % of all packets, in both
-// directions. Limit: no POST is executed twice. Requires Linux, root, `unshare`, `ip` and `iptables`, because the test
-// runs in a separate network.
+// npm run soak:lossy: 10,000 POSTs through a gateway. The connections to the upstream lose 5 % of all packets, in both
+// directions. Limit: the upstream executes no POST twice. Requires Linux, root, `unshare`, `ip` and `iptables`, because
+// the test runs in a separate network.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { BenchError } from '../bench-error.ts'
 import { measurePostsOnce } from './posts-once.ts'

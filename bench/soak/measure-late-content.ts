@@ -2,11 +2,10 @@ import { Agent, request } from 'node:http'
 import { type Measurement, measuredCount } from './measurement.ts'
 import { LATE_CONTENT, type LateContent } from './start-late-content-upstream.ts'
 
-/** Load of `measureLateContent()`. */
 export type LateContentOptions = {
-  /** Address of the gateway. */
+  /** The URL of the gateway. */
   readonly url: string
-  /** Responses with late content. A correct response follows each of these responses. */
+  /** Number of responses with late content. A correct response follows each of these responses. */
   readonly calls: number
   readonly concurrency: number
 }
@@ -48,7 +47,7 @@ export async function measureLateContent(options: LateContentOptions): Promise<r
   ]
 }
 
-/** Sends a request. Status 0: the connection ended without a response. */
+/** Status 0: the connection ended without a response. */
 function send(url: string, agent: Agent, nonce: string, kind: LateContent | undefined): Promise<Response> {
   const query = new URLSearchParams(kind === undefined ? { n: nonce } : { n: nonce, kind })
   const method = kind === undefined ? 'GET' : LATE_CONTENT[kind].method

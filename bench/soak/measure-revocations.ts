@@ -5,8 +5,8 @@ import type { RevocationCluster } from './revocation-cluster.ts'
 /** The outcomes of revoked tokens. */
 export type RevocationTimes = {
   /**
-   * Time for each token from the response to the revocation until the start of the last request that a gateway
-   * accepted. Milliseconds.
+   * For each token, the time from the response to the revocation to the start of the last accepted request.
+   * Milliseconds.
    */
   readonly timesMs: readonly number[]
   /** Status codes of the responses to `POST /api/oauth/revoke`. */
@@ -14,13 +14,13 @@ export type RevocationTimes = {
   readonly tokens: readonly string[]
 }
 
-/** Status of the upstream, which means that the gateway forwarded the request. */
+/** The upstream responds with this status, so the gateway forwarded the request. */
 const PASSED = 201
 const DENIED = 401
 const GIVE_UP_MS = 60_000
 /**
- * Interval between two checks of a gateway, in milliseconds. A single token is checked as often as the gateway
- * responds. Many tokens are checked less often, so that the checks do not slow down the gateways.
+ * Interval between two checks of a gateway, in milliseconds. With a single token, the interval is as short as possible.
+ * With many tokens, the interval is longer, so that the checks do not slow down the gateways.
  */
 const SINGLE_POLL_MS = 1
 const BATCH_POLL_MS = 20
@@ -37,8 +37,9 @@ export async function obtainKnownToken(cluster: RevocationCluster): Promise<stri
 }
 
 /**
- * Waits until every gateway accepts a new token. After an outage, the circuit of the issuer stays open for some seconds.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the wait takes more than a minute.
+ * Waits until every gateway accepts a new token. After an outage, the circuit of the issuer stays open for some
+ * seconds.
+ * @throws {BenchError} ERR_BENCH_SUBJECT after more than a minute.
  */
 export async function awaitIntrospection(cluster: RevocationCluster): Promise<void> {
   const deadlineMs = performance.now() + GIVE_UP_MS
@@ -52,11 +53,11 @@ export async function awaitIntrospection(cluster: RevocationCluster): Promise<vo
 }
 
 /**
- * Revokes tokens in `rounds` rounds of `concurrency` tokens.
- * Measures the time from the response to the revocation until the last request that a gateway accepted.
- * @param before runs in each round after the gateways have cached the tokens, and before the revocation.
- * `after`: runs in each round when every token is denied.
- * @param until `denied`: waits for 401. `not passed`: also accepts 503 (token status unavailable).
+ * Revokes tokens in `rounds` rounds of `concurrency` tokens. Measures the time from the response to the revocation to
+ * the last request that a gateway accepted.
+ * @param options.before runs in each round after the gateways have cached the tokens, and before the revocation.
+ * @param options.after runs in each round when the gateways deny every token.
+ * @param options.until `denied` waits for 401. `not passed` also accepts 503 (token status unavailable).
  */
 export async function measureRevocations(
   cluster: RevocationCluster,
@@ -99,7 +100,7 @@ export async function countPassed(cluster: RevocationCluster, tokens: readonly s
   return passed
 }
 
-/** Returns the time until the start of the last accepted request. Milliseconds. */
+/** Returns the time to the start of the last accepted request. Milliseconds. */
 async function timeUntilRejected(
   cluster: RevocationCluster,
   token: string,

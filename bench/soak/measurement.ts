@@ -1,4 +1,3 @@
-/** A measured number and its limit. */
 export type Measurement = {
   readonly what: string
   readonly measured: string
@@ -10,7 +9,6 @@ export type Measurement = {
 
 const MIB = 1_024 * 1_024
 
-/** Returns a resident memory size with its limit. */
 export function measuredRss(what: string, peakBytes: number, limitMib: number): Measurement {
   return {
     what: `${what}: peak RSS`,
@@ -20,14 +18,13 @@ export function measuredRss(what: string, peakBytes: number, limitMib: number): 
   }
 }
 
-/** Returns a count that must be equal to its limit. */
+/** The count must be equal to its limit. */
 export function measuredCount(what: string, measured: number, wanted: number): Measurement {
   return { what, measured: String(measured), limit: String(wanted), passed: measured === wanted }
 }
 
 const RESULTS = { true: 'passed', false: 'FAILED', undefined: '' } as const
 
-/** Formats the lines of a table with aligned columns. */
 export function formatMeasurements(rows: readonly Measurement[]): string {
   const width = (pick: (row: Measurement) => string): number =>
     Math.max(...rows.map((row) => pick(row).length))

@@ -1,6 +1,6 @@
 // npm run soak:memory: large bodies, slow readers, idle connections and slow heads against one gateway process with a
-// heap of 256 MiB. Prints each number beside its limit. Exit code 1: a limit is exceeded.
-// Names after `--` select parts: bodies, readers, idle, heads.
+// heap of 256 MiB. Prints each number beside its limit. The exit code is 1 if a number exceeds its limit. Names after
+// `--` select parts: bodies, readers, idle, heads.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'
@@ -28,7 +28,7 @@ await runSoak(async ({ folder, cleanup }) => {
   const rows: Measurement[] = []
   for (const [name, measure] of Object.entries(PARTS)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue
-    const own = createCleanup() // a new process for each part, so that memory of other parts does not count
+    const own = createCleanup() // a new process for each part, because the memory of other parts would also count
     cleanup.add(own.run)
     mkdirSync(join(folder, name))
     const gateway = await startSoakGateway({

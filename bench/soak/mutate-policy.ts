@@ -47,7 +47,7 @@ function change(
   return changed === line ? undefined : lines.with(at, changed)
 }
 
-/** Makes one common mistake in a text. The result may still be valid. */
+/** Makes one common mistake in a text. The result can still be valid. */
 export function mutatePolicy(text: string): string {
   const lines = text.split('\n')
   for (;;) {

@@ -1,13 +1,13 @@
 import { randomBelow, randomOf, randomSize } from './random.ts'
 import { repeatNonce } from './repeat-nonce.ts'
 
-/** A request that contains its nonce in the query, in a header and in every part of the body. */
+/** The query, a header and every part of the body contain the nonce. */
 export type NonceRequest = {
   readonly nonce: string
   readonly method: string
   /** Expected body size of the response. */
   readonly responseBytes: number
-  /** The complete request, one character for each byte. */
+  /** The complete request. One character is one byte. */
   readonly text: string
 }
 

@@ -2,9 +2,7 @@ import { Agent, request } from 'node:http'
 import { type Measurement, measuredCount } from './measurement.ts'
 import type { CountingUpstream } from './start-counting-upstream.ts'
 
-/** The POSTs to send, and the upstream that counts their executions. */
 export type PostsOnceOptions = {
-  /** Address of the gateway. */
   readonly url: string
   readonly upstream: CountingUpstream
   readonly calls: number
@@ -16,8 +14,8 @@ export type PostsOnceOptions = {
 const BODY = JSON.stringify({ amount: 1 })
 
 /**
- * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST twice. The
- * upstream must have executed each POST whose response has status 201.
+ * Sends each POST once during a fault between gateway and upstream. The upstream must never execute a POST twice. If
+ * the response to a POST has status 201, the upstream must have executed the POST.
  */
 export async function measurePostsOnce(options: PostsOnceOptions): Promise<readonly Measurement[]> {
   const { url, upstream, calls, concurrency, beforeCall } = options

@@ -1,4 +1,4 @@
-// The thread that startProbe() starts. Sends one request after the other on a keep-alive connection until `stop()`.
+// startProbe() starts this thread. Sends one request after the other on a keep-alive connection until `stop()`.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'

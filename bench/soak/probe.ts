@@ -3,11 +3,11 @@ import { Worker } from 'node:worker_threads'
 import { type Measurement, measuredCount } from './measurement.ts'
 import { readPercentile } from './read-percentile.ts'
 
-/** The results of a normal client, while a test overloads the gateway or its upstream in another way. */
+/** The results of a normal client while a test overloads the gateway or its upstream in another way. */
 export type ProbeResult = {
   /** Time of each request until the last byte of the response. Milliseconds. */
   readonly times: readonly number[]
-  /** For each failed request, the reason for the missing or incomplete response. */
+  /** The reasons for missing or incomplete responses. */
   readonly failures: readonly string[]
 }
 
@@ -15,8 +15,8 @@ export type ProbeResult = {
 export type Probe = { stop(): Promise<ProbeResult> }
 
 /**
- * Starts to request a URL, one request after the other. A separate thread sends the requests, so that the load of this
- * process does not delay them.
+ * Requests a URL, one request after the other. A separate thread sends the requests, so that the load of this process
+ * does not delay the requests.
  */
 export function startProbe(url: string): Probe {
   const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), { workerData: url })
@@ -30,7 +30,7 @@ export function startProbe(url: string): Probe {
   }
 }
 
-/** Returns the number of failures and the 99th percentile of the times, with their limits. */
+/** Returns the number of failures and the 99th percentile of the times, and their limits. */
 export function measuredProbe(what: string, result: ProbeResult, limitMs?: number): readonly Measurement[] {
   const p99Ms = readPercentile(result.times, 0.99)
   return [

@@ -8,12 +8,11 @@ import type { Cleanup } from '../cleanup.ts'
 import { type SoakGateway, startSoakGateway } from './start-soak-gateway.ts'
 import type { TokenStream } from './token-traffic.ts'
 
-/** The issuer of the opaque tokens and the issuer of the JWTs. */
 export type RedisTrafficIssuers = { readonly opaque: TestIssuer; readonly jwts: JwtIssuer }
 
-/** Name of the stream of invalid tokens. The gateway rejects all these tokens. */
+/** Name of the stream of invalid tokens. The gateway rejects all tokens of this stream. */
 export const BAD_STREAM = 'invalid tokens'
-/** Name of a stream of opaque tokens, some of which are revoked during the traffic. */
+/** Name of a stream of opaque tokens. The test revokes some of these tokens during the traffic. */
 export const REVOKED_STREAM = 'opaque, some revoked'
 
 const BASE_URL = 'http://127.0.0.1:8080' // the same for every gateway of a soak test
@@ -24,7 +23,7 @@ const RULE = { scopes: { all: [SCOPE] }, anonymous: 'deny' }
 const KNOWN = 50
 const REVOCABLE = 61
 
-/** Starts an issuer of opaque tokens with a revocation stream, and an issuer of JWTs. */
+/** The issuer of opaque tokens has a revocation stream. */
 export async function startTrafficIssuers(cleanup: Cleanup): Promise<RedisTrafficIssuers> {
   const opaque = await startIssuer({ issuer: OPAQUE_ISSUER, audience: BASE_URL })
   const jwts = await startJwtIssuer()
@@ -32,13 +31,13 @@ export async function startTrafficIssuers(cleanup: Cleanup): Promise<RedisTraffi
   return { opaque, jwts }
 }
 
-/** Starts a gateway for these issuers. One route requires a token. Another route is also rate-limited. */
+/** Starts a gateway for these issuers. One route requires a token. Another route also has a rate limit. */
 export function startTrafficGateway(options: {
   readonly folder: string
   readonly cleanup: Cleanup
   readonly upstream: string
   readonly issuers: RedisTrafficIssuers
-  /** Undefined: a gateway without Redis. */
+  /** Undefined for a gateway without Redis. */
   readonly redisUrl: string | undefined
   readonly stdout: number
 }): Promise<SoakGateway> {
@@ -73,7 +72,9 @@ export function startTrafficGateway(options: {
   })
 }
 
-/** Creates the tokens of every stream. `uses`: number of tokens in a stream that sends a new token in every request. */
+/**
+ * Creates the tokens of every stream. If a stream sends a new token in every request, `uses` is the number of tokens.
+ */
 export function makeStreams(
   { opaque, jwts }: RedisTrafficIssuers,
   gateways: readonly SoakGateway[],

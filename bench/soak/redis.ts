@@ -1,6 +1,7 @@
 // npm run soak:redis: two gateways on one Redis and one gateway without Redis, under steady traffic of valid and
-// invalid tokens. In the phases, Redis is up, stopped, frozen or flapping. Prints for each phase the wrong responses,
-// the delay compared with the gateway without Redis, and the number of connections to Redis.
+// invalid tokens. In the phases, Redis is up, stopped, frozen or flapping. Prints the wrong responses of each phase,
+// and the number of connections to Redis. Also prints the additional delay in comparison with the gateway without
+// Redis.
 import { mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -30,7 +31,7 @@ const UP_MS = 15_000
 const FAULT_MS = 20_000
 const FLAP_MS = 2_000
 const REVOKED_IN_A_PHASE = 5
-/** Number of tokens in a stream that uses each token once. The number is large enough for the longest run. */
+/** Number of tokens in a stream that uses each token once, large enough for the longest test. */
 const NEW_TOKENS = 15_000
 /** Maximum added delay at the 99th percentile for the faults F6 and F7 (docs/faults.md). The fault F8 has no limit. */
 const ADDED_MS = 5
@@ -50,7 +51,6 @@ type Phase = {
   readonly connects: number
 }
 
-/** A gateway and its log file. */
 type Side = { readonly gateway: SoakGateway; readonly logFile: string }
 
 await runSoak(async ({ folder, cleanup }) => {
@@ -95,7 +95,7 @@ await runSoak(async ({ folder, cleanup }) => {
   const revokedAtMs = new Map<string, number>()
   const phases: Phase[] = []
 
-  /** Runs one phase until `lasting` resolves. Revokes some tokens during the phase. */
+  /** Ends the phase when `lasting` resolves. Revokes some tokens during the phase. */
   async function phase(name: string, lasting: () => Promise<unknown>): Promise<void> {
     const before = ways.map(({ connections }) => connections)
     const fromMs = Date.now()

@@ -1,6 +1,6 @@
-// npm run soak:refresh: two authorization servers, on one SQLite file, then on one Redis, then on one PostgreSQL.
-// 200 rounds of 200 parallel uses of a refresh token; two clients that share a token file; 20 rounds in which a server
-// is killed. Limits: no grant ends, and all responses of a round are equal.
+// npm run soak:refresh: two authorization servers on one SQLite file, then on one Redis, then on one PostgreSQL. 200
+// rounds of 200 parallel uses of a refresh token; two clients that share a token file; 20 rounds in which a server is
+// killed. Limits: no grant ends, and all responses of a round are equal.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cleanup } from '../cleanup.ts'
@@ -14,7 +14,7 @@ const PARALLEL = 200
 const APART_MS = [0, 30, 150, 1_000]
 const SHARED_ROUNDS = 20
 const KILLS = 20
-/** Each kill occurs this much later in its round than the previous kill. Milliseconds. */
+/** In each round, the kill occurs this much later than in the previous round. Milliseconds. */
 const KILL_STEP_MS = 15
 
 async function measureStore(

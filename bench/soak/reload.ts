@@ -1,6 +1,7 @@
 // npm run soak:reload: 100 changes of the policies and 200 invalid policies, under load, with two workers and with one
-// process. Prints each number beside its limit. Exit code 1: a limit is exceeded. The script in package.json then runs
-// tests. These tests swap a ConfigMap 1,000 times, and measure the memory that 1,000 reloads leak.
+// process. Prints each number beside its limit. The exit code is 1 if a number exceeds its limit. The script in
+// package.json then runs tests. These tests swap a ConfigMap 1,000 times, and measure the leaked memory of 1,000
+// reloads.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCleanup } from '../cleanup.ts'

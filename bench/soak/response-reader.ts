@@ -3,11 +3,11 @@ export type ParsedResponse = {
   readonly status: number
   /** Names in lower case. For a repeated name, the last value. */
   readonly headers: ReadonlyMap<string, string>
-  /** The body without its chunk framing. One character for each byte. */
+  /** The body without its chunk framing. One character is one byte. */
   readonly body: string
   /**
-   * `whole`: complete by its framing. `until_close`: has neither a length nor chunks, so the close of the connection
-   * ends it.
+   * `whole`: complete by its framing. `until_close`: the response has neither a length nor chunks, so the close of the
+   * connection ends the response.
    */
   readonly state: 'whole' | 'part' | 'until_close'
 }
@@ -26,13 +26,13 @@ export class ResponseReader {
     return this.#rest
   }
 
-  /** @param text one character for each byte. */
+  /** @param text one character is one byte. */
   push(text: string): void {
     this.#rest += text
   }
 
   /**
-   * Removes and returns the next response when it is complete.
+   * Removes and returns the next complete response.
    * @param method method of the request, because a response to HEAD has no body.
    */
   take(method: string): ParsedResponse | undefined {
@@ -42,7 +42,7 @@ export class ResponseReader {
     return read.answer
   }
 
-  /** Returns the received part of the next response. Undefined while its head is incomplete. */
+  /** Returns the received part of the next response. Returns undefined while the head is incomplete. */
   peek(method: string): ParsedResponse | undefined {
     return this.#read(method)?.answer
   }

@@ -13,32 +13,28 @@ import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 import { startCountingUpstream } from './start-counting-upstream.ts'
 import { writeClusterConfig } from './write-cluster-config.ts'
 
-/** A service that can be stopped and restarted at the same address. */
+/** A service that a test can stop, and restart at the same address. */
 export type ClusterService = {
   readonly url: string
   /** The current process. */
   readonly process: BenchProcess
-  /**
-   * Stops the service with SIGTERM, as a service manager does. Then starts the service at the same address with these
-   * additional settings.
-   */
+  /** Stops the service with SIGTERM. Then starts the service at the same address with these additional settings. */
   restart(settings?: Readonly<Record<string, string>>): Promise<void>
-  /** Resolves when the readiness endpoint reports that the store works, for example after an outage of the store. */
+  /** Resolves when the readiness endpoint reports that the store works. */
   ready(): Promise<void>
   /** Returns the value of the first series of a metric. */
   metric(name: string): Promise<number>
 }
 
-/** A gateway of a cluster. */
 export type ClusterGateway = ClusterService & {
   /**
-   * Returns the status of a request with the token: 201 from the upstream, 401 for a revoked token, 503 when the token
-   * status is unavailable.
+   * Returns the status of a request with the token. The status is 201 from the upstream, 401 for a revoked token, or
+   * 503 when the token status is unavailable.
    */
   statusOf(token: string): Promise<number>
 }
 
-/** Several gateways and authorization servers. Each is a separate process, as in production. */
+/** Each gateway and each authorization server is a separate process. */
 export type RevocationCluster = {
   readonly gateways: readonly ClusterGateway[]
   readonly servers: readonly ClusterService[]
@@ -49,29 +45,25 @@ export type RevocationCluster = {
 
 type Settings = Readonly<Record<string, string>>
 
-/**
- * Composition of the cluster. Without `redis` and without a store in `serverSettings`, the servers use one SQLite file.
- */
+/** Without `redis` and without a store in `serverSettings`, the servers use one SQLite file. */
 export type RevocationClusterOptions = {
   /** Folder for data, configuration, and a `.log` file of each service. */
   readonly folder: string
   readonly cleanup: Cleanup
-  /** Zero: the clients use the first authorization server directly. */
+  /** With zero gateways, the clients use the first authorization server directly. */
   readonly gateways: number
   readonly servers: number
   /** URLs of Redis for the servers and for the gateways. */
   readonly redis: { readonly ofServers: string; readonly ofGateways: string } | undefined
-  /** True: the gateways use the revocation stream of their authorization server. */
+  /** If true, the gateways use the revocation stream of their authorization server. */
   readonly eventStream: boolean
-  /** Settings of the authorization servers, as environment variables. */
+  /** Environment variables of the authorization servers. */
   readonly serverSettings?: Readonly<Record<string, string>>
-  /**
-   * Settings of a gateway, as environment variables, or a function that creates them from its index and its server URL.
-   */
+  /** Environment variables of a gateway. A function gets the index of the gateway and the URL of its server. */
   readonly gatewaySettings?: Settings | ((at: number, server: string) => Settings)
-  /** Returns the URL at which a gateway reaches the servers. Default: the URL of one server. */
+  /** Returns the URL at which a gateway connects to the servers. Default: the URL of one server. */
   readonly routeToServers?: (serverUrls: readonly string[], at: number) => Promise<string>
-  /** Called with every token, code and secret. */
+  /** Receives every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }
 
@@ -87,7 +79,7 @@ const ROUTE = {
 
 /**
  * Starts the cluster and registers a client.
- * @throws {BenchError} ERR_BENCH_START when a process does not start.
+ * @throws {BenchError} ERR_BENCH_START if a process does not start.
  */
 export async function startRevocationCluster(options: RevocationClusterOptions): Promise<RevocationCluster> {
   const { gatewaySettings } = options
@@ -132,8 +124,8 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
 }
 
 /**
- * Waits until every gateway reports that the revocation channel is up, or down.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the wait takes more than half a minute.
+ * Waits until every gateway reports this state of the revocation channel.
+ * @throws {BenchError} ERR_BENCH_SUBJECT after more than half a minute.
  */
 export async function awaitChannel(
   { gateways }: Pick<RevocationCluster, 'gateways'>,

@@ -1,6 +1,6 @@
 // npm run soak:revocation: three gateways, one Redis, one authorization server. Measures the time from the response of
-// POST /api/oauth/revoke until the last request that a gateway accepted, with and without the revocation channel.
-// Limits: with the channel, p99 under 1 s. Without the channel, `tokenCache.ttlWithoutPush` for opaque tokens and
+// POST /api/oauth/revoke to the last request that a gateway accepted, with and without the revocation channel. Limits:
+// with the channel, p99 under 1 s. Without the channel, `tokenCache.ttlWithoutPush` for opaque tokens and
 // `jwt.maxRevocationDelay` for JWTs. Without the channel and the authorization server, `tokenCache.maxTtl` and
 // `staleIfError`. After a restart of all services, the gateways must still reject every revoked token.
 import { mkdirSync } from 'node:fs'
@@ -23,10 +23,13 @@ import { runSoak } from './run-soak.ts'
 const REVOCATIONS = 200
 const PUSHED_P99_MS = 1_000
 const CAP_MS = 5_000
-/** Number of tokens revoked together while the channel is down. Each round waits for `tokenCache.ttlWithoutPush`. */
+/**
+ * The test revokes this number of tokens together while the channel is down, because each round waits for
+ * `tokenCache.ttlWithoutPush`.
+ */
 const CONCURRENCY = 20
 const ROUNDS = REVOCATIONS / CONCURRENCY
-/** Settings of the bounds without a revocation channel. The sum of the first two is CAP_MS. */
+/** Settings of the bounds without a revocation channel. CAP_MS is the sum of the first two settings. */
 const MAX_TTL = '2s'
 const STALE_IF_ERROR = '3s'
 const MAX_REVOCATION_DELAY = '15s'
@@ -130,8 +133,8 @@ await runSoak(async ({ folder, cleanup }) => {
 })
 
 /**
- * Starts a cluster, and measures revocations while the gateways cannot reach Redis.
- * @param options.reachesServer false: two of the three gateways also cannot reach the authorization server.
+ * Starts a cluster, and measures revocations while the gateways cannot connect to Redis.
+ * @param options.reachesServer if false, two of the three gateways also cannot connect to the authorization server.
  */
 async function measureWithoutChannel(
   folder: string,

@@ -6,12 +6,12 @@ import type { SoakGateway } from './start-soak-gateway.ts'
 const POLL_INTERVAL_MS = 50
 const LIMIT_MS = 60_000
 
-/** `supervisor`: SIGUSR2 makes the supervisor replace its workers. `workers`: SIGTERM ends each worker. */
+/** With `supervisor`, SIGUSR2 makes the supervisor replace its workers. With `workers`, SIGTERM ends each worker. */
 export type RollKind = 'supervisor' | 'workers'
 
 /**
  * Restarts every worker of a gateway. Waits until the old workers have ended and the new workers accept requests.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the restart takes more than a minute.
+ * @throws {BenchError} ERR_BENCH_SUBJECT after more than a minute.
  */
 export async function rollWorkers(gateway: SoakGateway, kind: RollKind): Promise<void> {
   const { pid } = gateway.process
@@ -23,7 +23,7 @@ export async function rollWorkers(gateway: SoakGateway, kind: RollKind): Promise
 
 /**
  * Waits until this number of workers accept requests, and the excluded workers have ended.
- * @throws {BenchError} ERR_BENCH_SUBJECT when the wait takes more than a minute.
+ * @throws {BenchError} ERR_BENCH_SUBJECT after more than a minute.
  */
 export async function whenServing(
   gateway: SoakGateway,
@@ -40,16 +40,13 @@ export async function whenServing(
   }
 }
 
-/** Returns the ids of the child processes of a process (Linux). */
+/** Works only on Linux. */
 export function childrenOf(pid: number): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
 }
 
-/**
- * Returns the number of workers that accept requests. Reads the readiness endpoint, because the metrics endpoint waits
- * for workers that are starting.
- */
+/** Reads the readiness endpoint, because the metrics endpoint waits for workers that are starting. */
 async function servingWorkers(gateway: SoakGateway): Promise<number> {
   const verbose = await (await fetch(`${gateway.managementUrl}/readyz?verbose`)).text()
   return Number(/workers: (\d+) of/.exec(verbose)?.[1] ?? 0)

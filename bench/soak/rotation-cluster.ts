@@ -15,7 +15,7 @@ import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { writeClusterConfig } from './write-cluster-config.ts'
 
-/** The files that the services read while they run. */
+/** The services read these files while they run. */
 export type RotationFiles = Readonly<
   Record<
     | 'serverSecrets'
@@ -40,13 +40,12 @@ export type RotationCluster = {
   readonly files: RotationFiles
   /** A connection to Redis as the administrator. */
   readonly redis: Redis
-  /** The certificate authority that signs the certificates of the gateway. */
+  /** Signs the certificates of the gateway. */
   readonly authority: TestCertificate
 }
 
-/** The Redis ACL user of the gateway and of the authorization servers. */
+/** The gateway and the authorization servers use this Redis ACL user. */
 export const REDIS_USER = 'scopegate'
-/** Lifetime of access tokens. Seconds. */
 export const ACCESS_TOKEN_SECONDS = 60
 
 const ROUTE = { scopes: { all: ['courses:read'] }, anonymous: 'challenge', upstreamAuth: 'assertion' }
@@ -55,7 +54,6 @@ const ROUTES = [
   { name: 'jwt', match: { methods: ['GET'], path: '/mcp' }, ...ROUTE },
 ]
 
-/** Starts the cluster. */
 export async function startRotationCluster(options: {
   readonly folder: string
   readonly cleanup: Cleanup
@@ -162,7 +160,7 @@ async function startService(
   )
 }
 
-/** Starts an upstream that returns the assertion of the request. */
+/** The upstream returns the assertion of the request. */
 async function startEchoUpstream(cleanup: Cleanup): Promise<string> {
   const server = createServer((request, response) => {
     response.end(JSON.stringify({ assertion: request.headers['x-auth-assertion'] }))

@@ -14,7 +14,7 @@ import { ACCESS_TOKEN_SECONDS, type RotationCluster } from './rotation-cluster.t
 export type RotationLoad = {
   /** The secrets at the start. */
   readonly initial: Readonly<Record<'gatewaySecret' | 'cookieKey' | 'nonceSecret' | 'redisPassword', string>>
-  /** Returns how often each outcome occurred since the last call. The name of a success begins with `ok `. */
+  /** Returns the number of occurrences of each outcome since the last call. The name of a success begins with `ok `. */
   takeOutcomes(): ReadonlyMap<string, number>
   stop(): Promise<void>
 }
@@ -25,7 +25,7 @@ const REQUESTS_PER_CONNECTION = 20
 /** A client refreshes a held token this long before its expiry. Seconds. */
 const REFRESH_BEFORE_SECONDS = 5
 
-/** Starts the clients. The clients trust the certificate authority of the cluster. */
+/** The clients trust the certificate authority of the cluster. */
 export async function startRotationLoad(cluster: RotationCluster): Promise<RotationLoad> {
   const { baseUrl, serverUrls, files, authority } = cluster
   setGlobalDispatcher(
@@ -64,7 +64,7 @@ export async function startRotationLoad(cluster: RotationCluster): Promise<Rotat
     }
   }
 
-  /** Calls the API and verifies the assertion that the upstream received. */
+  /** Calls the API. Verifies the assertion that the upstream received. */
   async function callApi(path: string, token: string): Promise<void> {
     const answer = expect200(await send(baseUrl + path, { token }))
     await jwtVerify(String(answer.json['assertion']), assertionKeys)

@@ -1,7 +1,7 @@
 // npm run soak:rotation: two authorization servers, a gateway with two workers and TLS, and one Redis. The load uses
 // opaque tokens, JWTs, DPoP proofs and browser sessions. Rotates each secret in the documented order. Limit: 0 failed
-// requests. SOAK_SECONDS is the time of load after each step. An argument selects the rotations whose names contain
-// this text.
+// requests. SOAK_SECONDS is the time of load after each step. With an argument, runs only the rotations whose names
+// contain the argument.
 import { writeFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { changeKeyFile } from '../../authorization-server/keys/change-key-file.ts'
@@ -17,7 +17,10 @@ import { runSoak } from './run-soak.ts'
 
 const STEP_MS = Number(process.env['SOAK_SECONDS'] ?? 20) * 1_000
 const SELECTED = process.argv[2] ?? ''
-/** Time after which every process has read a changed file: longer than the interval between two reads. Milliseconds. */
+/**
+ * After this time, every process has read a changed file. The time is longer than the interval between two reads.
+ * Milliseconds.
+ */
 const READ_MS = 7_000
 /** New signing keys sign tokens only after this time, because both servers must have read the keys. Seconds. */
 const LEAD_SECONDS = 12
@@ -29,7 +32,7 @@ await runSoak(async (soak) => {
   soak.cleanup.add(() => load.stop())
   const rows: Measurement[] = []
 
-  /** Writes a file, waits until each process has read the file, and lets the load run. */
+  /** Writes a file, and waits until each process has read the file. Then lets the load continue. */
   const write = async (name: keyof typeof files, content: string): Promise<void> => {
     writeFileSync(files[name], content)
     await wait(READ_MS + STEP_MS)
@@ -68,7 +71,7 @@ await runSoak(async (soak) => {
     const [old, secret] = [load.initial.nonceSecret, makeSecret()]
     await write('nonceSecrets', `${old}\n${secret}\n`)
     await write('nonceSecrets', `${secret}\n${old}\n`)
-    await wait(120_000) // the documented time until the old secret can be removed
+    await wait(120_000) // the documented time before the removal of the old secret
     await write('nonceSecrets', secret)
   })
   await measure('password of Redis', async () => {

@@ -1,5 +1,5 @@
-// Loaded with --import: connections to some ports go to other ports, like the network address translation of a router.
-// SOAK_ROUTES: `port=other port`, separated by commas.
+// Node.js loads this file with `--import`. Connections to some ports go to other ports, which simulates the address
+// translation of a router. SOAK_ROUTES: `port=other port`, separated by commas.
 import { Socket, type SocketConnectOpts } from 'node:net'
 
 const routes = new Map(

@@ -4,16 +4,15 @@ import { join } from 'node:path'
 import { type Cleanup, createCleanup } from '../cleanup.ts'
 import { formatMeasurements, type Measurement } from './measurement.ts'
 
-/** The tools of a soak test. */
 export type Soak = {
-  /** Empty folder, removed after the soak test. */
+  /** The soak test removes this empty folder at its end. */
   readonly folder: string
   readonly cleanup: Cleanup
 }
 
 /**
- * Runs one soak test. Prints every number beside its limit, and the load of the machine. Sets the exit code
- * to 1 when a limit is exceeded.
+ * Runs one soak test. Prints every number beside its limit, and the load of the machine. Sets the exit code to 1 if a
+ * number exceeds its limit.
  */
 export async function runSoak(measure: (soak: Soak) => Promise<readonly Measurement[]>): Promise<void> {
   const cleanup = createCleanup()

@@ -10,7 +10,8 @@ const GIVE_UP_MS = 30_000
 const POLL_INTERVAL_MS = 25
 
 /**
- * Opens connections that send a request head line by line and never complete it, while a normal client sends requests.
+ * Opens connections that send a request head line by line and never complete the head. At the same time, a normal
+ * client sends requests.
  */
 export async function measureSlowHeads(
   gateway: SoakGateway,

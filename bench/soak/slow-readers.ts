@@ -10,9 +10,7 @@ const READ_EVERY_MS = 500
 const MAX_BEGIN_MS = 60_000
 const BEGIN_CHECK_MS = 50
 
-/**
- * Starts clients that each request 100 MB, read the response in small pieces and disconnect after `seconds` seconds.
- */
+/** Each client requests 100 MB, reads the response in small pieces, and disconnects after `seconds` seconds. */
 export async function measureSlowReaders(
   gateway: SoakGateway,
   options: { readonly readers: number; readonly seconds: number },
@@ -33,7 +31,7 @@ export async function measureSlowReaders(
   const reading = setInterval(() => {
     for (const socket of sockets) socket.resume()
   }, READ_EVERY_MS)
-  // On a busy machine, it takes time until all clients have started. The measured time begins after their start.
+  // On a busy machine, the start of all clients takes time. The measured time begins after their start.
   for (let ms = 0; begun.size < options.readers && ms < MAX_BEGIN_MS; ms += BEGIN_CHECK_MS)
     await wait(BEGIN_CHECK_MS)
   await wait(options.seconds * 1_000)

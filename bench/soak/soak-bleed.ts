@@ -40,7 +40,7 @@ export async function soakBleed(options: {
   return { counts, upstream, unanswered: counts.putOff.filter(upstream.saw).length }
 }
 
-/** Returns whether every response belonged to its request, without other failures. */
+/** Returns whether every response belonged to its request, and no other failure occurred. */
 export function isBleedWithinLimits({ counts, upstream, unanswered }: BleedSoak): boolean {
   return (
     counts.mismatches === 0 &&

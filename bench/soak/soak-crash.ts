@@ -9,12 +9,12 @@ import { startLoadedGateway } from './start-loaded-gateway.ts'
 /** The effects of the end of one worker. */
 export type Kill = {
   /**
-   * Connections of the worker, plus one connection that the worker has not accepted yet. Each connection has at
-   * most one request in flight.
+   * Connections of the worker, and one connection that the worker has not accepted yet. Each connection has at most one
+   * request in flight.
    */
   readonly connections: number
   readonly failed: number
-  /** Time until the original number of workers accepts requests again. Milliseconds. */
+  /** After this time, the original number of workers accepts requests again. Milliseconds. */
   readonly backMs: number
 }
 
@@ -28,8 +28,8 @@ export type CrashSoakOptions = {
 }
 
 /**
- * Repeatedly kills the worker with the most connections with SIGKILL, while clients send requests on keep-alive
- * connections (Linux).
+ * While clients send requests on keep-alive connections, repeatedly kills the worker with the most connections. Sends
+ * SIGKILL. Works only on Linux.
  */
 export async function soakCrash(
   options: CrashSoakOptions,
@@ -62,7 +62,6 @@ export async function soakCrash(
   return { counts: load.counts, kills }
 }
 
-/** Counts the connections of a process to a port. */
 function countConnections(pid: number, port: number): number {
   const folder = `/proc/${pid}/fd`
   const inodes = new Set(
@@ -75,7 +74,7 @@ function countConnections(pid: number, port: number): number {
     .filter((fields) => fields[1]?.endsWith(local) === true && inodes.has(fields[9] ?? '')).length
 }
 
-/** Returns the target of a symbolic link. Empty when the descriptor is already closed. */
+/** Returns an empty text if the descriptor is already closed. */
 function readLink(path: string): string {
   try {
     return readlinkSync(path)

@@ -13,10 +13,10 @@ import { type RevocationCluster, startRevocationCluster } from './revocation-clu
 
 const GIVE_UP_MS = 60_000
 
-/** Two authorization servers on one store, each in a separate process. One OAuth client uses both servers. */
+/** Two authorization servers on one store. Each server is a separate process. One OAuth client uses both servers. */
 export type RefreshCluster = {
   readonly servers: RevocationCluster['servers']
-  /** The OAuth client, configured for each of the servers. */
+  /** The OAuth client, once for each server. */
   readonly clients: readonly Client[]
   /** Returns a refresh token of a new grant. */
   obtainRefreshToken(): Promise<string>
@@ -63,15 +63,11 @@ export async function startRefreshCluster(options: {
   }
 }
 
-/** The result of parallel uses of refresh tokens. */
 export type ParallelRefreshes = {
   readonly responses: number
-  /** Requests whose final response does not have status 200. */
+  /** Requests with a final status other than 200. */
   readonly rejected: number
-  /**
-   * Repeated requests. A client repeats a request after status 503, because on a busy machine Redis may respond too
-   * late.
-   */
+  /** A client repeats a request after status 503, because on a busy machine Redis can respond too late. */
   readonly repeated: number
   /** Rounds in which two responses with status 200 differ. */
   readonly different: number
@@ -120,7 +116,7 @@ export async function refreshInParallel(
 }
 
 /**
- * Uses a refresh token at one of the servers. Repeats the request after status 503, as clients do.
+ * Uses a refresh token at one of the servers. Repeats the request after status 503, because clients do this too.
  * @returns undefined when the connection failed, for example because the server was killed.
  */
 async function refreshAt(
@@ -141,9 +137,9 @@ async function refreshAt(
 }
 
 /**
- * Simulates two clients that read their refresh token from one file, refresh some time apart, and write the response to
- * the file.
- * @returns the number of times that a client was signed out.
+ * Simulates two clients that share a token file. The clients read their refresh token from the file, refresh some time
+ * apart, and write the response to the file.
+ * @returns the number of sign-outs of a client.
  */
 export async function shareTokenFile(
   cluster: RefreshCluster,
@@ -167,7 +163,7 @@ export async function shareTokenFile(
   return signedOut
 }
 
-/** Kills the second server while requests are open, and restarts the server for the next round. */
+/** Kills the second server while requests are open. Restarts the server for the next round. */
 export async function killDuringRound({ servers }: RefreshCluster, afterMs: number): Promise<void> {
   const victim = servers[1]
   if (victim === undefined) throw new BenchError('ERR_BENCH_SUBJECT', 'the cluster has one server')

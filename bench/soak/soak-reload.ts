@@ -11,23 +11,20 @@ import type { SoakGateway } from './start-soak-gateway.ts'
 import { versionedPolicy, writeVersion } from './versioned-policies.ts'
 import { findWrongResponses, startVersionsLoad } from './versions-load.ts'
 
-/** The results of reloads under load. */
 export type ReloadSoak = {
   readonly answered: number
-  /** Number of failures by kind. */
   readonly failed: ReadonlyMap<string, number>
-  /** Responses that match no active policy version: `hash path status`. */
+  /** Responses that match no active policy version, in the format `hash path status`. */
   readonly wrong: readonly string[]
   /** Descriptions of reloads with an unexpected result. */
   readonly unexpected: readonly string[]
-  /** Duration of each reload, measured by its caller. Milliseconds. */
+  /** Duration of each reload by the clock of the caller. Milliseconds. */
   readonly tookMs: readonly number[]
 }
 
-/** Minimum number of responses for each version, even when the reloads are fast. */
+/** Minimum number of responses for each version, even if the reloads are fast. */
 export const RESPONSES_EACH = 40
 
-/** Amount of load and reloads. */
 export type ReloadSoakOptions = {
   readonly folder: string
   readonly reloads: number
@@ -56,7 +53,7 @@ export async function startReloadedGateway(options: {
   })
 }
 
-/** Replaces policies repeatedly while clients request paths on which the versions differ. Ends with version 0. */
+/** Replaces policies repeatedly while clients request paths on which the versions differ. The last version is 0. */
 export async function soakGoodReloads(gateway: SoakGateway, options: ReloadSoakOptions): Promise<ReloadSoak> {
   const { folder, reloads } = options
   return underLoad(gateway, options, async ({ reload, parityOf, unexpected }, turn) => {
@@ -69,7 +66,10 @@ export async function soakGoodReloads(gateway: SoakGateway, options: ReloadSoakO
   })
 }
 
-/** Reloads invalid policies, each with a common mistake, while clients send requests. The responses must not change. */
+/**
+ * Reloads invalid policies while clients send requests. Each policy has a common mistake. The responses must not
+ * change.
+ */
 export async function soakBrokenReloads(
   gateway: SoakGateway,
   options: ReloadSoakOptions,
@@ -85,7 +85,7 @@ export async function soakBrokenReloads(
   })
 }
 
-/** Returns a different invalid policy for each reload. Omits mutations that are valid. */
+/** Returns a different invalid policy for each reload. Omits valid mutations. */
 function brokenPolicies({ folder, reloads }: ReloadSoakOptions): readonly string[] {
   const dir = join(folder, 'mutated')
   const catalogue = readScopeCatalogue({ file: join(import.meta.dirname, '../../config/scopes.yaml') })

@@ -3,7 +3,6 @@ import { type LoadCounts, startKeepAliveLoad } from './keep-alive-load.ts'
 import { type RollKind, rollWorkers } from './roll-workers.ts'
 import { startLoadedGateway } from './start-loaded-gateway.ts'
 
-/** The outcomes of the requests. */
 export type RestartSoak = {
   readonly counts: LoadCounts
   /** Duration of each rolling restart. Milliseconds. */
@@ -16,7 +15,7 @@ export type RestartSoakOptions = {
   readonly cleanup: Cleanup
   readonly workers: number
   readonly rolls: readonly RollKind[]
-  /** Minimum total number of requests, in equal parts before, between and after the restarts. */
+  /** Minimum number of requests in total. The parts before, between and after the restarts are equal. */
   readonly requests: number
   readonly onRoll?: (number: number, kind: RollKind, counts: LoadCounts) => void
 }

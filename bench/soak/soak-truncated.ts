@@ -5,15 +5,17 @@ import { ResponseReader } from './response-reader.ts'
 import { startSoakGateway } from './start-soak-gateway.ts'
 import { CUTS, type Cut, startTruncatingUpstream } from './start-truncating-upstream.ts'
 
-/** Outcomes at the clients for responses that the upstream truncated. */
+/** Outcomes of truncated responses at the clients. */
 export type TruncationCounts = {
-  /** Truncated responses. */
   truncated: number
   /** Truncated responses that a client accepted as complete, by the kind of truncation. */
   readonly takenForWhole: Map<Cut, number>
-  /** Truncated responses that the client detected. `rejected`: status 502. `broken`: the connection ended too early. */
+  /**
+   * Truncated responses that the client detected. `rejected` has status 502. With `broken`, the connection ended too
+   * early.
+   */
   readonly reported: { rejected: number; broken: number }
-  /** Complete responses of the upstream. `notWhole`: complete responses that arrived incomplete. */
+  /** Complete responses of the upstream. `notWhole` counts the responses that arrived incomplete. */
   whole: number
   notWhole: number
   /** Statuses that are neither 200 nor 502. */
@@ -25,8 +27,8 @@ const LARGEST_BYTES = 40_000
 const WHOLE: readonly Cut[] = ['whole by length', 'whole by chunks']
 
 /**
- * Requests responses through a gateway, as an HTTP/1.1 client and as an HTTP/1.0 client. The upstream truncates the
- * responses in every way of CUTS. A complete response follows each truncated response.
+ * Requests responses through a gateway, as an HTTP/1.1 client and as an HTTP/1.0 client. The upstream truncates
+ * responses by the methods in CUTS. A complete response follows each truncated response.
  */
 export async function soakTruncated(options: {
   readonly folder: string
@@ -40,7 +42,7 @@ export async function soakTruncated(options: {
     folder,
     cleanup,
     upstream,
-    upstreamSettings: { ejection: { failures: 1_000 } }, // prevents ejection: an ejected upstream truncates nothing
+    upstreamSettings: { ejection: { failures: 1_000 } }, // an ejected upstream would truncate nothing
   })
   const cuts = (Object.keys(CUTS) as Cut[]).filter((cut) => !CUTS[cut].whole)
   async function client(): Promise<void> {
@@ -92,7 +94,7 @@ function note(counts: TruncationCounts, cut: Cut, taken: Taken): void {
   else counts.others.set(status, (counts.others.get(status) ?? 0) + 1)
 }
 
-/** Sends one request on a new connection, and returns the response as the client reads it. Status 0: no response. */
+/** Sends one request on a new connection. Returns the response that the client reads. Status 0: no response. */
 function take(url: string, cut: Cut): Promise<Taken> {
   const { hostname, port, host } = new URL(url)
   const version = Math.random() < 0.5 ? '1.1' : '1.0'
@@ -112,7 +114,7 @@ function take(url: string, cut: Cut): Promise<Taken> {
     socket.on('error', () => undefined)
     socket.on('close', (hadError) => {
       const answer = reader.peek('GET')
-      // Without a length, the end of the connection ends the body. A reset, however, means that the body is incomplete.
+      // Without a length, the end of the connection ends the body. A reset means that the body is incomplete.
       const whole = answer?.state === 'whole' || (answer?.state === 'until_close' && ended && !hadError)
       resolve({ status: answer?.status ?? 0, bytes: answer?.body.length ?? 0, asked, whole })
     })

@@ -6,8 +6,8 @@ import type { Cleanup } from '../cleanup.ts'
 const PIECE = Buffer.alloc(64 * 1024, 'x')
 
 /**
- * Starts an upstream that answers `?bytes=N` with N bytes, as fast as the client reads.
- * For a request with a body, the response contains the number of received bytes.
+ * Starts an upstream that responds to `?bytes=N` with N bytes, at the speed of the client. For a request with a body,
+ * the response contains the number of received bytes.
  * @returns the address of the upstream.
  */
 export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {
@@ -34,7 +34,7 @@ export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Creates a stream of this number of bytes, in pieces, on demand. */
+/** Creates a stream of this number of bytes. The stream creates each piece on demand. */
 export function pieces(bytes: number): Readable {
   let left = bytes
   return new Readable({

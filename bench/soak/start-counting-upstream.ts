@@ -10,7 +10,7 @@ export type CountingUpstream = {
   readonly executed: ReadonlyMap<string, number>
 }
 
-/** Starts an upstream that executes a request after it has read the complete body, and responds with 201. */
+/** The upstream executes a request after it has read the complete body, and responds with 201. */
 export async function startCountingUpstream(cleanup: Cleanup): Promise<CountingUpstream> {
   const executed = new Map<string, number>()
   const server = createServer((request, response) => {

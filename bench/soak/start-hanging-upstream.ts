@@ -2,19 +2,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 
-/** An upstream that receives requests and never responds. */
 export type HangingUpstream = {
   readonly url: string
-  /** Number of requests that were received and got no response. */
+  /** Number of received requests without a response. */
   readonly taken: number
   /** Number of open connections of these requests. */
   readonly openConnections: number
 }
 
-/**
- * Starts an upstream that never responds to paths that end in `/hang`. The upstream responds to other paths
- * immediately.
- */
+/** The upstream never responds to paths that end in `/hang`, and responds to other paths immediately. */
 export async function startHangingUpstream(cleanup: Cleanup): Promise<HangingUpstream> {
   const open = new Set<Socket>()
   let taken = 0

@@ -2,7 +2,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 import { randomBelow } from './random.ts'
 
-/** Heads of responses that announce content but cannot have it. RFC 9110 sections 9.3.2, 15.2, 15.3.5, 15.4.5. */
+/**
+ * Response heads that announce content, although these responses cannot have content. RFC 9110 sections 9.3.2, 15.2,
+ * 15.3.5, 15.4.5.
+ */
 export const LATE_CONTENT = {
   '204 with a length': { method: 'GET', status: '204 No Content', framing: 'length' },
   '204 in chunks': { method: 'GET', status: '204 No Content', framing: 'chunked' },
@@ -20,9 +23,9 @@ const LONGEST_DELAY_MS = 6
 
 /**
  * Starts an upstream for `?n=<nonce>&kind=<LateContent>`. Every response contains the nonce of its request. With
- * `kind`, the upstream sends a head of that kind and, some milliseconds later, the content. The content is itself a
- * complete response. After the content of an interim response, the final response follows. Without `kind`, the upstream
- * sends one correct response.
+ * `kind`, the upstream sends a head of that kind. Some milliseconds later, the upstream sends the content. The content
+ * is itself a complete response. After the content of an interim response, the final response follows. Without `kind`,
+ * the upstream sends one correct response.
  */
 export async function startLateContentUpstream(cleanup: Cleanup): Promise<string> {
   const sockets = new Set<Socket>()

@@ -3,7 +3,7 @@ import type { Cleanup } from '../cleanup.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { type SoakGateway, startSoakGateway } from './start-soak-gateway.ts'
 
-/** Starts a gateway, and its upstream in another process. The upstream responds immediately. */
+/** The upstream runs in another process, and responds immediately. */
 export async function startLoadedGateway(options: {
   readonly folder: string
   readonly cleanup: Cleanup

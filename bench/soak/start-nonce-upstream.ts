@@ -7,13 +7,13 @@ import { repeatNonce } from './repeat-nonce.ts'
 
 export type NonceUpstream = {
   readonly url: string
-  /** Complete requests until now. */
+  /** Number of complete requests. */
   readonly requests: number
   /** Requests in which query, header and body have different nonces. */
   readonly problems: readonly string[]
-  /** Nonces that were received more than once. */
+  /** Number of nonces that the upstream received more than once. */
   readonly repeated: number
-  /** Returns whether the request with this nonce was received completely. */
+  /** Returns whether the upstream received the complete request with this nonce. */
   saw(nonce: string): boolean
 }
 
@@ -21,8 +21,8 @@ const MOST_PIECES = 4
 const LONGEST_WAIT_MS = 20
 
 /**
- * Starts an upstream that answers `?n=<nonce>&bytes=<size>&framing=length|chunked`. A header of the response contains
- * the nonce, and the body repeats the nonce. The upstream responds after a short time, sometimes in pieces.
+ * Starts an upstream that responds to `?n=<nonce>&bytes=<size>&framing=length|chunked`. A header of the response
+ * contains the nonce, and the body repeats the nonce. The upstream responds after a short time, sometimes in pieces.
  */
 export async function startNonceUpstream(cleanup: Cleanup): Promise<NonceUpstream> {
   const problems: string[] = []

@@ -4,7 +4,6 @@ import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 import { type SoakConfig, writeSoakConfig } from './write-soak-config.ts'
 
-/** A gateway in a separate process. */
 export type SoakGateway = {
   readonly url: string
   readonly managementUrl: string
@@ -14,15 +13,15 @@ export type SoakGateway = {
 /** Differences from the default gateway of a soak test. */
 export type SoakGatewayOptions = SoakConfig & {
   readonly cleanup: Cleanup
-  /** Node.js options such as `--max-old-space-size=256`. */
+  /** For example `--max-old-space-size=256`. */
   readonly nodeOptions?: readonly string[]
-  /** A file descriptor for the log of the gateway. Default: the log is dropped. */
+  /** A file descriptor for the log of the gateway. Without the descriptor, the system drops the log. */
   readonly stdout?: number
 }
 
 /**
- * Starts a gateway in a separate process. Its only route accepts requests without a token.
- * @throws {BenchError} ERR_BENCH_START when the gateway does not start.
+ * Starts a gateway in a separate process. By default, its only route accepts requests without a token.
+ * @throws {BenchError} ERR_BENCH_START if the gateway does not start.
  */
 export async function startSoakGateway(options: SoakGatewayOptions): Promise<SoakGateway> {
   const { folder } = options

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Cleanup } from '../cleanup.ts'
 import { randomBelow } from './random.ts'
 
-/** Ways to end a response. A response with `whole: true` is complete. */
+/** Endings of a response. With `whole: true`, the response is complete. */
 export const CUTS = {
   'whole by length': { whole: true, framing: 'length', stop: 'none' },
   'whole by chunks': { whole: true, framing: 'chunked', stop: 'none' },
@@ -20,7 +20,7 @@ export const CUTS = {
 } as const
 export type Cut = keyof typeof CUTS
 
-/** Starts an upstream that answers `?cut=<one of CUTS>&bytes=<size>` and truncates the response according to `cut`. */
+/** Starts an upstream that responds to `?cut=<one of CUTS>&bytes=<size>`. Truncates the response according to `cut`. */
 export async function startTruncatingUpstream(cleanup: Cleanup): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
@@ -50,7 +50,7 @@ export async function startTruncatingUpstream(cleanup: Cleanup): Promise<string>
 function answer(socket: Socket, { cut, bytes }: { readonly cut: Cut; readonly bytes: number }): void {
   const { framing, stop } = CUTS[cut]
   const text = render(cut, bytes)
-  // Sometimes the gateway receives the head before the fault, sometimes together with the fault.
+  // The gateway receives the head before the fault, or together with the fault.
   const at = randomBelow(3) === 0 ? randomBelow(text.length) : 0
   const finish = (): void => {
     if (stop === 'end') socket.end()

@@ -1,5 +1,5 @@
-// The thread that startTokenTraffic() starts. Sends requests at a fixed rate until `stop()`, without waiting for
-// responses. The requests use the streams cyclically. Each stream uses its tokens cyclically.
+// startTokenTraffic() starts this thread. Sends requests at a fixed rate until `stop()`, without waiting for responses.
+// Uses the streams cyclically. Each stream uses its tokens cyclically.
 import { Agent, get } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -41,7 +41,7 @@ function send(index: number): void {
   underWay.add(answered)
 }
 
-/** @returns the status of the response after its last byte; 0 without a response. */
+/** @returns the status of the response after its last byte, or 0 without a response. */
 function ask(url: string, token: string): Promise<number> {
   return new Promise((resolve) => {
     get(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {

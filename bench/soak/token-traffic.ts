@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
-/** Requests of one kind: each request goes to the next URL with the next token. */
+/** Requests of one kind. Each request goes to the next URL with the next token. */
 export type TokenStream = {
   readonly name: string
   readonly urls: readonly string[]
   readonly tokens: readonly string[]
 }
 
-/** The streams, which alternate, and the total number of requests per second. */
+/** The streams alternate. `perSecond` is the total number of requests per second. */
 export type TokenTrafficOptions = { readonly streams: readonly TokenStream[]; readonly perSecond: number }
 
-/** One request and its outcome. Status 0: no complete response. Times are in milliseconds, `atMs` since the epoch. */
+/** Status 0: no complete response. Times are in milliseconds. `atMs` counts from the epoch. */
 export type TokenUse = {
   readonly stream: string
   readonly url: string
@@ -21,12 +21,11 @@ export type TokenUse = {
   readonly tookMs: number
 }
 
-/** Traffic that continues until `stop()`. */
 export type TokenTraffic = { stop(): Promise<readonly TokenUse[]> }
 
 /**
- * Sends requests at a steady rate. A separate thread sends them, so that other work of this process does not delay
- * them.
+ * Sends requests at a steady rate. A separate thread sends the requests, so that other work of this process does not
+ * delay the requests.
  */
 export function startTokenTraffic(options: TokenTrafficOptions): TokenTraffic {
   const worker = new Worker(new URL('./token-traffic-worker.ts', import.meta.url), { workerData: options })

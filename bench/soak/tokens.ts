@@ -1,5 +1,6 @@
-// npm run soak:tokens: measures the heap per token in a cache of 100,000 tokens, and the introspection requests for
-// 1,000 concurrent uses of a new token. Prints each number beside its limit. Exit code 1: a limit is exceeded.
+// npm run soak:tokens: measures the heap per token in a cache of 100,000 tokens. Also measures the introspection
+// requests for 1,000 concurrent uses of a new token. Prints each number beside its limit. The exit code is 1 if a
+// number exceeds its limit.
 import { measureCachedTokens } from '../tokens/measure-cached-tokens.ts'
 import { startHerd } from '../tokens/start-herd.ts'
 import { type Measurement, measuredCount } from './measurement.ts'

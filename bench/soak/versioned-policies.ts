@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Status for each path, by the parity of the version. */
+/** Status for each path in even and in odd versions. */
 export const EXPECTED_STATUSES: Readonly<Record<string, readonly [even: number, odd: number]>> = {
   '/pub/soak': [200, 200],
   '/versions/open': [401, 200],
@@ -11,8 +11,8 @@ export const EXPECTED_STATUSES: Readonly<Record<string, readonly [even: number, 
 }
 
 /**
- * Returns a version of the policy. Even and odd versions decide the same paths differently. `more`: number of unused
- * routes.
+ * Returns a version of the policy. Even and odd versions decide the same paths differently. `more` is the number of
+ * unused routes.
  */
 export function versionedPolicy(version: number, more = 20): string {
   const isOdd = version % 2 === 1
@@ -41,7 +41,7 @@ ${routes
   .join('')}`
 }
 
-/** Writes a version of the policy. Returns the path of the file. */
+/** Returns the path of the file. */
 export function writeVersion(folder: string, version: number): string {
   const policies = join(folder, 'policies')
   mkdirSync(policies, { recursive: true })

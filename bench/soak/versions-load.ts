@@ -2,13 +2,12 @@ import { Agent, request } from 'node:http'
 import { randomOf } from './random.ts'
 import { EXPECTED_STATUSES } from './versioned-policies.ts'
 
-/** A load that continues until `stop()`. */
 export type VersionsLoad = {
-  /** Number of responses by policy hash, path and status. Key: `hash path status`. */
+  /** Number of responses by policy hash, path and status. Each key is `hash path status`. */
   readonly seen: ReadonlyMap<string, number>
   readonly failed: ReadonlyMap<string, number>
   readonly answered: number
-  /** Resolves after this number of further responses or failures. */
+  /** Resolves after this number of new responses or failures. */
   more(requests: number): Promise<void>
   stop(): Promise<void>
 }
@@ -80,8 +79,8 @@ function count(counts: Map<string, number>, what: string): void {
 }
 
 /**
- * Returns the responses whose status contradicts the policy version in the response, or whose version was never active.
- * `parityOf` contains the versions that were active.
+ * Returns the responses whose status contradicts the policy version in the response. Also returns responses whose
+ * version was never active. `parityOf` contains the active versions.
  */
 export function findWrongResponses(
   load: VersionsLoad,

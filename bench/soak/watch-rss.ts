@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Memory use of a process over time. Bytes. */
+/** In bytes. */
 export type RssWatch = {
   readonly peakBytes: number
   stop(): void
@@ -8,13 +8,13 @@ export type RssWatch = {
 
 const POLL_INTERVAL_MS = 50
 
-/** Returns the current resident memory of a process (Linux). Bytes. */
+/** Works only on Linux. Bytes. */
 function readRss(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024
 }
 
-/** Samples the resident memory of a process periodically until it is stopped. */
+/** Samples the resident memory of a process every 50 ms until `stop()` is called. */
 export function watchRss(pid: number): RssWatch {
   let peakBytes = readRss(pid)
   const timer = setInterval(() => {

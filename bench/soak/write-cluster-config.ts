@@ -4,17 +4,19 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { NEVER_OVERLOADED } from './never-overloaded.ts'
 
 const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
-/** Long timeouts: a slow response on a busy machine must not count as a failure of an upstream. */
+/** The timeouts are long, because a slow response on a busy machine must not count as a failure of an upstream. */
 const PATIENT = { timeout: '60s', connectTimeout: '30s' }
 
-/** Writes configuration and policies of a gateway in front of authorization servers. JSON is valid YAML. */
+/**
+ * Writes configuration and policies of a gateway in front of authorization servers. The files contain JSON, which is
+ * valid YAML.
+ */
 export function writeClusterConfig(
   folder: string,
   options: {
     readonly routes: readonly object[]
     /** URLs of the upstream and of the authorization servers. */
     readonly upstreams: { readonly api: string; readonly servers: readonly string[] }
-    /** Settings of gateway.yaml. */
     readonly settings: Readonly<Record<string, unknown>>
   },
 ): void {

@@ -3,22 +3,18 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { NEVER_OVERLOADED } from './never-overloaded.ts'
 
-/** Configuration of the gateway in a soak test. */
 export type SoakConfig = {
   /** Folder for configuration and policies. */
   readonly folder: string
   /** The upstream of `/pub/**`. */
   readonly upstream: string
-  /** Settings of the upstream in addition to its address. Default time until the first byte of a response: `10s`. */
+  /** Additional settings of the upstream. Default time until the first byte of a response: `10s`. */
   readonly upstreamSettings?: Readonly<Record<string, unknown>>
-  /** Rules of the route in addition to methods and path. */
+  /** Additional rules of the route. */
   readonly route?: Readonly<Record<string, unknown>>
-  /** Additional routes, in policy format. */
+  /** Additional routes in policy format. */
   readonly moreRoutes?: readonly Readonly<Record<string, unknown>>[]
-  /**
-   * Settings of config/gateway.yaml in addition to the addresses.
-   * By default, event-loop delay does not count as overload.
-   */
+  /** Additional settings of config/gateway.yaml. By default, event-loop delay does not count as overload. */
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
@@ -29,7 +25,7 @@ const ROUTE = {
 }
 const POLICY = { apiVersion: 'scopegate/v1', kind: 'Policy', name: 'soak', owner: 'soak', upstream: 'api' }
 
-/** Writes configuration and policies of a gateway. Its default route accepts requests without a token. */
+/** By default, the only route accepts requests without a token. */
 export function writeSoakConfig(options: SoakConfig): void {
   const { folder, upstream } = options
   const policies = join(folder, 'policies')

@@ -1,6 +1,6 @@
 // The peer of the bundled authorization server: oidc-provider with its in-memory adapter and the smallest possible
-// sign-in and consent pages. Has the features and the paths of the bundled server. Has no audit log, no metrics, no
-// passwords, no rate limits and no form tokens.
+// sign-in and consent pages. The peer and the bundled server have the same features and paths. The peer has no audit
+// log, no metrics, no passwords, no rate limits and no form tokens.
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,8 +11,8 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { announceListening } from '../announce-listening.ts'
 
 /**
- * Maximum number of entries in the adapter. The default of 1,000 would evict the tokens of the benchmark during one
- * round.
+ * Maximum number of entries in the adapter. With the default of 1,000, the adapter would evict the tokens of the
+ * benchmark during one round.
  */
 const MAX_ENTRIES = 10_000_000
 const DAY_SECONDS = 86_400

@@ -1,9 +1,9 @@
-/** Modules of oidc-provider without types. `bare-provider.ts` uses them. */
+/** `bare-provider.ts` uses these modules of oidc-provider, which have no types. */
 
 declare module 'oidc-provider/lib/adapters/memory_adapter.js' {
   import type { Adapter, AdapterPayload } from 'oidc-provider'
 
-  /** The in-memory adapter, which oidc-provider uses by default. */
+  /** By default, oidc-provider uses this in-memory adapter. */
   export default class MemoryAdapter implements Adapter {
     constructor(model: string, store: object)
     upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void>
@@ -17,7 +17,7 @@ declare module 'oidc-provider/lib/adapters/memory_adapter.js' {
 }
 
 declare module 'oidc-provider/lib/helpers/lru.js' {
-  /** The storage of the in-memory adapter. */
+  /** The in-memory adapter stores its data in this class. */
   export default class LRU {
     constructor(options: { readonly maxSize: number })
   }

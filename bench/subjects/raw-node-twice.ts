@@ -1,5 +1,5 @@
-// The minimum cost of the runtime in two processes. The processes share one port like the workers of the gateway:
-// node:cluster distributes connections round-robin.
+// The minimum cost of the runtime in two processes that share one port. node:cluster distributes connections
+// round-robin, and the gateway distributes connections to its workers in the same way.
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 

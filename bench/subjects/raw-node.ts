@@ -1,6 +1,5 @@
-// The minimum cost of the runtime: an HTTP server of Node.js with an upstream client. The client is written by hand for
-// this traffic only. The server forwards GET requests and complete responses with a content-length. Any other traffic
-// ends the process.
+// The minimum cost of the runtime: an HTTP server of Node.js with an upstream client for this traffic only. The server
+// forwards GET requests and complete responses with a content-length. Any other traffic ends the process.
 import { createServer, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { announceListening } from '../announce-listening.ts'

@@ -7,7 +7,7 @@ import { readIntrospection } from '../../gateway/tokens/introspection/read-intro
 import type { Issuer } from '../../gateway/tokens/issuer.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
 
-/** Heap size of a cached token, as measured and as estimated by the token cache. Bytes. */
+/** The measured heap size of a cached token, and the estimate of the token cache. */
 export type CachedTokenSize = { readonly heapBytes: number; readonly estimatedBytes: number }
 
 const ISSUER = 'http://api.example'
@@ -15,8 +15,8 @@ const NAMES = [ISSUER]
 const DAY_SECONDS = 86_400
 
 /**
- * Fills a token cache of the gateway in this process, and measures the heap size of each token. The tokens are opaque,
- * and the introspection results have the format of the bundled authorization server.
+ * Fills a token cache of the gateway in this process, and measures the heap size of each token. The tokens are opaque.
+ * The introspection results have the format of the bundled authorization server.
  */
 export async function measureCachedTokens(tokens: number): Promise<CachedTokenSize> {
   const cache = new TokenCache({
@@ -43,14 +43,13 @@ export async function measureCachedTokens(tokens: number): Promise<CachedTokenSi
 
 /** Returns the heap size after a full garbage collection. Bytes. */
 function readLiveHeap(): number {
-  collectGarbage() // completes a running collection, which keeps objects that became garbage after its start
+  collectGarbage() // completes a running collection, because it would keep objects that became garbage after its start
   collectGarbage()
   return process.memoryUsage().heapUsed
 }
 
 /**
- * Returns an issuer that creates introspection results in the format of the bundled authorization server. Each token
- * has different claim values.
+ * The introspection results have the format of the bundled authorization server. Each token has different claim values.
  */
 function anIssuer(): Issuer {
   const scopes = createScopeSets()

@@ -18,8 +18,8 @@ const POLL_INTERVAL_MS = 10
 /**
  * Starts a gateway, and an issuer that counts introspection requests.
  * @returns a function that sends `uses` concurrent requests with the same new opaque token. The issuer responds only
- * after every request has missed the token cache. The function returns the number of introspection requests. It throws
- * a BenchError (ERR_BENCH_ANSWERS) when the gateway rejects a request.
+ * after every request has missed the token cache. The function returns the number of introspection requests. The
+ * function throws a BenchError (ERR_BENCH_ANSWERS) when the gateway rejects a request.
  */
 export async function startHerd(options: {
   readonly folder: string

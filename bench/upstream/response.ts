@@ -1,5 +1,5 @@
 /**
- * The response of the benchmark's upstream to every request: 110 bytes of JSON. Every subject must forward this
+ * The response of the benchmark's upstream to every request, 110 bytes of JSON. Every subject must forward this
  * response unchanged.
  */
 export const UPSTREAM_RESPONSE =

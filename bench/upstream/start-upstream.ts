@@ -4,15 +4,15 @@ import { startNginx } from '../peers/start-nginx.ts'
 import { startProcess, whenReady } from '../start-process.ts'
 import { UPSTREAM_RESPONSE } from './response.ts'
 
-/** The upstream of every subject: its name with the version, and its address. */
+/** `name` includes the version. */
 export type Upstream = { readonly name: string; readonly url: string }
 
 type Options = { readonly cores: string | undefined; readonly folder: string; readonly cleanup: Cleanup }
 
 /**
- * Starts an upstream that responds to every request with UPSTREAM_RESPONSE: nginx if it is installed, otherwise a
- * Node.js process.
- * @throws {BenchError} ERR_BENCH_START when the upstream does not start.
+ * Starts an upstream that responds to every request with UPSTREAM_RESPONSE. The upstream is nginx if nginx is
+ * installed, and otherwise a Node.js process.
+ * @throws {BenchError} ERR_BENCH_START if the upstream does not start.
  */
 export async function startUpstream(options: Options): Promise<Upstream> {
   const nginx = await startNginx({
