@@ -9,7 +9,7 @@ export function readArguments(
 ): { readonly given: ParsedArguments } | { readonly wrong: string } {
   const known = new Map(command.options.map((option) => [option.name, option]))
   const { tokens } = parseArgs({
-    args: [...args],
+    args: args.map((arg) => (DASHED_ID.test(arg) ? MARK + arg : arg)),
     options: Object.fromEntries(
       command.options.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string' }]),
     ),
@@ -19,14 +19,14 @@ export function readArguments(
   const values = new Map<string, string[]>()
   const words: string[] = []
   for (const token of tokens) {
-    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind === 'positional') words.push(withoutMark(token.value))
     if (token.kind !== 'option') continue
     const option = known.get(token.name)
     if (option === undefined)
       return { wrong: unknownOption(command, token.rawName, args[token.index] ?? token.rawName) }
     const wrong = wrongValue(option, token, values.has(option.name))
     if (wrong !== undefined) return { wrong }
-    values.set(option.name, [...(values.get(option.name) ?? []), token.value ?? ''])
+    values.set(option.name, [...(values.get(option.name) ?? []), withoutMark(token.value ?? '')])
   }
   const wrong = wrongWords(command, words)
   if (wrong !== undefined) return { wrong }
@@ -38,6 +38,18 @@ export function readArguments(
       texts: (name) => values.get(name) ?? [],
     },
   }
+}
+
+/**
+ * Matches an id that begins with `-`: 32 bytes as base64url. Clients, grants, sessions and signing keys have such ids. No
+ * option has this length.
+ */
+const DASHED_ID = /^-[\w-]{42}$/
+/** Marks an id, so that the parser does not read it as options. An argument of a process never contains NUL. */
+const MARK = '\0'
+
+function withoutMark(value: string): string {
+  return value.startsWith(MARK) ? value.slice(MARK.length) : value
 }
 
 /** @param argument the complete argument. `option` is `-a` for the argument `-abc`. */

@@ -80,3 +80,11 @@ t.test(
     t.equal(given('GET', '--config=').text('config'), '')
   },
 )
+
+t.test('readArguments() reads an id that begins with - as a value', async (t) => {
+  for (const id of [`-${'T'.repeat(42)}`, `--${'a-_9'.repeat(10)}b`]) {
+    const one = given(id, '--config', id, '--json')
+    t.same([one.positionals, one.text('config'), one.has('json')], [[id], id, true])
+  }
+  t.match(read('GET', `-${'T'.repeat(41)}`), { wrong: /has no option -T/ })
+})

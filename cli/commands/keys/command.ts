@@ -81,7 +81,7 @@ export const KEYS_RETIRE: Command = {
   group: GROUP,
   summary: 'removes signing keys whose tokens have all expired',
   about: [
-    'Without KID, the command removes every key in the state `done`. With KID, the command removes all of these keys or no key. The KID of a key in the state `next` cancels the rotation. Write `--` before a KID that begins with `-`. Writes an audit line for each key to standard error.',
+    'Without KID, the command removes every key in the state `done`. With KID, the command removes all of these keys or no key. The KID of a key in the state `next` cancels the rotation. Writes an audit line for each key to standard error.',
   ],
   positionals: { usage: '[KID …]', min: 0, max: 64 },
   options: [
