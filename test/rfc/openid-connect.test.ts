@@ -1,4 +1,6 @@
-import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLocalJWKSet, decodeJwt, importJWK, type JSONWebKeySet, jwtVerify, SignJWT } from 'jose'
 import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { introspect } from '../fixtures/introspect.ts'
@@ -138,6 +140,29 @@ t.test('§2 and §3: invalid parameters get a page with 400, no redirect, and th
   }
   t.equal(await isSignedIn(browser), true)
 })
+
+t.test('§2 of RP-Initiated Logout: an expired ID token of the signed-in person is accepted', async (t) => {
+  const { browser, idToken } = await signIn()
+  const { keys } = JSON.parse(readFileSync(join(server.dataDir, 'signing-keys.json'), 'utf8'))
+  const key = keys.find(({ alg }: { readonly alg: string }) => alg === 'ES256')
+  const expired = await new SignJWT({ ...decodeJwt(idToken), iat: 1_700_000_000, exp: 1_700_000_900 })
+    .setProtectedHeader({ alg: 'ES256', kid: key.kid })
+    .sign(await importJWK(key, 'ES256'))
+  server.secret(expired)
+  const left = await browser.visit(logoutUrl({ id_token_hint: expired, post_logout_redirect_uri: AFTER }))
+  t.equal(left.left && left.location.href, AFTER)
+  t.equal(await isSignedIn(browser), false)
+})
+
+t.test(
+  '§2 of RP-Initiated Logout: logout_hint causes no error, and ui_locales selects the language',
+  async (t) => {
+    const { browser } = await signIn()
+    const page = stay(await browser.visit(logoutUrl({ logout_hint: 'alice', ui_locales: 'fr de' })))
+    t.equal(page.status, 200)
+    t.match(page.html, '<html lang="de"')
+  },
+)
 
 t.test('§4 without a session, the browser is redirected, or sees that it is signed out', async (t) => {
   const browser = openBrowser(server.baseUrl)
