@@ -140,7 +140,7 @@ t.test('upsertBounded() evicts when an earlier server left a count without artif
   for (const id of ['2', '3']) t.match(await pending.find(id), { jti: id })
 })
 
-t.test('accounts: list() fills a page although accounts are removed during the call', async (t) => {
+t.test('lists with pages of accounts are complete, also if an account was just removed', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   const redis = new Redis(server.url)
   const store = await openRedisStore({ url: server.url }, clock)
@@ -159,6 +159,18 @@ t.test('accounts: list() fills a page although accounts are removed during the c
   t.strictSame(await listed(undefined, 2), ['b', 'd'])
   t.strictSame(await listed('b', 2), ['d', 'e'])
   t.strictSame(await listed('e', 2), [])
+
+  const ids = Array.from({ length: 2_100 }, (_, index) => `id-${index}`)
+  await redis.sadd(REDIS_KEYS.origin('operator'), ...ids)
+  const sessions = store.artifacts('Session')
+  await Promise.all(ids.map((accountId) => sessions.upsert(`of ${accountId}`, { accountId }, 60)))
+  const pages = []
+  for (let cursor: string | undefined; pages.length === 0 || cursor !== undefined; ) {
+    const { listed: page, next } = await sessions.list(cursor)
+    pages.push(page.length)
+    cursor = next
+  }
+  t.strictSame(pages, [994, 1_000, 106], 'a page of 1,000 accounts; 6 accounts have no session')
 })
 
 t.test('revokes and publishes again a revocation that Redis lost', async (t) => {
