@@ -74,6 +74,13 @@ export const CLIENTS: readonly OutsideClient[] = [
     steps: REGISTERED,
   },
   {
+    name: 'MCP TypeScript SDK, version 1.20, scope in its client metadata',
+    package: { of: 'npm', name: 'sdk-1.20' },
+    program: ['mcp-sdk.js', 'sdk-1.20', '--scope', 'courses:read'],
+    server: 'default settings',
+    steps: REGISTERED,
+  },
+  {
     name: 'mcp-remote --host 127.0.0.1',
     package: { of: 'npm', name: 'mcp-remote' },
     program: ['mcp-remote.js', '--host', '127.0.0.1'],
@@ -118,7 +125,7 @@ export const CLIENTS: readonly OutsideClient[] = [
   {
     name: 'MCP TypeScript SDK, version 2, with a client document',
     package: { of: 'npm', name: SPLIT_SDK },
-    program: ['mcp-sdk.js', SPLIT_SDK, 'https://agent.example.com'],
+    program: ['mcp-sdk.js', SPLIT_SDK, '--document', 'https://agent.example.com/client.json'],
     server: 'integrations and clientDocuments',
     steps: [...DISCOVERY, ...TOKENS],
   },

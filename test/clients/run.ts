@@ -1,5 +1,5 @@
 // npm run clients [-- NAME ...]: outside OAuth and MCP clients, each through its complete flow against the started
-// product. The gateway's decisions show the steps of each client.
+// product. The gateway's decisions show the steps of each client. docs/clients.md lists the settings of each client.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -75,8 +75,7 @@ for (const attempt of [1, 2]) {
   assert.notEqual(issued.refreshToken, previous, `refresh ${attempt} rotates the refresh token`)
   await call()
 }
-// AppAuth does not settle this promise, because the response has no JSON. RFC 7009 section 2.2 has no body.
-tokens.performRevokeTokenRequest(
+await tokens.performRevokeTokenRequest(
   server,
   new RevokeTokenRequest({ token: issued.refreshToken, client_id: clientId }),
 )

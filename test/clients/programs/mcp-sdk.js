@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
+import { parseArgs } from 'node:util'
 import { signIn } from './person.js'
 
-// A client of the MCP TypeScript SDK. Usage: mcp-sdk.js PACKAGE [ORIGIN]. Uses the provider of examples/clients. With an
-// origin, the client uses the client document /client.json of this origin. Otherwise, the client registers.
-const [name, origin] = process.argv.slice(2)
+// A client of the MCP TypeScript SDK. Usage: mcp-sdk.js PACKAGE [--document URL] [--scope SCOPE]. Uses the provider of
+// examples/clients. Without a client document, the client registers.
+const {
+  positionals: [name],
+  values: { document, scope },
+} = parseArgs({
+  options: { document: { type: 'string' }, scope: { type: 'string' } },
+  allowPositionals: true,
+})
 const isSplit = name === '@modelcontextprotocol/client' // since version 2
 const { Client, StreamableHTTPClientTransport, UnauthorizedError } = isSplit
   ? await import(name)
@@ -18,7 +25,7 @@ let page
 let tokens
 const provider = createInMemoryProvider({
   clientName: `Client of ${name}`,
-  redirectUrl: `${origin ?? 'http://127.0.0.1:49400'}/callback`,
+  redirectUrl: new URL('/callback', document ?? 'http://127.0.0.1:49400').href,
   sendTo: (url) => {
     page = url
   },
@@ -26,7 +33,8 @@ const provider = createInMemoryProvider({
     tokens = issued
   },
 })
-if (origin !== undefined) provider.clientMetadataUrl = `${origin}/client.json`
+provider.clientMetadataUrl = document
+provider.clientMetadata.scope = scope
 
 const newTransport = () =>
   new StreamableHTTPClientTransport(new URL(process.env.MCP_URL), { authProvider: provider })
