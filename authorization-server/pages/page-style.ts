@@ -110,6 +110,7 @@ h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }
 .app .times { margin: 0 0 0.75rem; color: var(--quiet); font-size: 0.875rem; }
 .key { padding: 0.75rem 1rem; border: 1px solid var(--line); border-radius: 0.5rem; }
 .key code { font-size: 1.125rem; overflow-wrap: anywhere; }
+.key svg { display: block; max-width: 100%; height: auto; margin: 0 auto; }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.25rem 1rem; padding-left: 1.25rem; }
 .actions form, .actions form button { width: 100%; }
 pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.875rem; }

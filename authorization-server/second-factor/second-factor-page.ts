@@ -2,6 +2,7 @@ import { groupsOfFour } from '../accounts/second-factors.ts'
 import { encodeTotpSecret, totpLink } from '../accounts/totp.ts'
 import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
+import { createQrCode } from './qr-code.ts'
 
 type RenderedPage = { readonly title: Html; readonly body: Html }
 
@@ -50,11 +51,26 @@ export function setUpPage(
       problem === undefined ? 'secondFactor.setUpTitle' : 'secondFactor.setUpFailedTitle',
     ),
     body: html`${required && html`<p>${message(locale, 'secondFactor.required', { service: serviceName })}</p>\n`}<p>${message(locale, 'secondFactor.addKey')}</p>
-<p class="key"><code>${key}</code></p>
+${picture(link, locale)}<p class="key"><code>${key}</code></p>
 <p><a href="${link}">${message(locale, 'secondFactor.openApp')}</a></p>
 ${codeForm(options, message(locale, 'secondFactor.firstCode'), message(locale, 'secondFactor.setUp'))}`,
   }
 }
+
+/** Draws the link as a QR code. A link that is too long for a code has no picture. */
+function picture(link: string, locale: Locale): Html | undefined {
+  const code = createQrCode(link)
+  if (code === undefined) return undefined
+  const size = code.length + 2 * QUIET_ZONE
+  const dark = code.flatMap((row, y) =>
+    row.flatMap((isDark, x) => (isDark ? `M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z` : [])),
+  )
+  return html`<p class="key"><svg viewBox="0 0 ${size} ${size}" width="240" height="240" role="img" aria-label="${message(locale, 'secondFactor.picture')}"><path fill="#fff" d="M0 0h${size}v${size}h-${size}z"/><path fill="#000" d="${dark.join('')}"/></svg></p>
+`
+}
+
+/** Light modules around a QR code. ISO/IEC 18004 section 6.3.8. */
+const QUIET_ZONE = 4
 
 function codeForm(
   { cancelPath, formToken, locale, path, problem, proof }: FormOptions,

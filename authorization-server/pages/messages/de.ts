@@ -129,7 +129,9 @@ export const DE: Texts = {
   'secondFactor.setUpTitle': 'Authenticator-App einrichten',
   'secondFactor.setUpFailedTitle': 'Authenticator-App einrichten: Bitte versuchen Sie es erneut',
   'secondFactor.required': '{service} fragt bei jeder Anmeldung nach einem Code aus einer Authenticator-App.',
-  'secondFactor.addKey': 'Fügen Sie Ihrer Authenticator-App diesen Schlüssel hinzu:',
+  'secondFactor.addKey':
+    'Scannen Sie das Bild mit Ihrer Authenticator-App, oder geben Sie den Schlüssel in die App ein.',
+  'secondFactor.picture': 'QR-Code des Schlüssels',
   'secondFactor.openApp': 'Den Schlüssel einer App auf diesem Gerät hinzufügen',
   'secondFactor.firstCode': 'Geben Sie dann die sechs Ziffern ein, die die App anzeigt.',
   'secondFactor.setUp': 'Einrichten',
