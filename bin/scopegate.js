@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The command that npm installs. This file is plain JavaScript. An older Node.js can therefore run the file, which then
-// prints the required version.
+// npm installs this command. The file is plain JavaScript, so that an older Node.js can run the file and print the
+// required version.
 import { existsSync, lstatSync, mkdirSync } from 'node:fs'
 import nodeModule from 'node:module'
 import { homedir } from 'node:os'
@@ -17,7 +17,7 @@ const args = process.argv.slice(2)
 const problem = unsupportedNode(process.versions.node)
 
 if (problem === undefined) {
-  // A service of the installed package is compiled JavaScript already, and its home folder may be read-only.
+  // A service of the installed package is compiled JavaScript already. Its home folder can be read-only.
   if (entry === source || !SERVICES.has(args[0] ?? '')) keepCompiled()
   const { main } = await import(pathToFileURL(entry).href)
   const code = await main(args)
@@ -29,10 +29,10 @@ if (problem === undefined) {
 }
 
 /**
- * Enables the compile cache of Node.js, in a folder that belongs to this user.
- * Most of the run time of a command is compilation, and in a checkout also type stripping. Node.js writes the cache
- * when the process ends, and child processes use it too. Node.js executes the cached code, so only this user may have
- * write access. Without such a folder, or with NODE_DISABLE_COMPILE_CACHE, caching is off.
+ * Enables the compile cache of Node.js, in a folder that belongs to this user. A command spends most of its time on
+ * compilation, and in a checkout also on type stripping. Node.js writes the cache when the process ends. Child
+ * processes use the same cache. Node.js executes the cached code, so only this user may have write access. Without such
+ * a folder, or with NODE_DISABLE_COMPILE_CACHE, the cache is off.
  */
 function keepCompiled() {
   if (process.env.NODE_COMPILE_CACHE !== undefined) return
@@ -48,8 +48,8 @@ function keepCompiled() {
 }
 
 /**
- * Ignores a relative XDG_CACHE_HOME, because it would depend on the working directory. Source: XDG Base Directory
- * Specification.
+ * Ignores a relative XDG_CACHE_HOME, because the folder would depend on the working directory. Source: XDG Base
+ * Directory Specification.
  */
 function cacheRoot() {
   const given = process.env.XDG_CACHE_HOME ?? ''
@@ -67,8 +67,8 @@ function isOwn(folder) {
 }
 
 /**
- * Creates folders level by level, like platform/process/make-folder.ts. Node's recursive mkdir never returns below
- * paths such as `/proc`.
+ * A copy of the function in platform/process/make-folder.ts. Creates folders level by level, because the recursive
+ * `mkdir()` of Node.js never returns below paths such as `/proc`.
  */
 function makeFolder(folder) {
   if (existsSync(folder)) return

@@ -1,9 +1,9 @@
-/** Has `crypto.argon2`. Must equal `engines` in package.json. */
+/** The first version with `crypto.argon2`. The version must equal `engines` in package.json. */
 const REQUIRED = [24, 7]
 
 /**
- * Returns the message for a Node.js that is too old, or undefined for a supported one.
- * @param {string} version Version of Node.js, such as `24.7.0`.
+ * Returns the message for an old Node.js. Returns undefined for a supported version.
+ * @param {string} version for example `24.7.0`.
  * @returns {string | undefined}
  */
 export function unsupportedNode(version) {

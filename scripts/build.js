@@ -1,5 +1,5 @@
-// Emits dist/, the JavaScript of the npm package and of the image. Node.js does not strip types in node_modules.
-// Does not check the types, because `npm run types` checks the types.
+// Emits dist/, the JavaScript of the npm package and of the image. Node.js does not strip types in node_modules. `npm
+// run types` checks the types.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,6 +1,6 @@
-// Checks the Helm chart with helm: lint, rendering, and mutations of the templates.
-// Starts both services as the chart configures them, and the services of compose.yaml.
-// Usage: node scripts/check-chart.js [--sum FILE]. --sum writes {"passed", "failed"} as JSON.
+// Checks the Helm chart with helm: lint, rendering, and mutations of the templates. Starts both services in the
+// configuration of the chart, and the services of compose.yaml. Usage: node scripts/check-chart.js [--sum FILE]. --sum
+// writes {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,10 +11,7 @@ import { installPromtool } from './install-promtool.js'
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const FOLDER = join('test', 'helm')
 const PINNED = join(ROOT, 'node_modules', '.bin', 'node')
-/**
- * The Node.js executable for the checks. The checks are TypeScript, so an older Node.js than the pinned version may not
- * run them.
- */
+/** The checks are TypeScript. A Node.js that is older than the pinned version possibly cannot run TypeScript. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
 const env = {
@@ -24,7 +21,7 @@ const env = {
   SCOPEGATE_PROMTOOL: installPromtool(),
 }
 
-// The pods run the emitted JavaScript, like the image.
+// The pods and the image run the emitted JavaScript.
 run([join('scripts', 'build.js')])
 const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
 // The start-up of the services takes about a minute on an idle machine with two cores, and several minutes on a busy

@@ -6,7 +6,6 @@ import { findPackageRoot } from '../platform/process/package-root.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
 
-/** A page with generated parts. */
 export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Record<string, string>> }
 
 /** Returns every page with generated parts. A part is between `<!-- generated: NAME -->` and `<!-- end -->`. */
@@ -20,7 +19,7 @@ export function generatedPages(): readonly GeneratedPage[] {
 
 /**
  * Returns the current and the expected content of a page.
- * @throws {Error} when the markers of a part are missing, or when markers name an unknown part.
+ * @throws {Error} if the markers of a part are missing, or if the markers name an unknown part.
  */
 export function renderPage({ file, parts }: GeneratedPage): {
   readonly is: string

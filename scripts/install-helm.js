@@ -12,7 +12,7 @@ const HELM_MODULE = 'helm.sh/helm/v3'
 const RENDERER = fileURLToPath(new URL('../test/helm/render-charts.go', import.meta.url))
 
 /**
- * Installs helm. Ends the process with one line of advice when the installation fails.
+ * Ends the process with one line of advice if the installation fails.
  * @returns the path of the helm executable.
  */
 export function installHelm() {
@@ -26,7 +26,7 @@ export function installHelm() {
     )
   say(`building helm ${HELM_VERSION} with Go into ${folder} (once; about three minutes) …`)
   const started = Date.now()
-  // Builds into a temporary folder and then renames the folder, so that an interrupted build never looks complete.
+  // Builds in a temporary folder, and then renames the folder. An interrupted build therefore never looks complete.
   const partial = `${folder}.${process.pid}`
   mkdirSync(partial, { recursive: true })
   const { status } = spawnSync('go', ['install', `${HELM_MODULE}/cmd/helm@${HELM_VERSION}`], {
@@ -42,7 +42,7 @@ export function installHelm() {
 }
 
 /**
- * Builds test/helm/render-charts.go with the packages of the pinned helm. Ends the process with one line of advice when
+ * Builds test/helm/render-charts.go with the packages of the pinned helm. Ends the process with one line of advice if
  * the build fails.
  * @returns the path of the executable.
  */
@@ -76,7 +76,7 @@ export function buildChartRenderer() {
   return renderer
 }
 
-/** Writes a module for the renderer, with the dependencies of helm in the versions and with the checksums of helm. */
+/** Writes a module for the renderer. The module has the dependencies, versions and checksums of helm. */
 function writeModule(folder, { Dir: helm, Sum, GoModSum }) {
   const [mod, sum] = ['go.mod', 'go.sum'].map((name) => readFileSync(join(helm, name), 'utf8'))
   const one = `${HELM_MODULE} ${HELM_VERSION}`
@@ -85,7 +85,7 @@ function writeModule(folder, { Dir: helm, Sum, GoModSum }) {
   cpSync(RENDERER, join(folder, 'main.go'))
 }
 
-/** Returns the folder of tools that are not npm packages. The folder persists between runs. */
+/** Returns the folder of tools that are not npm packages. Later runs find the same folder. */
 export function toolsFolder() {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'scopegate', 'tools')
 }

@@ -1,6 +1,5 @@
-// Downloads promtool from Debian's `prometheus` package and unpacks it into a separate folder. Later runs use this
-// copy. Installs no package and starts no service.
-// Prints the path of promtool on standard output.
+// Downloads promtool from Debian's `prometheus` package, and unpacks promtool into a separate folder. Later runs use
+// this copy. Installs no package and starts no service. Prints the path of promtool on standard output.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -8,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { toolsFolder } from './install-helm.js'
 
 /**
- * Finds or downloads promtool. Ends the process with one line of advice when the download fails.
+ * Finds or downloads promtool. Ends the process with one line of advice if the download fails.
  * @returns the path of the promtool executable.
  */
 export function installPromtool() {

@@ -14,11 +14,11 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 /**
- * The folders in the order of their run. The first folders contain the slowest files, so that no core is idle at the
- * end.
+ * The runner starts the folders in this order. The first folders contain the slowest files, so that no core is idle at
+ * the end.
  */
 const ALL_TESTS = ['test/flows', 'test/faults', 'test']
-/** Tests of whole services. Each file has its own process. */
+/** Tests of complete services. Each file has its own process. */
 const SERVICE_TESTS = /^test\/(?:flows|faults)\//
 /** Code that changes the process, or measures the process. A file with such code has its own process. */
 const NEEDS_PROCESS =
@@ -26,12 +26,12 @@ const NEEDS_PROCESS =
 /** Maximum number of files that share a process. */
 const MAX_BATCH = 8
 /**
- * Time after which the runner kills a process that ignores the signal of the timeout. Also the time for a process that
- * keeps the output of a finished test file open.
+ * The runner kills a process that ignores the signal of the timeout after this time. The time also applies to a process
+ * that keeps the output of a finished test file open.
  */
 const KILL_AFTER_MS = 5_000
 /**
- * Time in which the other processes of a group must end after the exit of the test file. The runner then kills these
+ * The other processes of a group must end within this time after the exit of the test file. The runner then kills these
  * processes.
  */
 const LEAVE_MS = 1_000
@@ -58,7 +58,7 @@ if (unknown.length > 0) process.exit(1)
 const testFiles = [...new Set(found.flatMap(([, files]) => files))]
 
 const started = Date.now()
-// Only this run and this user can access the folder; see test/fixtures/capture.ts.
+// Only this run and this user can access the folder (test/fixtures/capture.ts).
 const captured = mkdtempSync(join(tmpdir(), 'scopegate-tests-'))
 process.on('exit', () => rmSync(captured, { recursive: true, force: true }))
 const env = {
@@ -103,7 +103,7 @@ async function runQueue() {
   }
 }
 
-/** Returns the files of each process: first the files with a process of their own. */
+/** Returns the files of each process. The files with their own process come first. */
 function divideIntoProcesses(files) {
   const { own = [], shared = [] } = Object.groupBy(files, (file) =>
     canShareProcess(file) ? 'shared' : 'own',
@@ -132,7 +132,10 @@ async function runFile(file) {
   }
 }
 
-/** Runs several files in one process. @returns a result for each file, and a result for a failure of the process. */
+/**
+ * Runs several files in one process.
+ * @returns a result for each file, and a result for a failure of the process.
+ */
 async function runBatch(files) {
   const { output, problems, seconds, records } = await runProcess(
     [join(ROOT, 'scripts', 'test-batch.js')],
@@ -163,8 +166,8 @@ async function runBatch(files) {
 }
 
 /**
- * Runs Node.js in a process group of its own, and ends all processes of the group.
- * `batch` are the files for scripts/test-batch.js, and `records` are its results. Each file has the whole timeout.
+ * Runs Node.js in its own process group, and ends all processes of the group. `batch` contains the files for
+ * scripts/test-batch.js, and `records` contains the results. Each file has the complete timeout.
  */
 async function runProcess(nodeArgs, batch) {
   const begin = performance.now()
@@ -218,7 +221,10 @@ async function runProcess(nodeArgs, batch) {
   return { output, problems, records, seconds: (performance.now() - begin) / 1_000 }
 }
 
-/** Waits a short time for the processes of a group, then kills them. @returns the killed processes. */
+/**
+ * Waits a short time for the processes of a group, and then kills the processes.
+ * @returns the killed processes.
+ */
 async function endGroup(group) {
   const deadline = performance.now() + LEAVE_MS
   while (signalGroup(group, 0)) {
@@ -233,7 +239,10 @@ async function endGroup(group) {
   return []
 }
 
-/** Sends a signal to a process group. Signal 0 only checks the group. @returns whether the group has a process. */
+/**
+ * Signal 0 only checks the group.
+ * @returns whether the group has a process.
+ */
 function signalGroup(group, signal) {
   try {
     return process.kill(-group, signal)
@@ -242,7 +251,7 @@ function signalGroup(group, signal) {
   }
 }
 
-/** Returns names and ids of the processes of a group. Omits zombie processes. */
+/** Omits zombie processes. */
 function findProcesses(group) {
   if (process.platform !== 'linux') return [`group ${group}`]
   return readdirSync('/proc').flatMap((id) => {
@@ -260,7 +269,7 @@ function readIfPresent(file) {
   }
 }
 
-/** Returns whether the number of results agrees with the plan. Results of subtests are indented. */
+/** Returns whether the number of results agrees with the plan. Ignores the indented results of subtests. */
 function isComplete(output) {
   const [, plan = '0'] = /^1\.\.(\d+)/m.exec(output) ?? []
   const results = output.match(/^(not )?ok\b/gm) ?? []

@@ -68,9 +68,9 @@ function readLock(file) {
 }
 
 /**
- * Installs the dependencies under a lock. Two concurrent commands, such as `npm start` and `npm test`, would otherwise
- * run `npm ci` at the same time and delete files of each other.
- * @returns true when this process installed the dependencies. Returns false after it waited for another process.
+ * Installs the dependencies under a lock. Without the lock, two concurrent commands, such as `npm start` and `npm
+ * test`, would run `npm ci` at the same time. Each `npm ci` would delete files of the other `npm ci`.
+ * @returns true if this process installed the dependencies. Returns false after it waited for another process.
  */
 function installAlone() {
   try {
@@ -80,7 +80,7 @@ function installAlone() {
       awaitOther()
       return false
     }
-    installDependencies() // without a lock: npm reports why this folder is not writable
+    installDependencies() // without a lock, because npm reports why this folder is not writable
     return true
   }
   process.on('exit', () => rmSync(BUSY, { force: true }))

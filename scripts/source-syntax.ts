@@ -151,7 +151,7 @@ function membersOf(children: readonly SourceNode[]): readonly (readonly SourceNo
 
 /**
  * Returns the nodes of the declaration `type NAME =`, `const NAME =` or `function NAME`, up to the next declaration.
- * @throws {Error} when the source has no such declaration.
+ * @throws {Error} if the source has no such declaration.
  */
 export function declarationOf(nodes: readonly SourceNode[], name: string): readonly SourceNode[] {
   const found = findDeclaration(nodes, name)
@@ -162,7 +162,7 @@ export function declarationOf(nodes: readonly SourceNode[], name: string): reado
 
 const DECLARES = new Set(['type', 'const', 'function', 'export', 'let', 'class', 'import', 'async'])
 
-/** Finds a declaration like `declarationOf()`, but returns undefined when the source has no such declaration. */
+/** Returns undefined if the source has no such declaration. */
 export function findDeclaration(
   nodes: readonly SourceNode[],
   name: string,

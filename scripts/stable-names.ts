@@ -23,8 +23,8 @@ const ROOT = findPackageRoot()
 const SERVICES = ['gateway', 'authorization-server', 'platform', 'oauth', 'policy-engine']
 
 /**
- * Returns every text on which scripts of operators and clients can depend, by kind, sorted. All texts come from the
- * code, so the result contains a renamed text under its new name.
+ * Returns every text on which scripts of operators and clients can depend, by kind, in sorted order. All texts come
+ * from the code, so a renamed text has its new name.
  */
 export function stableNames(): Readonly<Record<string, readonly string[]>> {
   const services = SERVICES.flatMap(sourcesBelow)
@@ -192,7 +192,7 @@ function logEvents(sources: readonly Source[]): readonly string[] {
   return [...events].map(([event, fields]) => `${event}: ${[...fields].toSorted().join(', ')}`)
 }
 
-/** Returns the event of an object that adds fields to a constant: `{ ...FAILED, fields }`. */
+/** Returns the event of an object that adds fields to a constant. Example: `{ ...FAILED, fields }`. */
 function spreadEvent(
   object: readonly SourceNode[],
   spreadObjects: (name: string) => readonly (readonly SourceNode[])[],
@@ -266,7 +266,10 @@ function metricsIn(text: string): readonly string[] {
   return [...found].map(([name, labels]) => `${name}{${labels.toSorted().join(', ')}}`)
 }
 
-/** Returns the labels of the metric that a helper function registers. Finds them in the object with the key `name`. */
+/**
+ * Returns the labels of the metric that a helper function registers. The object with the key `name` contains the
+ * labels.
+ */
 function labelsOfHelper(nodes: readonly SourceNode[], helper: string): readonly string[] {
   const options = allBraces(findDeclaration(nodes, helper) ?? []).find((object) =>
     keysOf(object).includes('name'),
@@ -282,7 +285,10 @@ function labelsIn(nodes: readonly SourceNode[]): readonly string[] {
   return nodes.flatMap((node) => (node.kind === 'group' ? labelsIn(node.children) : []))
 }
 
-/** The declarations that create or describe JSON output: the label in the list, the file and the name of each. */
+/**
+ * The declarations that create or describe JSON output. Each entry has the label in the list, the file, and the name of
+ * the declaration.
+ */
 const JSON_OUTPUT = [
   ['check', 'cli/commands/check/render-json.ts', 'renderJson'],
   ['check.summary', 'cli/commands/check/report.ts', 'CheckSizes'],

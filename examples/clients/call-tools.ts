@@ -4,8 +4,8 @@ import { parseArgs } from 'node:util'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { createInMemoryProvider } from './in-memory-provider.ts'
 
-// An MCP client for the command line, based on the official SDK. It needs only the URL of a server. It learns the
-// authorization server and the scopes from the responses, also when a tool needs more scopes.
+// An MCP client for the command line, based on the official SDK. The client needs only the URL of a server. The client
+// reads the authorization server and the scopes from the responses, also if a tool needs more scopes.
 const { values, positionals } = parseArgs({
   options: { arguments: { type: 'string', default: '{}' } },
   allowPositionals: true,
@@ -50,7 +50,7 @@ else {
 await mcp.close()
 listener.close()
 
-/** Runs the action. Repeats it after a sign-in when the server requires a token or more scopes. */
+/** Runs the action. If the server requires a token or more scopes, signs in and repeats the action. */
 async function signingIn<Result>(act: () => Promise<Result>): Promise<Result> {
   const answered = new Promise<URLSearchParams>((resolve) => callbacks.push(resolve))
   try {

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 
-// A complete OAuth client for the command line, without dependencies. It discovers the server, registers, sends the
-// user to the browser, receives the code on the loopback interface and exchanges it. Prints the token response as JSON
-// on standard output.
+// A complete OAuth client for the command line, without dependencies. The client discovers the server and registers.
+// Then it sends the user to the browser, receives the code on the loopback interface, and exchanges the code. Prints
+// the token response as JSON on standard output.
 const values = readOptions()
 
 type Json = Record<string, unknown>
@@ -28,7 +28,7 @@ const client = await getJson(String(server['registration_endpoint']), {
   }),
 })
 
-// RFC 7636: using the code requires the verifier.
+// RFC 7636: the use of the code requires the verifier.
 const codeVerifier = randomBytes(32).toString('base64url')
 const state = randomBytes(16).toString('base64url')
 const authorize = new URL(String(server['authorization_endpoint']))

@@ -8,7 +8,7 @@ import type {
 
 /** In-memory OAuth state of the official SDK, and the `state` that the redirect must return. */
 export type InMemoryProvider = OAuthClientProvider & {
-  /** `state` of the last authorization request. The SDK does not compare it. RFC 6749 section 10.12. */
+  /** `state` of the last authorization request. The SDK does not compare this value. RFC 6749 section 10.12. */
   readonly lastState: string
 }
 
@@ -17,7 +17,7 @@ export function createInMemoryProvider(options: {
   readonly clientName: string
   readonly redirectUrl: string
   readonly sendTo: (address: URL) => void
-  /** Called with every token response. */
+  /** Receives every token response. */
   readonly onTokens?: (tokens: OAuthTokens) => void
   readonly onVerifier?: (verifier: string) => void
 }): InMemoryProvider {
@@ -56,7 +56,7 @@ export function createInMemoryProvider(options: {
       options.onVerifier?.(verifier)
     },
     codeVerifier: () => codeVerifier,
-    // The authorization server of the request. The SDK checks the issuer of the response against it. RFC 9207.
+    // The authorization server of the request. The SDK compares the issuer of the response with this server. RFC 9207.
     saveDiscoveryState: (discovered) => {
       discovery = discovered
     },

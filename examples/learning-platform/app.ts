@@ -9,16 +9,16 @@ import { openDatabase } from './store/open-database.ts'
 
 export type LearningPlatformOptions = {
   readonly host: string
-  /** 0 selects any free port. */
+  /** If 0, the system selects a free port. */
   readonly port: number
-  /** The SQLite file. The service creates and seeds it when it does not exist. */
+  /** The SQLite file. If the file does not exist, the service creates and seeds the file. */
   readonly databasePath: string
-  /** Custom logger. Without one, `logLevel` is the level of the JSON log on standard output. */
+  /** Custom logger. Without a custom logger, `logLevel` is the level of the JSON log on standard output. */
   readonly logger?: FastifyBaseLogger
   readonly logLevel?: string
-  /** Time that close() waits for open requests, in milliseconds. Default: 5000. */
+  /** close() waits this long for open requests, in milliseconds. Default: 5000. */
   readonly graceMs?: number
-  /** The gateway whose assertions identify callers. Without it, the service trusts the plain x-auth headers. */
+  /** The gateway whose assertions identify callers. Without a gateway, the service trusts the plain x-auth headers. */
   readonly gateway?: Gateway | undefined
 }
 
@@ -26,7 +26,7 @@ export type LearningPlatform = { readonly url: string; close(): Promise<void> }
 
 /**
  * Opens the database and starts to listen.
- * @throws {StartError} ERR_DATABASE, ERR_LISTEN. The message says what to do.
+ * @throws {StartError} ERR_DATABASE, ERR_LISTEN. The message tells the operator what to do.
  */
 export async function startLearningPlatform(options: LearningPlatformOptions): Promise<LearningPlatform> {
   const { host, port, databasePath, graceMs = 5000 } = options

@@ -21,16 +21,16 @@ import { openCollection } from './store/collection.ts'
 import { openLinks } from './store/links.ts'
 
 const BODY_LIMIT_BYTES = 1024 * 1024 // a storage object has at most 44 KB, and other resources are smaller
-const REQUEST_TIMEOUT_MS = 30_000 // limits how long a slow body occupies a connection
+const REQUEST_TIMEOUT_MS = 30_000 // a slow body occupies a connection for at most this time
 
-/** Creates the HTTP server for an open database. It does not listen yet. */
+/** Creates the HTTP server for an open database. The server does not listen yet. */
 export function createServer(options: {
   readonly database: DatabaseSync
   readonly families: readonly Family[]
   readonly nowIso: () => string
   readonly logger: FastifyBaseLogger | undefined
   readonly logLevel: string
-  /** The gateway whose assertions identify callers. Undefined: the service trusts the plain headers. */
+  /** The gateway whose assertions identify callers. If undefined, the service trusts the plain headers. */
   readonly gateway: Gateway | undefined
 }): FastifyInstance {
   const { database, families, nowIso } = options
@@ -75,7 +75,7 @@ export function createServer(options: {
     methodsByPath.set(url, (methodsByPath.get(url) ?? new Set()).add(method))
     if (schema?.operationId !== undefined && method !== 'HEAD') documented.push({ method, url, schema })
   })
-  // Routes are in a plugin, so that the hooks above apply to them.
+  // The routes are in a plugin, so that the hooks above apply to the routes.
   app.register(async (api) => {
     const service = { database, nowIso, links: openLinks(database, namesOfCollections(families)) }
     for (const family of families) {

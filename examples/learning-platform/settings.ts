@@ -7,7 +7,7 @@ export type Settings = {
   readonly port: number
   readonly databasePath: string
   readonly logLevel: string
-  /** Undefined: the service trusts the plain headers. */
+  /** If undefined, the service trusts the plain headers. */
   readonly gateway: Gateway | undefined
 }
 
@@ -15,7 +15,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /**
  * Reads the settings from environment variables.
- * @throws {StartError} ERR_SETTING when a value is not valid.
+ * @throws {StartError} ERR_SETTING if a value is not valid.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const port = env['LEARNING_PLATFORM_PORT'] ?? '8082'
@@ -42,7 +42,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   }
 }
 
-/** Requires both variables or neither: without the issuer, an assertion cannot be verified. */
+/** Requires the two variables together. Without the issuer, the service cannot verify an assertion. */
 function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway | undefined {
   const keys = env['LEARNING_PLATFORM_GATEWAY_JWKS'] ?? ''
   const issuer = env['LEARNING_PLATFORM_GATEWAY_ISSUER'] ?? ''
@@ -58,7 +58,7 @@ function readGateway(env: Readonly<Record<string, string | undefined>>): Gateway
       'ERR_SETTING',
       `LEARNING_PLATFORM_GATEWAY_JWKS is "${keys}": set it to the URL of the gateway's keys.`,
     )
-  // Includes services that forward the assertions they receive (examples/mcp-server).
+  // Includes services that forward their received assertions (examples/mcp-server).
   const audiences = (env['LEARNING_PLATFORM_GATEWAY_AUDIENCE'] ?? 'learning-platform').split(',')
   return { keysUrl, issuer, audiences }
 }

@@ -1,4 +1,4 @@
-/** Error for a failed start. The message says what happened and what to do, in one line for a terminal. */
+/** A failed start. The message is one line for a terminal, and tells the operator what happened and what to do. */
 export class StartError extends Error {
   readonly code: string
 

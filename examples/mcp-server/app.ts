@@ -9,14 +9,13 @@ import { addTools } from './tools.ts'
 export type RunningMcpServer = { readonly url: string; close(): Promise<void> }
 
 /**
- * Serves the tools over Streamable HTTP at /mcp.
- * The gateway decides with the headers `mcp-method` and `mcp-name` whether the caller may call a
- * tool. The SDK therefore rejects a call whose headers differ from its body (revision 2026-07-28). Older revisions have
- * no such headers.
+ * Serves the tools over Streamable HTTP at /mcp. The gateway reads the headers `mcp-method` and `mcp-name` to decide
+ * whether the caller may call a tool. The SDK therefore rejects a call whose headers differ from its body (revision
+ * 2026-07-28). Older revisions have no such headers.
  */
 export async function startMcpServer(options: {
   readonly host: string
-  /** 0 selects any free port. */
+  /** If 0, the system selects a free port. */
   readonly port: number
   readonly platformUrl: URL
   /** `stateless` also accepts older revisions, for a policy that does not use these headers. Default: `reject`. */

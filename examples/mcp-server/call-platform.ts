@@ -1,11 +1,11 @@
-/** Response of the platform, or the reason for its absence. */
+/** The response of the platform, or the reason why no response arrived. */
 export type PlatformResult =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly why: string }
 
 export type PlatformCall = {
   readonly method: 'GET' | 'POST'
-  /** Path below the URL of the platform, with its query. */
+  /** Path and query below the URL of the platform. */
   readonly path: string
   readonly body?: unknown
 }
@@ -16,9 +16,9 @@ export type CallPlatform = (call: PlatformCall) => Promise<PlatformResult>
 const TIMEOUT_MS = 5_000
 
 /**
- * Creates a function that calls the platform for the caller of the gateway.
- * The function forwards the assertion of the request. The platform verifies the assertion.
- * The gateway does not forward the caller's access token, so the tools never have it.
+ * Creates a function that calls the platform for the caller of the gateway. The function forwards the assertion of the
+ * request, and the platform verifies the assertion. The tools never have the caller's access token, because the gateway
+ * does not forward it.
  */
 export function platformFor(platformUrl: URL, assertion: string | undefined): CallPlatform {
   return async ({ method, path, body }) => {

@@ -1,9 +1,9 @@
-/** Address of the server, and URL of the API that its tools call. */
+/** Address of the server, and URL of the API that the tools call. */
 export type Settings = { readonly host: string; readonly port: number; readonly platformUrl: URL }
 
 /**
  * Reads the settings from environment variables.
- * @throws {Error} with a message for a terminal when a value is not valid.
+ * @throws {Error} if a value is not valid. The message is for a terminal.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const port = env['MCP_SERVER_PORT'] ?? '8083'

@@ -12,8 +12,8 @@ const Limit = Type.Optional(
 )
 
 /**
- * Adds the tools: the input of each, and its request to the platform.
- * policies/mcp-server.policy.yaml lists the required scopes. The gateway checks them before it forwards a call.
+ * Adds the tools: the input of each tool, and its request to the platform. policies/mcp-server.policy.yaml lists the
+ * required scopes. The gateway checks the scopes before it forwards a call.
  */
 export function addTools(server: McpServer, call: CallPlatform): void {
   const add = <Input extends TObject>(tool: {

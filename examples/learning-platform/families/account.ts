@@ -1,7 +1,7 @@
 import type { SingletonFamily } from './family.ts'
 import { flag, group, list, optional, text } from './fields.ts'
 
-/** The account of the caller, created on first access. It also shows the identity that the gateway sent. */
+/** The account of the caller, created on first access. The account also shows the identity that the gateway sent. */
 export const account: SingletonFamily = {
   kind: 'singleton',
   name: 'account',

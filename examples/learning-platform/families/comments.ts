@@ -1,7 +1,10 @@
 import type { CollectionFamily } from './family.ts'
 import { choice, optional, prose, reference, text } from './fields.ts'
 
-/** Comments of students on courses and posts. The public reads approved ones on published targets, without names. */
+/**
+ * Comments of students on courses and posts. Anonymous callers can read approved comments on published targets, without
+ * names.
+ */
 export const comments: CollectionFamily = {
   kind: 'collection',
   name: 'comments',

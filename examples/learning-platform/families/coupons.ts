@@ -2,7 +2,7 @@ import type { CollectionFamily } from './family.ts'
 import { choice, day, group, optional, references, state, text, wholeNumber } from './fields.ts'
 import type { Document } from './json-schema.ts'
 
-/** Discount codes. Private, because a public code has no value. */
+/** Discount codes. Only identified callers can read the codes, because a public code has no value. */
 export const coupons: CollectionFamily = {
   kind: 'collection',
   name: 'coupons',

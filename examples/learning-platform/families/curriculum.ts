@@ -11,7 +11,7 @@ const lesson = group({
   material_ids: references('storage', 10),
 })
 
-/** Sections of a course with their lessons. The public reads the outline of published courses. */
+/** Sections of a course with their lessons. Anonymous callers can read the outline of published courses. */
 export const curriculum: CollectionFamily = {
   kind: 'collection',
   name: 'curriculum',
@@ -49,8 +49,7 @@ function lessonsOf(section: Document): readonly Document[] {
 }
 
 /**
- * Returns the public part of a lesson: its outline, and the content only for a free preview. The school sells the
- * lessons.
+ * Returns the public part of a lesson: the outline, and the content of a free preview. The school sells the lessons.
  */
 function outline(lesson: Document): Document {
   return lesson['free_preview'] === true

@@ -1,7 +1,7 @@
 import type { CollectionFamily } from './family.ts'
 import { cents, choice, currency, optional, prose, reference, slug, state, text } from './fields.ts'
 
-/** Files for sale. The public reads published ones, without the id of the file. */
+/** Files for sale. Anonymous callers can read published products, without the ID of the file. */
 export const digitalProducts: CollectionFamily = {
   kind: 'collection',
   name: 'digital_products',

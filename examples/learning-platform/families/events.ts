@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from './fields.ts'
 
-/** Live meetings. The public reads published ones, without the join URL. */
+/** Live meetings. Anonymous callers can read published meetings, without the join URL. */
 export const events: CollectionFamily = {
   kind: 'collection',
   name: 'events',

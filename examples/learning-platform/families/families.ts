@@ -20,7 +20,7 @@ import { storage } from './storage.ts'
 import { students } from './students.ts'
 import { subscriptions } from './subscriptions.ts'
 
-/** All resource families. Routes, tables, validation and the OpenAPI document derive from this list. */
+/** Routes, tables, validation and the OpenAPI document derive from this list. */
 export const families: readonly Family[] = [
   courses,
   students,

@@ -4,7 +4,7 @@ import type { Fields, JsonSchema } from './json-schema.ts'
 
 const who: JsonSchema = { type: 'string', description: 'The subject of the access token of the last write.' }
 
-/** Returns the schema of an object with exactly these fields, all required. */
+/** Returns the schema of an object with exactly these required fields. */
 export function closed(title: string, fields: Fields): JsonSchema {
   return {
     title,
@@ -44,8 +44,8 @@ export function resourceSchema(family: CollectionFamily): JsonSchema {
 }
 
 /**
- * Returns the schema of a resource for the public.
- * @returns undefined when the public cannot read any.
+ * Returns the schema of a resource for anonymous callers.
+ * @returns undefined if anonymous callers cannot read a resource.
  */
 export function publicSchema(family: CollectionFamily): JsonSchema | undefined {
   if (family.publicView === undefined) return undefined
@@ -88,8 +88,8 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 }
 
 /**
- * Converts a schema for a merge patch: every field is optional, and null removes it.
- * Removes defaults, because they would overwrite fields that the patch omits.
+ * Converts a schema for a merge patch. Every field is optional, and null removes a field. Removes defaults, because a
+ * default would overwrite a field that the patch omits.
  */
 function toPatch(schema: JsonSchema): JsonSchema {
   const { default: _default, required: _required, ...rest } = schema

@@ -2,9 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Document, Fields } from './json-schema.ts'
 
 export type PublicView = {
-  /** SQL condition on the family's table that selects the public rows. Constant text, never input. */
+  /** SQL condition on the family's table that selects the public rows. The text is constant, never input. */
   readonly where: string
-  /** The fields that the public can read, in addition to `id`. */
+  /** Besides `id`, anonymous callers can read these fields. */
   readonly fields: readonly string[]
   /** Removes private parts of a public field. */
   readonly trim?: (document: Document) => Document
@@ -13,38 +13,41 @@ export type PublicView = {
 /** A violation of a rule that a schema cannot express. */
 export type RuleViolation = { readonly field: string; readonly problem: string }
 
-/** Several resources of one kind: `GET /api/<family>`, `GET /api/<family>/{id}`, and the writes when it is writable. */
+/**
+ * Several resources of one kind. The routes are `GET /api/<family>`, `GET /api/<family>/{id}`, and the writes of a
+ * writable family.
+ */
 export type CollectionFamily = {
   readonly kind: 'collection'
-  /** Name in scopes, and name of the table: `membership_plans`. */
+  /** For example `membership_plans`. Also the name in scopes, and the name of the table. */
   readonly name: string
-  /** Names in operation ids: `membership-plan`, `membership-plans`. */
+  /** Names in operation IDs, for example `membership-plan` and `membership-plans`. */
   readonly singular: string
   readonly plural: string
   /** One sentence for the documentation. */
   readonly about: string
-  /** Ids are `<idPrefix>_<number of four digits or more>`. */
+  /** IDs have the format `<idPrefix>_<number of four digits or more>`. */
   readonly idPrefix: string
   readonly writable: boolean
   /** Fields that writers send and identified callers read. */
   readonly fields: Fields
-  /** Fields that are computed on every read. */
+  /** The service computes these fields on every read. */
   readonly derived?: { readonly fields: Fields; readonly from: (document: Document) => Document }
-  /** Fields with a unique value per resource. */
+  /** In these fields, each value must be unique. */
   readonly unique?: readonly string[]
-  /** Text fields that filter a list. They are part of the public view, if there is one. */
+  /** Text fields that filter a list. A public view must include these fields. */
   readonly filters?: readonly string[]
-  /** Undefined: the public sees an empty list. */
+  /** If undefined, anonymous callers see an empty list. */
   readonly publicView: PublicView | undefined
   readonly check?: (document: Document) => RuleViolation | undefined
 }
 
-/** One resource of the whole school, or one per subject. */
+/** The school has one resource, or each subject has one resource. */
 export type SingletonFamily = {
   readonly kind: 'singleton'
   readonly name: string
   readonly about: string
-  /** `subject`: one resource per identified caller, created on first access. */
+  /** `subject` means one resource per identified caller. The first access creates the resource. */
   readonly owner: 'school' | 'subject'
   readonly fields: Fields
   readonly initial: (subject: string) => Document
@@ -56,14 +59,14 @@ export type SingletonFamily = {
   readonly publicView: { readonly fields: readonly string[]; readonly constant?: Document }
 }
 
-/** The caller, according to the identity headers of the gateway. */
+/** The caller in the identity headers of the gateway. */
 export type Caller = {
   readonly subject: string
   readonly clientId: string | undefined
   readonly scopes: readonly string[]
 }
 
-/** Figures that are computed from the tables on every read. Read only. */
+/** Read-only figures. The service computes the figures from the tables on every read. */
 export type ReportFamily = {
   readonly kind: 'report'
   readonly name: string
@@ -76,7 +79,7 @@ export type ReportFamily = {
 
 export type Family = CollectionFamily | SingletonFamily | ReportFamily
 
-/** Returns the path of a family, with hyphens for underscores. */
+/** In the path, hyphens replace the underscores of the name. */
 export function familyPath(family: { readonly name: string }): string {
   return `/api/${family.name.replaceAll('_', '-')}`
 }

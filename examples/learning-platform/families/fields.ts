@@ -1,6 +1,6 @@
 import type { Fields, JsonSchema } from './json-schema.ts'
 
-/** One line of text: no control characters, at least one character that is not a space. */
+/** One line of text without control characters. At least one character is not a space. */
 export const text = (maxLength: number, description?: string): JsonSchema => ({
   type: 'string',
   minLength: 1,
@@ -9,7 +9,7 @@ export const text = (maxLength: number, description?: string): JsonSchema => ({
   ...(description === undefined ? {} : { description }),
 })
 
-/** Text of several lines; may be empty. */
+/** Text of several lines. The text can be empty. */
 export const prose = (maxLength: number, description?: string): JsonSchema => ({
   type: 'string',
   maxLength,
@@ -26,14 +26,14 @@ export const slug = (): JsonSchema => ({
   description: 'Name of the resource in URLs; unique in its family.',
 })
 
-/** One of the given states. The default is the first one. */
+/** One of the given states. The default is the first state. */
 export const state = (...states: readonly [string, ...string[]]): JsonSchema => ({
   type: 'string',
   enum: states,
   default: states[0],
 })
 
-/** One of the given values. Required. */
+/** One of the given values. The field is required. */
 export const choice = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
 
 /** A whole number within inclusive bounds. */
@@ -49,18 +49,18 @@ export const cents = (): JsonSchema => ({
   description: 'In hundredths of the currency unit.',
 })
 
-/** An ISO 4217 currency that the school sells in. */
+/** An ISO 4217 currency in which the school sells products. */
 export const currency = (): JsonSchema => ({ type: 'string', enum: ['EUR', 'GBP', 'USD'], default: 'EUR' })
 
 export const flag = (standard: boolean): JsonSchema => ({ type: 'boolean', default: standard })
 
-/** A calendar day, `2026-03-01`. */
+/** For example `2026-03-01`. */
 export const day = (): JsonSchema => ({ type: 'string', format: 'date', maxLength: 10 })
 
 /** A point in time. RFC 3339. */
 export const instant = (): JsonSchema => ({ type: 'string', format: 'date-time', maxLength: 40 })
 
-/** An email address. Personal data: never part of a public view. */
+/** Personal data that must never be part of a public view. */
 export const email = (): JsonSchema => ({ type: 'string', format: 'email', maxLength: 254 })
 
 export const webAddress = (): JsonSchema => ({
@@ -70,10 +70,10 @@ export const webAddress = (): JsonSchema => ({
   maxLength: 500,
 })
 
-/** A color as `#rrggbb`. */
+/** In the format `#rrggbb`. */
 export const colour = (): JsonSchema => ({ type: 'string', pattern: '^#[0-9a-f]{6}$' })
 
-/** The id of an existing resource of another family. */
+/** The ID of an existing resource of another family. */
 export const reference = (family: string): JsonSchema => ({
   type: 'string',
   maxLength: 40,
@@ -88,7 +88,7 @@ export const list = (items: JsonSchema, maxItems: number): JsonSchema => ({
   default: [],
 })
 
-/** Ids of resources of another family, without duplicates. */
+/** IDs of resources of another family, without duplicates. */
 export const references = (family: string, maxItems: number): JsonSchema => ({
   ...list(reference(family), maxItems),
   uniqueItems: true,

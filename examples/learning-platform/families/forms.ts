@@ -9,7 +9,7 @@ const question = group({
   choices: list(text(80), 20),
 })
 
-/** Forms on the school's pages. The public reads open ones, without the address for notifications. */
+/** Forms on the school's pages. Anonymous callers can read open forms, without the address for notifications. */
 export const forms: CollectionFamily = {
   kind: 'collection',
   name: 'forms',

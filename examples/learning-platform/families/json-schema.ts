@@ -1,4 +1,4 @@
-/** The part of JSON Schema 2020-12 that this service uses for validation and documentation. */
+/** This service uses only this part of JSON Schema 2020-12 for validation and documentation. */
 export type JsonSchema = {
   readonly title?: string
   readonly description?: string
@@ -21,12 +21,12 @@ export type JsonSchema = {
   readonly default?: unknown
   readonly examples?: readonly unknown[]
   readonly anyOf?: readonly JsonSchema[]
-  /** The family of the resource with this id. Every write checks that the resource exists. */
+  /** The family of the resource with this ID. Every write checks that the resource exists. */
   readonly 'x-references'?: string
 }
 
-/** The fields of an object by name. A field with a `default` is optional. All others are required. */
+/** The fields of an object by name. A field with a `default` is optional. All other fields are required. */
 export type Fields = Readonly<Record<string, JsonSchema>>
 
-/** A resource as stored and sent: plain JSON. */
+/** A resource in plain JSON, as the service stores and sends it. */
 export type Document = Readonly<Record<string, unknown>>

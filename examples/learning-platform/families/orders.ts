@@ -23,7 +23,7 @@ const line = group({
   unit_price_cents: cents(),
 })
 
-/** Orders. Private. Read-only in this API, because only the checkout writes orders. */
+/** Only identified callers can read orders. Only the checkout writes orders, so this API cannot write them. */
 export const orders: CollectionFamily = {
   kind: 'collection',
   name: 'orders',

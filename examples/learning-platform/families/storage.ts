@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CollectionFamily } from './family.ts'
 import { choice, text, wholeNumber } from './fields.ts'
 
-/** Small files with their content. The public reads files with `visibility: public`. */
+/** Small files with their content. Anonymous callers can read files with `visibility: public`. */
 export const storage: CollectionFamily = {
   kind: 'collection',
   name: 'storage',

@@ -5,7 +5,7 @@ import type { Problem } from './problem.ts'
 /** SQLITE_BUSY and SQLITE_LOCKED: another process locks the file. SQLITE_FULL: the disk is full. */
 const SQLITE_PASSING = new Set([5, 6, 13])
 
-/** Converts a thrown error to a problem for the client. Details of an unexpected error are for the log only. */
+/** Converts a thrown error to a problem for the client. Only the log contains details of an unexpected error. */
 export function explainError(error: FastifyError & { readonly errcode?: number }): Problem {
   const invalid = error.validation?.[0]
   if (invalid !== undefined)

@@ -5,11 +5,11 @@ import { sendProblem } from './send-problem.ts'
 
 const NOTHING_HERE: Problem = { code: 'not_found', description: 'No route matches this path.' }
 
-/** Handles unknown paths and thrown errors. Logs errors of the service itself. */
+/** Also logs errors of the service itself. */
 export function handleErrors(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'private, no-cache' })
-    // Responds before the body is read, because the response to an unknown path does not depend on the body.
+    // Responds before the service reads the body, because the response to an unknown path does not depend on the body.
     return request.is404 ? sendProblem(reply, NOTHING_HERE) : undefined
   })
   app.setNotFoundHandler((_request, reply) => {

@@ -5,7 +5,7 @@ const STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 }
 
-/** Responds to bytes that Node cannot parse as HTTP, and closes the connection. */
+/** Responds to bytes that Node.js cannot parse as HTTP. Then closes the connection. */
 export function handleMalformedRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (!socket.writable || socket.destroyed) return
   const status = STATUS[error.code ?? ''] ?? '400 Bad Request'

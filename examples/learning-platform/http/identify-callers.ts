@@ -7,14 +7,14 @@ import { type AssertionVerifier, createAssertionVerifier } from './verify-assert
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller. Undefined: the public. */
+    /** Undefined for an anonymous caller. */
     caller: Caller | undefined
   }
 }
 
-/** The gateway whose assertions this service trusts. */
+/** This service trusts the assertions of the gateway. */
 export type Gateway = {
-  /** URL of its JWK Set. */
+  /** URL of the gateway's JWK Set. */
   readonly keysUrl: URL
   readonly issuer: string
   /**
@@ -25,9 +25,9 @@ export type Gateway = {
 }
 
 /**
- * Identifies the caller before other hooks handle a request.
- * With a gateway, only signed assertions count: the service rejects a request that has identity headers but no
- * assertion. Without one, the service trusts the plain headers.
+ * Identifies the caller before other hooks handle a request. With a gateway, the service accepts only signed
+ * assertions, and rejects a request that has identity headers but no assertion. Without a gateway, the service trusts
+ * the plain headers.
  */
 export function identifyCallers(app: FastifyInstance, gateway: Gateway | undefined): void {
   const verify = gateway === undefined ? undefined : createAssertionVerifier(gateway)

@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 
-/** Logs one line per request: caller, client and scopes. Writes have level info, reads have level debug. */
+/**
+ * Logs one line per request, with caller, client and scopes. Writes have the level info, and reads have the level
+ * debug.
+ */
 export function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const { subject, clientId, scopes } = request.caller ?? {}

@@ -1,9 +1,8 @@
 import type { Document } from '../families/json-schema.ts'
 
 /**
- * Applies a JSON merge patch: null removes a field, an object merges recursively, any other value replaces.
- * The schema check of the patch limits its depth.
- * Source: RFC 7396 section 2.
+ * Applies a JSON merge patch. Null removes a field, an object merges recursively, and any other value replaces the
+ * value. The schema check of the patch limits the depth of the patch. Source: RFC 7396 section 2.
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch

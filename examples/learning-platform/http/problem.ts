@@ -11,7 +11,7 @@ export type ProblemCode =
   | 'temporarily_unavailable'
   | 'server_error'
 
-/** The reason to reject a request. `sendProblem()` converts it to a response. */
+/** The reason to reject a request. `sendProblem()` converts the problem to a response. */
 export type Problem = { readonly code: ProblemCode; readonly description: string }
 
 export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {

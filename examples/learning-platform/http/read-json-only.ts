@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Accepts JSON bodies only. Uses Fastify's parser, which rejects `__proto__`.
- * Accepts a merge patch (RFC 7396) for PATCH only.
+ * Accepts only JSON bodies. Uses Fastify's parser, because this parser rejects `__proto__`. Accepts a merge patch (RFC
+ * 7396) only for PATCH.
  */
 export function readJsonOnly(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { PROBLEM_STATUS, type Problem } from './problem.ts'
 
-/** Sends a problem: its status, and `error`, `error_description` and `request_id` as JSON. */
+/** The response contains `error`, `error_description` and `request_id` as JSON. */
 export function sendProblem(reply: FastifyReply, { code, description }: Problem): FastifyReply {
   if (code === 'temporarily_unavailable') reply.header('retry-after', '1')
   // RFC 9110 section 15.5.2: a 401 response needs a challenge.

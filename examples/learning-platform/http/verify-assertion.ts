@@ -9,15 +9,13 @@ export type AssertionVerifier = (
 
 /** Tolerated difference between the clocks of gateway and service. Seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5
-/** Maximum lifetime of an assertion. Seconds. */
 const MAX_AGE_SECONDS = 60
-/** Minimum time between two fetches of the keys that an unknown key ID causes. Milliseconds. */
+/** After an unknown key ID, the service fetches the keys again only after this time. Milliseconds. */
 const ASK_AGAIN_AFTER_MS = 5_000
 
 /**
- * Creates a function that verifies the JWT in `x-auth-assertion`: signature, type, issuer, audience and times.
- * The function fetches the keys on demand and caches them.
- * Source: RFC 7519 section 7.2, RFC 8725 section 3.
+ * Creates a function that verifies the JWT in `x-auth-assertion`. The function checks signature, type, issuer, audience
+ * and times. The function fetches and caches the keys on demand. Source: RFC 7519 section 7.2, RFC 8725 section 3.
  */
 export function createAssertionVerifier(gateway: {
   readonly keysUrl: URL
@@ -53,7 +51,7 @@ const NO_KEYS: Problem = {
   description: 'The service cannot verify the caller at the moment. Try again in a second.',
 }
 
-/** Returns whether the assertion is invalid. False: the keys could not be fetched. */
+/** Returns whether the assertion is invalid. Returns false if the service could not fetch the keys. */
 function isItsFault(error: unknown): boolean {
   if (!(error instanceof errors.JOSEError)) return false
   return !(

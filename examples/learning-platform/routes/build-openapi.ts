@@ -2,7 +2,7 @@ import type { FastifySchema } from 'fastify'
 import type { JsonSchema } from '../families/json-schema.ts'
 import type { ResponseSchema } from './route-schema.ts'
 
-/** A route as registered in Fastify. The same schema validates requests and documents the route. */
+/** A registered route of Fastify. The same schema validates requests and documents the route. */
 export type DocumentedRoute = {
   readonly method: string
   readonly url: string
@@ -11,7 +11,7 @@ export type DocumentedRoute = {
 
 type Schemas = Record<string, JsonSchema | { readonly $ref: string }>
 
-/** Builds the OpenAPI document of these routes. Source: OpenAPI 3.1.1. */
+/** Source: OpenAPI 3.1.1. */
 export function buildOpenapi(
   routes: readonly DocumentedRoute[],
   tags: readonly { name: string; description: string }[],
@@ -96,7 +96,7 @@ function hoistContent(content: NonNullable<ResponseSchema['content']>, schemas: 
   )
 }
 
-/** Moves every schema with a title to the components, so that it occurs once under its title. */
+/** Moves every schema with a title to the components, so that the document contains each schema only once. */
 function hoist(schema: JsonSchema, schemas: Schemas): JsonSchema | { readonly $ref: string } {
   const { title, ...rest } = schema
   const inner = {

@@ -4,8 +4,8 @@ import { describeInvalid } from '../http/describe-invalid.ts'
 import { type Problem, problem } from '../http/problem.ts'
 
 /**
- * Validates a merged resource against the schema of a complete one, with the validator of request bodies.
- * Fields that the merge removed get their default again.
+ * Validates a merged resource against the schema of a complete resource, with the validator of request bodies. Fields
+ * that the merge removed get their default again.
  */
 export function checkShape(
   request: FastifyRequest,

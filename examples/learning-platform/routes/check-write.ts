@@ -24,7 +24,7 @@ export function checkDocument(
   return undefined
 }
 
-/** Checks that all referenced resources exist. */
+/** All referenced resources must exist. */
 export function checkLinks(links: Links, named: readonly Link[]): Rejection | undefined {
   const missing = links.missing(named)
   if (missing === undefined) return undefined
@@ -32,7 +32,7 @@ export function checkLinks(links: Links, named: readonly Link[]): Rejection | un
   return problem('invalid_request', `${missing.field}: unknown id in ${family}.`)
 }
 
-/** Checks If-Match against the current representation for the caller. Source: RFC 9110 section 13.1.1. */
+/** Compares If-Match with the current representation for the caller. Source: RFC 9110 section 13.1.1. */
 export function checkUnchanged(ifMatch: string | undefined, representation: Document): Rejection | undefined {
   if (ifMatch === undefined || matchesTag(ifMatch, entityTag(representation), 'strong')) return undefined
   return problem('precondition_failed', 'The resource changed after you read it. Read it again.')

@@ -42,7 +42,7 @@ export function addCollectionReads(
         ...problems(400),
       },
     },
-    // A query string contains only text. Converts `limit` to a number for the schema.
+    // A query string contains only text, so this hook converts `limit` to a number for the schema.
     preValidation: async (request) => {
       const { limit } = request.query as Record<string, unknown>
       if (typeof limit === 'string' && /^\d{1,9}$/.test(limit))
@@ -90,14 +90,14 @@ export function addCollectionReads(
   })
 }
 
-/** The path parameter of a single resource. An id in another format gets 404, not 400. */
+/** The path parameter of a single resource. An ID in another format gets 404, not 400. */
 export const ID_PARAMETER: JsonSchema = {
   type: 'object',
   required: ['id'],
   properties: { id: { type: 'string', description: 'The `id` of the resource.' } },
 }
 
-/** Returns the problem for an unknown id. Hidden and absent resources get the same problem. */
+/** Hidden and missing resources get the same problem. */
 export function notFound(family: CollectionFamily): {
   readonly code: 'not_found'
   readonly description: string

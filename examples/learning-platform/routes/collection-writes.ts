@@ -20,7 +20,9 @@ import type { Service } from './service.ts'
 type Outcome = { readonly done: Row } | { readonly rejected: Problem }
 type Member = { Params: { id: string }; Body: Document }
 
-/** Mounts POST, PUT, PATCH and DELETE of a collection. Each runs its checks and its write in one transaction. */
+/**
+ * Mounts POST, PUT, PATCH and DELETE of a collection. Each method performs its checks and its write in one transaction.
+ */
 export function addCollectionWrites(
   app: FastifyInstance,
   service: Service,
@@ -33,7 +35,7 @@ export function addCollectionWrites(
   const [full, draft, patch] = [resourceSchema(family), draftSchema(family), patchSchema(family)]
   const common = { tags: [family.name], params: ID_PARAMETER }
 
-  /** Stores a body that matches the schema: replaces `row`, or inserts a new one. */
+  /** Stores a body that matches the schema. Replaces `row`, or inserts a new row. */
   function store(request: FastifyRequest, body: Document, row: Row | undefined): Outcome {
     const named = readLinks(draft, body)
     const rejection = checkDocument(family, collection, body, row?.id ?? '') ?? checkLinks(links, named)
@@ -44,7 +46,7 @@ export function addCollectionWrites(
     return { done }
   }
 
-  /** Finds the row of a request. Rejects the request when the row has changed since the caller read it. */
+  /** Finds the row of a request. Rejects the request if the row has changed since the caller read the resource. */
   function findUnchanged(request: FastifyRequest, id: string): Outcome {
     const row = collection.find(id, 'full')
     if (row === undefined) return { rejected: notFound(family) }

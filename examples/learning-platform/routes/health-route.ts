@@ -3,7 +3,7 @@ import { closed } from '../families/family-schemas.ts'
 import { json } from './route-schema.ts'
 import type { Service } from './service.ts'
 
-/** Mounts GET /healthz. It responds with 200 while the database works. */
+/** Mounts GET /healthz. The route responds with 200 while the database works. */
 export function addHealthRoute(app: FastifyInstance, { database }: Service): void {
   const ping = database.prepare('SELECT 1')
   app.get('/healthz', {

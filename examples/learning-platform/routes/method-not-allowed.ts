@@ -2,10 +2,10 @@ import { METHODS } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { sendProblem } from '../http/send-problem.ts'
 
-/** CONNECT never reaches a route: Node passes it to a proxy handler, which this service does not have. */
+/** CONNECT never reaches a route, because Node.js passes it to a proxy handler. This service has no proxy handler. */
 const METHODS_WITH_ROUTES = METHODS.filter((method) => method !== 'CONNECT')
 
-/** Registers all methods in the router, so that it can respond with 405 instead of 404. */
+/** Registers all methods in the router, so that the router can respond with 405 instead of 404. */
 export function allowEveryMethod(app: FastifyInstance): void {
   for (const method of METHODS_WITH_ROUTES)
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true })
@@ -21,7 +21,7 @@ export function addMethodNotAllowed(
     app.route({
       url,
       method: METHODS_WITH_ROUTES.filter((method) => !methods.has(method)),
-      // Responds before the body is read, because a 405 response does not depend on the body.
+      // Responds before the service reads the body, because a 405 response does not depend on the body.
       onRequest: async (_request, reply) =>
         sendProblem(reply.header('allow', allow), {
           code: 'method_not_allowed',

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '../families/family.ts'
 import { sendProblem } from '../http/send-problem.ts'
 
-/** Denies a write of the public before its body is read. */
+/** Denies a write of an anonymous caller before the service reads the body. */
 export async function requireCaller(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   if (request.caller !== undefined) return undefined
   return sendProblem(reply, {
@@ -11,10 +11,7 @@ export async function requireCaller(request: FastifyRequest, reply: FastifyReply
   })
 }
 
-/**
- * Returns the caller of a write.
- * @throws when the route does not use requireCaller().
- */
+/** @throws {Error} if the route does not use requireCaller(). */
 export function callerOf(request: FastifyRequest): Caller {
   const { caller } = request
   if (caller === undefined) throw new Error('a write route without requireCaller()')

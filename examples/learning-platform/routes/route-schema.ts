@@ -2,7 +2,7 @@ import type { Fields, JsonSchema } from '../families/json-schema.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** Operation id in the OpenAPI document. Routes without one are not documented. */
+    /** Operation ID in the OpenAPI document. The document omits routes without an operation ID. */
     operationId?: string
     summary?: string
     tags?: readonly string[]
@@ -42,7 +42,7 @@ const TAG = {
   etag: { description: 'Entity tag for If-Match and If-None-Match.', schema: { type: 'string' } },
 }
 
-/** Returns a response with a JSON body. `other`: schema for the public, when it differs. */
+/** Returns a response with a JSON body. `other` is the schema for anonymous callers, if the schema differs. */
 export function json(
   description: string,
   schema: JsonSchema,

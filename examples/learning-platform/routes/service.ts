@@ -4,6 +4,6 @@ import type { Links } from '../store/links.ts'
 export type Service = {
   readonly database: DatabaseSync
   readonly links: Links
-  /** Returns the current time. RFC 3339. */
+  /** Format: RFC 3339. */
   readonly nowIso: () => string
 }

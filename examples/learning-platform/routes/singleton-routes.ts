@@ -35,7 +35,7 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
     return family.owner === 'subject' ? (caller?.subject ?? '') : ''
   }
 
-  /** Finds the singleton. Creates it on the first access of a subject. */
+  /** The first access of a subject creates the singleton. */
   function findOrMake(caller: Caller | undefined): SingletonRow {
     const owner = ownerOf(caller)
     const found = singleton.find(owner)

@@ -12,7 +12,7 @@ const SENTENCES = [
   'The material list saved me a trip.',
 ]
 
-/** Thirty-six comments: two thirds on a course of the student, one third on posts. */
+/** Thirty-six comments. Two thirds are on a course of the student, and one third are on posts. */
 export const seedComments: readonly Document[] = seedStudents.slice(0, 36).map((student, index) => {
   const isOnPost = index % 3 === 2
   const [enrolment] = student['enrolments'] as readonly Document[]

@@ -28,7 +28,7 @@ const MATERIALS: Readonly<Record<number, string>> = {
   9: 'file_0007',
 }
 
-/** Three or four sections for each published or archived course, two for each draft. */
+/** Each published or archived course has three or four sections, and each draft has two sections. */
 export const seedCurriculum: readonly Document[] = seedCourses.flatMap((course, index) => {
   const count = course['state'] === 'draft' ? 2 : 3 + (index % 2)
   return SECTIONS.slice(0, count).map((section, place) => ({

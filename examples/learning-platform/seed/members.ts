@@ -1,7 +1,7 @@
 import type { Document } from '../families/json-schema.ts'
 import { dayAfter, id, person } from './people.ts'
 
-/** Twenty-four members: every second student, with the same email address. */
+/** Twenty-four members. Every second student is a member with the same email address. */
 export const seedMembers: readonly Document[] = Array.from({ length: 24 }, (_, index) => ({
   ...person(index * 2),
   student_id: id('stu', index * 2 + 1),

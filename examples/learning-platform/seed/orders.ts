@@ -13,7 +13,7 @@ type Line = {
   readonly unit_price_cents: number
 }
 
-/** One order per student: the courses of the student, sometimes with a file. */
+/** Each student has one order with the courses of the student. Some orders also contain a file. */
 export const seedOrders: readonly Document[] = seedStudents.map((student, index) => {
   const enrolments = student['enrolments'] as readonly Document[]
   const lines = enrolments.map((enrolment) => courseLine(String(enrolment['course_id'])))

@@ -5,10 +5,10 @@ const FIRST_NAMES =
 
 const INITIALS = 'BDFHKLMNPRSTVWZ'
 
-/** An invented person: a first name, an initial, and an address in a reserved domain (RFC 2606). */
+/** An invented person. The name is a first name and an initial. The address has a reserved domain (RFC 2606). */
 export type Person = { readonly name: string; readonly email: string }
 
-/** Returns the person with this number. Numbers below 360 give different people. */
+/** Numbers below 360 give different people. */
 export function person(number: number): Person {
   const first = FIRST_NAMES[number % FIRST_NAMES.length] ?? 'Ada'
   const initial = INITIALS.charAt((number * 7 + Math.floor(number / FIRST_NAMES.length)) % INITIALS.length)
@@ -18,12 +18,12 @@ export function person(number: number): Person {
   }
 }
 
-/** Returns the date a number of days after another one, as `2026-03-01`. */
+/** Returns the date that is `days` days after `start`, in the format `2026-03-01`. */
 export function dayAfter(start: string, days: number): string {
   return new Date(Date.parse(`${start}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 }
 
-/** Returns the id of the row with this number: `id('crs', 1)` is crs_0001. */
+/** For example, `id('crs', 1)` is crs_0001. */
 export function id(prefix: string, number: number): string {
   return `${prefix}_${String(number).padStart(4, '0')}`
 }

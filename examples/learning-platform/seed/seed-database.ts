@@ -23,7 +23,7 @@ import { seedStorage } from './storage.ts'
 import { seedStudents } from './students.ts'
 import { seedSubscriptions } from './subscriptions.ts'
 
-/** Initial rows of every table. Ids follow the order: the first course is crs_0001. */
+/** Initial rows of every table. IDs follow the order, so the first course is crs_0001. */
 const SEEDS: Readonly<Record<string, readonly Document[]>> = {
   lecturers: seedLecturers,
   storage: seedStorage,
@@ -43,12 +43,12 @@ const SEEDS: Readonly<Record<string, readonly Document[]>> = {
   pages: seedPages,
 }
 
-/** Author and time of every seeded row. Fixed, so that two seeded files are equal. */
+/** Author and time of every seeded row. The values are constant, so that two seeded files are equal. */
 const STAMP = { by: 'learning-platform', at: '2026-01-05T08:00:00.000Z' }
 
 /**
  * Fills an empty database. Runs once per file, in the transaction that creates its tables.
- * @throws when a seed references a missing resource.
+ * @throws {Error} if a seed references a missing resource.
  */
 export function seedDatabase(database: DatabaseSync): void {
   const collections = families.filter((family) => family.kind === 'collection')

@@ -4,7 +4,7 @@ import { dayAfter, id } from './people.ts'
 
 const YEARLY_PLAN = 'plan_0003'
 
-/** One subscription per member, with the member's plan, from the day of joining. */
+/** Each member has one subscription. The subscription has the plan of the member and starts on the day of joining. */
 export const seedSubscriptions: readonly Document[] = seedMembers.map((member, index) => {
   const started_on = String(member['joined_on'])
   const state = stateOf(member['state'], index)

@@ -15,7 +15,7 @@ export type Row = {
 /** Author and time (RFC 3339) of a write. */
 export type Stamp = { readonly by: string; readonly at: string }
 
-/** Audience of a read: identified callers or the public. */
+/** Identified callers get the full view, and anonymous callers get the public view. */
 export type View = 'full' | 'public'
 
 export type Collection = {
@@ -35,7 +35,10 @@ export type Collection = {
 
 const COLUMNS = 'number, id, body, created_by, created_at, updated_by, updated_at'
 
-/** Opens the table of a family. SQL text contains only constants of the family's file. Values are always bound. */
+/**
+ * Opens the table of a family. SQL text contains only constants of the family's file. The values are always bound
+ * parameters.
+ */
 export function openCollection(database: DatabaseSync, family: CollectionFamily): Collection {
   const table = family.name
   const visible = { full: 'TRUE', public: family.publicView?.where ?? 'FALSE' }

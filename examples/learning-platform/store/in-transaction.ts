@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * Runs the work in one transaction with exclusive write access. Either all of it is stored, or nothing.
- * @throws the error of `work`, after a rollback; the SQLite error when another process locks the file for too long.
+ * Runs `work` in one transaction with exclusive write access.
+ * @throws the error of `work`, after a rollback. Also throws the SQLite error when another process locks the file for
+ * too long.
  */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   database.exec('BEGIN IMMEDIATE')

@@ -1,12 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Link } from './read-links.ts'
 
-/** References between resources, which prevent dangling references. */
+/** References between resources. The references prevent the removal of a referenced resource. */
 export type Links = {
   missing(links: readonly Link[]): Link | undefined
-  /** Replaces the links of one resource. */
   write(source: string, sourceId: string, links: readonly Link[]): void
-  /** Returns a resource that references the target, or undefined. */
+  /** Returns a resource that references the target. Returns undefined without such a resource. */
   userOf(target: string, targetId: string): { readonly source: string; readonly id: string } | undefined
 }
 

@@ -5,16 +5,16 @@ import type { CollectionFamily, Family } from '../families/family.ts'
 import { StartError } from '../start-error.ts'
 import { inTransaction } from './in-transaction.ts'
 
-/** PRAGMA application_id of the files of this service. It prevents writes to files of other programs. */
+/** PRAGMA application_id of the files of this service. The ID prevents writes to files of other programs. */
 const APPLICATION_ID = 0x4c_50_4c_31
 
-/** PRAGMA user_version of the tables below. When you raise it, add a migration of older files. */
+/** PRAGMA user_version of the tables below. When you raise the version, add a migration of older files. */
 const SCHEMA_VERSION = 1
 
 /**
- * Opens the database, creates its tables, and fills it with `seed` the first time.
- * Two processes may open a new file concurrently. The second waits and finds the seeded file.
- * @throws {StartError} ERR_DATABASE when the file or its folder is not usable.
+ * Opens the database, creates its tables, and fills a new database with `seed`. If two processes open a new file
+ * concurrently, the second process waits and finds the seeded file.
+ * @throws {StartError} ERR_DATABASE if the file or its folder is not usable.
  */
 export function openDatabase(
   path: string,
@@ -40,14 +40,14 @@ export function openDatabase(
   }
 }
 
-/** Creates folders level by level. Node's recursive mkdir never returns below paths such as `/proc`. */
+/** Creates folders level by level. The recursive `mkdir()` of Node.js never returns below paths such as `/proc`. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return
   makeFolder(dirname(folder))
   try {
     mkdirSync(folder)
   } catch (cause) {
-    if (existsSync(folder)) return // another process created it first
+    if (existsSync(folder)) return // another process created the folder first
     throw new StartError(
       'ERR_DATABASE',
       `Cannot create the folder ${folder} (${reason(cause)}): name another file in LEARNING_PLATFORM_DATABASE.`,
@@ -96,8 +96,8 @@ function prepare(
 }
 
 /**
- * Creates the table of a family. Names and fields come from the family's file, never from a request.
- * AUTOINCREMENT prevents the reuse of ids.
+ * Creates the table of a family. Names and fields come from the family's file, never from a request. AUTOINCREMENT
+ * prevents the reuse of IDs.
  */
 function createTable(database: DatabaseSync, family: CollectionFamily): void {
   database.exec(`

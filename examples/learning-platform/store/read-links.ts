@@ -3,7 +3,7 @@ import type { Document, JsonSchema } from '../families/json-schema.ts'
 /** A reference in a field to a resource of another family. */
 export type Link = { readonly field: string; readonly target: string; readonly id: string }
 
-/** Returns every reference in the value, according to the `x-references` of the schema. */
+/** Finds the references by `x-references` of the schema. */
 export function readLinks(schema: JsonSchema, value: unknown, field = ''): readonly Link[] {
   if (value === null || value === undefined) return []
   const target = schema['x-references']

@@ -9,13 +9,13 @@ export type SingletonRow = {
   readonly updated_at: string
 }
 
-/** The resource of a singleton family, per owner. */
+/** Each owner has one resource of a singleton family. */
 export type Singleton = {
   find(owner: string): SingletonRow | undefined
   write(owner: string, body: Document, stamp: Stamp): SingletonRow
 }
 
-/** Opens a singleton family. A resource of the whole school has the empty string as its owner. */
+/** Opens a singleton family. The owner of a resource of the whole school is the empty string. */
 export function openSingleton(database: DatabaseSync, family: SingletonFamily): Singleton {
   const find = database.prepare(
     'SELECT body, updated_by, updated_at FROM singletons WHERE name = ? AND owner = ?',
