@@ -42,6 +42,7 @@ async function signIn(client: Client, browser: Browser, overrides: Parameters = 
 
 const setUp = async (t: Test): Promise<{ on: TestEngine; client: Client; browser: Browser }> => {
   const on = await startEngine(t, {
+    hasProviders: true, // a provider decides which classes of acr_values a sign-in can reach
     integrations: [
       {
         clientId: 'our-app',
