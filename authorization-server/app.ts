@@ -49,6 +49,7 @@ import type { ProviderSignIn } from './pages/provider-pages.ts'
 import { createPasswordLinks } from './password-links/password-links.ts'
 import { createProviderClient } from './sign-in/provider-client.ts'
 import { ATTEMPT_MODEL, createSignInAttempts } from './sign-in/sign-in-attempts.ts'
+import { readEndMark } from './store/end-sessions.ts'
 import { openStore } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 
@@ -117,7 +118,12 @@ export async function startAuthorizationServer(options: {
     })
     closing.push(() => revocations.close())
     secrets.onChange(revocations.recheck)
-    const accounts = createAccounts({ store: store.accounts, development: config.development, nowSeconds })
+    const accounts = createAccounts({
+      store: store.accounts,
+      development: config.development,
+      nowSeconds,
+      readEndMark: (accountId) => readEndMark(store, accountId),
+    })
     const { secondFactor } = config.signIn
     const secondFactors = createSecondFactors({
       store: store.accounts,

@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Accounts } from '../accounts/accounts.ts'
-import { forgetConsent, forgetConsents } from '../consent/remembered-consents.ts'
 import type { BrowserSession, BrowserSessions } from '../engine/browser-session.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { ACCOUNT_CLIENT } from '../engine/provider-configuration.ts'
@@ -11,9 +10,9 @@ import { createFormPages, type FormPagesOptions, originOf } from '../pages/form-
 import type { Form } from '../pages/forms.ts'
 import { displayText } from '../pages/html.ts'
 import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
-import { hashId } from '../store/artifact-record.ts'
+import { endSessions } from '../store/end-sessions.ts'
 import type { Store } from '../store/store.ts'
-import { endGrants, endSessions, type FoundGrant, findGrants, lastTokens } from '../store/stored-grants.ts'
+import { endAllGrants, findGrants, lastTokens } from '../store/stored-grants.ts'
 import {
   accountPage,
   type ConnectedApp,
@@ -64,12 +63,8 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     return session && account && { session, account }
   }
 
-  const revoke = (
-    request: FastifyRequest,
-    { account }: SignedIn,
-    grants: readonly FoundGrant[],
-  ): Promise<void> =>
-    endGrants(store, grants, ({ grant, clientId }) =>
+  const revoke = (request: FastifyRequest, { account }: SignedIn, client?: string): Promise<void> =>
+    endAllGrants(store, { accountId: account.id, client }, ({ grant, clientId }) =>
       onEvent({
         kind: 'grant_revoked',
         reason: 'access_removed',
@@ -161,17 +156,14 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     pages.post(`${ENDPOINTS.account}/remove`, async (request, reply) => {
       const received = await receive(request, reply)
       if (!('form' in received)) return received
-      const client = received.form.get('client') ?? ''
-      await forgetConsent(store, received.account.id, client)
-      await revoke(request, received, await findGrants(store, { accountId: received.account.id, client }))
+      await revoke(request, received, received.form.get('client') ?? '')
       return showResult(request, reply, received, 'removed')
     })
 
     pages.post(`${ENDPOINTS.account}/remove-all`, async (request, reply) => {
       const received = await receive(request, reply)
       if (!('form' in received)) return received
-      await revoke(request, received, await findGrants(store, { accountId: received.account.id }))
-      await forgetConsents(store, received.account.id)
+      await revoke(request, received)
       return showResult(request, reply, received, 'removed-all')
     })
 
@@ -186,8 +178,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     pages.post(`${ENDPOINTS.account}/sign-out-others`, async (request, reply) => {
       const received = await receive(request, reply)
       if (!('form' in received)) return received
-      const own = hashId(received.session.id)
-      const ended = await endSessions(store, received.account.id, own)
+      const ended = await endSessions(store, received.account.id, received.session.uid)
       for (const _ of ended) reportSignedOut(request, received)
       return showResult(request, reply, received, 'signed-out-others')
     })

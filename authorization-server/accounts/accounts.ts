@@ -20,6 +20,12 @@ export type Account = {
   readonly hasSecondFactor?: boolean
 }
 
+/**
+ * An account after the check of the credentials. `endMark` is from a read before the check, so a sign-in ends if the
+ * sessions of the account end at the same time. See `readEndMark()`.
+ */
+export type VerifiedAccount = Account & { readonly endMark: string }
+
 /** The reason why an account was not added. `message` says what to do. */
 export type AddAccountRejection = {
   readonly rejected: 'username_invalid' | 'username_taken' | 'password_too_short' | 'password_too_long'
@@ -40,7 +46,7 @@ export type Accounts = {
    * Verifies a password. The response time does not reveal whether the account exists.
    * @returns the account when the password is correct.
    */
-  verify(username: string, password: string): Promise<Account | undefined>
+  verify(username: string, password: string): Promise<VerifiedAccount | undefined>
   find(id: string): Promise<Account | undefined>
   /** Returns the id of the account with the typed name, for the audit log. */
   findId(username: string): Promise<string | undefined>
@@ -63,7 +69,7 @@ export type ProviderPerson = {
   readonly roles: readonly string[] | undefined
 }
 
-export type ProviderSignInResult = { readonly account: Account; readonly isNew: boolean } | 'disabled'
+export type ProviderSignInResult = { readonly account: VerifiedAccount; readonly isNew: boolean } | 'disabled'
 
 /** The cause and the remedy when an action needs passwords, and the configuration disables them. */
 export const LOCAL_SIGN_IN_OFF =
@@ -82,8 +88,10 @@ export function createAccounts(options: {
   readonly store: AccountStore
   readonly development: boolean
   readonly nowSeconds: () => number
+  /** Reads the end mark of an account. Default: no account has a mark. */
+  readonly readEndMark?: (accountId: string) => Promise<string>
 }): Accounts {
-  const { store, development, nowSeconds } = options
+  const { store, development, nowSeconds, readEndMark = async () => '' } = options
   const counts = (account: StoredAccount | undefined): account is StoredAccount =>
     account !== undefined &&
     account.disabledAtSeconds === undefined &&
@@ -103,16 +111,23 @@ export function createAccounts(options: {
       const attempt = password.length > PASSWORD_CHARACTERS.max ? '' : password
       const result = await verifyPassword(attempt, account?.passwordHash ?? dummyHash)
       if (account?.passwordHash === undefined || result === 'mismatch') return undefined
+      const endMark = await readEndMark(account.id)
+      // The password can change, and the account can become disabled, during the verification.
+      const current = await store.findById(account.id)
+      if (!counts(current) || current.passwordHash === undefined) return undefined
+      const isChanged = current.passwordHash !== account.passwordHash
+      if (isChanged && (await verifyPassword(attempt, current.passwordHash)) === 'mismatch') return undefined
       if (result === 'outdated' && account.origin === 'operator')
-        await store.setPasswordHash(account.id, await newHash(attempt))
-      return toAccount(account)
+        await store.setPasswordHash(account.id, await newHash(attempt), account.passwordHash)
+      return { ...toAccount(current), endMark }
     },
     find: async (id) => {
       const account = await store.findById(id)
       return counts(account) ? toAccount(account) : undefined
     },
     findId: async (typedName) => (await findStored(typedName))?.id,
-    signInFromProvider: (person) => signInFromProvider(store, person, nowSeconds()),
+    signInFromProvider: (person) =>
+      signInFromProvider(person, { store, readEndMark, nowSeconds: nowSeconds() }),
     add: async (account) => {
       const rejection = validateNewAccount(account)
       if (rejection !== undefined) return rejection
@@ -183,9 +198,16 @@ function newHash(password: string, origin: StoredAccount['origin'] = 'operator')
 }
 
 async function signInFromProvider(
-  store: AccountStore,
   person: ProviderPerson,
-  nowSeconds: number,
+  {
+    store,
+    readEndMark,
+    nowSeconds,
+  }: {
+    readonly store: AccountStore
+    readonly readEndMark: (accountId: string) => Promise<string>
+    readonly nowSeconds: number
+  },
 ): Promise<ProviderSignInResult> {
   const { identity, name, email, emailVerified, groups, roles } = person
   const profile = {
@@ -207,16 +229,18 @@ async function signInFromProvider(
       createdAtSeconds: nowSeconds,
       ...profile,
     }
-    if (await store.insert(added)) return { account: toAccount(added), isNew: true }
+    if (await store.insert(added)) return { account: { ...toAccount(added), endMark: '' }, isNew: true }
   }
   // A concurrent first sign-in of the person may have inserted the account.
-  const present = found ?? (await store.findByIdentity(identity.issuer, identity.subject))
+  const known = found ?? (await store.findByIdentity(identity.issuer, identity.subject))
+  const endMark = known === undefined ? '' : await readEndMark(known.id)
+  const present = known && (await store.findById(known.id))
   if (present === undefined) throw new StoreError('ERR_STORE_DAMAGED', 'An identity has no account.')
   if (present.disabledAtSeconds !== undefined) return 'disabled'
   const { groups: _groups, roles: _roles, emailVerified: _verified, ...rest } = present
   const updated: StoredAccount = { ...rest, ...profile }
   if (!isDeepStrictEqual(updated, present)) await store.update(updated)
-  return { account: toAccount(updated), isNew: false }
+  return { account: { ...toAccount(updated), endMark }, isNew: false }
 }
 
 /**

@@ -16,6 +16,8 @@ export type PasswordProof = {
   readonly secret: Buffer | undefined
   /** Id of the second factor that `secret` replaces. Undefined: the account had no second factor. */
   readonly replaces: string | undefined
+  /** See `VerifiedAccount`. */
+  readonly endMark: string
 }
 
 /** Result of a typed code. `none`: the account has no second factor. */
@@ -37,6 +39,7 @@ export type SecondFactors = {
     accountId: string,
     place: string,
     step: 'code' | 'set-up' | 'replace',
+    endMark?: string,
   ): Promise<string | undefined>
   /**
    * Reads a result of `issueProof()`.
@@ -81,6 +84,7 @@ type ProofContent = {
   /** The new TOTP secret in base64url. */
   readonly secret?: string
   readonly replaces?: string | undefined
+  readonly endMark?: string
 }
 
 const ID_BYTES = 12
@@ -141,13 +145,14 @@ export function createSecondFactors(options: {
       const { factor } = await read(accountId)
       return factor && { setAtSeconds: factor.setAtSeconds, recoveryCodesLeft: factor.recovery.length }
     },
-    issueProof: async (accountId, place, step) => {
+    issueProof: async (accountId, place, step, endMark = '') => {
       const { account, factor } = await read(accountId)
       if (account === undefined) return undefined
       const content: ProofContent = {
         accountId,
         atSeconds: nowSeconds(),
         password: passwordTag(account),
+        endMark,
         ...(step === 'code' ? {} : { secret: randomBytes(TOTP_SECRET_BYTES).toString('base64url') }),
         ...(step === 'replace' ? { replaces: factor?.id } : {}),
       }
@@ -157,7 +162,7 @@ export function createSecondFactors(options: {
       const decrypted = decryptSecret(text, proofContext(place), cookieKeys())
       if (decrypted === undefined) return undefined
       const content: ProofContent = JSON.parse(decrypted.secret.toString())
-      const { accountId, atSeconds, password, secret, replaces } = content
+      const { accountId, atSeconds, password, secret, replaces, endMark = '' } = content
       if (nowSeconds() - atSeconds > PROOF_SECONDS) return undefined
       const account = await store.findById(accountId)
       if (account === undefined || passwordTag(account) !== password) return undefined
@@ -165,6 +170,7 @@ export function createSecondFactors(options: {
         accountId,
         secret: secret === undefined ? undefined : Buffer.from(secret, 'base64url'),
         replaces,
+        endMark,
       }
     },
     useCode: (accountId, typed) =>

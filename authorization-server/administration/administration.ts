@@ -2,14 +2,14 @@ import type { Accounts } from '../accounts/accounts.ts'
 import { LOCAL_SIGN_IN_OFF, normalizeUsername } from '../accounts/accounts.ts'
 import type { SecondFactors } from '../accounts/second-factors.ts'
 import { readDocumentUrl } from '../client-documents/client-documents.ts'
-import { forgetConsent, forgetConsentsForClient } from '../consent/remembered-consents.ts'
 import type { PasswordLinks } from '../password-links/password-links.ts'
 import { hashId } from '../store/artifact-record.ts'
+import { endSession, endSessions } from '../store/end-sessions.ts'
 import { collect, listArtifacts } from '../store/list-artifacts.ts'
 import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
 import {
+  endAllGrants,
   endGrants,
-  endSessions,
   type FoundGrant,
   findGrant,
   findGrants,
@@ -153,6 +153,7 @@ function accountActions(options: Options) {
     'account disable': async (input: Input) => {
       const account = await findAccount(store, input)
       await store.accounts.setDisabled(account.id, account.disabledAtSeconds ?? nowSeconds())
+      await endSessions(store, account.id) // sign-ins that began before
       onEvent({ action: 'account_disabled', accountId: account.id })
       return describeAccount(await findAccount(store, input))
     },
@@ -166,6 +167,7 @@ function accountActions(options: Options) {
     'account remove': async (input: Input) => {
       const account = await findAccount(store, input)
       await store.accounts.remove(account.id)
+      await endSessions(store, account.id) // sign-ins that began before
       onEvent({ action: 'account_removed', accountId: account.id })
       return describeAccount(account)
     },
@@ -200,7 +202,7 @@ function accountActions(options: Options) {
       if (rejection !== undefined) throw new Rejection('invalid_request', rejection.message)
       await passwordLinks.end(account.id)
       await endSessions(store, account.id)
-      await revokeAll(store, await findGrants(store, { accountId: account.id }), onEvent)
+      await revokeAll(store, { accountId: account.id }, onEvent)
       onEvent({ action: 'password_reset', accountId: account.id })
       return describeAccount(account)
     },
@@ -262,8 +264,7 @@ function clientActions({ store, configured, onEvent }: Options) {
       // The client is removed first, so that a registered client cannot obtain another grant.
       await clients.destroy(client)
       onEvent({ action: 'client_removed', clientId: client })
-      await forgetConsentsForClient(store, client)
-      const revoked = await revokeAll(store, await findGrants(store, { client }), onEvent)
+      const revoked = await revokeAll(store, { client }, onEvent)
       return { client, kind, revoked }
     },
   }
@@ -308,7 +309,8 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
       const grant = input.text('grant')
       if (grant !== undefined) {
         const found = await findGrant(store, grant)
-        const revoked = found === undefined ? [] : await revokeAll(store, [found], onEvent)
+        const revoked: string[] = []
+        if (found !== undefined) await endGrants(store, [found], reportTo(revoked, onEvent))
         if (revoked.length > 0) return { revoked }
         throw new Rejection(
           'not_found',
@@ -318,12 +320,7 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
       const filters = await filtersOf(input)
       if (Object.values(filters).every((one) => one === undefined))
         throw new Rejection('invalid_request', 'Name a grant, an account, a client or an age.')
-      const { accountId, client, createdUpToSeconds } = filters
-      if (client !== undefined && createdUpToSeconds === undefined)
-        await (accountId === undefined
-          ? forgetConsentsForClient(store, client)
-          : forgetConsent(store, accountId, client))
-      return { revoked: await revokeAll(store, await findGrants(store, filters), onEvent) }
+      return { revoked: await revokeAll(store, filters, onEvent) }
     },
   }
 }
@@ -365,8 +362,10 @@ function sessionActions({ store, onEvent }: Options) {
           'not_found',
           `The session ${session} does not exist. List the sessions with \`scopegate session list\`.`,
         )
-      await sessions.destroyByHash(session)
-      onEvent({ action: 'session_ended', accountId: textOf(found['accountId']) })
+      const accountId = textOf(found['accountId'])
+      if (accountId === undefined) await sessions.destroyByHash(session)
+      else await endSession(store, { accountId, uid: String(found['uid']) })
+      onEvent({ action: 'session_ended', accountId })
       return { ended: [session] }
     },
   }
@@ -375,15 +374,19 @@ function sessionActions({ store, onEvent }: Options) {
 /** @returns the hashes of the grants that the call ended. */
 async function revokeAll(
   store: Options['store'],
-  grants: readonly FoundGrant[],
+  filters: GrantFilters,
   onEvent: Options['onEvent'],
 ): Promise<readonly string[]> {
   const revoked: string[] = []
-  await endGrants(store, grants, ({ grant, accountId, clientId }) => {
+  await endAllGrants(store, filters, reportTo(revoked, onEvent))
+  return revoked
+}
+
+function reportTo(revoked: string[], onEvent: Options['onEvent']): (grant: FoundGrant) => void {
+  return ({ grant, accountId, clientId }) => {
     onEvent({ action: 'grant_revoked', accountId, clientId, grant })
     revoked.push(grant)
-  })
-  return revoked
+  }
 }
 
 async function* listAccounts(store: Options['store']): AsyncGenerator<StoredAccount> {

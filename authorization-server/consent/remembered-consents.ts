@@ -1,4 +1,4 @@
-import { listArtifacts } from '../store/list-artifacts.ts'
+import { collect, listArtifacts } from '../store/list-artifacts.ts'
 import type { ArtifactStore, Store } from '../store/store.ts'
 import { readRedirectTarget } from './consent-page.ts'
 
@@ -73,27 +73,27 @@ export function createRememberedConsents(options: {
 }
 
 /** Deletes the stored consent of an account for a client. The next authorization of the client then asks the person. */
-export function forgetConsent(
+export async function forgetConsent(
   store: Pick<Store, 'artifacts'>,
   accountId: string,
   clientId: string,
 ): Promise<void> {
-  return store.artifacts(MODEL).destroy(keyOf(accountId, clientId))
+  await store.artifacts(MODEL).destroy(keyOf(accountId, clientId))
 }
 
-/** Deletes all stored consents of an account. */
-export async function forgetConsents(store: Pick<Store, 'artifacts'>, accountId: string): Promise<void> {
-  const consents = store.artifacts(MODEL)
-  for (const { idHash } of await consents.listByAccount(accountId)) await consents.destroyByHash(idHash)
-}
-
-/** Forgets the consents of all accounts for a client. */
-export async function forgetConsentsForClient(
+/** Deletes the consents of an account, of a client, or of both. */
+export async function forgetConsents(
   store: Pick<Store, 'artifacts'>,
-  clientId: string,
+  { accountId, client }: { readonly accountId?: string | undefined; readonly client?: string | undefined },
 ): Promise<void> {
-  for await (const { idHash, payload } of listArtifacts(store, MODEL))
-    if (payload['clientId'] === clientId) await store.artifacts(MODEL).destroyByHash(idHash)
+  if (accountId !== undefined && client !== undefined) return forgetConsent(store, accountId, client)
+  const consents = store.artifacts(MODEL)
+  const listed =
+    accountId === undefined
+      ? await collect(listArtifacts(store, MODEL))
+      : await consents.listByAccount(accountId)
+  for (const { idHash, payload } of listed)
+    if (client === undefined || payload['clientId'] === client) await consents.destroyByHash(idHash)
 }
 
 function keyOf(accountId: string, clientId: string): string {

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Provider } from 'oidc-provider'
+import { endSession } from '../store/end-sessions.ts'
+import type { Store } from '../store/store.ts'
 import { providerRequest } from './provider-request.ts'
 
 export type BrowserSession = {
   readonly accountId: string
   /** Identifies the session in form tokens. Gives no access. */
   readonly uid: string
-  readonly id: string
   /** Time of the sign-in. Unix time. */
   readonly signedInSeconds: number | undefined
 }
@@ -22,18 +23,19 @@ export type BrowserSessions = {
 export function browserSessions(options: {
   readonly provider: Provider
   readonly issuer: URL
+  readonly store: Pick<Store, 'artifacts'>
 }): BrowserSessions {
-  const { provider, issuer } = options
+  const { provider, issuer, store } = options
   const load = (request: IncomingMessage, response: ServerResponse) =>
     provider.Session.get(provider.createContext(providerRequest(request, { issuer }), response) as never)
   return {
     read: async (request, response) => {
-      const { accountId, uid, jti, loginTs } = await load(request, response)
-      return accountId === undefined ? undefined : { accountId, uid, id: jti, signedInSeconds: loginTs }
+      const { accountId, uid, loginTs } = await load(request, response)
+      return accountId === undefined ? undefined : { accountId, uid, signedInSeconds: loginTs }
     },
     end: async (request, response) => {
-      const session = await load(request, response)
-      if (session.accountId !== undefined) await session.destroy()
+      const { accountId, uid } = await load(request, response)
+      if (accountId !== undefined) await endSession(store, { accountId, uid })
     },
   }
 }

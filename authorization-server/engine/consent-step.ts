@@ -78,6 +78,11 @@ async function createKnownGrant(ctx: KoaContextWithOIDC, options: ConsentStepOpt
   if (!isTrusted && !(await options.consents.covers({ ...request, redirectUri }))) return false
   await options.keepDocument(clientId)
   const grant = await saveGrant(request, scopes, provider)
+  // A removal of the app may have forgotten the consent, and listed the grants before this grant existed.
+  if (!isTrusted && !(await options.consents.covers({ ...request, redirectUri }))) {
+    await grant.destroy()
+    return false
+  }
   const sessionOfClient = session as unknown as SessionOfClient
   sessionOfClient.ensureClientContainer(clientId)
   sessionOfClient.grantIdFor(clientId, grant.jti)

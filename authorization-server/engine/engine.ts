@@ -29,6 +29,7 @@ import { providerInteractions } from './provider-interactions.ts'
 import { providerRequest } from './provider-request.ts'
 import { createRefreshRotation, type GrantHandler } from './refresh-rotation.ts'
 import { requestSource } from './request-source.ts'
+import { protectEndedSessions } from './session-writes.ts'
 import type { SignInAccount } from './sign-in-step.ts'
 import { createProofRegistry, type ProofRequest, type ProofStatus, verifyProof } from './verify-proof.ts'
 export type TokenOwner = {
@@ -193,6 +194,7 @@ export function createEngine(options: EngineOptions): Engine {
     }),
   )
   acceptNonces(provider, options.nonceSecrets)
+  protectEndedSessions(provider, options.store)
   provider.proxy = true // safe: the engine gets only the forwarded headers that providerRequest() writes
   provider.silent = true
   provider.Client.prototype.compareClientSecret = function compareClientSecret(presented: string) {
@@ -269,7 +271,7 @@ export function createEngine(options: EngineOptions): Engine {
       await callback(copy, response)
       return failures.get(copy)?.error ?? 'ok'
     },
-    sessions: browserSessions({ provider, issuer }),
+    sessions: browserSessions({ provider, issuer, store: options.store }),
     findClient: async (clientId) => {
       const client = await findClient(provider, clientId)
       return client && { name: client.clientName, verified: integrationIds.has(clientId) }
@@ -293,6 +295,7 @@ export function createEngine(options: EngineOptions): Engine {
       catalogue: options.catalogue,
       integrationIds,
       consents: options.consents,
+      store: options.store,
       documents: options.clientDocuments,
       keepClient: keep,
     }),

@@ -27,7 +27,14 @@ export type Interaction = {
    * The session of this browser, if the request needs only a sign-in of another class. Undefined: the person must sign
    * in again.
    */
-  readonly stepUp?: { readonly accountId: string; readonly signedInSeconds: number | undefined } | undefined
+  readonly stepUp?:
+    | {
+        readonly accountId: string
+        readonly signedInSeconds: number | undefined
+        /** See {@link Authentication.endMark}. */
+        readonly endMark: string
+      }
+    | undefined
   /** The `login_hint` of the client: untrusted text. OpenID Connect Core 1.0 section 3.1.2.1. */
   readonly loginHint: string | undefined
   /** The authentication that the client requests. OpenID Connect Core 1.0 section 3.1.2.1. */
@@ -45,6 +52,8 @@ export type Authentication = {
   readonly amr?: readonly string[] | undefined
   /** Default: now. */
   readonly authTimeSeconds?: number | undefined
+  /** End mark of the account, from a read before the check of the credentials. See `readEndMark()`. */
+  readonly endMark: string
 }
 
 /**

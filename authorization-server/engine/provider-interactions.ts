@@ -5,6 +5,8 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { ClientDocumentError } from '../client-documents/client-document-error.ts'
 import type { ClientDocuments } from '../client-documents/client-documents.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
+import { endSession, readEndMark } from '../store/end-sessions.ts'
+import type { Store } from '../store/store.ts'
 import { findClient } from './document-clients.ts'
 import { requestedAccess, saveGrant } from './grants.ts'
 import { type Interaction, InteractionError, type Interactions } from './interactions.ts'
@@ -17,6 +19,7 @@ export type ProviderInteractionsOptions = {
   readonly catalogue: ScopeCatalogue
   readonly integrationIds: ReadonlySet<string>
   readonly consents: Pick<RememberedConsents, 'remember'>
+  readonly store: Pick<Store, 'artifacts'>
   readonly documents: ClientDocuments | undefined
   /** Removes the expiry of the client, or stores a copy of its document. See `keepClient()` in grants.ts. */
   readonly keepClient: (clientId: string) => Promise<void>
@@ -45,11 +48,12 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       return { ...(await describe(details, options)), stepUp }
     },
 
-    signedIn: async (request, response, accountId, { acr, amr, authTimeSeconds }) => {
+    signedIn: async (request, response, accountId, { acr, amr, authTimeSeconds, endMark }) => {
       const details = await load(request, response)
       const signedOut = await leaveSessionOfOthers(details, accountId, request, response, options)
       const login = {
         accountId,
+        endMark,
         ...(acr === undefined ? {} : { acr }),
         ...(amr === undefined ? {} : { amr: [...amr] }),
         ...(authTimeSeconds === undefined ? {} : { ts: authTimeSeconds }),
@@ -65,10 +69,18 @@ export function providerInteractions(options: ProviderInteractionsOptions): Inte
       if (accountId === undefined) throw stepError('consent requires a signed-in person')
       const granted = grantable(grantedScopes, interaction)
       const access = { ...interaction, accountId, clientId: interaction.client.id }
-      const { jti: grantId } = await saveGrant(access, granted, provider)
       await options.keepClient(access.clientId).catch(rejectDocument)
+      // The removal of an app forgets the consent first, and then lists the grants. In the opposite order here, a
+      // removal between the two writes would leave the consent without its grant.
       await options.consents.remember({ ...access, scopes: granted })
-      return finish(request, response, { consent: { grantId } })
+      const { jti: grantId } = await saveGrant(access, granted, provider)
+      try {
+        return await finish(request, response, { consent: { grantId } })
+      } catch (error) {
+        // The session of the person ended. The end may have listed the grants before this grant existed.
+        await options.store.artifacts('Grant').revokeByGrantId(grantId)
+        throw error
+      }
     },
 
     denied: async (request, response) => {
@@ -113,10 +125,12 @@ async function findStepUp(
   options: ProviderInteractionsOptions,
 ): Promise<Interaction['stepUp']> {
   if (prompt.name !== 'login' || !prompt.reasons.every(isClassReason)) return undefined
+  if (session?.accountId === undefined) return undefined
+  const endMark = await readEndMark(options.store, session.accountId)
   const { accountId, loginTs, uid } = await loadSession(request, response, options)
-  return accountId === undefined || accountId !== session?.accountId || uid !== session.uid
+  return accountId === undefined || accountId !== session.accountId || uid !== session.uid
     ? undefined
-    : { accountId, signedInSeconds: loginTs }
+    : { accountId, signedInSeconds: loginTs, endMark }
 }
 
 function loadSession(
@@ -171,7 +185,9 @@ async function leaveSessionOfOthers(
     (present) => present !== undefined && present !== accountId,
   )
   if (other === undefined) return undefined
-  await session.destroy()
+  const { accountId: present, uid } = session
+  if (present === undefined) await session.destroy()
+  else await endSession(options.store, { accountId: present, uid })
   delete (details as { session?: unknown }).session
   await details.persist()
   return other

@@ -335,7 +335,11 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
       }
       await throttle.succeeded(username, request.ip)
       if (await secondFactor?.afterPassword(request, reply, interaction, account)) return reply
-      const address = await completeSignIn(request, reply, interaction, { account, amr: ['pwd'] })
+      const address = await completeSignIn(request, reply, interaction, {
+        account,
+        amr: ['pwd'],
+        endMark: account.endMark,
+      })
       return redirectAfterForm(reply, address)
     })
 

@@ -151,12 +151,13 @@ export function registerProviderPages(pages: FastifyInstance, options: ProviderP
         identity: { issuer, subject, provider: provider.name },
       })
       if (signedIn === 'disabled') throw new ProviderError('disabled', 'account')
-      const accountId = signedIn.account.id
+      const { id: accountId, endMark } = signedIn.account
       const origin = originOf(request)
       if (signedIn.isNew) onEvent({ kind: 'account_added', accountId, provider: provider.name, origin })
       const { address, signedOut } = await interactions.signedIn(request.raw, reply.raw, accountId, {
         acr,
         amr,
+        endMark,
         // The clock of the provider may be ahead.
         authTimeSeconds:
           authTimeSeconds === undefined ? undefined : Math.min(authTimeSeconds, options.nowSeconds()),

@@ -8,8 +8,9 @@ import { INTERACTION_LIMITS } from '../pages/interaction-limits.ts'
 import { localeOf } from '../pages/page-reply.ts'
 import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import { hashId } from '../store/artifact-record.ts'
+import { endSessions } from '../store/end-sessions.ts'
 import type { AttemptCounters, Store } from '../store/store.ts'
-import { endGrants, endSessions, findGrants } from '../store/stored-grants.ts'
+import { endAllGrants } from '../store/stored-grants.ts'
 import type { PasswordLink, PasswordLinks } from './password-links.ts'
 import { describeProblem, passwordSetPage, setPasswordPage } from './set-password-page.ts'
 
@@ -99,7 +100,7 @@ export function registerSetPasswordPages(app: FastifyInstance, options: SetPassw
   /** Ends all sign-in sessions and grants of an account. */
   const endAccess = async (request: FastifyRequest, accountId: string): Promise<void> => {
     await endSessions(store, accountId)
-    await endGrants(store, await findGrants(store, { accountId }), ({ grant, clientId }) =>
+    await endAllGrants(store, { accountId }, ({ grant, clientId }) =>
       onEvent({
         kind: 'grant_revoked',
         reason: 'access_removed',

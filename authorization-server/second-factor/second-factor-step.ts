@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import type { Account, Accounts } from '../accounts/accounts.ts'
+import type { Account, Accounts, VerifiedAccount } from '../accounts/accounts.ts'
 import type { PasswordProof, SecondFactors } from '../accounts/second-factors.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import type { Authentication, Interaction } from '../engine/interactions.ts'
@@ -79,7 +79,7 @@ export type SecondFactorStep = {
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
-    account: Account,
+    account: VerifiedAccount,
   ): Promise<boolean>
   /**
    * Sends the page of the code, if the session is sufficient without a password.
@@ -97,6 +97,7 @@ type Holder = {
   readonly text: string | undefined
   /** Time of the password. Undefined: in this sign-in. */
   readonly authTimeSeconds: number | undefined
+  readonly endMark: string
 }
 
 /**
@@ -174,12 +175,12 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
     const text = form.get('proof')
     if (text === undefined) {
       const account = await findStepUp(interaction)
-      const authTimeSeconds = interaction.stepUp?.signedInSeconds
-      return account && { account, proof: undefined, text, authTimeSeconds }
+      const { signedInSeconds: authTimeSeconds, endMark = '' } = interaction.stepUp ?? {}
+      return account && { account, proof: undefined, text, authTimeSeconds, endMark }
     }
     const proof = await factors.readProof(text, placeOf(interaction))
     const account = proof && (await accounts.find(proof.accountId))
-    return account && { account, proof, text, authTimeSeconds: undefined }
+    return account && { account, proof, text, authTimeSeconds: undefined, endMark: proof.endMark }
   }
 
   /** Reads a form, finds the person and counts the attempt. @returns undefined after a page of a failed check. */
@@ -218,7 +219,7 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
     request: PageRequest,
     reply: FastifyReply,
     interaction: Interaction,
-    { account, authTimeSeconds }: Holder,
+    { account, authTimeSeconds, endMark }: Holder,
     secondFactor: 'otp' | 'recovery_code',
   ): Promise<string> =>
     options.complete(request, reply, interaction, {
@@ -227,6 +228,7 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
       // RFC 8176 has no value for recovery codes.
       amr: secondFactor === 'otp' ? ['pwd', 'otp', 'mfa'] : ['pwd', 'mfa'],
       authTimeSeconds,
+      endMark,
       secondFactor,
     })
 
@@ -234,7 +236,7 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
     afterPassword: async (request, reply, interaction, account) => {
       const step = account.hasSecondFactor === true ? 'code' : 'set-up'
       if (step === 'set-up' && !required) return false
-      const proof = await factors.issueProof(account.id, placeOf(interaction), step)
+      const proof = await factors.issueProof(account.id, placeOf(interaction), step, account.endMark)
       if (proof === undefined) options.showSignIn(request, reply, interaction, EXPIRED)
       else if (step === 'code') showCode(request, reply, interaction, { account, proof })
       else await showSetUp(request, reply, interaction, { account, proof, isWrong: false })
@@ -274,7 +276,7 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
           return options.showSignIn(request, reply, interaction, EXPIRED)
         const codes = await factors.set(proof, code)
         if (codes === 'outdated') {
-          const next = await factors.issueProof(account.id, placeOf(interaction), 'code')
+          const next = await factors.issueProof(account.id, placeOf(interaction), 'code', proof.endMark)
           return showCode(request, reply, interaction, {
             account,
             proof: next,

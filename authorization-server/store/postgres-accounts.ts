@@ -36,8 +36,12 @@ export function postgresAccounts(pool: PostgresPool, context: RevocationContext)
       )
       return rowCount === 1
     },
-    setPasswordHash: (id, passwordHash) =>
-      run('update scopegate.accounts set password_hash = $1 where id = $2', [passwordHash, id]),
+    setPasswordHash: (id, passwordHash, replaced) =>
+      run(
+        `update scopegate.accounts set password_hash = $1
+          where id = $2 and password_hash is not distinct from coalesce($3, password_hash)`,
+        [passwordHash, id, replaced ?? null],
+      ),
     update: (account) =>
       run('update scopegate.accounts set name = $1, email = $2, claims = $3 where id = $4', [
         account.name,

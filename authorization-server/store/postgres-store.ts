@@ -176,9 +176,9 @@ function artifacts(model: string, { pool, context, ended, evict }: Parts): Artif
     const statement = { name, text: LIST[name], values: [model, ...values] }
     return (await attemptPostgres(() => pool.query<ListedRow>(statement), true)).rows.map(toListed)
   }
-  const destroyByHash = async (idHash: string): Promise<void> => {
+  const destroyByHash = async (idHash: string): Promise<boolean> => {
     const statement = { name: 'destroy', text: DESTROY, values: [model, idHash] }
-    await attemptPostgres(() => pool.query(statement), true)
+    return (await attemptPostgres(() => pool.query(statement), true)).rowCount === 1
   }
   const revokeByGrantHash = async (grant: string): Promise<boolean> => {
     const isRevoked = (await endGrant(grant, pool, context)) > 0
@@ -209,6 +209,11 @@ function artifacts(model: string, { pool, context, ended, evict }: Parts): Artif
     claim: async (id, expiresInSeconds) => {
       const statement = { name: 'claim', text: CLAIM, values: [model, hashId(id), expiresInSeconds] }
       return (await attemptPostgres(() => pool.query(statement))).rowCount === 1
+    },
+    replace: async (id, payload, expiresInSeconds) => {
+      const values = toArtifactColumns({ model, id, payload, expiresInSeconds }, 0)
+      const statement = { name: 'replace', text: REPLACE, values: [...values] }
+      return (await attemptPostgres(() => pool.query(statement), true)).rowCount === 1
     },
     destroy: (id) => destroyByHash(hashId(id)),
     destroyByHash,
@@ -302,6 +307,10 @@ const UPSERT = `insert into scopegate.artifacts
     (model, id, payload, grant_id, uid, user_code, account_id, consumed_at, expires_at, network, address)
   values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10, $11)
   ${ON_CONFLICT} returning extract(epoch from clock_timestamp()) as now`
+
+const REPLACE = `update scopegate.artifacts set payload = $3, grant_id = $4, uid = $5, user_code = $6, account_id = $7,
+    consumed_at = coalesce(consumed_at, $8), expires_at = now() + make_interval(secs => $9)
+  where model = $1 and id = $2 and ${LIVE}`
 
 const CONSUME = `update scopegate.artifacts set consumed_at = ${NOW_SECONDS}
   where model = $1 and id = $2 and consumed_at is null and ${LIVE}`

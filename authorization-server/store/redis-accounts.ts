@@ -84,10 +84,14 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
         (await attemptRedis(() => redis.insertAccount(keys.length, ...keys, account.id, ...fields))) === 1
       )
     },
-    setPasswordHash: async (id, passwordHash) =>
-      void (await attemptRedis(() =>
-        redis.setAccountFields(REDIS_KEYS.account(id), 'passwordHash', passwordHash),
-      )),
+    setPasswordHash: async (id, passwordHash, replaced) => {
+      const key = REDIS_KEYS.account(id)
+      await attemptRedis(() =>
+        replaced === undefined
+          ? redis.setAccountFields(key, 'passwordHash', passwordHash)
+          : redis.replaceAccountField(key, FIELDS.password_hash, replaced, passwordHash),
+      )
+    },
     update: async (account) => {
       const { id, name, email = '' } = account
       const fields = ['name', name, 'email', email, 'claims', claimsOf(account) ?? '']

@@ -193,12 +193,13 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
         attemptRedis(() => (isSpread ? redis.hmget(key, 'p', 'c', 'g') : redis.hmget(key, 'p', 'c')))
       // The pointers from the uid and the user code, and the set members, of a destroyed artifact stay until they
       // expire.
-      const destroyByHash = async (idHash: string): Promise<void> => {
+      const destroyByHash = async (idHash: string): Promise<boolean> => {
         const tag = await locate(model, idHash)
-        await attemptRedis(() =>
+        const removed = await attemptRedis(() =>
           redis.destroyArtifact(...boundedKeys(tag, model, idHash), ...sourcePrefixes(tag, model)),
         )
         if (tag !== homeOf(model, idHash)) await attemptRedis(() => redis.del(homeKey(model, idHash)))
+        return removed === 1
       }
       const revokeByGrantHash = async (grant: string): Promise<boolean> => {
         const isRevoked = (await endGrant(grant)) > 0
@@ -311,6 +312,13 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
         claim: async (id, expiresInSeconds) =>
           (await attemptRedis(() => redis.claimArtifact(homeKey(model, hashId(id)), expiresInSeconds))) === 1,
         findByHash: (idHash) => find(idHash, undefined),
+        replace: async (id, payload, expiresInSeconds) => {
+          const write = { model, id, payload, expiresInSeconds }
+          const placed = place(write)
+          await point(write, placed)
+          const { keys, args } = placed
+          return (await attemptRedis(() => redis.replaceArtifact(keys.length, ...keys, ...args))) === 1
+        },
         destroy: (id) => destroyByHash(hashId(id)),
         destroyByHash,
         list: (cursor) => (OF_ACCOUNTS.includes(model) ? listThroughAccounts(cursor) : scan(cursor)),

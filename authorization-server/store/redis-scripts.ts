@@ -67,6 +67,13 @@ if ARGV[6] then redis.call('HDEL', KEYS[1], 'g') end
 return 1
 `
 
+/** Writes an artifact only if it exists. KEYS and ARGV: as in {@link WRITE}. @returns 1, or 0 without a write. */
+const REPLACE = `${WRITE}
+if redis.call('HEXISTS', KEYS[1], 'p') == 0 then return 0 end
+write(KEYS, ARGV)
+return 1
+`
+
 /**
  * Replaces the artifact in the partition of its id with a pointer to its other partition. KEYS: artifact key in the
  * partition of the id. ARGV: hash tag of the other partition, seconds to live or ''.
@@ -379,6 +386,7 @@ return 1
  */
 const SCRIPTS = {
   upsertArtifact: { lua: UPSERT },
+  replaceArtifact: { lua: REPLACE },
   admitArtifact: { lua: ADMIT, numberOfKeys: 5 },
   destroyArtifact: { lua: DESTROY, numberOfKeys: 5 },
   consumeArtifact: { lua: CONSUME, numberOfKeys: 1 },

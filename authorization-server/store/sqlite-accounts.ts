@@ -26,7 +26,9 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
       values ($id, $username, $name, $email, $password_hash, $origin, $created_at,
         $identity_issuer, $identity_subject, $disabled_at, $claims, $second_factor) on conflict do nothing`,
   )
-  const setPasswordHash = database.prepare('update accounts set password_hash = ? where id = ?')
+  const setPasswordHash = database.prepare(
+    'update accounts set password_hash = $hash where id = $id and password_hash is ifnull($replaced, password_hash)',
+  )
   const update = database.prepare('update accounts set name = ?, email = ?, claims = ? where id = ?')
   const setDisabled = database.prepare('update accounts set disabled_at = ? where id = ?')
   const setSecondFactor = database.prepare(
@@ -39,8 +41,8 @@ export function sqliteAccounts(parts: SqliteParts): AccountStore {
     findByUsername: async (username) => attemptSqlite(() => optional(byUsername.get(username))),
     findByIdentity: async (issuer, subject) => attemptSqlite(() => optional(byIdentity.get(issuer, subject))),
     insert: async (account) => attemptSqlite(() => insert.run(toAccountRecord(account)).changes === 1),
-    setPasswordHash: async (id, passwordHash) =>
-      void attemptSqlite(() => setPasswordHash.run(passwordHash, id)),
+    setPasswordHash: async (id, hash, replaced) =>
+      void attemptSqlite(() => setPasswordHash.run({ id, hash, replaced: replaced ?? null })),
     update: async (account) =>
       void attemptSqlite(() =>
         update.run(account.name, account.email ?? null, claimsOf(account), account.id),

@@ -81,8 +81,8 @@ type ArtifactParts = SqliteParts & { readonly statements: Statements }
 
 function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
   const { database, statements, revocations, nowSeconds } = parts
-  const destroyByHash = async (idHash: string): Promise<void> =>
-    void attemptSqlite(() => statements.destroy.run(model, idHash))
+  const destroyByHash = async (idHash: string): Promise<boolean> =>
+    attemptSqlite(() => statements.destroy.run(model, idHash).changes) === 1
   const revokeByGrantHash = async (grant: string): Promise<boolean> => {
     const now = nowSeconds()
     let isRevoked = false
@@ -144,6 +144,11 @@ function artifacts(model: string, parts: ArtifactParts): ArtifactStore {
       const now = nowSeconds()
       const row = [model, hashId(id), now + expiresInSeconds, now]
       return attemptSqlite(() => statements.claim.run(...row).changes) === 1
+    },
+    replace: async (id, payload, expiresInSeconds) => {
+      const now = nowSeconds()
+      const [, idHash, ...columns] = toArtifactColumns({ model, id, payload, expiresInSeconds }, now)
+      return attemptSqlite(() => statements.replace.run(...columns, model, idHash ?? null, now).changes) === 1
     },
     destroy: (id) => destroyByHash(hashId(id)),
     destroyByHash,
@@ -217,6 +222,9 @@ const SQL = {
   list: `${SELECT_LISTED} and id > ? and ${LIVE} order by id limit ?`,
   listByAccount: `${SELECT_LISTED} and account_id = ? and ${LIVE}`,
   consume: `update artifacts set consumed_at = ? where model = ? and id = ? and consumed_at is null and ${LIVE}`,
+  replace: `update artifacts set payload = ?, grant_id = ?, uid = ?, user_code = ?, account_id = ?,
+      consumed_at = coalesce(consumed_at, ?), expires_at = ?
+    where model = ? and id = ? and ${LIVE}`,
   claim: `insert into artifacts (model, id, payload, expires_at) values (?, ?, '{}', ?)
     on conflict (model, id) do update set expires_at = excluded.expires_at where artifacts.expires_at <= ?`,
   destroy: 'delete from artifacts where model = ? and id = ?',

@@ -70,8 +70,15 @@ export type ArtifactStore = {
   consume(id: string): Promise<boolean>
   /** Claims an id for a time. Returns true exactly once within that time, over all processes. Stores no payload. */
   claim(id: string, expiresInSeconds: number): Promise<boolean>
-  destroy(id: string): Promise<void>
-  destroyByHash(idHash: string): Promise<void>
+  /**
+   * Replaces an artifact that exists and has not expired, in one step. A consumed artifact stays consumed.
+   * @returns false, without a write, when the artifact does not exist any more.
+   */
+  replace(id: string, payload: object, expiresInSeconds: number): Promise<boolean>
+  /** @returns whether this call removed an artifact. */
+  destroy(id: string): Promise<boolean>
+  /** @returns whether this call removed an artifact. */
+  destroyByHash(idHash: string): Promise<boolean>
   /**
    * Returns one page of the artifacts that have not expired, in any order. An artifact can be in two pages.
    * - The Redis store omits artifacts of the models `Grant`, `Session` and `Consent` without an existing account.
@@ -140,7 +147,8 @@ export type AccountStore = {
   findByIdentity(issuer: string, subject: string): Promise<StoredAccount | undefined>
   /** @returns false, without a change, when the id, the username or the identity exists. */
   insert(account: StoredAccount): Promise<boolean>
-  setPasswordHash(id: string, passwordHash: string): Promise<void>
+  /** @param replaced changes the password only if the account still has this hash. Undefined: always. */
+  setPasswordHash(id: string, passwordHash: string, replaced?: string): Promise<void>
   /**
    * Replaces the name, the e-mail address and its verification, the groups, the roles and the name of the provider. Does
    * nothing if the account does not exist.

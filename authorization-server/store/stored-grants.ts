@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { isRecord } from '../../platform/diagnostics/record.ts'
 import { ACCOUNT_CLIENT_ID } from '../config.ts'
-import { forgetConsent } from '../consent/remembered-consents.ts'
+import { forgetConsent, forgetConsents } from '../consent/remembered-consents.ts'
 import { hashId } from './artifact-record.ts'
 import { collect, listArtifacts } from './list-artifacts.ts'
 import type { ListedArtifact, Store } from './store.ts'
@@ -84,23 +84,17 @@ export async function endGrants(
 }
 
 /**
- * Ends the sessions of an account, and the sign-ins that have no session yet. Grants and tokens stay valid.
- * @param kept hash of a session that stays.
- * @returns the hashes of the ended sessions.
+ * Ends all grants that match the filters. Forgets the consents first: an authorization that uses a consent reads the
+ * consent again after the write of its grant, so this call finds the grant, or the authorization does not find the
+ * consent.
  */
-export async function endSessions(
+export async function endAllGrants(
   store: Pick<Store, 'artifacts'>,
-  accountId: string,
-  kept?: string,
-): Promise<readonly string[]> {
-  const ended: string[] = []
-  for (const model of ['Interaction', 'Session'])
-    for (const { idHash } of await store.artifacts(model).listByAccount(accountId)) {
-      if (idHash === kept) continue
-      await store.artifacts(model).destroyByHash(idHash)
-      if (model === 'Session') ended.push(idHash)
-    }
-  return ended
+  filters: GrantFilters,
+  onEnded: (grant: FoundGrant) => void,
+): Promise<void> {
+  if (filters.createdUpToSeconds === undefined) await forgetConsents(store, filters)
+  await endGrants(store, await findGrants(store, filters), onEnded)
 }
 
 /** Returns the issue time of the newest stored token of each grant, by the hash of the grant. Unix time. */

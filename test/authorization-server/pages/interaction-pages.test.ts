@@ -760,7 +760,7 @@ t.test('without the store, the page of the code responds with 503 and signs nobo
         issueProof: async (_accountId, place) => `proof ${place}`,
         readProof: async (text) =>
           text.startsWith('proof interaction ')
-            ? { accountId: CAROL.id, secret: undefined, replaces: undefined }
+            ? { accountId: CAROL.id, secret: undefined, replaces: undefined, endMark: '' }
             : undefined,
         useCode: async () => {
           throw new StoreError('ERR_STORE_UNAVAILABLE', 'redis://secret')
