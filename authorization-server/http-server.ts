@@ -50,7 +50,7 @@ export type HttpServerOptions = {
   readonly attempts?: AttemptCounters
   /** Sign-in through OpenID providers. Undefined: no providers. */
   readonly providers?: ProviderSignIn | undefined
-  /** The second factor of local accounts. Undefined: the password is sufficient. */
+  /** The second factor of local accounts. If undefined, the password is sufficient. */
   readonly secondFactor?: SecondFactorSettings | undefined
 }
 

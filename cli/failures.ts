@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.ts'
 
 /**
  * Prints the reason for a failed command on standard error. With `--json`, prints configuration problems on standard
- * output like `check`.
+ * output, because `check` also uses standard output.
  * @returns the exit code.
  */
 export function reportFailure(

@@ -307,9 +307,9 @@ function authorizationServerFinderOf(gateway: GatewayFile | undefined, upstreams
 }
 
 /**
- * Opens the policies for a command that needs valid policies. Prints errors like `check`: on standard error, or with
- * `--json` on standard output.
- * @returns undefined when there are errors. The command then exits with code 3.
+ * Opens the policies for a command that needs valid policies. Prints errors on standard error, or with `--json` on
+ * standard output.
+ * @returns undefined if the policies have errors. The command then exits with code 3.
  */
 export async function openOrReport(
   folders: Folders,

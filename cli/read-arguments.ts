@@ -41,11 +41,13 @@ export function readArguments(
 }
 
 /**
- * Matches an id that begins with `-`: 32 bytes as base64url. Clients, grants, sessions and signing keys have such ids. No
- * option has this length.
+ * Matches an ID that begins with `-`. The IDs of clients, grants, sessions and signing keys are 32 bytes as base64url,
+ * and can begin with `-`. No option has this length.
  */
 const DASHED_ID = /^-[\w-]{42}$/
-/** Marks an id, so that the parser does not read it as options. An argument of a process never contains NUL. */
+/**
+ * This prefix of an ID prevents that the parser reads the ID as options. An argument of a process never contains NUL.
+ */
 const MARK = '\0'
 
 function withoutMark(value: string): string {
@@ -76,7 +78,7 @@ function wrongValue(
   if (isThere && option.repeated !== true) return `--${name} must not be repeated`
   if (value === undefined) return token.value === undefined ? undefined : `--${name} takes no value`
   if (token.value === undefined) return `--${name} takes a value: --${name} ${value}`
-  // An argument that looks like an option is not a value, so the value is missing. `-` stands for standard input.
+  // An argument in the form of an option is not a value, so the value is missing. `-` stands for standard input.
   if (token.inlineValue !== true && /^-./.test(token.value))
     return `--${name} takes a value, and "${token.value}" looks like an option; if it is the value, write --${name}=${token.value}`
   if (choices !== undefined && !choices.includes(token.value)) {

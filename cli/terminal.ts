@@ -5,7 +5,7 @@ export type Terminal = {
   /** Errors and notices only. */
   readonly err: { write(text: string): unknown }
   readonly input: AsyncIterable<Buffer | string>
-  /** True when standard input is a terminal. */
+  /** True if standard input is a terminal. */
   readonly isInputTyped: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   /** The working folder, absolute. Paths in arguments are relative to this folder. */
@@ -16,7 +16,7 @@ export type Terminal = {
   readonly readerGone: Promise<void>
 }
 
-/** Returns the terminal of this process. Applies NO_COLOR and FORCE_COLOR like Node.js. */
+/** Returns the terminal of this process. Applies NO_COLOR and FORCE_COLOR by the rules of Node.js. */
 export function processTerminal(): Terminal {
   const { stdout, stderr, stdin, env } = process
   const forced = env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '0'

@@ -1,9 +1,9 @@
-// Runs the test files. A file that only needs its own variables shares a process with other such files; see
-// scripts/test-batch.js. Each other file has its own process. Prints one line per file, the complete report of a failed
-// file, and the totals.
-// At the end, searches all captured logs for all credentials of the tests. This search counts as one more assertion.
-// Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE ...]. FILE can be a folder or a
-// pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the number of concurrent files.
+// Runs the test files. A file that needs only its own variables shares a process with other files
+// (scripts/test-batch.js). All other files have their own process. Prints one line per file, the complete report of a
+// failed file, and the totals. At the end, searches all captured logs for all credentials of the tests. This search
+// counts as one more assertion. Usage: node scripts/run-tests.js [--sum FILE] [--jobs=N] [--timeout=SECONDS] [FILE
+// ...]. FILE can be a folder or a pattern. Default: all tests. --sum writes {"passed", "failed"} as JSON. --jobs is the
+// number of concurrent files.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const ALL_TESTS = ['test/flows', 'test/faults', 'test']
 /** Tests of complete services. Each file has its own process. */
 const SERVICE_TESTS = /^test\/(?:flows|faults)\//
-/** Code that changes the process, or measures the process. A file with such code has its own process. */
+/** Code that changes or measures the process. A file with this code has its own process. */
 const NEEDS_PROCESS =
   /\b(?:mock|cpuMs|globalThis|setFlagsFromString)\b|\bprocess\.(?:on|once|chdir|umask|cpuUsage|memoryUsage|env\[[^\]]*\] =)/
 /** Maximum number of files that share a process. */
@@ -121,7 +121,7 @@ function canShareProcess(file) {
   return /^import t\b.* from 'tap'$/m.test(text) && !NEEDS_PROCESS.test(text)
 }
 
-/** `problems` are the reasons for a failure that the output does not contain. */
+/** `problems` are reasons for a failure that are not in the output. */
 async function runFile(file) {
   const { output, problems, seconds } = await runProcess([resolve(ROOT, file)])
   if (!isComplete(output)) problems.push('the TAP output is incomplete, or contains no test')

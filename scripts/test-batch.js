@@ -28,7 +28,7 @@ for (const file of files) {
   let ofFile
   const { ok } = await root.test(file, { timeout }, async (t) => {
     ofFile = t
-    // The same names as in a process of its own: of the folders of t.testdir(), and of the captured logs.
+    // The folders of t.testdir() and the captured logs have the same names as in a separate process.
     process.argv[1] = resolve(ROOT, file)
     t.testdirName = resolve(ROOT, '.tap/fixtures', file.replace(/[^\w.-]+/g, '-'))
     globalThis[Symbol.for('scopegate.test-of-file')] = t

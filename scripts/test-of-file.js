@@ -1,3 +1,3 @@
-// The module that a test file imports instead of tap when it shares its process. Each URL with another query is another
+// If a test file shares its process, it imports this module instead of tap. Each URL with another query is another
 // instance of this module. See scripts/test-batch.js.
 export default globalThis[Symbol.for('scopegate.test-of-file')]

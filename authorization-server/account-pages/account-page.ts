@@ -25,7 +25,7 @@ export type AccountPageOptions = {
   readonly sessions: number
   readonly signedInSeconds: number | undefined
   readonly catalogue: ScopeCatalogue
-  /** Page of the second factor. Undefined: the account cannot have a second factor. */
+  /** Path of the page for the second factor. Undefined if the account cannot have a second factor. */
   readonly secondFactorPath?: string | undefined
   /** Result of the last form. */
   readonly done: FormResult | undefined
@@ -80,7 +80,7 @@ ${sessions > 1 && form(options, 'sign-out-others', html`<button class="quiet">${
   }
 }
 
-/** Sends the page for a browser without a signed-in person. */
+/** For a browser without a signed-in person. */
 export function sendSignedOut(forms: Pick<FormPages, 'send'>, reply: FastifyReply): FastifyReply {
   const locale = localeOf(reply.request)
   const page = {

@@ -31,7 +31,7 @@ export type AccountPagesOptions = FormPagesOptions & {
   readonly store: Pick<Store, 'artifacts'>
   readonly catalogue: ScopeCatalogue
   readonly issuer: string
-  /** True: people manage the second factor of a local account on its own page. Default: false. */
+  /** True: people manage the second factor of a local account on a separate page. Default: false. */
   readonly hasSecondFactors?: boolean
   readonly onEvent: (event: EngineEvent) => void
 }
@@ -91,7 +91,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     return rejected ?? { ...signedIn, ...posted }
   }
 
-  /** Redirects to the account page, which then shows the result. */
+  /** Redirects to the account page. The account page then shows the result. */
   const showResult = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -106,7 +106,10 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
     return redirectAfterForm(reply, `${ENDPOINTS.account}?${query}`)
   }
 
-  /** Reads the result of a form. Undefined: the address is not from `showResult()` for this session and browser. */
+  /**
+   * Reads the result of a form. Returns undefined if `showResult()` did not create the address for this session and
+   * browser.
+   */
   const readResult = (
     { headers, query }: FastifyRequest<{ Querystring: ResultQuery }>,
     session: BrowserSession,
@@ -203,7 +206,7 @@ function signInAddress(issuer: string): string {
     response_type: 'code',
     redirect_uri: issuer + ACCOUNT_CLIENT.redirectPath,
     scope: 'openid',
-    // The code is never exchanged, so the verifier of this challenge is not necessary.
+    // The server never exchanges the code, so the verifier of this challenge is not necessary.
     code_challenge: randomBytes(CHALLENGE_BYTES).toString('base64url'),
     code_challenge_method: 'S256',
     state: randomBytes(CHALLENGE_BYTES).toString('base64url'),

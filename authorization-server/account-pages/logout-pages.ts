@@ -106,7 +106,7 @@ export function registerLogoutPages(app: FastifyInstance, options: LogoutPagesOp
     onEvent({ kind: 'signed_out', clientId, accountId, origin: originOf(request) })
   }
 
-  /** Redirects to the client, or shows that the person is signed out. */
+  /** Redirects to the client. Without a redirect URI, shows that the person is signed out. */
   function leave(reply: FastifyReply, { redirectUri, state }: LogoutRequest): FastifyReply {
     if (redirectUri === undefined) return sendSignedOut(forms, reply)
     const address = new URL(redirectUri)

@@ -6,7 +6,7 @@ const KEY_BYTES = 32
 
 /**
  * Encrypts a secret with AES-256-GCM. The key derives from the newest cookie key.
- * @param context binds the result to its place, for example an account. In another place, the result is not readable.
+ * @param context the place of the result, for example an account. The result is readable only with the same context.
  */
 export function encryptSecret(secret: Buffer, context: string, cookieKeys: readonly string[]): string {
   const [newest] = cookieKeys
@@ -19,8 +19,8 @@ export function encryptSecret(secret: Buffer, context: string, cookieKeys: reado
 
 /**
  * Decrypts a result of {@link encryptSecret}. Tries each cookie key.
- * @returns undefined when the result is damaged, has another context, or its cookie key is lost. `isOutdated`: the
- * secret is not encrypted with the newest key.
+ * @returns undefined if the result is damaged or has another context, or if its cookie key is lost. `isOutdated` is
+ * true if an earlier key encrypted the secret.
  */
 export function decryptSecret(
   encrypted: string,
@@ -37,7 +37,7 @@ export function decryptSecret(
       const secret = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()])
       return { secret, isOutdated: index > 0 }
     } catch {
-      // another key
+      // tries the next key
     }
   }
   return undefined

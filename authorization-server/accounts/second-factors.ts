@@ -9,31 +9,35 @@ export type SecondFactorSummary = {
   readonly recoveryCodesLeft: number
 }
 
-/** A person with the correct password of an account, for a time and for one place such as an interaction. */
+/**
+ * A person who typed the correct password of an account. The proof is valid for a time, and for one place such as an
+ * interaction.
+ */
 export type PasswordProof = {
   readonly accountId: string
-  /** The TOTP secret that the person sets up. Undefined: the person types a code of the present second factor. */
+  /** The TOTP secret that the person sets up. If undefined, the person types a code of the present second factor. */
   readonly secret: Buffer | undefined
-  /** Id of the second factor that `secret` replaces. Undefined: the account had no second factor. */
+  /** ID of the second factor that `secret` replaces. Undefined if the account had no second factor. */
   readonly replaces: string | undefined
   /** See `VerifiedAccount`. */
   readonly endMark: string
 }
 
-/** Result of a typed code. `none`: the account has no second factor. */
+/** Result of a typed code. `none` means that the account has no second factor. */
 export type CodeResult = 'otp' | 'recovery_code' | 'wrong' | 'none'
 
 /**
- * The second factors of local accounts: a TOTP secret and recovery codes. Each change is a compare-and-set in the store,
- * so each code is valid once over all servers.
+ * The second factors of local accounts: a TOTP secret and recovery codes. Each change is a compare-and-set in the
+ * store, so no two servers accept the same code.
  */
 export type SecondFactors = {
   find(accountId: string): Promise<SecondFactorSummary | undefined>
   /**
-   * Creates a text that proves the correct password of an account. The text is encrypted, and is not in the store.
+   * Creates a text that proves the correct password of an account. The text is encrypted, and the store does not
+   * contain it.
    * @param place the text is valid only in this place.
-   * @param step `set-up` and `replace`: the text contains a new TOTP secret. With `set-up`, the secret can be set only
-   * while the account has no second factor.
+   * @param step with `set-up` and `replace`, the text contains a new TOTP secret. With `set-up`, the server sets the
+   * secret only while the account has no second factor.
    */
   issueProof(
     accountId: string,
@@ -43,19 +47,19 @@ export type SecondFactors = {
   ): Promise<string | undefined>
   /**
    * Reads a result of `issueProof()`.
-   * @returns undefined when the text is not valid in this place, has expired, or when the password has changed.
+   * @returns undefined if the text is not valid in this place, has expired, or belongs to an earlier password.
    */
   readProof(text: string, place: string): Promise<PasswordProof | undefined>
-  /** Checks a code and uses it up. */
+  /** Checks a code. After a correct code, the same code is not valid again. */
   useCode(accountId: string, typed: string): Promise<CodeResult>
   /**
-   * Sets the second factor of a proof, if the code is correct.
-   * @returns the recovery codes. `outdated`: the second factor of the account has changed since the proof.
+   * Sets the second factor of a proof if the code is correct.
+   * @returns the recovery codes. `outdated` means that the second factor of the account has changed since the proof.
    */
   set(proof: PasswordProof, typed: string): Promise<readonly string[] | 'wrong' | 'outdated'>
-  /** Replaces the recovery codes. @returns undefined when the account has no second factor. */
+  /** @returns undefined if the account has no second factor. */
   replaceRecoveryCodes(accountId: string): Promise<readonly string[] | undefined>
-  /** @returns false when the account has no second factor. */
+  /** @returns false if the account has no second factor. */
   remove(accountId: string): Promise<boolean>
   /**
    * Encrypts all secrets with the newest cookie key, so that the operator can remove earlier cookie keys.
@@ -64,10 +68,10 @@ export type SecondFactors = {
   reencryptAll(): Promise<number>
 }
 
-/** A second factor in the store, as JSON. */
+/** The store contains a second factor as JSON. */
 type StoredFactor = {
   readonly id: string
-  /** The TOTP secret, encrypted for the account. */
+  /** The encrypted TOTP secret of the account. */
   readonly secret: string
   /** Time step of the last used code. Codes of this step and of earlier steps are not valid. */
   readonly lastStep: number
@@ -79,7 +83,7 @@ type StoredFactor = {
 type ProofContent = {
   readonly accountId: string
   readonly atSeconds: number
-  /** See `passwordTag()`. */
+  /** The result of `passwordTag()`. */
   readonly password: string
   /** The new TOTP secret in base64url. */
   readonly secret?: string
@@ -89,10 +93,10 @@ type ProofContent = {
 
 const ID_BYTES = 12
 const RECOVERY_CODES = 10
-/** 80 random bits: a plain hash in the store is safe against guessing. */
+/** A recovery code has 80 random bits. A plain hash in the store is therefore safe against guesses. */
 const RECOVERY_CODE_BYTES = 10
 const PROOF_SECONDS = 900
-/** Concurrent uses of one account after which a change stops. */
+/** A change stops after this number of concurrent uses of one account. */
 const MAX_RACES = 10
 const ACCOUNTS_AT_ONCE = 500
 
@@ -110,7 +114,7 @@ export function createSecondFactors(options: {
   }
 
   /**
-   * Replaces the second factor. Repeats the change when another server changed the second factor at the same time.
+   * Replaces the second factor. If another server changed the second factor at the same time, repeats the change.
    * @param change returns the new second factor, or the result without a change.
    */
   const replace = async <Result>(
@@ -209,7 +213,7 @@ export function createSecondFactors(options: {
     remove: async (accountId) => {
       for (let race = 0; race < MAX_RACES; race++) {
         const account = await store.findById(accountId)
-        // Does not parse the second factor, so that an operator can remove a damaged one.
+        // Does not parse the second factor, so that an operator can remove a damaged second factor.
         if (account?.secondFactor === undefined) return false
         if (await store.setSecondFactor(accountId, account.secondFactor, undefined)) return true
       }
@@ -240,7 +244,7 @@ function tooManyRaces(): StoreError {
   return new StoreError('ERR_STORE_UNAVAILABLE', 'A second factor changes too often.')
 }
 
-/** @throws {StoreError} ERR_STORE_DAMAGED: a damaged second factor must not count as no second factor. */
+/** @throws {StoreError} ERR_STORE_DAMAGED, because a damaged second factor must not count as no second factor. */
 function parseFactor(stored: string | undefined): StoredFactor | undefined {
   if (stored === undefined) return undefined
   try {
@@ -270,7 +274,7 @@ function newRecoveryCodes(): readonly string[] {
   )
 }
 
-/** Separates the characters into groups of four, for people who type them. */
+/** People can type groups of four characters more easily. */
 export function groupsOfFour(text: string, separator: string): string {
   return (text.match(/.{1,4}/g) ?? []).join(separator)
 }

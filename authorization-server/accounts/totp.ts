@@ -3,15 +3,19 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 /** Length of a time step. Authenticator apps support only this value reliably. Seconds. */
 export const STEP_SECONDS = 30
 const DIGITS = 6
-/** Steps before and after the current step whose codes are valid, because clocks differ. RFC 6238 section 5.2. */
+/**
+ * Number of steps before and after the current step with valid codes. The clocks of people and servers differ. RFC 6238
+ * section 5.2.
+ */
 const DRIFT_STEPS = 1
-/** Length of a secret: the length of a SHA-1. RFC 4226 section 4, requirement R6. */
+/** A secret has the length of a SHA-1 hash. RFC 4226 section 4, requirement R6. */
 export const TOTP_SECRET_BYTES = 20
 
 /**
  * Verifies a time-based one-time password with SHA-1, 6 digits and steps of 30 s. Source: RFC 6238.
  * @param options.lastStep the step of the last used code. Codes of this step and of earlier steps are not valid.
- * @returns the step of the code. The caller stores the step, so that each code is valid once. Undefined: not valid.
+ * @returns the step of the code, or undefined for an invalid code. The caller stores the step, so that each code is
+ * valid only once.
  */
 export function verifyTotp(options: {
   readonly secret: Buffer
@@ -48,7 +52,7 @@ export function encodeTotpSecret(secret: Buffer): string {
   return (bits.match(/.{1,5}/g) ?? []).map((part) => BASE32[Number.parseInt(part.padEnd(5, '0'), 2)]).join('')
 }
 
-/** Returns the otpauth: link for an authenticator app. */
+/** Authenticator apps open an otpauth: link. */
 export function totpLink(options: {
   readonly secret: Buffer
   readonly serviceName: string

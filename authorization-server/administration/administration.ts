@@ -47,7 +47,6 @@ export type AdministrationEvent = {
 /** Runs an action for the operator, e.g. `account list`. The input is JSON from outside. */
 export type Administration = (action: string, input: unknown) => Promise<AdministrationResult>
 
-/** A client of the configuration file. */
 type ConfiguredClient = { readonly clientId: string; readonly clientName: string }
 
 type Options = {
@@ -96,7 +95,7 @@ export function createAdministration(options: Options): Administration {
 
 function accountActions(options: Options) {
   const { store, accounts, passwordLinks, secondFactors, localSignIn, nowSeconds, onEvent } = options
-  /** @throws {Rejection} when people cannot sign in with a password. */
+  /** @throws {Rejection} if people cannot sign in with a password. */
   const requireLocalSignIn = (): void => {
     if (!localSignIn) throw new Rejection('not_allowed', LOCAL_SIGN_IN_OFF)
   }
@@ -261,7 +260,7 @@ function clientActions({ store, configured, onEvent }: Options) {
       const grants = await findGrants(store, { client })
       // An earlier removal can have stopped before it revoked all grants.
       if (grants.length === 0) await findRegistered(input)
-      // The client is removed first, so that a registered client cannot obtain another grant.
+      // Removes the client first, so that a registered client cannot obtain another grant.
       await clients.destroy(client)
       onEvent({ action: 'client_removed', clientId: client })
       const revoked = await revokeAll(store, { client }, onEvent)
@@ -270,7 +269,7 @@ function clientActions({ store, configured, onEvent }: Options) {
   }
 }
 
-/** `document`: the `client_id` is the URL of a client document. */
+/** For `document`, the `client_id` is the URL of a client document. */
 function kindOf(clientId = ''): 'registered' | 'document' {
   return readDocumentUrl(clientId) === undefined ? 'registered' : 'document'
 }

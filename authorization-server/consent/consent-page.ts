@@ -38,7 +38,6 @@ export type ConsentPageOptions = {
   readonly path: string
 }
 
-/** The lifetimes of a grant. */
 export type GrantLifetimes = {
   /** Absolute lifetime, which starts at the consent. */
   readonly refreshTokenMaxSeconds: number

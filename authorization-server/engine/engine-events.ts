@@ -16,7 +16,7 @@ type EventDetails =
       readonly accountId: string
       /** Name of the OpenID provider. Undefined: a local account. */
       readonly provider?: string
-      /** The second factor of the sign-in. Undefined: a sign-in with a password only, or through a provider. */
+      /** The second factor of the sign-in. Undefined for a sign-in with only a password, or through a provider. */
       readonly secondFactor?: 'otp' | 'recovery_code' | undefined
     }
   /** A person set up, replaced or removed the second factor of an account, or replaced its recovery codes. */

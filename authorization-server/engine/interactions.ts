@@ -24,8 +24,8 @@ export type Interaction = {
   readonly resources: readonly string[]
   readonly accountId: string | undefined
   /**
-   * The session of this browser, if the request needs only a sign-in of another class. Undefined: the person must sign
-   * in again.
+   * The session of this browser, if the request needs only a sign-in of another class. Undefined if the person must
+   * sign in again.
    */
   readonly stepUp?:
     | {

@@ -1,15 +1,15 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 export type SignInStepOptions = {
-  /** True: people can sign in through OpenID providers, so `acr` of a session can differ. Default: false. */
+  /** True if people can sign in through OpenID providers. The `acr` of sessions can then differ. Default: false. */
   readonly hasProviders?: boolean
-  /** The second factor of local accounts. Undefined: the password is sufficient. */
+  /** The second factor of local accounts. If undefined, the password is sufficient. */
   readonly secondFactor?: { readonly acr: string; readonly required: boolean } | undefined
 }
 
 /** Data of an account that determine its sign-in. */
 export type SignInAccount = {
-  /** Name of the OpenID provider. Undefined: a local account. */
+  /** Name of the OpenID provider. Undefined for a local account. */
   readonly provider?: string
   readonly hasSecondFactor?: boolean
 }
@@ -70,7 +70,7 @@ function hasSignedIn({ entities, result }: OidcContext): boolean {
   return result?.login !== undefined || entities.Interaction?.lastSubmission?.login !== undefined
 }
 
-/** Returns whether a new sign-in can reach an accepted class: through a provider, or with a second factor. */
+/** Returns whether a new sign-in can have an accepted class, through a provider or with a second factor. */
 function canReach(
   oidc: OidcContext,
   accepted: readonly string[],
@@ -82,7 +82,7 @@ function canReach(
   return account === undefined || secondFactor.required || account.hasSecondFactor === true
 }
 
-/** Returns the account of the session. Undefined: no person is signed in. */
+/** Returns undefined if no person is signed in. */
 function signInAccount({ account }: OidcContext): SignInAccount | undefined {
   return account?.['tokenClaims'] as SignInAccount | undefined
 }

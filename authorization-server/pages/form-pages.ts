@@ -21,7 +21,7 @@ export type FormPagesOptions = {
   readonly logger: Pick<Logger, 'error'>
 }
 
-/** Serves pages with forms: parses and checks forms, and sends pages and error pages. */
+/** Serves pages with forms. Parses and checks forms, and sends pages and error pages. */
 export type FormPages = {
   readonly tokens: FormTokens
   /** Mounts routes that receive forms. A failure of a route becomes an error page. */
@@ -30,7 +30,7 @@ export type FormPages = {
   read(request: FastifyRequest, reply: FastifyReply): { readonly form: Form } | FastifyReply
   /**
    * Checks that a form came from a page of this server, for this browser and for `uid`.
-   * @returns the error page if a check fails. Otherwise undefined.
+   * @returns the error page if a check fails. Otherwise returns undefined.
    */
   rejectForeign(
     request: FastifyRequest,

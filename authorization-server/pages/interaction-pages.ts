@@ -53,7 +53,7 @@ export type InteractionPagesOptions = FormPagesOptions & {
   readonly localAccounts?: boolean
   /** Sign-in through OpenID providers. Undefined: no providers. */
   readonly providers?: ProviderSignIn
-  /** The second factor of local accounts. Undefined: the password is sufficient. */
+  /** The second factor of local accounts. If undefined, the password is sufficient. */
   readonly secondFactor?: SecondFactorSettings | undefined
   readonly nowMs: () => number
   readonly onEvent: (event: EngineEvent) => void
@@ -117,9 +117,9 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     }
   }
 
-  // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy must
-  // list the client too. If CSP cannot express the target of the client, the page has no form-action policy. The same
-  // applies to a provider, which can redirect to any other provider.
+  // form-action prevents forms that send the password to other sites. Cancel redirects to the client, so the policy
+  // must also list the client. If CSP cannot express the target of the client, the page has no form-action policy. With
+  // OpenID providers, the page also has no form-action policy, because a provider can redirect to any other provider.
   const signInFormTargets = (interaction: Interaction): readonly string[] | undefined => {
     const { policySource } = readRedirectTarget(interaction.redirectUri)
     return policySource === undefined || providers.length > 0 ? undefined : ["'self'", policySource]
@@ -219,7 +219,10 @@ export function registerInteractionPages(app: FastifyInstance, options: Interact
     })
   }
 
-  /** Starts the session of a local account. @returns the URL for the redirect. */
+  /**
+   * Starts the session of a local account.
+   * @returns the URL for the redirect.
+   */
   const completeSignIn = async (
     request: PageRequest,
     reply: FastifyReply,

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { PAGE_STYLE } from './page-style.ts'
 
 export type Look = {
-  /** The whole stylesheet. */
   readonly style: string
   /** CSP source that allows the stylesheet by its hash. CSP Level 3 section 8.4. */
   readonly styleSource: string
@@ -72,8 +71,8 @@ function readableOn(color: string): string {
 const MIN_CONTRAST = 4.5
 
 /**
- * The default colors of {@link PAGE_STYLE}. `background` is the background of the card. The card contains most of the
- * text.
+ * The default colors of {@link PAGE_STYLE}. `background` is the color of the card, because the card contains most of
+ * the text.
  */
 const DEFAULT_COLORS = {
   light: { accent: '#2450c8', background: '#ffffff', text: '#1b1f27' },

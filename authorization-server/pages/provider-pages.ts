@@ -25,7 +25,10 @@ export type ProviderPagesOptions = ProviderSignIn & {
   readonly serviceName: string
   readonly nowSeconds: () => number
   readonly onEvent: (event: EngineEvent) => void
-  /** Reads a posted form. @returns undefined after the error page of a failed check. */
+  /**
+   * Reads a posted form.
+   * @returns undefined after the error page of a failed check.
+   */
   readonly receive: (
     request: PageRequest,
     reply: FastifyReply,

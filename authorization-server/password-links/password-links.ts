@@ -3,7 +3,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { hashId } from '../store/artifact-record.ts'
 import type { Store, StoredArtifact } from '../store/store.ts'
 
-/** A link with which a person sets the password of an account once. */
+/** A person can use the link once to set the password of an account. */
 export type PasswordLink = {
   readonly accountId: string
   /** `invitation`: the account had no password when the operator created the link. */
@@ -20,15 +20,14 @@ export type PasswordLinks = {
   find(token: string): Promise<PasswordLink | undefined>
   /**
    * Consumes a link.
-   * @returns true at most once for each link, over all processes. False also for a link that a newer link replaced.
+   * @returns true at most once for each link, over all processes. Returns false for a link that a newer link replaced.
    */
   consume(token: string): Promise<boolean>
-  /** Ends the links of an account. */
   end(accountId: string): Promise<void>
 }
 
 const MODEL = 'PasswordLink'
-/** Model of the newest link of each account. */
+/** This model contains the newest link of each account. */
 const NEWEST_MODEL = 'NewestPasswordLink'
 const TOKEN_BYTES = 32
 const TOKEN = /^[A-Za-z0-9_-]{43}$/
@@ -43,7 +42,7 @@ export function createPasswordLinks(options: {
 }): PasswordLinks {
   const links = options.store.artifacts(MODEL)
   const newest = options.store.artifacts(NEWEST_MODEL)
-  /** Finds a link that no newer link replaced. The link can be consumed already. */
+  /** Finds a link that no newer link replaced. A server can have consumed the link already. */
   const findNewest = async (token: string): Promise<StoredArtifact | undefined> => {
     const stored = TOKEN.test(token) ? await links.find(token) : undefined
     const current = stored && (await newest.find(String(stored['accountId'])))

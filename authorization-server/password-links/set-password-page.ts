@@ -49,7 +49,7 @@ ${problem !== undefined && html`<p class="wrong" id="wrong" role="alert">${probl
   }
 }
 
-/** Renders the page after the password is set. */
+/** The server shows this page after it has set the password. */
 export function passwordSetPage(
   locale: Locale,
   options: { readonly purpose: PasswordLink['purpose']; readonly accountPath: string },

@@ -28,7 +28,7 @@ export type AccountSecondFactorPagesOptions = FormPagesOptions &
     readonly onEvent: (event: EngineEvent) => void
   }
 
-/** The signed-in person of a browser, with a local account. */
+/** The signed-in person has a local account. */
 type SignedIn = { readonly session: BrowserSession; readonly account: Account }
 
 export const SECOND_FACTOR_PATH = `${ENDPOINTS.account}/second-factor`
@@ -158,7 +158,7 @@ export function registerAccountSecondFactorPages(
   }
 
   /**
-   * Runs the checks of every form.
+   * Performs the checks of every form.
    * @returns undefined after the page of a failed check. The function does not return the reply, because `await` on a
    * reply waits for the end of the response and gives undefined.
    */
@@ -179,8 +179,8 @@ export function registerAccountSecondFactorPages(
 
   /**
    * Also checks the password, and a code of the present second factor.
-   * @returns undefined after the page of a failed check. `withCode`: the account has a second factor, and the code was
-   * correct.
+   * @returns undefined after the page of a failed check. `withCode` is true if the account has a second factor. The
+   * code was then correct.
    */
   const receiveAuthenticated = async (
     request: FastifyRequest,
@@ -306,7 +306,7 @@ export function registerAccountSecondFactorPages(
   }
 }
 
-/** Returns the place of a proof. A proof of another session is not valid. */
+/** A proof of another session is not valid. */
 function placeOf({ session }: SignedIn): string {
   return `account ${session.uid}`
 }

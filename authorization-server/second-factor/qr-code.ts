@@ -6,14 +6,14 @@ const BYTE_MODE = 0b0100
 const LEVEL_L = 0b01
 const FILLERS = [0xec, 0x11]
 
-/** A QR code: `isDark[y][x]`. */
+/** A QR code. `isDark[y][x]` is true for a dark module. */
 export type QrCode = readonly (readonly boolean[])[]
 
 type Modules = (boolean | undefined)[][]
 
 /**
  * Creates a QR code with error correction level L and mask 0. Source: ISO/IEC 18004.
- * @returns undefined when the text has more than 858 bytes.
+ * @returns undefined if the text has more than 858 bytes.
  */
 export function createQrCode(text: string): QrCode | undefined {
   const data = Buffer.from(text)
@@ -35,7 +35,7 @@ export function createQrCode(text: string): QrCode | undefined {
   return modules.map((row) => row.map((isDark) => isDark === true))
 }
 
-/** Bytes of the mode, the length and the terminator, rounded up. */
+/** The bytes contain the mode, the length and the terminator. The number is rounded up. */
 function headerBytes(version: number): number {
   return version < 10 ? 2 : 3
 }
@@ -46,7 +46,6 @@ function totalCodewords(version: number): number {
   return ((16 * version + 128) * version + 64 - functional - (version >= 7 ? 36 : 0)) >> 3
 }
 
-/** Number of data codewords of a version. */
 function capacity(version: number): number {
   return totalCodewords(version) - (CORRECTION[version - 1] ?? 0) * (BLOCKS[version - 1] ?? 0)
 }

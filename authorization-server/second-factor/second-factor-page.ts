@@ -6,22 +6,22 @@ import { createQrCode } from './qr-code.ts'
 
 type RenderedPage = { readonly title: Html; readonly body: Html }
 
-/** The account on the page. `username` is shown as text. */
+/** The page shows `username` as text. */
 type PageAccount = { readonly username: string }
 
 type FormOptions = {
   readonly locale: Locale
   readonly formToken: string
-  /** Result of `issueProof()`. Undefined: the session of the browser identifies the person. */
+  /** Result of `issueProof()`. If undefined, the session of the browser identifies the person. */
   readonly proof: string | undefined
   readonly path: string
-  /** Path of the form that cancels the authorization. Undefined: the page has no such button. */
+  /** Path of the form that cancels the authorization. If undefined, the page has no button for this form. */
   readonly cancelPath?: string | undefined
-  /** The reason why the last code was not accepted. */
+  /** The reason why the server did not accept the last code. */
   readonly problem?: Html | undefined
 }
 
-/** Renders the page that asks for a code after the password. */
+/** The page asks for a code after the password. */
 export function codePage(options: FormOptions & { readonly account: PageAccount }): RenderedPage {
   const { account, locale, problem } = options
   const name = html`<strong><bdi>${account.username}</bdi></strong>`
@@ -32,13 +32,13 @@ ${codeForm(options, message(locale, 'secondFactor.hint'), message(locale, 'secon
   }
 }
 
-/** Renders the page on which a person adds the secret to an authenticator app and types the first code. */
+/** On this page, a person adds the secret to an authenticator app and types the first code. */
 export function setUpPage(
   options: FormOptions & {
     readonly account: PageAccount
     readonly serviceName: string
     readonly secret: Buffer
-    /** True: the person cannot sign in without a second factor. */
+    /** If true, the person cannot sign in without a second factor. */
     readonly required: boolean
   },
 ): RenderedPage {
@@ -57,7 +57,7 @@ ${codeForm(options, message(locale, 'secondFactor.firstCode'), message(locale, '
   }
 }
 
-/** Draws the link as a QR code. A link that is too long for a code has no picture. */
+/** Draws the link as a QR code. If the link is too long for a QR code, returns undefined. */
 function picture(link: string, locale: Locale): Html | undefined {
   const code = createQrCode(link)
   if (code === undefined) return undefined
@@ -69,7 +69,7 @@ function picture(link: string, locale: Locale): Html | undefined {
 `
 }
 
-/** Light modules around a QR code. ISO/IEC 18004 section 6.3.8. */
+/** Number of light modules around a QR code. ISO/IEC 18004 section 6.3.8. */
 const QUIET_ZONE = 4
 
 function codeForm(
@@ -96,7 +96,7 @@ ${token}
   }`
 }
 
-/** Renders the page that shows the recovery codes once. */
+/** The page shows the recovery codes only once. */
 export function recoveryCodesPage(
   locale: Locale,
   options: { readonly codes: readonly string[]; readonly nextAddress: string },
@@ -112,11 +112,11 @@ ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
   }
 }
 
-/** Renders the page on which a signed-in person sets up, replaces or removes the second factor. */
+/** On this page, a signed-in person sets up, replaces or removes the second factor. */
 export function manageSecondFactorPage(options: {
   readonly locale: Locale
   readonly account: PageAccount
-  /** Undefined: the account has no second factor. */
+  /** Undefined if the account has no second factor. */
   readonly present: { readonly since: string; readonly recoveryCodesLeft: number } | undefined
   readonly canRemove: boolean
   readonly problem: Html | undefined

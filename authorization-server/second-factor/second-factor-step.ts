@@ -14,10 +14,9 @@ import type { ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
 import type { CodeThrottle } from './code-throttle.ts'
 import { codePage, recoveryCodesPage, setUpPage } from './second-factor-page.ts'
 
-/** The second factor of local accounts. */
 export type SecondFactorSettings = {
   readonly factors: SecondFactors
-  /** True: a person without a second factor sets it up at the next sign-in. */
+  /** If true, a person without a second factor sets up a second factor at the next sign-in. */
   readonly required: boolean
   /** The authentication context class of a sign-in with two factors. */
   readonly acr: string
@@ -60,7 +59,10 @@ export type SecondFactorStepOptions = SecondFactorSettings & {
     interaction: Interaction,
     problem: SignInProblem,
   ) => FastifyReply
-  /** Signs the person in. @returns the URL for the redirect. */
+  /**
+   * Signs the person in.
+   * @returns the URL for the redirect.
+   */
   readonly complete: (
     request: PageRequest,
     reply: FastifyReply,
@@ -72,7 +74,7 @@ export type SecondFactorStepOptions = SecondFactorSettings & {
 export type SecondFactorStep = {
   /**
    * Sends the next page after a correct password.
-   * @returns false when the person needs no second factor. The function does not return the reply, because `await` on a
+   * @returns false if the person needs no second factor. The function does not return the reply, because `await` on a
    * reply waits for the end of the response and gives undefined.
    */
   afterPassword(
@@ -82,8 +84,8 @@ export type SecondFactorStep = {
     account: VerifiedAccount,
   ): Promise<boolean>
   /**
-   * Sends the page of the code, if the session is sufficient without a password.
-   * @returns false when the session is not sufficient.
+   * If a session is sufficient without a password, sends the page for the code.
+   * @returns false if the session is not sufficient.
    */
   stepUp(request: PageRequest, reply: FastifyReply, interaction: Interaction): Promise<boolean>
   mount(pages: FastifyInstance): void
@@ -93,9 +95,8 @@ export type SecondFactorStep = {
 type Holder = {
   readonly account: Account
   readonly proof: PasswordProof | undefined
-  /** The posted proof. */
   readonly text: string | undefined
-  /** Time of the password. Undefined: in this sign-in. */
+  /** Time at which the person typed the password. Undefined if the person typed the password in this sign-in. */
   readonly authTimeSeconds: number | undefined
   readonly endMark: string
 }
@@ -183,7 +184,10 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
     return account && { account, proof, text, authTimeSeconds: undefined, endMark: proof.endMark }
   }
 
-  /** Reads a form, finds the person and counts the attempt. @returns undefined after a page of a failed check. */
+  /**
+   * Reads a form, finds the person, and counts the attempt.
+   * @returns undefined after a page of a failed check.
+   */
   const receive = async (
     request: PageRequest,
     reply: FastifyReply,

@@ -7,7 +7,7 @@ import { ProviderError } from './provider-error.ts'
 export type ProviderProfile = {
   readonly name: string
   readonly email: string | undefined
-  /** The provider verified the address. Its claim `email_verified` says nothing about an address of another claim. */
+  /** The provider verified the address. Its claim `email_verified` does not apply to an address of another claim. */
   readonly emailVerified: boolean
   readonly groups: readonly string[] | undefined
   readonly roles: readonly string[] | undefined

@@ -80,7 +80,6 @@ export function createSignInThrottle(limits: SignInLimits, nowMs: () => number):
   }
 }
 
-/** Returns the key of an account at an address. */
 export function pairKey(username: string, address: string): string {
   return `${ipPrefix(address)} ${normalizeUsername(username) ?? ''}`
 }

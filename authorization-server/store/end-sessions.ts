@@ -21,7 +21,7 @@ export async function readEndMark(store: Artifacts, accountId: string): Promise<
 
 /**
  * Ends the sessions of an account, and the sign-ins that have no session yet. Grants and tokens stay valid.
- * @param kept `uid` of a session that stays.
+ * @param kept `uid` of the session to keep.
  * @returns the hashes of the ended sessions.
  */
 export async function endSessions(

@@ -1,6 +1,8 @@
 import type { ListedArtifact, Store } from './store.ts'
 
-/** Yields the artifacts of a model that have not expired, once each. See `ArtifactStore.list()`. */
+/**
+ * Yields the artifacts of a model that have not expired. Yields each artifact only once. See `ArtifactStore.list()`.
+ */
 export async function* listArtifacts(
   store: Pick<Store, 'artifacts'>,
   model: string,

@@ -104,7 +104,7 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
     list: async ({ after = '', limit }) => {
       const found: StoredAccount[] = []
       let ids = (await listAccountIds(redis)).filter((id) => id > after)
-      // An account can be removed between the two reads.
+      // Another process can remove an account between the two reads.
       while (ids.length > 0 && found.length < limit) {
         const missing = limit - found.length
         const accounts = await Promise.all(ids.slice(0, missing).map(findById))
@@ -153,7 +153,7 @@ export function openRedisAccounts(redis: ScriptedRedis, context: RevocationConte
   }
 }
 
-/** Returns the ids of all accounts, sorted. An account can be removed during the call. */
+/** Returns the sorted IDs of all accounts. Another process can remove an account during the call. */
 export async function listAccountIds(redis: ScriptedRedis): Promise<readonly string[]> {
   const ids = await attemptRedis(() =>
     Promise.all(ORIGINS.map((origin) => redis.smembers(REDIS_KEYS.origin(origin)))),

@@ -229,7 +229,6 @@ export function redisArtifacts(redis: ScriptedRedis, context: RevocationContext)
           }
         })
       }
-      /** Returns the keys of the artifacts of accounts. */
       const keysOfAccounts = async (accountIds: readonly string[]): Promise<readonly string[]> => {
         const tags = isSpread ? [ROOT_TAG, ...layout.tags] : layout.tags
         const found = await attemptRedis(() =>

@@ -258,7 +258,7 @@ return 1
 
 /**
  * Replaces a field of an existing account (compare-and-set). KEYS: account. ARGV: field, expected value, new value. An
- * empty value stands for no field.
+ * empty value means that the field is missing.
  * @returns 1 if the account exists and the field had the expected value.
  */
 const REPLACE_ACCOUNT_FIELD = `

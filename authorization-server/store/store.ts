@@ -130,7 +130,10 @@ export type StoredAccount = {
   readonly roles?: readonly string[]
   /** Unix time from which the account cannot be used. Undefined: the account is enabled. */
   readonly disabledAtSeconds?: number
-  /** JSON of accounts/second-factors.ts, opaque for the store. Undefined: the account has no second factor. */
+  /**
+   * JSON of accounts/second-factors.ts. The store does not read this JSON. Undefined if the account has no second
+   * factor.
+   */
   readonly secondFactor?: string
 }
 
@@ -171,8 +174,8 @@ export type AccountStore = {
    */
   setDisabled(id: string, atSeconds: number | undefined): Promise<void>
   /**
-   * Replaces the second factor of an account (compare-and-set). Undefined: no second factor.
-   * @returns false, without a change, when the account does not exist or its second factor is not `expected`.
+   * Replaces the second factor of an account (compare-and-set). Undefined means no second factor.
+   * @returns false, without a change, if the account does not exist or its second factor is not `expected`.
    */
   setSecondFactor(id: string, expected: string | undefined, next: string | undefined): Promise<boolean>
   listByOrigin(origin: StoredAccount['origin']): Promise<readonly StoredAccount[]>

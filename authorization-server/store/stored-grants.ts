@@ -84,9 +84,8 @@ export async function endGrants(
 }
 
 /**
- * Ends all grants that match the filters. Forgets the consents first: an authorization that uses a consent reads the
- * consent again after the write of its grant, so this call finds the grant, or the authorization does not find the
- * consent.
+ * Ends all grants that match the filters. Forgets the consents first. An authorization with a consent reads the consent
+ * again after the write of its grant. This call therefore finds the grant, or the authorization finds no consent.
  */
 export async function endAllGrants(
   store: Pick<Store, 'artifacts'>,

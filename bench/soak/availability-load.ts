@@ -39,7 +39,6 @@ export type LoadOptions = {
   /** Number of sequences of refresh tokens. The load refreshes each sequence about once per second. */
   readonly sequences: number
   readonly revocationsPerSecond: number
-  /** Number of known tokens. */
   readonly known: number
   /** Number of tokens for first uses during an outage, when the server issues no new tokens. */
   readonly reserve: number

@@ -41,9 +41,8 @@ class SyntaxProblem extends Error {
 }
 
 /**
- * Parses JSON and records the offsets of all values. Reports duplicate keys, because some parsers use the first value
- * and others the last value.
- * Source: RFC 8259. Nesting is limited to 500 levels.
+ * Parses JSON and stores the offsets of all values. Reports duplicate keys, because some parsers use the first value
+ * and others the last value. The maximum depth is 500 levels. Source: RFC 8259.
  */
 export function parseJsonText(text: string): ParsedJson {
   const offsets = new Map<object, Map<string, readonly [number, number, number, number]>>()

@@ -45,8 +45,8 @@ function fromJson(text: string, shownAs: string): YamlDocument {
 }
 
 /**
- * Returns the range of a key or a value, like `findRange()` for YAML. For a missing value, returns the range of the
- * nearest existing ancestor. For an object or a list, returns only the range of its key.
+ * Returns the range of a key or a value. For a missing value, returns the range of the nearest existing ancestor. For
+ * an object or a list, returns only the range of its key. `findRange()` has the same rules for YAML.
  */
 function rangeIn({ value, offsets }: ParsedJson, path: YamlPath, part: 'key' | 'value'): YamlRange {
   let node = value

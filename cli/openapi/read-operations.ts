@@ -12,7 +12,7 @@ import { toTemplate } from './to-template.ts'
 /** One operation of a contract, in the terms of policies. */
 export type Operation = {
   readonly operationId: string | undefined
-  /** Upper case. */
+  /** In upper case. */
   readonly method: string
   /** The path in the contract, without the path of a server. */
   readonly written: string

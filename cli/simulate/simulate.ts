@@ -43,7 +43,7 @@ export type Simulation = {
   readonly caller: Caller | undefined
   /** The reason why the token is not valid for any route. */
   readonly fault: TokenFault | undefined
-  /** The canonical request; undefined when it is malformed. */
+  /** The canonical request. Undefined for a malformed request. */
   readonly request: DecisionRequest | undefined
 }
 

@@ -30,7 +30,6 @@ export type OpenapiDocuments = {
   close(): void
 }
 
-/** The document of an upstream with the digest of its bytes. */
 type FetchedDocument = OpenapiSource & { readonly digest: string }
 
 /** Deadline for the fetch of one document. Milliseconds. */

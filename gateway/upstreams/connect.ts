@@ -4,12 +4,12 @@ import { READ_SHARED } from './http1/read-into.ts'
 import { readAfterWriteError } from './read-after-write-error.ts'
 
 /**
- * Creates a connector for upstream connections: HTTP/1.1 only, certificates verified. The connector reports a reset as
- * an error. Otherwise a reset could look like the regular end of a response.
+ * Creates a connector for upstream connections. The connections use only HTTP/1.1 and verify certificates. The
+ * connector reports a reset as an error, so that a reset is never the regular end of a response.
  * @param options.timeoutMs time limit for connection setup, including TLS.
- * @param options.ca trusted CA certificates in PEM; `undefined`: the public CAs.
- * @param options.readsEarlyResponses whether a response is read after a failed write of the request.
- * @param options.reading `shared`: `readInto()` reads the sockets; `stream`: the sockets are regular streams.
+ * @param options.ca trusted CA certificates in PEM. Default: the public CAs.
+ * @param options.readsEarlyResponses whether the connector reads a response after a failed write of the request.
+ * @param options.reading with `shared`, `readInto()` reads the sockets. With `stream`, the sockets are regular streams.
  */
 export function createConnector(options: {
   readonly timeoutMs: number

@@ -48,7 +48,7 @@ export type EndableResponse = { endStream(): void }
 
 /** Outcome of a forwarded request, for logs and metrics. */
 export type ForwardResult = {
-  /** Status of the upstream response; 0 until the upstream responds. */
+  /** Status of the upstream response. The status is 0 until the upstream responds. */
   status: number
   /** Time from the first dispatch to the first byte of the response. Milliseconds. */
   durationMs: number

@@ -7,8 +7,8 @@ const MAX_SHOWN_CHARACTERS = 120 // longer lines are cut around the caret
 const COLOURS = { error: 'red', warning: 'yellow', note: 'cyan' } as const satisfies Record<Severity, string>
 
 /**
- * Formats diagnostics like rustc: message, location, source line, a caret under the exact characters, and a hint.
- * The output contains no control characters of a file, and no user names or passwords inside addresses.
+ * Formats diagnostics in the style of rustc: message, location, source line, a caret under the exact characters, and a
+ * hint. The output contains no control characters of a file, and no user names or passwords of addresses.
  */
 export function formatDiagnostics(
   diagnostics: readonly Diagnostic[],

@@ -1,4 +1,4 @@
-/** Writes bytes and reports the number of bytes written, like `fs.write`. */
+/** Writes bytes and reports the number of written bytes. `fs.write` has the same interface. */
 export type WriteBytes = (
   bytes: Buffer,
   done: (error: NodeJS.ErrnoException | null, written: number) => void,

@@ -18,11 +18,10 @@ const MAX_BATCH = 1_000
 
 /**
  * Reads the revocation streams of a Redis Cluster until the follower is closed. A message on the channel names a stream
- * with a new entry. A message can get lost, so the follower also reads all streams once a second.
- * A gap is possible when another server process serves a stream, or when the last read entry no longer exists. The
- * function then calls `onGap` and starts that stream again. While a shard is unavailable, the entries of the other
- * shards still arrive.
- * @throws {BootError} like connectCluster with `mayBeAway`.
+ * with a new entry. A message can get lost, so the follower also reads all streams once a second. A gap is possible
+ * when another server process serves a stream, or when the last read entry no longer exists. The function then calls
+ * `onGap` and starts that stream again. While a shard is unavailable, the entries of the other shards still arrive.
+ * @throws {BootError} the errors of connectCluster() with `mayBeAway`.
  */
 export async function followPartitions(options: FollowOptions): Promise<RedisFollower> {
   const cluster = await connectCluster({ ...options, commandTimeoutMs: COMMAND_TIMEOUT_MS, mayBeAway: true })

@@ -21,7 +21,7 @@ const MAX_BATCH = 1_000
  * Reads the revocation stream on a separate connection until the follower is closed. After an interruption, the
  * follower continues at the last read entry. A gap is possible if that entry no longer exists, or if another server
  * process responds. The follower then calls `onGap` and starts again.
- * @throws {BootError} like openRedis with `mayBeAway`.
+ * @throws {BootError} the errors of openRedis() with `mayBeAway`.
  */
 export async function followRedisRevocations(options: FollowOptions): Promise<RedisFollower> {
   if (options.cluster !== undefined) return followPartitions(options)

@@ -5,7 +5,6 @@ import type { RedisClient } from './redis-client.ts'
  * keys of one tag only.
  */
 export type KeyLayout = {
-  /** Tags of the partitions. */
   readonly tags: readonly string[]
   /** Returns the tag of the partition of a name. Names are base64url hashes, or texts of other issuers. */
   tagOf(name: string): string

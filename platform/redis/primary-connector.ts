@@ -4,7 +4,7 @@ import { CONNECT_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, SILENCE_MS } from './redis-cl
 /** The channel on which a Sentinel publishes the address of each new primary. */
 const SWITCH_CHANNEL = '+switch-master'
 /**
- * Interval of the requests to each Sentinel. They are necessary because a message on the channel can get lost.
+ * Interval of the requests to each Sentinel. The requests are necessary, because a message on the channel can get lost.
  * Milliseconds.
  */
 const POLL_MS = 1_000
@@ -155,7 +155,7 @@ async function readPrimary(sentinel: Redis, name: string): Promise<NamedPrimary 
   return Number.isInteger(epoch) ? { host: String(host), port: Number(port), epoch } : undefined
 }
 
-/** Formats an address like ioredis. */
+/** The format is the format of ioredis. */
 function addressOf({ host, port }: Pick<NamedPrimary, 'host' | 'port'>): string {
   return `${host}:${port}`
 }

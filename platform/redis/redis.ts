@@ -29,7 +29,7 @@ const PROBE_KEY = '{scopegate}:schema'
 
 /**
  * Connects to a server, through Sentinels, or to a Redis Cluster.
- * @throws {BootError} like {@link connectRedis}.
+ * @throws {BootError} the errors of {@link connectRedis}.
  */
 export function openRedis(options: ConnectOptions): Promise<RedisClient> {
   return options.cluster === undefined ? connectRedis(options) : connectCluster(options)
@@ -181,9 +181,9 @@ async function importPrimaryConnector(onLeave: () => void) {
 type ReplicaExit = {
   /** Records that this client closes the connection. */
   leave(): void
-  /** Returns true when the error requires a new connection. */
+  /** Returns true if the error requires a new connection. */
   mustLeave(error: Error): boolean
-  /** Returns true when the next connection attempt replaces a connection to a replica. */
+  /** Returns true if the next connection attempt replaces a connection to a replica. */
   isLeaving(): boolean
   /** Returns true when this client closed the connection to a replica. A second close in a row is an outage. */
   onClose(): boolean

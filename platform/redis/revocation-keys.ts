@@ -4,7 +4,6 @@ import { ROOT_TAG } from './key-layout.ts'
 /** The revocation stream in Redis. Field `r` of an entry is the revocation as JSON (oauth/revocation.ts). */
 export const REVOCATION_STREAM = `${ROOT_TAG}:revocations`
 
-/** Returns the revocation stream of a partition. */
 export function revocationStream(tag: string): string {
   return `${tag}:revocations`
 }

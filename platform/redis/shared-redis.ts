@@ -39,7 +39,7 @@ const NO_TIMEOUT_MS = 60_000
 
 /**
  * Connects to Redis. The gateway also starts without Redis, and connects when Redis is available.
- * @throws {BootError} like openRedis with `mayBeAway`: the setting is wrong.
+ * @throws {BootError} the errors of openRedis() with `mayBeAway`, because a setting is wrong.
  */
 export async function openSharedRedis(
   options: Omit<ConnectOptions, 'mayBeAway'> & {

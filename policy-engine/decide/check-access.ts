@@ -31,7 +31,6 @@ export type AccessRule = {
 const NONE: readonly string[] = []
 const NO_VALUES: RequestValues = Object.freeze({ params: {}, query: '', header: () => undefined })
 
-/** A denial by a policy. */
 export type Denial = {
   readonly rejection: Rejection
   /** Whether the gateway logs the denial but does not apply it, because the policy has `enforce: report`. */

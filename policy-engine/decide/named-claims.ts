@@ -25,7 +25,6 @@ export type ClaimSelection = {
 export const NO_NAMES: ClaimNames = Object.freeze([])
 export const NO_CLAIMS: NamedClaims = new Map()
 
-/** Selection for policies that need no claims. */
 export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_NAMES, names: NO_NAMES })
 
 /** Maximum length of a comparable text in characters. A claim with a longer text exists but equals no value. */

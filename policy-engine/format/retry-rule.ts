@@ -2,7 +2,7 @@
 export type RetryCause = 'connect' | 'reset' | 503
 
 export type RetryRule = {
-  /** Maximum number of attempts, including the first one. */
+  /** Maximum number of attempts, including the first attempt. */
   readonly attempts: number
   readonly on: readonly RetryCause[]
 }

@@ -14,7 +14,7 @@ export type AnonymousRule = 'allow' | 'challenge' | 'deny'
 
 /** Required sign-in of the person. RFC 9470. At least one of the fields sets a requirement. */
 export type AuthenticationRule = {
-  /** Accepted values of the claim `acr`, the preferred one first. Empty: every value. */
+  /** Accepted values of the claim `acr`. The first value is the preferred value. An empty list accepts every value. */
   readonly acr: readonly string[]
   /** Maximum time since the sign-in (claim `auth_time`). undefined: no limit. */
   readonly maxAgeSeconds: number | undefined

@@ -35,7 +35,7 @@ export type SourceFiles = {
   /** Absolute path. */
   readonly folder: string
   readonly current: PolicyFolder
-  /** The last valid version. undefined: no version was valid so far. */
+  /** The last valid version. Undefined if no version was valid. */
   readonly lastValid: PolicyFolder | undefined
 }
 

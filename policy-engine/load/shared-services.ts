@@ -10,7 +10,6 @@ type ServiceUser = {
   }
 }
 
-/** The addresses of upstreams, by name. */
 export type UpstreamAddresses = ReadonlyMap<string, readonly string[]>
 
 /** The part of a service that an upstream reaches. */

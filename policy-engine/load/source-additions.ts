@@ -3,7 +3,6 @@ import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { PolicyFolder } from './policy-sources.ts'
 import type { PolicySource } from './source-permissions.ts'
 
-/** An upstream that a policy source defines. */
 export type OwnUpstream = { readonly name: string; readonly urls: readonly string[] }
 
 /** The upstreams and scopes that a policy source defines in `upstreams.yaml` and `scopes.yaml` of its folder. */

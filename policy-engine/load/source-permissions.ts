@@ -140,7 +140,6 @@ function hintOf({ permissions }: PolicySource): string {
   return `begin the path with ${permissions.pathPrefixes.join(' or ')}`
 }
 
-/** Returns whether the permissions include a scope. */
 export function permitsScope({ scopes }: SourcePermissions, name: string): boolean {
   return scopes.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : one === name))
 }

@@ -92,7 +92,6 @@ export type TemplateReadings = {
   readonly below: boolean
 }
 
-/** Returns the readings of a path template. */
 export function templateReadings(template: PathTemplate | string): TemplateReadings {
   const { segments, below } = typeof template === 'string' ? readPathTemplate(template) : template
   const path = segments.map((one) => `/${'parameter' in one ? PARAMETER : one.literal}`).join('')

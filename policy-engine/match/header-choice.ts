@@ -74,7 +74,7 @@ function joinValues(values: readonly string[]): string {
 
 const MCP_PREFIX = 'mcp-'
 const MCP_VERSION = 'mcp-protocol-version'
-/** Matches an MCP revision, which is a date. */
+/** An MCP revision is a date. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
 /** Matches characters that some servers strip: surrounding spaces, a byte order mark, control characters. */
 const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u

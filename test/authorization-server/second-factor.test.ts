@@ -28,7 +28,6 @@ async function run(server: AuthorizationServer, command: string, typed = '') {
   return { code, ...terminal.said }
 }
 
-/** Adds an account without a second factor. */
 let accounts = 0
 async function addAccount(server: AuthorizationServer) {
   accounts += 1
@@ -57,7 +56,6 @@ function nextCode(server: AuthorizationServer, secret: Buffer): string {
   return codeAt(secret, Math.floor(Date.now() / 1_000 / STEP_SECONDS))
 }
 
-/** Returns the page that the browser shows after `step`. */
 function shown(step: Awaited<ReturnType<Browser['visit']>>): Page {
   if (step.left) throw new Error(`the server redirected to ${step.location}`)
   return step
@@ -81,7 +79,7 @@ async function submit(
   return browser.submit(form, fields, button)
 }
 
-/** Starts an authorization of `of`, and types the password. */
+/** Starts an authorization of the client `of`, and types the password. */
 async function typePassword(
   browser: Browser,
   person: { readonly username: string; readonly password: string },
@@ -95,7 +93,6 @@ async function typePassword(
 const VERIFIER = 'v'.repeat(43)
 const CHALLENGE = '7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM'
 
-/** Reads the secret of a set-up page. */
 function secretIn(server: AuthorizationServer, { html }: Page): Buffer {
   const [, key] = /<code>([A-Z2-7 ]+)<\/code>/.exec(html) ?? []
   if (key === undefined) throw new Error(`no key:\n${html}`)
@@ -123,7 +120,7 @@ async function openManagement(
   return shown(await browser.visit(`${optional.baseUrl}${PATH}`))
 }
 
-/** Sets up a second factor on the account page. */
+/** Uses the account page. */
 async function setUp(person: { readonly username: string; readonly password: string }) {
   const browser = openBrowser(optional.baseUrl)
   const management = await openManagement(browser, person)

@@ -43,7 +43,6 @@ export function npmVersion(name: string, folder = FOLDER): string {
   return JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')).version
 }
 
-/** Returns the version of a package in requirements.txt. */
 export function pythonVersion(name: string): string {
   const requirements = readFileSync(join(import.meta.dirname, 'requirements.txt'), 'utf8')
   const line = requirements.split('\n').find((one) => one.toLowerCase().startsWith(`${name.toLowerCase()}==`))

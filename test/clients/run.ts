@@ -17,7 +17,6 @@ import { type InstalledClients, installClients, npmVersion, pythonVersion } from
 import { observeSteps } from './observe-steps.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-/** Secret of the integration. */
 const CLIENT_SECRET = randomBytes(32).toString('base64url')
 const CLIENT_LIMIT_MS = 120_000
 
@@ -97,7 +96,7 @@ async function start(settings: keyof typeof SERVERS, secretFile: string): Promis
   )
 }
 
-/** Runs the tests of a client. Returns whether they pass. */
+/** Returns whether the tests of a client pass. */
 async function runTests(client: Extract<OutsideClient, { readonly tests: unknown }>): Promise<boolean> {
   const { code, output } = await runProgram(
     process.execPath,
@@ -108,7 +107,7 @@ async function runTests(client: Extract<OutsideClient, { readonly tests: unknown
   return code === 0
 }
 
-/** Runs the program of a client, and prints its steps. Returns whether it passes. */
+/** Runs the program of a client, and prints the steps. Returns whether the client passes. */
 async function runClient(
   client: Extract<OutsideClient, { readonly program: unknown }>,
   at: {
@@ -152,8 +151,8 @@ async function runClient(
 }
 
 /**
- * Sends a request with an unknown path, and waits until the gateway logs it. The gateway has then logged all earlier
- * requests.
+ * Sends a request with an unknown path, and waits until the gateway logs the request. The gateway has then logged all
+ * earlier requests.
  * @returns the length of the output.
  */
 async function markLog(scopegate: Scopegate): Promise<number> {

@@ -14,7 +14,7 @@ import { openBrowser } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
-// These tests run the commands of the guides, and read their settings.
+// These tests run the commands of the guides, and read the settings of the guides.
 const ROOT = findPackageRoot()
 const read = (page: string) => readFileSync(join(ROOT, 'docs', page), 'utf8')
 const server = await startServer(t)
@@ -86,7 +86,7 @@ t.test('the commands for signing keys in rotate-keys-and-secrets.md work', async
     if (/KID|^keys (retire|rotate)$/.test(shown)) continue
     const terminal = aTerminal({ folder, env: { SCOPEGATE_DATA_DIR: server.dataDir } })
     const code = await main(words(shown.replaceAll(/http:\/\/10\.0\.0\.\d:8081/g, server.baseUrl)), terminal)
-    // 1: nothing to do. The new keys do not sign yet, or the old keys must stay.
+    // Exit code 1 means that nothing changed: the new keys do not sign yet, or the old keys must stay.
     t.ok(code === 0 || code === 1, `${shown}: ${code}`)
   }
 })

@@ -98,7 +98,6 @@ async function metrics(under: GatewayUnderTest): Promise<string> {
   return (await fetch(`${under.gateway.managementUrl}/metrics`)).text()
 }
 
-/** Returns the number of Redis lookups with this result. */
 async function lookUps(under: GatewayUnderTest, result: string): Promise<number> {
   const series = `scopegate_token_shared_cache_total{issuer="${BASE_URL}",result="${result}"} `
   const line = (await metrics(under)).split('\n').find((one) => one.startsWith(series))

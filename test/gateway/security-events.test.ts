@@ -507,7 +507,8 @@ t.test('with Redis an event reaches every gateway, also a gateway that starts la
     async () => (await three.statusOf(later)) === 401,
   )
 
-  // An event revokes the tokens that were issued up to its second. The response can take longer than a second.
+  // An event revokes the tokens that were issued until the second of the event. The response can take longer than a
+  // second.
   const beforeEvent = aToken(a, { sub: 'user-2', iat: now() - 60 })
   await redis.stop()
   const away = await until('the outage of Redis is detected', async () => {

@@ -34,7 +34,6 @@ export type Pod = {
    * @throws {Error} when the number of failures reaches the failure threshold, or the container exits.
    */
   probe(name: 'startupProbe' | 'livenessProbe' | 'readinessProbe'): Promise<void>
-  /** Returns the address of a named container port. */
   address(port: string): string
   /** Returns all output of the container until now. */
   output(): string

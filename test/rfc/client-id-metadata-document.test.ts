@@ -143,7 +143,7 @@ t.test('§5 of CIMD: a removed client must ask the person again', async (t) => {
   ] as const) {
     const { body } = await completeSignIn(agent, redirectUri, browser)
     t.match(JSON.parse((await run(`client show ${clientId} --json`)).out), { kind: 'document', grants: 1 })
-    // The revocation by the client ends the grant, and does not forget the consent.
+    // The revocation by the client ends the grant, but does not delete the consent.
     const revocation = { client_id: clientId, token: String(body['refresh_token']) }
     t.equal((await send(server.baseUrl + ENDPOINTS.revocation, { form: revocation })).status, 200)
     t.strictSame(await run(command), { code: 0, out: `scopegate: ${more}`, err: '' })

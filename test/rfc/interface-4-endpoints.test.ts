@@ -8,7 +8,7 @@ import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // These tests check docs/interface.md section 4: the endpoints, and the parameters of the authorization request. The
-// last tests check the RFCs of these endpoints: 9126 (pushed requests), 9207 (iss) and 7009 (revocation).
+// last tests check RFC 9126 (pushed requests), RFC 9207 (iss) and RFC 7009 (revocation).
 const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const browser = openBrowser(baseUrl)

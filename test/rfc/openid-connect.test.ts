@@ -9,7 +9,7 @@ import { knownClient, makePkce, registerClient } from '../fixtures/register-clie
 import { encodeParameters, type Parameters, send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
-// These tests check OpenID Connect RP-Initiated Logout 1.0, then OpenID Connect Core 1.0 and Discovery 1.0.
+// These tests check OpenID Connect RP-Initiated Logout 1.0, OpenID Connect Core 1.0 and OpenID Connect Discovery 1.0.
 const AFTER = 'https://app.example/signed-out?from=api'
 
 const links = { terms: 'https://example.com/terms', privacy: 'https://example.com/privacy' }

@@ -9,9 +9,9 @@ import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 
 /**
- * Finds the administration sockets of the servers with a data folder. Another user could otherwise receive the commands
- * and passwords of the operator, and respond in place of the server.
- * @throws {BootError} ERR_UNSAFE_SOCKET when another user controls a socket or its folder.
+ * Finds the administration sockets of the servers with a data folder. A user who controls a socket could receive the
+ * commands and passwords of the operator, and respond in place of the server.
+ * @throws {BootError} ERR_UNSAFE_SOCKET if another user controls a socket or its folder.
  */
 export function findSockets(dataDir: string): readonly string[] {
   const folder = adminFolder(dataDir)
@@ -30,7 +30,7 @@ export function findSockets(dataDir: string): readonly string[] {
 function requireOwnControl(path: string, dataDir: string): void {
   const user = process.getuid?.()
   if (user === undefined) return
-  // root administers the server of another user, who owns the data folder.
+  // root can administer the server of another user. This user owns the data folder.
   const trusted = user === 0 ? [0, statSync(dataDir).uid] : [0, user]
   const fault = findForeignControl(lstatSync(path), trusted)
   if (fault === undefined) return

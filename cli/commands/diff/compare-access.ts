@@ -12,7 +12,7 @@ export type AccessShift = Shift & {
   readonly when: Shift
   readonly anonymous: Shift
   readonly audience: Shift
-  /** True when the conditions have too many combinations to try all. */
+  /** True if the conditions have too many combinations to try all combinations. */
   readonly areConditionsAsWritten: boolean
 }
 
@@ -88,7 +88,8 @@ function compareResources(old: Resource, now: Resource): Shift {
 }
 
 /**
- * Direction of a change in a set of callers. Both are true when some callers gain access and other callers lose access.
+ * Direction of a change in a set of callers. If some callers gain access and other callers lose access, both values are
+ * true.
  */
 export type Shift = { readonly gains: boolean; readonly loses: boolean }
 

@@ -137,7 +137,7 @@ async function checkQuery(url: string, { client, report }: Context): Promise<voi
 }
 
 type ReadChallenge = {
-  /** Lower case. */
+  /** In lower case. */
   readonly scheme: string
   readonly parameters: ReadonlyMap<string, string>
 }
@@ -145,9 +145,9 @@ type ReadChallenge = {
 const PART = /\s*(?:,\s*)*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/gy
 
 /**
- * Parses challenges as a client must: several in one header, quoted and plain values. A word without a value begins a
- * challenge. RFC 9110 section 11.6.1.
- * @returns undefined when the header cannot be parsed.
+ * Parses one or more challenges of a header, with quoted and plain values. A word without a value begins a challenge.
+ * RFC 9110 section 11.6.1.
+ * @returns undefined if the header is malformed.
  */
 export function readChallenges(header: string): readonly ReadChallenge[] | undefined {
   const challenges: { scheme: string; parameters: Map<string, string> }[] = []

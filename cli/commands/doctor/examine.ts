@@ -8,7 +8,10 @@ import type { Examination } from './checks.ts'
 /** Limits the number of requests that a malicious server can cause. */
 const MAX_ISSUERS = 20
 
-/** Follows a gateway's discovery documents like a client that has only the address. */
+/**
+ * Follows the discovery documents of a gateway. Knows only the address of the gateway, because a client also knows only
+ * the address.
+ */
 export async function examine(examination: Examination): Promise<void> {
   const { baseUrl, client, report } = examination
   const transport = await checkTransport(examination)

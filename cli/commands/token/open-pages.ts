@@ -4,9 +4,9 @@ const MAX_STEPS = 12
 const TIMEOUT_MS = 10_000
 
 /**
- * Signs in at the pages of a development server and allows the requested scopes, like a browser without JavaScript.
+ * Signs in at the pages of a development server, and allows the requested scopes. Works without JavaScript.
  * @returns the parameters of the redirect to the client.
- * @throws {BootError} when the account does not exist, or the pages are unknown.
+ * @throws {BootError} if the account does not exist, or the pages are unknown.
  */
 export async function openPages(
   start: URL,

@@ -65,7 +65,7 @@ function late(nanoseconds: number): number {
   return Math.max(0, nanoseconds / NANOSECONDS_PER_MS - RESOLUTION_MS)
 }
 
-/** Returns the memory limit in bytes; infinite if no container limits the process. */
+/** Returns the memory limit in bytes. Returns Infinity if no container limits the process. */
 function containerLimit(): number {
   const bytes = process.constrainedMemory()
   return bytes > 0 && bytes < totalmem() ? bytes : Number.POSITIVE_INFINITY

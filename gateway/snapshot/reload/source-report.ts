@@ -68,7 +68,6 @@ export function checkSourceStates(states: readonly SourceState[]): readonly Read
   })
 }
 
-/** Returns the first error with its location, and the number of all errors. */
 function describeProblem({ errors }: SourceState): string {
   const [first] = errors
   if (first === undefined) return 'no error'

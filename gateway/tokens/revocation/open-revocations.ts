@@ -15,7 +15,6 @@ import {
   type RevocationListener,
 } from './revocation-channels.ts'
 
-/** The state of the revocation channels. */
 type RevocationState = Pick<RevocationChannels, 'isConfigured' | 'isConnected' | 'marks'>
 
 /** The holders of token state that a revocation affects. */

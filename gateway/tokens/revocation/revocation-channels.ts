@@ -52,7 +52,6 @@ export type RevocationChannels = {
    * from Redis, every issuer may have a channel.
    */
   isConfigured(issuer: string): boolean
-  /** Returns whether a revocation channel of the issuer is connected now. */
   isConnected(issuer: string): boolean
   /** Returns the state of each issuer that has, had, or may have a channel. */
   states(): readonly { readonly issuer: string; readonly isConnected: boolean }[]

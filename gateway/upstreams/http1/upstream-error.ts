@@ -23,7 +23,6 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Returns the error of a response that is not valid HTTP/1.1. */
 export function malformedResponse(what: string): UpstreamError {
   return new UpstreamError('ERR_UPSTREAM_PROTOCOL', `the response is malformed: ${what}`)
 }

@@ -4,7 +4,6 @@ import type { TokenValidator } from '../../tokens/cache/token-validator.ts'
 import { isOutage } from '../../tokens/introspection/introspection-error.ts'
 import type { WebsocketSession } from './session.ts'
 
-/** An open session and the token on which the session depends. */
 export type OpenSession = {
   readonly session: WebsocketSession
   /** `undefined`: the caller is anonymous, so the session does not depend on a token. */

@@ -46,7 +46,10 @@ export function parseYaml(text: string, naming: Naming): YamlDocument {
   return runSync(parseYamlSliced(text, naming))
 }
 
-/** Parses like `parseYaml`, in steps of some lines each. The last steps each process the whole document. */
+/**
+ * Has the same result as `parseYaml`, but parses some lines in each step. The last steps each process the whole
+ * document.
+ */
 export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Naming): Steps<YamlDocument> {
   const at = createLocationFinder(text, shownAs)
   const unreadable = findUnreadable(text, letter, at)
@@ -92,7 +95,7 @@ export function withoutValue(file: string, diagnostics: readonly Diagnostic[]): 
   return { file, value: undefined, diagnostics, locationOf: () => wholeFile(file) }
 }
 
-/** Works like `parseAllDocuments` of the library, but in steps. */
+/** Has the same result as `parseAllDocuments` of the library, but works in steps. */
 function* parseDocuments(text: string): Steps<readonly Document.Parsed[]> {
   const parser = new Parser()
   const composer = new Composer({

@@ -10,7 +10,7 @@ import { WHOSE } from '../../fixtures/whose-tokens.ts'
 const PASSWORD = 'correct horse battery staple'
 const WRONG = '000000'
 
-/** Opens two servers on one store, each with its own clock. */
+/** Opens two servers on one store. Each server has its own clock. */
 async function open(t: Test) {
   const file = join(t.testdir(), 'store.sqlite')
   const clock = { one: 1_000_000, two: 1_000_000 }
@@ -26,7 +26,7 @@ async function open(t: Test) {
   const added = await one.accounts.add({ username: 'carol', password: PASSWORD })
   if ('rejected' in added) throw new Error(added.message)
   const { id } = added.added
-  /** Sets up a second factor. Returns the secret and the recovery codes. */
+  /** Returns the secret and the recovery codes. */
   const setUp = async (step: 'set-up' | 'replace' = 'set-up') => {
     const proof = await one.factors.readProof(
       (await one.factors.issueProof(id, 'place', step)) ?? '',

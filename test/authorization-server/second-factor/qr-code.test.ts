@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import t from 'tap'
 import { createQrCode } from '../../../authorization-server/second-factor/qr-code.ts'
 
-/** Longest text of each version in bytes. */
+/** Length of the longest text of each version. Bytes. */
 const LONGEST = [
   17, 32, 53, 78, 106, 134, 154, 192, 230, 271, 321, 367, 425, 458, 520, 586, 644, 718, 792, 858,
 ]

@@ -56,7 +56,10 @@ async function setCoverage(t: Test): Promise<void> {
 
 type Node = (typeof cluster.nodes)[number]
 
-/** Begins to move the slot of a key, and moves only this key. @returns a function that moves the other keys. */
+/**
+ * Begins to move the slot of a key. Moves only this key.
+ * @returns a function that moves the other keys.
+ */
 async function beginMove(key: string, from: Node, to: Node): Promise<() => Promise<void>> {
   const slot = String(await from.redis.call('CLUSTER', 'KEYSLOT', key))
   const migrate = (keys: readonly string[]) =>

@@ -151,7 +151,7 @@ t.test('lists with pages of accounts are complete, also if an account was just r
   })
   const account = { name: 'Name', email: undefined, origin: 'operator', createdAtSeconds: 1 } as const
   for (const id of ['b', 'd', 'e']) await store.accounts.insert({ ...account, id, username: id })
-  // list() finds these ids in the set, but their accounts do not exist any more.
+  // list() finds these IDs in the set, but the accounts no longer exist.
   await redis.sadd(REDIS_KEYS.origin('operator'), 'a', 'c', 'f')
   const listed = async (after: string | undefined, limit: number) =>
     (await store.accounts.list({ after, limit })).map(({ id }) => id)

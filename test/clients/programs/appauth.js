@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { registerHooks } from 'node:module'
 
-// A native app with AppAuth. AppAuth does not register clients, so the developer of the app registers the client.
-// Its modules import each other without the extension of the file, as bundlers permit.
+// A native app with AppAuth. AppAuth does not register clients, so the developer of the app registers the client. The
+// modules of AppAuth import other modules without the extension of the file, because bundlers permit this.
 registerHooks({
   resolve: (name, context, next) =>
     next(

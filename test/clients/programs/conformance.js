@@ -3,8 +3,8 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-// The mode `authorization` of MCP's conformance suite, which tests an authorization server. The suite prints the URL of
-// the authorization request for a person.
+// The mode `authorization` of MCP's conformance suite tests an authorization server. The suite prints the URL of the
+// authorization request for a person.
 const PORT = 32_112
 const base = process.env.BASE_URL
 const registered = await fetch(`${base}/api/oauth/register`, {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
-// A local MCP client that reaches the server through mcp-remote. Usage: mcp-remote.js [OPTION ...].
+// A local MCP client that uses the server through mcp-remote. Usage: mcp-remote.js [OPTION ...].
 const folder = `${process.env.HOME}/mcp-auth`
 const client = new Client({ name: 'outside-client', version: '1.0.0' })
 await client.connect(

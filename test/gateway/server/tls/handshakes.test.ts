@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 import { until } from '../../../fixtures/until.ts'
 
-/** Returns the bytes of the ClientHello of a TLS client. */
 async function aClientHello(t: Test, under: TlsGateway): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

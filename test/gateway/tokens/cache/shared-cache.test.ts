@@ -16,7 +16,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ISSUER = 'https://issuer.test'
 const TTL_MS = 30_000
-/** A long timeout. On a busy machine, a slow Redis would otherwise count as failed. */
+/** The timeout is long, because on a busy machine a slow Redis would count as failed. */
 const TIMEOUT_MS = 20_000
 const folder = mkdtempSync(join(tmpdir(), 'scopegate-shared-'))
 const redis = await startRedis({ folder })
