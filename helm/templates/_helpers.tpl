@@ -120,7 +120,10 @@ issuer-{{ . }}-client-secret
 {{- end -}}
 {{- $signIn := dict "local" .Values.authorizationServer.signIn.local "providers" $providers -}}
 {{- with .Values.authorizationServer.signIn.secondFactor -}}
-{{- $_ := set $signIn "secondFactor" . -}}
+{{- if ne .mode "off" -}}
+{{- $acr := empty .acr | ternary (dict) (dict "acr" .acr) -}}
+{{- $_ := set $signIn "secondFactor" (merge (dict "mode" .mode) $acr) -}}
+{{- end -}}
 {{- end -}}
 {{- toJson $signIn -}}
 {{- end }}

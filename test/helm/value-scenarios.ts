@@ -139,7 +139,6 @@ export const SCENARIOS: readonly Scenario[] = [
             },
             { ...PROVIDER, name: 'other', clientSecret: { existingSecret: 'other-login' } },
           ],
-          secondFactor: { mode: 'off', acr: 'two-factors' },
         },
         extraEnv: [{ name: 'SERVER_VARIABLE', value: 'two' }],
         config: { lifetimes: { code: '30s' }, registration: { bodyLimit: '1KiB' } },
@@ -321,7 +320,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ],
       ],
       [
-        'authorizationServer.signIn.local, authorizationServer.signIn.providers, authorizationServer.signIn.secondFactor',
+        'authorizationServer.signIn.local, authorizationServer.signIn.providers',
         (c) => c.config('authorization-server')['signIn'],
         {
           local: false,
@@ -337,7 +336,6 @@ export const SCENARIOS: readonly Scenario[] = [
               clientSecretFile: '/etc/scopegate/secrets/sign-in-other-client-secret',
             },
           ],
-          secondFactor: { mode: 'off', acr: 'two-factors' },
         },
       ],
       ['gateway.issuers', both((c, one) => c.mount(one, 'secrets')), twice(['/etc/scopegate/secrets', true])],
@@ -619,9 +617,17 @@ export const SCENARIOS: readonly Scenario[] = [
         caSecretKey: 'authority',
         pool: { max: 20, connectTimeout: '1s', statementTimeout: '3s' },
       },
-      authorizationServer: { signingKeys: { existingSecret: 'signing' } },
+      authorizationServer: {
+        signingKeys: { existingSecret: 'signing' },
+        signIn: { secondFactor: { mode: 'required', acr: 'two-factors' } },
+      },
     },
     checks: [
+      [
+        'authorizationServer.signIn.secondFactor.mode, authorizationServer.signIn.secondFactor.acr',
+        (c) => c.config('authorization-server')['signIn'],
+        { local: true, providers: [], secondFactor: { mode: 'required', acr: 'two-factors' } },
+      ],
       [
         'postgres.url',
         (c) => [
@@ -894,7 +900,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
       ],
       [
-        'authorizationServer.config, authorizationServer.signIn.local, authorizationServer.signIn.providers, authorizationServer.signIn.secondFactor',
+        'authorizationServer.config, authorizationServer.signIn.local, authorizationServer.signIn.providers, authorizationServer.signIn.secondFactor.mode, authorizationServer.signIn.secondFactor.acr',
         (c) => c.config('authorization-server'),
         {
           cookieKeysFile: '/etc/scopegate/secrets/cookie-keys',
