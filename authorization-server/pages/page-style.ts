@@ -44,7 +44,12 @@ input[type="text"], input[type="password"] {
 }
 input[aria-invalid="true"] { border-color: var(--wrong-line); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-.actions { display: grid; grid-template-columns: 1fr 1fr; gap: 0.75rem; margin: 1.5rem 0 0; }
+.actions { display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 1.5rem 0 0; }
+.actions > * { flex: 1 1 7rem; }
+.actions > a { align-self: center; }
+.wide .actions > * { max-width: 22rem; }
+form + p { margin-top: 1rem; }
+form + form:has(label) { margin-top: 1.5rem; }
 button {
   padding: 0.625rem 1rem; font: inherit; font-weight: 600; cursor: pointer;
   color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 0.5rem;
@@ -112,7 +117,7 @@ h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }
 .key code { font-size: 1.125rem; overflow-wrap: anywhere; }
 .key svg { display: block; max-width: 100%; height: auto; margin: 0 auto; }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.25rem 1rem; padding-left: 1.25rem; }
-.actions form, .actions form button { width: 100%; }
+.actions form button { width: 100%; }
 pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.875rem; }
 @media (max-width: 26rem) {
   body { padding: 0.5rem; }
