@@ -6,6 +6,7 @@ import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts
 import { main } from '../../cli/main.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
+import { decodeBase32 } from '../fixtures/decode-base32.ts'
 import { type Browser, type Cookie, openBrowser, type Page } from '../fixtures/open-browser.ts'
 import { type Client, registerClient } from '../fixtures/register-client.ts'
 import { answerPage, findButton } from '../fixtures/sign-in.ts'
@@ -98,10 +99,7 @@ function secretIn(server: AuthorizationServer, { html }: Page): Buffer {
   if (key === undefined) throw new Error(`no key:\n${html}`)
   server.secret(key)
   server.secret(key.replaceAll(' ', ''))
-  const bits = [...key.replaceAll(' ', '')].map((one) =>
-    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0'),
-  )
-  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+  return decodeBase32(key)
 }
 
 function codesIn(server: AuthorizationServer, { html }: Page): readonly string[] {
