@@ -56,3 +56,13 @@ t.test('docs/README.md lists every page of docs/, and its folders list their own
   )
   t.same(missing, [])
 })
+
+t.test('a page shows each picture of docs/images/', async (t) => {
+  const pictures = [...FILES].filter((path) => path.startsWith('docs/images/'))
+  const shown = new Set(PAGES.flatMap((path) => linksOf(path).map(({ file }) => file)))
+  t.ok(pictures.length > 0)
+  t.same(
+    pictures.filter((path) => !shown.has(path)),
+    [],
+  )
+})
