@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../platform/diagnostics/diagnostic.ts'
 import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts'
 
-/** Maximum number of notes per code that are shown completely. */
+/** Maximum number of complete notes per code in the output. */
 const SHOWN_WHOLE = 2
 const SHOWN_LOCATIONS = 3
 

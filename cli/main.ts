@@ -9,7 +9,8 @@ const EXIT_USAGE = 2
 
 /**
  * Runs the command line.
- * @returns the exit code (see `--help`), or undefined when a service was started and the process keeps running.
+ * @returns the exit code (see `--help`), or undefined if the command started a service. The process then continues to
+ * run.
  */
 export async function main(
   args: readonly string[],

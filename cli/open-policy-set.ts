@@ -68,7 +68,7 @@ type OpenedPolicySet = {
   readonly policies: LoadedPolicies
   /** The folders whose files affect the result. */
   readonly folders: readonly string[]
-  /** The policy sources that were read, and their states. Empty without policy sources. */
+  /** The policy sources and their states. Empty without policy sources. */
   readonly sources: readonly OpenedSource[]
 }
 
@@ -129,8 +129,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   }
   const { policies, sources, dirs, scopes } = await loadFrom(options, gateway?.value, references)
   const folders = [options.configDir, ...dirs.flatMap(findPolicyFolders)]
-  // If the presets cannot be read, every preset name is unknown. The errors about unknown preset names (P206) are then
-  // not reported.
+  // If the presets cannot be read, every preset name is unknown. The function then omits the errors about unknown
+  // preset names (P206).
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
   found.push(...policies.diagnostics.filter(({ code }) => knowsPresets || code !== 'P206'))
   const gatewayFile = displayPath(config('gateway.yaml'))

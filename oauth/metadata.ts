@@ -35,7 +35,7 @@ export function protectedResourceMetadata(resource: {
   return {
     resource: resource.identifier,
     authorization_servers: resource.issuers,
-    // RFC 9728 section 3.2: an empty list is omitted.
+    // RFC 9728 section 3.2: the metadata omits an empty list.
     scopes_supported: resource.scopes.length === 0 ? undefined : resource.scopes,
     bearer_methods_supported: ['header'],
     dpop_signing_alg_values_supported: DPOP_ALGORITHMS,

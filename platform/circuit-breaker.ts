@@ -37,7 +37,10 @@ export class CircuitBreaker {
   /** The current trial. Undefined: the next request becomes the trial. */
   #trial: Trial | undefined
 
-  /** @param onChange is called when the circuit opens, and when it closes. A failed trial does not call `onChange`. */
+  /**
+   * @param onChange function to call when the circuit opens, and when it closes. A failed trial does not call
+   * `onChange`.
+   */
   constructor(rules: CircuitRules, onChange: (isClosed: boolean) => void) {
     this.#rules = rules
     this.#onChange = onChange

@@ -44,7 +44,7 @@ export type AuthorizationLimit = {
    * @returns the time to wait, or undefined when the request is within the limit.
    */
   take(source: string, requestUri?: string): ReturnType<AddressLimit['take']>
-  /** Records the `request_uri` of a pushed request, which was already counted. */
+  /** Stores the `request_uri` of a pushed request. The rate limit has already counted this request. */
   pushed(requestUri: string): void
 }
 

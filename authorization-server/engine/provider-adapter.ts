@@ -37,10 +37,9 @@ const ROTATED: readonly string[] = ['RefreshToken', 'AccessToken']
 const ENDS_WITH_GRANT: readonly string[] = ['Grant', 'AccessToken', 'RefreshToken']
 
 /**
- * Creates the storage adapters of the engine, one per model.
- * In addition to storage:
+ * Creates the storage adapters of the engine, one per model. In addition to storage:
  * - A code, refresh token or pushed request is consumed exactly once (compare-and-set).
- * - Client secrets are stored as hashes.
+ * - The store contains only hashes of client secrets.
  * - Clients without a grant expire.
  */
 export function providerAdapter(options: ProviderAdapterOptions): (model: string) => Adapter {

@@ -162,8 +162,8 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
     features: {
       devInteractions: { enabled: false },
       userinfo: { enabled: false }, // the engine rejects tokens with an audience; see endpoints/userinfo.ts
-      // Nonces are accepted and sent, but not required. A proof belongs to a code or refresh token, which works only
-      // once.
+      // The server accepts and sends nonces, but does not require nonces. A proof belongs to a code or refresh token,
+      // which works only once.
       dPoP: { enabled: true, nonceSecret: options.nonceSecrets[0], requireNonce: () => false },
       rpInitiatedLogout: { enabled: false },
       clientIdMetadataDocument: documentFeature(options.clientDocuments),

@@ -10,7 +10,7 @@ type EngineSession = {
   /** The ID in the store, if the request changes the ID. */
   oldId?: string | undefined
   touched: boolean
-  /** The account of the stored session. Undefined: the session is not stored, or nobody is signed in. */
+  /** The account of the stored session. Undefined: the session is not stored, or no person is signed in. */
   storedAccountId?: string | undefined
   getValueAndPayload(): Promise<{ readonly payload: object }>
 }
@@ -23,12 +23,12 @@ type SessionModel = {
 /**
  * Makes the engine write only sessions that have not ended. The engine writes the session at the end of each
  * authorization request, and would restore a session that ended during the request.
- * - A session with the same ID is replaced only if it exists.
+ * - The engine replaces a session with the same ID only if the session exists.
  * - A new ID is written first. If the earlier ID does not exist any more, the session has ended.
  * - A new sign-in is written first. If the end mark of the account changed since the sign-in, the session has ended.
  *
- * The end of a session removes the session first, and then lists again. In each order of the steps, one of the two sides
- * therefore finds the other. This needs no transaction over several artifacts, so it holds on every store.
+ * The end of a session removes the session first, and then lists again. In each order of the steps, one of the two
+ * sides therefore finds the other. This needs no transaction over several artifacts, so it holds on every store.
  */
 export function protectEndedSessions(provider: Provider, store: Pick<Store, 'artifacts'>): void {
   const sessions = store.artifacts('Session')

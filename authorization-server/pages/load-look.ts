@@ -11,7 +11,7 @@ export type LookConfig = {
   readonly links: LookLinks
 }
 
-/** Each page contains the logo and the CSS, so the size of these files is limited. */
+/** The size of the logo and the CSS is limited, because each page contains these files. */
 const MAX_LOGO_BYTES = 65_536
 const MAX_CSS_BYTES = 32_768
 

@@ -35,7 +35,7 @@ export function createQrCode(text: string): QrCode | undefined {
   return modules.map((row) => row.map((isDark) => isDark === true))
 }
 
-/** The bytes contain the mode, the length and the terminator. The number is rounded up. */
+/** Number of bytes of the mode, the length and the terminator. Incomplete bytes count as complete bytes. */
 function headerBytes(version: number): number {
   return version < 10 ? 2 : 3
 }

@@ -59,7 +59,7 @@ type Discovered = {
   readonly configurations: Map<string, Configuration>
 }
 
-/** Age at which the metadata of a provider is read again. */
+/** After this time, the server reads the metadata of a provider again. */
 const METADATA_SECONDS = 3_600
 const TIMEOUT_SECONDS = 5
 /** Accepted difference between the clocks of this server and of the provider. */

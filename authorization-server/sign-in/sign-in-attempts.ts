@@ -7,7 +7,10 @@ import type { AttemptSecrets } from './provider-client.ts'
 export type SignInAttempt = {
   /** Id of the interaction. */
   readonly interaction: string
-  /** Name of the provider. The response is checked as a response of this provider, whatever the response claims. */
+  /**
+   * Name of the provider. The server checks the response as a response of this provider, even if the response names
+   * another provider.
+   */
   readonly provider: string
   /** Issuer of the provider. After a restart, the name of the provider can belong to another issuer. */
   readonly issuer: string

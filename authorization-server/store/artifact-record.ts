@@ -43,7 +43,7 @@ export function toArtifactRecord(options: {
 
 /**
  * Returns the account of an interaction: the account that signed in during the interaction, or the account of the
- * session. If the sessions of this account are ended, the server also ends the interaction.
+ * session. If the server ends the sessions of this account, the server also ends the interaction.
  */
 function signedInAccount({ result, session }: StoredArtifact): string | undefined {
   const login = isRecord(result) ? result['login'] : undefined

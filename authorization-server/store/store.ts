@@ -119,8 +119,8 @@ export type StoredAccount = {
   /** PHC string: algorithm, parameters, salt and hash. Undefined: the account has no password. */
   readonly passwordHash?: string | undefined
   /**
-   * `development`: the password is published, so the account is ignored outside development mode. `provider`: the first
-   * sign-in through an OpenID provider created the account.
+   * `development`: the password is public, so the server ignores the account outside development mode. `provider`: the
+   * first sign-in through an OpenID provider created the account.
    */
   readonly origin: 'operator' | 'development' | 'provider'
   readonly createdAtSeconds: number

@@ -11,9 +11,8 @@ import type { Operation } from './read-operations.ts'
 
 /**
  * Finds differences between a contract and policies: the set of requests, the required scopes, and whether a token is
- * required. Conditions, limits and similar rules are not compared, because OpenAPI cannot express them.
- * Codes: O301 an operation without a route, O302 a route without an operation, O303 different scopes, O304 a different
- * anonymous rule.
+ * required. Ignores conditions, limits and similar rules, because OpenAPI cannot express these rules. Codes: O301 an
+ * operation without a route, O302 a route without an operation, O303 different scopes, O304 a different anonymous rule.
  */
 export function findDrift(options: {
   readonly document: YamlDocument

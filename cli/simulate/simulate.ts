@@ -38,7 +38,10 @@ export type Simulation = {
   readonly would: ErrorResponse | undefined
   /** The resource that the token must name as its audience. */
   readonly resource: Resource
-  /** The claims, including default values. Undefined: the request has no token, or its token was not checked. */
+  /**
+   * The claims, including default values. Undefined: the request has no token, or the simulation did not check the
+   * token.
+   */
   readonly claims: Claims | undefined
   readonly caller: Caller | undefined
   /** The reason why the token is not valid for any route. */

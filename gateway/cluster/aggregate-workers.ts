@@ -23,8 +23,8 @@ const RULES: Readonly<Record<string, 'min' | 'max'>> = {
 }
 
 /**
- * Merges the series of several processes into one registry. Counters, histograms and gauges that measure an amount are
- * added up. A gauge that describes a state sets the rule `aggregator`, such as `min` or `max`, and shows the worst
+ * Merges the series of several processes into one registry. Adds up counters, histograms and gauges that measure an
+ * amount. A gauge that describes a state sets the rule `aggregator`, such as `min` or `max`, and shows the worst
  * process.
  */
 export function addMetrics(parts: readonly MetricsJson[]): Registry {

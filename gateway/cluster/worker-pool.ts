@@ -101,8 +101,8 @@ export class WorkerPool {
   }
 
   /**
-   * Replaces all workers, one after another. Each worker is stopped after its successor serves requests. If a successor
-   * fails to start, the remaining workers are not replaced.
+   * Replaces all workers, one after another. The pool stops each worker after its successor serves requests. If a
+   * successor fails to start, the remaining workers stay.
    */
   roll(): Promise<void> {
     if (this.#rollQueued) return this.#queue

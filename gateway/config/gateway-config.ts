@@ -37,7 +37,7 @@ export type GatewayConfig = {
   readonly trustedProxies: readonly string[]
   /** The only header from which the gateway reads the client address. Trusted proxies set this header. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
-  /** The header in which trusted proxies send the client certificate; `undefined`: no header is read. */
+  /** The header in which trusted proxies send the client certificate; If undefined, the gateway reads no header. */
   readonly clientCertificateHeader: CertificateHeader | undefined
   /** Number of processes that serve requests. 1: this process only. */
   readonly workers: number
@@ -65,7 +65,10 @@ export type GatewayConfig = {
   readonly issuers: readonly IssuerConfig[]
   /** Parts of the API that need separate tokens, and settings of the whole API. */
   readonly resources: readonly ResourceSettings[]
-  /** Folder for cached keys of issuers and for valid versions of policy sources; `undefined`: nothing is stored. */
+  /**
+   * Folder for cached keys of issuers and for valid versions of policy sources; If undefined, the gateway stores
+   * nothing.
+   */
   readonly dataDir: string | undefined
   /** Upstream of the bundled authorization server; `undefined`: all tokens come from other issuers. */
   readonly authorizationServer: { readonly upstream: string } | undefined

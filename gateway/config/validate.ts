@@ -16,7 +16,7 @@ type ReadFile<T> = { readonly value: T; readonly file: string; readonly location
 
 /**
  * Reports errors in files that match their schemas. The function needs no other input, such as secrets, certificates or
- * the network. A file that could not be read is skipped.
+ * the network. Skips unreadable files.
  */
 export function validateConfig(
   gateway: ReadFile<GatewayFile> | undefined,

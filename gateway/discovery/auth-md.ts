@@ -238,7 +238,7 @@ curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_
 
 /**
  * Returns the table row for status 429, if this status can occur. Registration at the bundled server, routes with a
- * rate limit, and WebSocket routes can cause this status. The sessions of WebSocket routes are limited.
+ * rate limit, and WebSocket routes can cause this status. The number of WebSocket sessions has a limit.
  */
 function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
   const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)

@@ -35,11 +35,11 @@ type FetchedDocument = OpenapiSource & { readonly digest: string }
 /** Deadline for the fetch of one document. Milliseconds. */
 const FETCH_TIMEOUT_MS = 5_000
 const DOCUMENT_LIMIT_BYTES = 4 * 1024 * 1024
-/** Time until a document is fetched again. Milliseconds. */
+/** The gateway fetches a document again after this time. Milliseconds. */
 const REFRESH_MS = 300_000
 /**
- * Time until a document is fetched again after its first failed fetch. Each further failure doubles the time, up to
- * `REFRESH_MS`. Milliseconds.
+ * After the first failed fetch, the gateway fetches a document again after this time. Each further failure doubles the
+ * time, up to `REFRESH_MS`. Milliseconds.
  */
 const RETRY_MS = 5_000
 

@@ -36,7 +36,7 @@ const ANY_SEGMENT = '0-any-0'
 
 /**
  * Builds `/openapi.json` from the operations that upstreams describe and the access rules of the policies. The policies
- * take precedence: operations without a route are omitted, and routes without a description get a short description.
+ * take precedence. The document omits operations without a route. Routes without a description get a short description.
  * Source: OpenAPI 3.1. Pure.
  */
 export function buildOpenapi(options: OpenapiOptions): JsonObject {
@@ -122,8 +122,8 @@ function describePath(path: string): string {
 }
 
 /**
- * Splits a path item into its operations and the members that all operations share. `servers` is dropped, because the
- * API has one base URL.
+ * Splits a path item into its operations and the members that all operations share. Drops `servers`, because the API
+ * has one base URL.
  */
 function splitPathItem(item: JsonObject): { kept: [string, unknown][]; shared: [string, unknown][] } {
   const entries = Object.entries(item)

@@ -38,7 +38,7 @@ export class LocalLimiter {
     return this.#created
   }
 
-  /** Counts a request. A request above the limit is not counted. */
+  /** Counts a request. Does not count a request above the limit. */
   take(limit: RateLimit, key: string, nowMs: number): RateLimitState {
     const account = this.#accounts.get(key)
     const usedMs = account === undefined ? 0 : Math.max(0, account.fullAtMs - nowMs)

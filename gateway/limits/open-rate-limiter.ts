@@ -5,13 +5,13 @@ import { createSharedLimiter, type FallbackReason } from './shared-limiter.ts'
 
 export type RateLimiter = {
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
-  /** Number of keys that are counted in this process. */
+  /** Number of keys of the local limiter. */
   readonly size: number
 }
 
 /**
- * Maximum number of local keys, which take about 40 MiB. The least recently used key is evicted. The next request of an
- * evicted key starts with the full allowance.
+ * Maximum number of local keys, which take about 40 MiB. The limiter evicts the least recently used key. The next
+ * request of an evicted key starts with the full allowance.
  */
 const MAX_ENTRIES = 100_000
 export function openRateLimiter(options: {

@@ -25,7 +25,9 @@ export function rateLimitKey(
   return `${keyPrefix}a:${ipPrefix(clientAddress)}`
 }
 
-/** Maximum length of a name in a key. Longer names are hashed, because the limiter stores many keys. */
+/**
+ * Maximum length of a name in a key. The key contains a hash of a longer name, because the limiter stores many keys.
+ */
 const MAX_NAME_LENGTH = 100
 
 function shortened(name: string): string {

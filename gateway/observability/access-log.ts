@@ -7,7 +7,7 @@ import type { Decision } from './decision.ts'
 export type AccessEntry = {
   readonly timeMs: number
   readonly requestId: string
-  /** `undefined` if the request could not be parsed. */
+  /** `undefined` if the request is malformed. */
   readonly method: string | undefined
   /** Canonical path; `undefined` if the target has no canonical form. */
   readonly path: string | undefined
@@ -66,7 +66,10 @@ const FLUSH_AT_CHARACTERS = 64 * 1024
 /** Length of the truncated SHA-256 in base64url. This length is enough to distinguish subjects. */
 const SUBJECT_HASH_CHARACTERS = 16
 
-/** Creates an access log with one JSON line per request. Parts of a line are computed once per route and per caller. */
+/**
+ * Creates an access log with one JSON line per request. Formats some parts of a line only once per route and per
+ * caller.
+ */
 export function createAccessLog(options: AccessLogOptions): AccessLog {
   const callers = new WeakMap<Caller, string>()
   const service = JSON.stringify(options.service)

@@ -18,7 +18,7 @@ import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
 
 export type Metrics = RevocationMeter & {
   readonly registry: Registry
-  /** Sets the sources of the values that are read on each scrape. Before this call, these values are 0 or missing. */
+  /** Sets the sources of values. Each scrape reads these values. Before this call, these values are 0 or missing. */
   register(sources: MetricsSources): void
   route(name: string): RouteMeter
   upstream(name: string): UpstreamMeter
@@ -149,14 +149,14 @@ export function createMetrics({
 }
 
 /**
- * Delay before the series of a removed route or upstream are removed. Open requests can finish, and a scrape can read
- * the last values. Milliseconds.
+ * Delay between the removal of a route or upstream and the removal of its series. During the delay, open requests can
+ * finish, and a scrape can read the last values. Milliseconds.
  */
 const RETIRE_AFTER_MS = 600_000
 
 /**
- * Calls `remove` for routes or upstreams that were removed from the policies, after a delay. Otherwise names that often
- * change would fill the memory. If a name returns during the delay, `remove` is not called.
+ * Calls `remove` for routes or upstreams that the policies no longer contain, after a delay. Otherwise names that often
+ * change would fill the memory. If a name returns during the delay, does not call `remove`.
  * @returns a function that receives the active routes or upstreams.
  */
 export function retireSeries(
@@ -177,14 +177,14 @@ export function retireSeries(
 
 export type RevocationMeter = {
   revocations(count: number): void
-  /** Counts a revocation gap, after which every cached token is checked again. */
+  /** Counts a revocation gap. After a gap, the gateway checks every cached token again. */
   revocationGap(): void
 }
 
 /** An issuer with a revocation channel, and the state of the channel. */
 export type ChannelState = { readonly issuer: string; readonly isConnected: boolean }
 
-/** Registers the metrics of revocations. `states` is called on each scrape. */
+/** Registers the metrics of revocations. Each scrape calls `states`. */
 export function createRevocationMeter(
   registers: [Registry],
   states: () => readonly ChannelState[],

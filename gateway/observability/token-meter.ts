@@ -12,7 +12,7 @@ export type TokenMeter = {
 /** Buckets in seconds: a cache hit takes microseconds, an introspection milliseconds. */
 const TOKEN_BUCKETS = [0.000_01, 0.000_1, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-/** Registers the metrics of tokens. `cacheEntries` is called on each scrape. */
+/** Registers the metrics of tokens. Each scrape calls `cacheEntries`. */
 export function createTokenMeter(
   registers: [Registry],
   cacheEntries: () => Readonly<Record<TokenKind, number>>,

@@ -1,12 +1,12 @@
 import type { AccessEntry } from './access-log.ts'
 
-/** A local reply to bytes that could not be parsed as a request. */
+/** A local reply to bytes that are not a valid request. */
 export type UnparsedRequest = {
   readonly requestId: string
   readonly status: number
   /** Name of the rejection, such as `request_malformed`. */
   readonly rejected: string
-  /** IP address of the connection; empty if the connection is already closed. */
+  /** IP address of the connection. Empty if the connection is already closed. */
   readonly peer: string
 }
 

@@ -16,7 +16,7 @@ export type UpstreamMeter = {
 const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
 /**
- * Registers the metrics of upstreams. `states` is called on each scrape.
+ * Registers the metrics of upstreams. Each scrape calls `states`.
  * @returns a function that creates the meter of an upstream, and a function that removes the series of an upstream.
  */
 export function createUpstreamMeters(

@@ -3,9 +3,8 @@ import { canonicalTarget, type TargetRules } from '../../policy-engine/match/can
 
 /**
  * Returns whether an address names the current request. The origin of the address must equal the origin of the base
- * URL; the `Host` header is ignored. The path of the address must equal the canonical path of the request. Query and
- * fragment are ignored.
- * Source: RFC 9449 section 4.3, step 9, with the normalization of RFC 3986 sections 6.2.2 and 6.2.3.
+ * URL. Ignores the `Host` header. The path of the address must equal the canonical path of the request. Ignores query
+ * and fragment. Source: RFC 9449 section 4.3, step 9, with the normalization of RFC 3986 sections 6.2.2 and 6.2.3.
  * @param path canonical path of the request.
  */
 export function isRequestAddress(address: string, path: string, rules: TargetRules): boolean {

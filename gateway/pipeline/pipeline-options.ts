@@ -39,7 +39,7 @@ export type PipelineOptions = {
   readonly nowMs: () => number
   readonly tickMs: () => number
   readonly sessions: WebsocketSessions
-  /** The reason why requests are rejected during overload; undefined: requests are accepted. */
+  /** The reason to reject requests during overload. If undefined, the gateway accepts requests. */
   readonly overload: { readonly rejecting: OverloadReason | undefined }
   readonly onOverloaded: (reason: OverloadReason) => void
   /** While true, each connection closes after its current response. */

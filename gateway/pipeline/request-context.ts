@@ -114,8 +114,9 @@ export type Responder = {
   /** Handles an exception in a request without a context, and therefore without a request ID. */
   readonly fail500Early: (response: ServerResponse, error: unknown) => void
   /**
-   * Returns whether the connection closes after the upstream's response, which is about to be sent. If the connection
-   * closes, the gateway reads no further request from this connection. RFC 9112 section 9.6.
+   * Returns whether the connection closes after the upstream's response. Call this function before the gateway sends
+   * the response. If the connection closes, the gateway reads no further request from this connection. RFC 9112 section
+   * 9.6.
    */
   readonly shouldClose: (context: RequestContext) => boolean
   /** Returns whether the request follows the final response of its connection. The gateway ignores such a request. */
@@ -123,8 +124,8 @@ export type Responder = {
 }
 
 /**
- * Counts and logs each request exactly once. A WebSocket request is counted when its session opens, and logged when its
- * session ends.
+ * Counts and logs each request exactly once. Counts a WebSocket request when its session opens, and logs the request
+ * when its session ends.
  */
 export type RequestTracker = {
   readonly inFlight: number

@@ -33,7 +33,7 @@ export function createResponder(
       options.onBroken()
       options.report('request_failed', requestId, error)
     } catch {
-      // Counting or logging failed, so this failure cannot be reported.
+      // Counting or logging failed, so the gateway cannot report this failure.
     }
   }
 

@@ -59,9 +59,8 @@ function readAddress(text: string): string | undefined {
 const MAPPED = '::ffff:'
 
 /**
- * Returns the canonical form of a peer address. An IPv4-mapped IPv6 address of a dual-stack socket becomes IPv4; a zone
- * is removed.
- * Source: RFC 4291 section 2.5.5.2.
+ * Returns the canonical form of a peer address. Converts an IPv4-mapped IPv6 address of a dual-stack socket to IPv4,
+ * and removes a zone. Source: RFC 4291 section 2.5.5.2.
  */
 export function normalizeIp(address: string | undefined): string {
   if (address === undefined) return ''

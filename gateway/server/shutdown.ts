@@ -15,8 +15,8 @@ export type ShutdownOptions = {
 }
 
 /**
- * Shuts down the public port. Requests in flight get their responses, event streams and WebSockets are ended, and
- * remaining connections are closed when the grace period is over.
+ * Shuts down the public port. Requests in flight get their responses. Ends event streams and WebSockets. At the end of
+ * the grace period, closes the remaining connections.
  */
 export async function shutdown(
   { how }: ShutdownOptions,

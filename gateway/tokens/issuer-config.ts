@@ -15,8 +15,8 @@ export type JwtConfig = {
   readonly claims: JwtRules['claims']
   readonly clockToleranceSeconds: number
   /**
-   * Maximum time between a revocation and its effect while the revocation stream is down. Undefined: a revoked token is
-   * accepted until it expires.
+   * Maximum time between a revocation and its effect while the revocation stream is down. If undefined, the gateway
+   * accepts a revoked token until the token expires.
    */
   readonly maxRevocationDelayMs: number | undefined
 }
@@ -31,7 +31,7 @@ export type IntrospectionConfig = {
   /** Deadline from the call to the last byte of the response, queueing included. Milliseconds. */
   readonly timeoutMs: number
   readonly maxConcurrent: number
-  /** Maximum number of queued requests. Further requests are rejected. */
+  /** Maximum number of queued requests. The gateway rejects further requests. */
   readonly maxQueue: number
   /**
    * Maximum time for which an introspection result is used. Infinity: only `tokenCache.maxTtl` limits this time.

@@ -7,7 +7,9 @@ import { pickClaims } from './identity-claims.ts'
 /** Returns the assertion about a caller for one upstream. */
 export type CreateAssertion = (caller: Caller, nowMs: number) => string
 
-/** RFC 8725 section 3.11: an explicit type, so that no other token of the same issuer is accepted as an assertion. */
+/**
+ * RFC 8725 section 3.11: with an explicit type, no upstream accepts another token of the same issuer as an assertion.
+ */
 const ASSERTION_TYPE = 'scopegate-assertion+jwt'
 
 /**

@@ -4,14 +4,14 @@ import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
 
 /**
- * Maximum size of a chunk that is sent as a string. Up to this size, the conversion to a string costs less than a write
- * with two buffers. Bytes.
+ * The gateway sends a chunk up to this size as a string. Up to this size, the conversion to a string costs less than a
+ * write with two buffers. Bytes.
  */
 const TEXT_BYTES = 16 * 1024
 
 /**
- * Ends a response with its last chunk. A small chunk is sent as a Latin-1 string, which has the same bytes. Node sends
- * a string and the head in one write.
+ * Ends a response with its last chunk. Sends a small chunk as a Latin-1 string, which has the same bytes. Node sends a
+ * string and the head in one write.
  */
 export function endWith(response: ServerResponse, chunk: Buffer | string): void {
   if (typeof chunk === 'string') response.end(chunk, 'latin1')

@@ -29,8 +29,8 @@ export function createConnector(options: {
   return (target, callback) =>
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
-      // This listener must be added before the listeners of the HTTP client. Otherwise a reset would look like the
-      // regular end of a response without a length.
+      // Add this listener before the listeners of the HTTP client. Otherwise a reset is the regular end of a response
+      // without a length.
       socket.on('error', nameReset)
       if (options.readsEarlyResponses) readAfterWriteError(socket as Socket)
       callback(null, socket)

@@ -222,7 +222,7 @@ export class Exchange implements DispatchHandler {
     this.#abandon(EJECTED)
   }
 
-  /** @returns whether a further attempt was started. */
+  /** @returns whether another attempt started. */
   #retry(cause: RetryCause): boolean {
     const { retries, method, upstream, response } = this.#request
     const body = this.#body
@@ -310,8 +310,8 @@ export class Exchange implements DispatchHandler {
   }
 
   /**
-   * Begins an attempt. The target counts the request as soon as the target is chosen. Otherwise two retries could both
-   * become the trial request of the target.
+   * Begins an attempt. The target counts the request when the gateway chooses the target. Otherwise two retries could
+   * both become the trial request of the target.
    */
   #enterTarget(target: Target): void {
     this.#target = target

@@ -20,7 +20,7 @@ export type ForwardRequest = {
   readonly timeoutMs: number
   /** Longest stall inside the response, caused by the upstream or by a client that does not read. Milliseconds. */
   readonly idleTimeoutMs: number
-  /** `undefined`: the request is never retried. */
+  /** If undefined, the gateway never retries the request. */
   readonly retries: RetryRule | undefined
   /**
    * Set for a WebSocket handshake. If the upstream accepts the handshake, this function takes the connection. Any other

@@ -10,7 +10,7 @@ export type NameAddressesOptions = {
 
 /** Age at which addresses are resolved again. The system resolver reports no TTL. Milliseconds. */
 export const RESOLVE_EVERY_MS = 5_000
-/** Maximum wait for the name service while addresses are cached. Milliseconds. */
+/** Maximum wait for the name service if the cache has addresses. Milliseconds. */
 const STALE_TIMEOUT_MS = 500
 
 /**

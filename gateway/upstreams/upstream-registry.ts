@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Upstream, UpstreamSettings } from './upstream.ts'
 
 /**
- * Delay before the connections of a removed upstream are closed. Requests that have matched a route of the previous
- * policies can begin during this time. Milliseconds.
+ * The registry closes the connections of a removed upstream after this delay. Requests that have matched a route of the
+ * previous policies can begin during this time. Milliseconds.
  */
 const RETIRE_AFTER_MS = 60_000
 

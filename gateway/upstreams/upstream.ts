@@ -51,7 +51,7 @@ export type UpstreamSettings = {
   readonly policySource: string | undefined
 }
 
-/** Creates an upstream. Connections are opened only when requests need them. */
+/** Creates an upstream. The upstream opens connections only when requests need connections. */
 export function createUpstream(
   settings: UpstreamSettings,
   options: {
@@ -108,8 +108,8 @@ const REQUESTS_PER_RETRY = 5
 const SAVED_RETRIES = 10
 
 /**
- * Limits retries, so that retries cannot overload an upstream. At most 20% of the requests are retried. Saved retries
- * come in addition to this share.
+ * Limits retries, so that retries cannot overload an upstream. The gateway retries at most 20% of the requests. Saved
+ * retries come in addition to this share.
  */
 class RetryBudget {
   #balance = SAVED_RETRIES * REQUESTS_PER_RETRY
@@ -139,7 +139,7 @@ class TargetSet {
 
   /**
    * Chooses a target with a circuit that allows a request. Of these targets, chooses the target with the fewest
-   * outstanding requests. Equal targets are chosen in round-robin order.
+   * outstanding requests. Chooses equal targets in round-robin order.
    * @param except the target that just failed. This target is the last choice.
    * @returns `undefined` if every circuit is open.
    */

@@ -14,8 +14,8 @@ export type JwtParts = {
 }
 
 /**
- * Header members that change the meaning of the other parts. A JWT with one of these members is rejected. Source: RFC
- * 7515 section 4.1.11 for `crit`, RFC 7797 for `b64`, RFC 7516 section 4.1 for encryption and compression.
+ * Header members that change the meaning of the other parts. The parser rejects a JWT with one of these members.
+ * Source: RFC 7515 section 4.1.11 for `crit`, RFC 7797 for `b64`, RFC 7516 section 4.1 for encryption and compression.
  */
 const NOT_UNDERSTOOD = ['crit', 'b64', 'enc', 'zip', 'epk', 'p2c', 'p2s'] as const
 

@@ -46,7 +46,7 @@ export function readConfig<T extends TSchema>(options: {
    * Defaults for keys that the file may omit, including keys of nested maps. Relative paths start at the file's folder.
    */
   readonly defaults?: ConfigDefaults
-  /** Content of the file if it was read already. Default: the function reads the file. */
+  /** Content of the file, if the caller has read the file already. Default: the function reads the file. */
   readonly source?: TextSource | undefined
 }): ReadConfig<Static<T>> {
   const document = readYamlFile(

@@ -54,7 +54,7 @@ const checkScopeCatalogue = compileValidator(ScopeCatalogueFile, { letter: 'C' }
  */
 export function readScopeCatalogue(options: {
   readonly file: string
-  /** Content of the file if it was read already. Default: the function reads the file. */
+  /** Content of the file, if the caller has read the file already. Default: the function reads the file. */
   readonly source?: TextSource | undefined
 }): ScopeCatalogue {
   const { file, source } = options

@@ -1,4 +1,4 @@
-/** An error prevents the start. Warnings and notes are only shown. */
+/** An error prevents the start. Warnings and notes do not prevent the start. */
 export type Severity = 'error' | 'warning' | 'note'
 
 /** A position in a source text. Lines and columns count from 1, and a column counts characters, not bytes. */

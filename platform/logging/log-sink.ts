@@ -28,7 +28,10 @@ type InFlight = {
 const WRITE_CHARACTERS = 64 * 1024
 /** Maximum delay between attempts after EAGAIN. The delay starts at 1 ms and doubles. Milliseconds. */
 const LONGEST_WAIT_MS = 128
-/** Time after a failed write in which all lines are dropped, e.g. after a full disk or a closed pipe. Milliseconds. */
+/**
+ * After a failed write, for example to a full disk or a closed pipe, the sink drops all lines for this time.
+ * Milliseconds.
+ */
 const RETRY_AFTER_MS = 1_000
 const LINE_END = 0x0a
 

@@ -6,9 +6,9 @@ export type { Logger } from 'pino'
 
 /**
  * Creates the logger of a service: one JSON object per line on standard output, with `time` in ISO 8601. Logging never
- * blocks. When the reader is slow or has exited, or the disk is full, lines are dropped and counted (`droppedLines`).
- * Log lines must not contain tokens, cookies or secrets. As an additional protection, the logger redacts the fields
- * that usually contain such values.
+ * blocks. If the reader is slow or has exited, or the disk is full, drops and counts lines (`droppedLines`). Log lines
+ * must not contain tokens, cookies or secrets. As an additional protection, the logger redacts the fields that usually
+ * contain such values.
  */
 export function createLogger(
   options: { readonly level: string; readonly service: string },

@@ -31,9 +31,15 @@ const POLL_INTERVAL_MS = 25
  * the suspension must therefore not count as idle time. Milliseconds.
  */
 const MAX_POLL_MS = 50
-/** Minimum idle time before a connection is closed. This time is longer than data takes to arrive. Milliseconds. */
+/**
+ * The server closes a connection only after this idle time. This time is longer than data takes to arrive.
+ * Milliseconds.
+ */
 const QUIET_MS = 200
-/** Minimum idle time before a connection in a TLS handshake is closed: longer than one round trip. Milliseconds. */
+/**
+ * The server closes a connection in a TLS handshake only after this idle time, which is longer than one round trip.
+ * Milliseconds.
+ */
 const HANDSHAKE_QUIET_MS = 2_000
 
 type Watched = { readonly bytesRead: number; quietMs: number }

@@ -1,5 +1,5 @@
 /**
- * Reads a body up to a limit. A larger body is dropped together with its connection.
+ * Reads a body up to a limit. Drops a larger body together with its connection.
  * @param limitBytes maximum size in bytes.
  * @returns the text, or undefined when the body is larger.
  */

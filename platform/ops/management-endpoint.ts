@@ -22,8 +22,8 @@ export const BODY_LIMIT_BYTES = 1_024
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /**
- * Mounts the endpoints. A request with a wrong method gets 405. A POST from a web page gets 403. The content of a small
- * request body is ignored.
+ * Mounts the endpoints. A request with a wrong method gets 405. A POST from a web page gets 403. The endpoints ignore
+ * the content of a small request body.
  */
 export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
   app.removeAllContentTypeParsers()

@@ -3,7 +3,7 @@ import { isReplyError } from './is-reply-error.ts'
 import type { RedisClient } from './redis-client.ts'
 import { REVOCATION_FIELD, REVOCATION_STREAM } from './revocation-keys.ts'
 
-/** An entry of the stream. `revocation` is undefined when the entry cannot be parsed. */
+/** An entry of the stream. `revocation` is undefined if the entry is malformed. */
 export type RevocationEntry = { readonly id: string; readonly revocation: Revocation | undefined }
 
 /** The ID before the first entry. */

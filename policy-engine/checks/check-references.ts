@@ -6,13 +6,13 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import type { Presets } from '../format/presets.ts'
 
-/** Names that policies may refer to. If a member is undefined, references of this kind are not checked. */
+/** Names that policies may refer to. If a member is undefined, the loader does not check references of this kind. */
 export type References = {
   readonly catalogue: ScopeCatalogue | undefined
   /** Names of the upstreams in config/upstreams.yaml, and of the upstreams that the policy source defines. */
   readonly upstreams: ReadonlySet<string> | undefined
   /**
-   * Presets of config/presets.yaml. References to presets are always checked, because a missing preset could have
+   * Presets of config/presets.yaml. The loader always checks references to presets, because a missing preset could have
    * restricted a route.
    */
   readonly presets: Presets

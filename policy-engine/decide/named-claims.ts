@@ -18,7 +18,7 @@ export type ClaimNames = readonly string[]
 export type ClaimSelection = {
   /** Claims that the access rule of the route needs. */
   readonly needed: ClaimNames
-  /** Claims that are read when the token is validated. Includes `needed`. */
+  /** The gateway reads these claims when it validates the token. Includes `needed`. */
   readonly names: ClaimNames
 }
 
@@ -29,9 +29,9 @@ export const EMPTY_CLAIM_SELECTION: ClaimSelection = Object.freeze({ needed: NO_
 
 /** Maximum length of a comparable text in characters. A claim with a longer text exists but equals no value. */
 const MAX_TEXT = 1_024
-/** Maximum number of list members. Further members are ignored. */
+/** Maximum number of list members. The gateway ignores further members. */
 const MAX_MEMBERS = 256
-/** Maximum total length of the texts in a list, in characters. Further members are ignored. */
+/** Maximum total length of the texts in a list, in characters. The gateway ignores further members. */
 const MAX_LIST_TEXT = 8_192
 /**
  * Largest comparable number. A larger number exists but equals no value, because the parser may have rounded the

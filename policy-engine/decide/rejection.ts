@@ -21,7 +21,7 @@ export type TokenFault =
   | { readonly reason: 'wrong_audience'; readonly expected: string; readonly actual: readonly string[] }
   /** The token is bound by a method that the gateway cannot verify. RFC 7800 section 3.1. */
   | { readonly reason: 'sender_constrained' }
-  /** The token is bound to a DPoP key, but was sent as a Bearer token. RFC 9449 section 7.2. */
+  /** The token is bound to a DPoP key, but the client sent it as a Bearer token. RFC 9449 section 7.2. */
   | { readonly reason: 'proof_missing' }
   /** The token was sent with a DPoP proof, but is not bound to a DPoP key. RFC 9449 section 7.1. */
   | { readonly reason: 'not_bound' }

@@ -6,7 +6,10 @@ import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../
 import { type CheckReport, measure } from './report.ts'
 
 export type InspectOptions = OpenPolicySetOptions & {
-  /** Absolute paths of files in the policy folder. Problems in other policy files are counted but not shown. */
+  /**
+   * Absolute paths of files in the policy folder. The command counts the problems in other policy files, but does not
+   * print these problems.
+   */
   readonly files?: readonly string[] | undefined
   readonly noTests?: boolean | undefined
   readonly strict?: boolean | undefined

@@ -30,7 +30,7 @@ export type CheckSizes = {
   /** Number of catalogue scopes that a route requires. */
   readonly scopesUsed: number
   readonly scopes: number
-  /** Number of tests that ran. Undefined when the tests were skipped. */
+  /** Number of tests that ran. Undefined if the command did not run the tests. */
   readonly tests: number | undefined
 }
 

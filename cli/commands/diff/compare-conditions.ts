@@ -18,9 +18,7 @@ export type Overlap = {
   readonly oldOnly: boolean
   readonly nowOnly: boolean
   readonly both: boolean
-  /**
-   * Set when the conditions were compared as text, without trying values. A reported gain or loss can then be wrong.
-   */
+  /** Set if the command compared the conditions as text, without values. A reported gain or loss can then be wrong. */
   readonly asWritten?: true
 }
 

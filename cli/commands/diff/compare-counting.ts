@@ -36,7 +36,10 @@ export function compareCounting(
   }
 }
 
-/** Returns true when both routes have a rate limit. A limit on one side only is reported as a change of the limit. */
+/**
+ * Returns true when both routes have a rate limit. If only one route has a limit, the command reports a change of the
+ * limit.
+ */
 function isCounted(old: CompiledRoute, now: CompiledRoute): boolean {
   return old.policy.rateLimit !== undefined && now.policy.rateLimit !== undefined
 }

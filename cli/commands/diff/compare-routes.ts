@@ -11,8 +11,8 @@ export type Detail = Shift & {
   readonly old: string
   readonly now: string
   /**
-   * Set when the conditions were compared as text, because they have too many combinations. The effect can then be
-   * wrong.
+   * Set if the command compared the conditions as text, because the conditions have too many combinations. The effect
+   * can then be wrong.
    */
   readonly asWritten?: true
 }

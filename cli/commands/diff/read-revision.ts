@@ -9,7 +9,7 @@ const HASH = /^[0-9a-f]{40,64}$/
 /** Regular files only. Symbolic links can point outside the revision, and submodules are other repositories. */
 const ENTRY = /^100(?:644|755) blob ([0-9a-f]{40,64})\t(.*)$/s
 
-/** A policy or its tests in a direct subfolder of the policy folder. Hidden folders are ignored. */
+/** A policy or its tests in a direct subfolder of the policy folder. The command ignores hidden folders. */
 const NESTED_POLICY = /^(?![^/]*(?:\.policy|_test)\.yaml\/)[^./][^/]*\/[^./][^/]*(?:\.policy|_test)\.yaml$/
 
 /** Returns the root folder of the repository as an absolute path. Undefined outside a repository. */

@@ -44,7 +44,7 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
 }
 
 /**
- * Returns the policy folder, and the files whose tests run. The whole folder is read, because other routes affect a
+ * Returns the policy folder, and the files whose tests run. Reads the complete folder, because other routes affect a
  * decision.
  */
 function readPaths(

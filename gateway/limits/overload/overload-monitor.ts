@@ -33,9 +33,9 @@ const LAGGING_READINGS = 3
 
 /** Measures the load of the process every 100 ms and sets the overload level. */
 export class OverloadMonitor {
-  /** Reason to reject requests; `undefined`: requests are accepted. Read on every request. */
+  /** Reason to reject requests. If undefined, the gateway accepts requests. Read on every request. */
   rejecting: OverloadReason | undefined
-  /** Whether connections are closed after each response. */
+  /** Whether the gateway closes connections after each response. */
   closing = false
   readonly #options: OverloadMonitorOptions
   #level: OverloadLevel = NORMAL

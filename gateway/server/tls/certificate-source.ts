@@ -19,9 +19,9 @@ export type CertificateSource = {
 }
 
 /**
- * Opens a certificate and reloads the certificate when the content of its files changes, regardless of how the files
- * are written. Invalid content changes nothing: the active certificate stays and the log states the reason. The active
- * certificate also stays while only one of the two files has been replaced.
+ * Opens a certificate and reloads the certificate when the content of its files changes. Invalid content changes
+ * nothing: the active certificate stays and the log states the reason. The active certificate also stays while only one
+ * of the two files has been replaced.
  * @throws {ConfigError} C320 when the first certificate is not usable.
  */
 export function openCertificateSource(options: {

@@ -113,7 +113,7 @@ function readKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem)
   } catch {
-    // The error is dropped because its message may contain the key.
+    // Drops the error, because its message can contain the key.
     return undefined
   }
 }

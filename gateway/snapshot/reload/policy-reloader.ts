@@ -55,8 +55,8 @@ const SETTLE_MS = 200
 const MAX_READS = 25
 
 /**
- * Creates the reloader. The active policies stay until valid policies replace them. Errors of invalid policies are
- * logged once.
+ * Creates the reloader. The active policies stay until valid policies replace them. Logs the errors of invalid policies
+ * only once.
  */
 export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options

@@ -43,7 +43,7 @@ const MAX_SWAPS = 20
 const DATA_LINK = '..data'
 
 /**
- * Reads all policies, the scope catalogue and the presets. All files of a Kubernetes volume are read from the same
+ * Reads all policies, the scope catalogue and the presets. Reads all files of a Kubernetes volume from the same
  * version. Never rejects: the result states which file or folder is unreadable.
  */
 export async function readPolicySources(locations: PolicyLocations): Promise<PolicySources> {
@@ -202,7 +202,7 @@ async function readFiles(paths: Listing['paths']): Promise<Volume> {
 
 /**
  * Reads the policies of a folder within a budget.
- * @param isAlsoRead selects files to read in addition to the policies. Default: only policies are read.
+ * @param isAlsoRead selects files to read in addition to the policies. Default: reads only policies.
  */
 async function readWithin(
   budget: Budget,

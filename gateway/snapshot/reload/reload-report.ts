@@ -34,7 +34,7 @@ export type ReloadReport = {
 /** Facts about a reload that the report of the reload does not contain. */
 type Circumstances = {
   readonly trigger: ReloadTrigger
-  /** Whether the same invalid policies were logged before. */
+  /** Whether the log already contains the same invalid policies. */
   readonly known: boolean
   readonly invalidHash: string
   /** Whether the previous policies on the disk were invalid. */

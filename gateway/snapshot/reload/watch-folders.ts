@@ -10,7 +10,7 @@ type FolderWatch = { close(): void }
 
 /** Options for `watchFolders()`. Times are in milliseconds. */
 export type FolderWatchOptions = {
-  /** Lists the folders to watch. Called at each check, because nested folders are added and removed. */
+  /** Lists the folders to watch. Each check calls this function, because people add and remove nested folders. */
   readonly listDirs: () => readonly string[]
   /** Called when a folder may have changed. Calls run one after another. */
   readonly onChange: () => Promise<unknown>
@@ -140,7 +140,7 @@ async function identityOf(dir: string): Promise<string | undefined> {
 }
 
 /**
- * Watches all folders from which policies are read, unless `policyReload` is `manual`.
+ * Watches all folders with policies, unless `policyReload` is `manual`.
  * @returns a function that stops the watch.
  */
 export function startReloading(

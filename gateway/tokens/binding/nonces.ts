@@ -19,8 +19,8 @@ const PERIOD_SECONDS = 60
 /**
  * Creates nonces without storage: each nonce is an HMAC of the number of its period. Processes with the same secrets
  * create the same nonces.
- * @param secrets newest first, each at least 32 bytes. The first secret creates nonces. Nonces of every secret are
- * accepted.
+ * @param secrets newest first, each at least 32 bytes. The first secret creates nonces. The gateway accepts nonces of
+ * every secret.
  */
 export function createNonces(...secrets: readonly string[]): Nonces {
   let [newest = '', ...older] = secrets

@@ -9,7 +9,7 @@ export type UsedProofs = {
 
 /**
  * Maximum number of proofs, which take about 40 MiB. With a lifetime of 60 s, this number is enough for 3,300 requests
- * with proofs per second. At a higher rate, the oldest proofs are evicted before they expire.
+ * with proofs per second. At a higher rate, the gateway evicts the oldest proofs before their expiry.
  */
 const MAX_PROOFS = 200_000
 

@@ -13,7 +13,7 @@ import { createUsedProofs, type UsedProofs } from './used-proofs.ts'
 
 export type VerifyProofOptions = {
   readonly used: Pick<UsedProofs, 'use'>
-  /** Undefined: proofs need no nonce, and a nonce in a proof is ignored. */
+  /** If undefined, proofs need no nonce, and the gateway ignores a nonce in a proof. */
   readonly nonces: Nonces | undefined
 }
 

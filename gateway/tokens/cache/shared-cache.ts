@@ -45,7 +45,7 @@ export type SharedResult = IntrospectionResult & { readonly status: ActiveStatus
 export type SharedCache = {
   /**
    * Looks up a token.
-   * @param names claims that policies use. An entry that was stored without one of these claims is not used.
+   * @param names claims that policies use. The cache does not use an entry without one of these claims.
    * @returns a result, `revoked` if Redis holds a revocation of the token, `miss` if Redis has no entry, or undefined.
    * Introspect the token unless the result is current.
    */

@@ -4,7 +4,7 @@ import type { TokenKind } from './token-kind.ts'
 import type { ActiveStatus, IntrospectionResult, TokenStatus } from './token-status.ts'
 
 export type TokenCacheOptions = {
-  /** Maximum number of active tokens. The least recently used entry is evicted first. */
+  /** Maximum number of active tokens. The cache evicts the least recently used entry first. */
   readonly maxEntries: number
   /** Maximum memory for active tokens, by estimate. Bytes. */
   readonly maxBytes: number
@@ -32,7 +32,7 @@ type Entry<Status extends TokenStatus = TokenStatus> = {
    * `staleIfError` or the expiry of the token, whichever is earlier.
    */
   readonly staleUntilMs: number
-  /** The token is not checked again before this time, because the last check had no result. */
+  /** The gateway checks the token again only after this time, because the last check had no result. */
   retryAtMs: number
 }
 
@@ -244,7 +244,7 @@ function tokenStatusBytes(status: TokenStatus): number {
 }
 
 /**
- * Estimates the memory of a claim value. Names of claims are not counted, because all entries share the strings of the
+ * Estimates the memory of a claim value. Ignores the names of claims, because all entries share the strings of the
  * policies.
  */
 function claimBytes(value: ClaimValue | undefined): number {

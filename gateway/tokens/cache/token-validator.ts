@@ -98,7 +98,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   })
   /** Issuers that did not respond to the last check in time. */
   const silent = new Set<string>()
-  // Number of `startOver()` calls. The result of a validation that began before the last call is not stored.
+  // Number of `startOver()` calls. If a validation began before the last call, the validator does not store the result.
   let starts = 0
   let startedOverAtMs = Number.NEGATIVE_INFINITY
 

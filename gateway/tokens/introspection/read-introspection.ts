@@ -102,7 +102,9 @@ const READ_MEMBERS = [
   'token_type',
 ]
 
-/** Returns the members of a response that the gateway reads. All other data, which may be personal, is dropped. */
+/**
+ * Returns the members of a response that the gateway reads. Drops all other data, because other data can be personal.
+ */
 export function pickReadMembers(response: unknown): Readonly<Record<string, unknown>> {
   const claims = new Map<string, unknown>(Object.entries(response ?? {}))
   return Object.fromEntries(

@@ -2,7 +2,7 @@ import type { FetchDocument } from './fetch-document.ts'
 import { isProtectedAddress } from './is-protected-address.ts'
 import { IssuerKeysError } from './issuer-keys-error.ts'
 
-/** Maximum size of metadata. Typical metadata has a few KiB. Larger documents are rejected. */
+/** Maximum size of metadata. Typical metadata has a few KiB. The gateway rejects larger documents. */
 const METADATA_LIMIT_BYTES = 256 * 1024
 
 /**

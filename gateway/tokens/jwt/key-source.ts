@@ -17,7 +17,7 @@ export type KeysLocation =
  */
 export type LoadKeys = () => Promise<KeySet>
 
-/** Maximum size of a key set. A key has about half a KiB. Larger documents are rejected. */
+/** Maximum size of a key set. A key has about half a KiB. The gateway rejects larger documents. */
 const KEYS_LIMIT_BYTES = 512 * 1024
 /**
  * After this many consecutive failures, the gateway discovers the URL again, because the issuer may have moved its

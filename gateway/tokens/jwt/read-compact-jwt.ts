@@ -19,11 +19,11 @@ const BEGINS_WITH_OBJECT = /^e(?:y[A-DI-L]|w[k-r0-3]|3[0-3])/
 
 /**
  * Parses the compact form of a signed JWT strictly: each part has one canonical encoding. Uses no cryptography and
- * sends no requests. Keys and URLs in the header (`jwk`, `jku`, `x5u`, `x5c`) are ignored.
- * Source: RFC 7515 sections 5.2 and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11.
- * Cost: linear in the token. A token of more than 8 KiB is rejected by its length.
- * @returns the JWT. `opaque`: the token does not look like a JWT. `malformed`: the token looks like a JWT, but is not
- * valid.
+ * sends no requests. Ignores keys and URLs in the header (`jwk`, `jku`, `x5u`, `x5c`). Source: RFC 7515 sections 5.2
+ * and 7.1, RFC 7519 section 7.2, RFC 8725 sections 3.10 and 3.11. Cost: linear in the token. Rejects a token of more
+ * than 8 KiB by its length.
+ * @returns the JWT. `opaque` means that the token does not have the form of a JWT. `malformed` means that the token has
+ * the form of a JWT, but is not valid.
  */
 export function readCompactJwt(token: string): CompactJwt | 'opaque' | 'malformed' {
   if (token.length > MAX_JWT_LENGTH || token.startsWith('.')) return 'malformed'

@@ -16,12 +16,11 @@ export type KeySet = {
 
 type DroppedKey = { readonly kid: string | undefined; readonly reason: DropReason }
 
-/** Maximum number of keys, which is more than any issuer publishes. Further keys are not read. */
+/** Maximum number of keys, which is more than any issuer publishes. The gateway ignores further keys. */
 const MAX_KEYS = 100
 
 /**
- * Validates a published key set. Keys that break a rule are dropped, each with a reason. The other keys are used.
- * Source: RFC 7517 section 5.
+ * Validates a published key set. Drops keys that violate a rule, and returns the reasons. Source: RFC 7517 section 5.
  * @returns undefined when the document is not a key set.
  */
 export function readJwks(document: unknown, allowed: ReadonlySet<string>): KeySet | undefined {

@@ -9,8 +9,8 @@ import { toRevocations } from './to-revocations.ts'
 import { type EventFault, type EventIssuer, verifySecurityEvent } from './verify-security-event.ts'
 
 /**
- * Outcome of an event. `taken`: the event is accepted for every gateway. `EventFault`: the event is rejected.
- * `try_again`: the issuer should send the event again.
+ * Outcome of an event. `taken` means that the event applies to every gateway. `EventFault` is the reason of a
+ * rejection. With `try_again`, the issuer should send the event again.
  */
 export type EventOutcome = 'taken' | EventFault | 'try_again'
 

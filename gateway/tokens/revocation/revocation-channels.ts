@@ -165,7 +165,7 @@ export function createRevocationChannels(options: RevocationChannelsOptions): Re
         ...options,
         ...stream,
         onGap,
-        // An issuer can revoke only its own tokens, so the issuer named in the message is ignored.
+        // An issuer can revoke only its own tokens, so the gateway ignores the issuer in the message.
         onRevoked: (revocations) => {
           onRevoked(
             revocations.map((revocation) => ({ ...revocation, issuer: undefined })),

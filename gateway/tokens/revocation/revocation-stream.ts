@@ -34,7 +34,7 @@ export function createEventStreamReader(): (text: string) => StreamEvent[] {
       const field = colon === -1 ? line : line.slice(0, colon)
       const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
       if (field === 'event') event = value
-      // Accepts only visible ASCII, because the ID is sent back in a header.
+      // Accepts only visible ASCII, because the gateway sends the ID back in a header.
       if (field === 'id' && /^[\x21-\x7e]{1,256}$/.test(value)) id = value
       if (field === 'data') {
         data.push(value)

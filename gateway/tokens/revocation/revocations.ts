@@ -79,7 +79,7 @@ export function subscribeToRevocations(options: RevocationsOptions): Revocations
   let gap: RevocationGap | undefined
   let replay: 'none' | 'missed' | 'all' = 'none'
   /**
-   * Whether an event of the current replay could not be parsed. The revocation of this event stays unknown after the
+   * Whether the current replay contained a malformed event. The revocation of this event stays unknown after the
    * replay.
    */
   let hasUnreadable = false

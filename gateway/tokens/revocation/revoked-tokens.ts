@@ -64,7 +64,7 @@ export function createRevokedTokens(options: {
           options.onEvicted()
       },
     })
-  // Each cache is created on first use. The allocation takes 10 ms and must not delay the start.
+  // The first use creates a cache. The allocation takes 10 ms and must not delay the start.
   let grants: RevocationEntries | undefined
   let tokens: RevocationEntries | undefined
   let subjects: RevocationEntries | undefined
@@ -135,8 +135,7 @@ function chainOf(first: RevocationEntry | undefined): readonly RevocationEntry[]
 
 /**
  * Returns whether Redis holds a revocation mark of the token. The check is for results from the shared cache, because
- * this process may not have received the revocation. The revocation and its mark are written in one step. Cost: one
- * round trip.
+ * this process may not have received the revocation. One step writes the revocation and its mark. Cost: one round trip.
  */
 export async function isMarkedRevoked(redis: RedisClient, caller: Caller): Promise<boolean> {
   const { issuer, grant, tokenId, subject, issuedAtSeconds } = caller

@@ -41,7 +41,7 @@ export class ChunkedDecoder {
   #trailerBytes = 0
   #line = ''
 
-  /** Whether the last chunk and the trailers have been read. */
+  /** Whether the decoder has read the last chunk and the trailers. */
   get done(): boolean {
     return this.#state === 'done'
   }

@@ -16,7 +16,8 @@ export type ConnectionPoolOptions = {
 }
 
 /**
- * Interval of idle checks. Idle time is counted in checks, so a request does not need to read the clock. Milliseconds.
+ * Interval of idle checks. The pool measures idle time in checks, so a request does not need to read the clock.
+ * Milliseconds.
  */
 const IDLE_CHECK_MS = 500
 /**

@@ -18,7 +18,7 @@ export type WebsocketSessionOptions = {
   readonly upstream: Duplex
   /** Largest message, in bytes on the wire. */
   readonly messageLimitBytes: number
-  /** The session is closed after this time without bytes in either direction. Milliseconds. */
+  /** After this time without bytes in either direction, the gateway closes the session. Milliseconds. */
   readonly idleTimeoutMs: number
   readonly onEnd: (end: SessionEnd) => void
 }
@@ -52,7 +52,7 @@ type Way = {
   bytes: number
   /** Close frame that waits for the end of the current frame. */
   close: Buffer | undefined
-  /** Set after a Close frame was forwarded or sent. No further frame is sent. */
+  /** Set after the gateway has forwarded or sent a Close frame. The gateway then sends no further frame. */
   done: boolean
 }
 

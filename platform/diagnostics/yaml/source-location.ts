@@ -6,9 +6,9 @@ type Found = Pick<SourceLocation, 'line' | 'column' | 'length' | 'text'>
 const MAX_LINE = 10_000 // UTF-16 code units; a longer line, such as JSON without line breaks, is not shown
 
 /**
- * Creates a function that converts ranges of a text into source locations. Lines end with LF or CRLF.
- * Columns count characters, not UTF-16 code units. A location is computed on first access, because a check creates many
- * locations and shows few of them.
+ * Creates a function that converts ranges of a text into source locations. Lines end with LF or CRLF. Columns count
+ * characters, not UTF-16 code units. The first access computes a location, because a check creates many locations and
+ * prints few locations.
  */
 export function createLocationFinder(
   text: string,

@@ -90,7 +90,7 @@ export function* parseYamlSliced(text: string, { shownAs, letter, foreign }: Nam
   }
 }
 
-/** Returns the document of a file that cannot be read or parsed. */
+/** Returns the document of an unreadable or malformed file. */
 export function withoutValue(file: string, diagnostics: readonly Diagnostic[]): YamlDocument {
   return { file, value: undefined, diagnostics, locationOf: () => wholeFile(file) }
 }
