@@ -65,7 +65,7 @@ function checkPreset(
   const near = suggest(name, presets.keys())
   const known = presets.size === 0 ? 'the file has no presets' : `known: ${[...presets.keys()].join(', ')}`
   const hint = near === undefined ? known : `did you mean "${near}"?`
-  const message = `preset ${JSON.stringify(name)} is not in config/presets.yaml`
+  const message = `preset ${JSON.stringify(name)} is not defined`
   return [diagnostic('P206', message, document.locationOf(path), { hint })]
 }
 
@@ -90,7 +90,7 @@ function checkScope(
     near === undefined
       ? 'add the scope to the catalogue, or use a scope of the catalogue'
       : `did you mean "${near}"?`
-  const message = `scope ${JSON.stringify(name)} is not in the catalogue (config/scopes.yaml)`
+  const message = `scope ${JSON.stringify(name)} is not in the scope catalogue`
   return [diagnostic('P201', message, document.locationOf(path), { hint })]
 }
 

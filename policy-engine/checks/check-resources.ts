@@ -37,7 +37,7 @@ export function findUnknownBaselineScopes(
       return [
         diagnostic(
           'C347',
-          `resources[${index}].scopes[${at}]: scope "${scope}" is not in the catalogue (config/scopes.yaml)`,
+          `resources[${index}].scopes[${at}]: scope "${scope}" is not in the scope catalogue`,
           wholeFile(shownAs),
           {
             hint:

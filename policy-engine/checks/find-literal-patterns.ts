@@ -126,7 +126,7 @@ function inValue(value: unknown, parameters: readonly string[]): Problem | undef
         hint:
           operand === '*'
             ? 'for any value, write exists: true'
-            : `for any such value, write matches: ${JSON.stringify(operand)}`,
+            : `to match this pattern, write matches: ${JSON.stringify(operand)}`,
         severity: 'note',
       }
   }

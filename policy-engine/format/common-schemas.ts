@@ -21,7 +21,7 @@ export const Authentication = Type.Object(
           'x-is': 'a printable text without spaces, quotes and backslashes',
         }),
         {
-          description: 'The accepted authentication context classes, the preferred one first.',
+          description: 'The accepted authentication context classes, in order of preference.',
           minItems: 1,
           maxItems: 16,
           uniqueItems: true,
@@ -82,7 +82,7 @@ export const IdleTimeout = TimeoutText('How long a response may stall on either 
 export const Retries = Type.Object(
   {
     attempts: Type.Integer({
-      description: 'The maximum number of attempts, the first one included.',
+      description: 'The maximum number of attempts, including the first attempt.',
       minimum: 2,
       maximum: 5,
     }),
@@ -115,7 +115,7 @@ export const RateLimit = Type.Object(
     per: WindowText('The length of the period.'),
     by: Type.Enum(['client', 'subject', 'ip', 'route'], {
       description:
-        'The callers that share a count: those with the same client, subject or address, or all callers of the route. Requests without a token count by address.',
+        'The callers that share a count: callers with the same client, subject or address, or all callers of the route. Requests without a token count by address.',
     }),
   },
   {

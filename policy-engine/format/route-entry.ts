@@ -46,7 +46,7 @@ export const RouteEntry = Type.Object(
           any: Type.Optional(Scopes),
           advertise: Type.Optional(
             Type.String({
-              description: 'The scope of `any` that the challenge names. Default: the first one.',
+              description: 'The scope of `any` that the challenge names. Default: the first scope of `any`.',
               minLength: 1,
               maxLength: 256,
             }),
@@ -56,7 +56,7 @@ export const RouteEntry = Type.Object(
           ...open,
           minProperties: 1,
           description:
-            'The required scopes of a token: all scopes of `all`, and one of `any`. Without this key, the route requires no scope.',
+            'The required scopes of a token: all scopes of `all`, and at least one scope of `any`. Without this key, the route requires no scope.',
         },
       ),
     ),

@@ -93,7 +93,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
 
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('This server supports HTTP/1.1.')
   if (host === undefined ? httpVersion === '1.1' : !HOST.test(host))
-    return malformed('Send one Host header with a host name.')
+    return malformed('Send one Host header with a host name or an IP address.')
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined)
       return malformed('Send either Content-Length or Transfer-Encoding, not both.')

@@ -71,7 +71,7 @@ t.test('a gateway with an unknown scope in a list does not start', async (t) => 
       {
         code: 'C347',
         severity: 'error',
-        message: 'resources[0].scopes[1]: scope "posts:raed" is not in the catalogue (config/scopes.yaml)',
+        message: 'resources[0].scopes[1]: scope "posts:raed" is not in the scope catalogue',
         location: { file: 'gateway.yaml' },
         hint: 'did you mean "posts:read"?',
       },

@@ -64,7 +64,7 @@ t.test('import reports one problem for each cause', async (t) => {
   const { code, err } = await run(t, TRAINS, ...SERVER)
   t.equal(code, 3)
   t.equal(err.match(/error\[P201\]/g)?.length, 3)
-  t.match(err, /scope "bookings\.write" is not in the catalogue \(config\/scopes\.yaml\) \(3 places\)\n/)
+  t.match(err, /scope "bookings\.write" is not in the scope catalogue \(3 places\)\n/)
   t.match(err, /--catalogue FILE writes its entry, --scope-map renames it/)
   t.match(err, /nothing was written: 3 errors\n/)
 })

@@ -149,7 +149,7 @@ t.test('cleanHeaders() separates credentials and counts them', async (t) => {
   t.match(cleaned, { authorizationCount: 2, cookie: 'a=1; b=2', endToEnd: [] })
 })
 
-const ONE_HOST = 'Send one Host header with a host name.'
+const ONE_HOST = 'Send one Host header with a host name or an IP address.'
 const LENGTH = 'Content-Length must be a decimal number of bytes.'
 const CODING = 'Only the Transfer-Encoding chunked is supported.'
 
