@@ -399,7 +399,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   for (const scope of defaults.filter((name) => !config.catalogue.has(name)))
     report(
       `compat.defaultScope: scope "${scope}" is not in the catalogue`,
-      'name scopes of config/scopes.yaml',
+      'name scopes of the scope catalogue',
     )
   if (config.consent.includesLocalApps && config.consent.rememberSeconds === 0)
     report(
@@ -410,7 +410,10 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     report(message, 'use colors with a contrast of at least 4.5:1 (WCAG 2.2 section 1.4.3)')
   if (config.registration.bodyLimitBytes < 1) report('registration.bodyLimit is 0', 'use 16KiB')
   if (store.type === 'redis' && redis === undefined)
-    report('store.type is redis, but redis.url is not set', 'set redis.url (REDIS_URL)')
+    report(
+      'store.type is redis, but redis is not set',
+      'set redis.url (REDIS_URL), redis.sentinel or redis.cluster',
+    )
   if (store.type === 'postgres' && postgres === undefined)
     report(
       'store.type is postgres, but postgres.url is not set',
@@ -425,8 +428,8 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   // warning, because the gateway and this server share one environment.
   if (store.type !== 'redis' && redis !== undefined)
     report(
-      `redis.url (REDIS_URL) is set, but store.type is ${store.type}: the server would write no tokens or revocations to Redis`,
-      'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
+      `redis is set (for example by REDIS_URL), but store.type is ${store.type}: the server would write no tokens or revocations to Redis`,
+      'use store.type: redis, or remove redis and set issuers[].revocations at the gateways',
       config.development ? 'warning' : 'error',
     )
   if (redis !== undefined)

@@ -491,6 +491,6 @@ class Input {
     const value = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
     if (value === undefined) return undefined
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-    throw new Rejection('invalid_request', `${name} must be a whole number of seconds.`)
+    throw new Rejection('invalid_request', `${name} must be a whole number of seconds, 0 or more.`)
   }
 }

@@ -19,7 +19,8 @@ const DESCRIPTIONS = {
   client_secret: 'a client document must not have a client secret',
   client_authentication: 'token_endpoint_auth_method in the client document must be none',
   client_name: 'client_name in the client document must be a text of 1 to 200 characters',
-  redirect_uris: 'redirect_uris in the client document must be a list of 1 to 50 URIs',
+  redirect_uris:
+    'redirect_uris in the client document must be a list of 1 to 50 URIs, each of at most 1024 characters',
   no_redirect_uri:
     'redirect_uris in the client document must have an https URI of the same host, or a loopback URI',
   grant_types: 'grant_types in the client document must contain authorization_code',

@@ -55,7 +55,7 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
             status: 404,
             error: 'not_found',
             description:
-              'No endpoint matches this path. /.well-known/oauth-authorization-server lists every endpoint.',
+              'No endpoint matches this path. /.well-known/oauth-authorization-server lists the OAuth endpoints.',
           }
         : {
             status: 405,
@@ -87,7 +87,7 @@ function explain(error: FastifyError | Error): OAuthErrorResponse {
     return {
       status: 503,
       error: 'temporarily_unavailable',
-      description: 'The authorization server cannot reach its store. Try again in a moment.',
+      description: 'The authorization server cannot use its store. Try again in a moment.',
       headers: { 'retry-after': '1' },
     }
   const status = 'statusCode' in error ? error.statusCode : undefined

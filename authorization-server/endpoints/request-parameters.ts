@@ -64,7 +64,7 @@ export function findLongParameter(parameters: URLSearchParams): string | undefin
     if (name.length > MAX_PARAMETER_LENGTH || value.length > longest)
       return name === 'state'
         ? `state is longer than ${longest} characters.`
-        : `A parameter is longer than ${longest} characters.`
+        : `The name or value of a parameter is longer than ${longest} characters.`
     total += name.length + value.length
   }
   return total > MAX_TOTAL_LENGTH

@@ -462,6 +462,6 @@ function shapeFailure(ctx: KoaContextWithOIDC, cause: Error | undefined, options
   }
   ctx.status = 503
   ctx.set('Retry-After', '1')
-  const description = 'The authorization server cannot reach its store. Try again in a moment.'
+  const description = 'The authorization server cannot use its store. Try again in a moment.'
   renderError(ctx, { error: 'temporarily_unavailable', description }, options)
 }

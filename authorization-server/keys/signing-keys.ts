@@ -106,7 +106,7 @@ export function parseSigningKeys(
   ) => new BootError('ERR_SIGNING_KEYS', `${file}: ${reason}. ${remedy}`, { exitCode: 3 })
   const document = parseJson(text)
   const keys = isRecord(document) ? document['keys'] : undefined
-  if (!Array.isArray(keys) || keys.length === 0) throw invalidFile('the keys are missing')
+  if (!Array.isArray(keys) || keys.length === 0) throw invalidFile('the file contains no keys')
   if (keys.length > MAX_KEYS)
     throw invalidFile(`the set has ${keys.length} keys, more than ${MAX_KEYS}`, 'Remove old keys.')
   const signingKeys = keys.map((key: unknown, index) => {
@@ -141,7 +141,7 @@ export function parseSigningKeys(
     if (all.length === 0) throw invalidFile(`${name} is missing`)
     if (!all.some((key) => startOf(key) <= needs.nowSeconds))
       throw invalidFile(
-        `${name} that signs now is missing: notBefore of each such key is in the future`,
+        `${name} that signs now is missing: every key of this type has a notBefore in the future`,
         'Keep the key that signs until then.',
       )
   }

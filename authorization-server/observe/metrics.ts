@@ -121,7 +121,7 @@ export function createMetrics(options: {
   })
   const reuse = new Counter({
     name: 'scopegate_oauth_refresh_reuse_total',
-    help: 'Refresh tokens that were used again outside the repeat window or by another client; each such use ended the grant.',
+    help: 'Refresh tokens that were used again outside the repeat window or by another client; each of these uses ended the grant.',
     registers,
   })
   const repeats = new Counter({

@@ -91,7 +91,7 @@ function findRedirectProblem(
       typeof uri !== 'string' || uri.length > MAX_REDIRECT_URI_LENGTH || !isLoopbackRedirect(uri, rules),
   )
   if (index === -1) return rules.isWeb ? findPortlessRedirect(value, rules) : undefined
-  return `redirect_uris[${index}] ${shown(value[index])}: this server accepts only loopback redirect URIs: ${acceptedForms(loopbackHosts)}. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
+  return `redirect_uris[${index}] ${shown(value[index])}: this server accepts only loopback redirect URIs of at most ${MAX_REDIRECT_URI_LENGTH} characters: ${acceptedForms(loopbackHosts)}. Use ${loopbackHosts[0] ?? '127.0.0.1'}, or ask the operator for a registered integration.`
 }
 
 /**
@@ -120,7 +120,7 @@ function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | 
     return 'response_types must be a list that contains code, the only response type of this server'
   const scope = body['scope']
   if (scope !== undefined && (typeof scope !== 'string' || parseScope(scope) === undefined))
-    return 'scope must be a string of scopes, separated by spaces'
+    return 'scope must be a string of scopes, each separated by one space'
   const uri = body['client_uri']
   if (uri !== undefined && !isWebAddress(uri)) return 'client_uri must be an http or https URL'
   return undefined

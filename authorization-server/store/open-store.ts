@@ -49,7 +49,7 @@ function openConfigured(config: StoreConfig, options: RedisStoreOptions): Store 
       if (config.redis !== undefined) return openRedisStore(config.redis, options)
       throw new BootError(
         'ERR_REDIS_URL',
-        'store.type is redis, but redis.url (REDIS_URL) is not set. Set it, or use store.type: sqlite.',
+        'store.type is redis, but redis is not set. Set redis.url (REDIS_URL), redis.sentinel or redis.cluster, or use store.type: sqlite.',
         { exitCode: 3 },
       )
     }
@@ -57,7 +57,7 @@ function openConfigured(config: StoreConfig, options: RedisStoreOptions): Store 
       if (config.postgres !== undefined) return openPostgresStore(config.postgres, options)
       throw new BootError(
         'ERR_POSTGRES_URL',
-        'store.type is postgres, but postgres.url (SCOPEGATE_POSTGRES__URL) is not set. Set it, or use store.type: sqlite.',
+        'store.type is postgres, but postgres.url (SCOPEGATE_POSTGRES__URL) is not set. Set postgres.url, or use store.type: sqlite.',
         { exitCode: 3 },
       )
     }

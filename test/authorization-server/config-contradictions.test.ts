@@ -158,7 +158,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
 })
 
 t.test('findContradictions() names each default scope that is not in the catalogue', async (t) => {
-  const hint = 'name scopes of config/scopes.yaml'
+  const hint = 'name scopes of the scope catalogue'
   says(
     t,
     { compat: { ...compat, defaultScope: 'no:such openid none:such' } },
@@ -175,8 +175,8 @@ t.test('findContradictions() names each default scope that is not in the catalog
 t.test('findContradictions() requires a Redis URL for the Redis store only', async (t) => {
   says(t, { store: { type: 'redis' } }, [
     'error',
-    'store.type is redis, but redis.url is not set',
-    'set redis.url (REDIS_URL)',
+    'store.type is redis, but redis is not set',
+    'set redis.url (REDIS_URL), redis.sentinel or redis.cluster',
   ])
   for (const [development, severity] of [
     [false, 'error'],
@@ -184,8 +184,8 @@ t.test('findContradictions() requires a Redis URL for the Redis store only', asy
   ] as const)
     says(t, { redis, development }, [
       severity,
-      'redis.url (REDIS_URL) is set, but store.type is sqlite: the server would write no tokens or revocations to Redis',
-      'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
+      'redis is set (for example by REDIS_URL), but store.type is sqlite: the server would write no tokens or revocations to Redis',
+      'use store.type: redis, or remove redis and set issuers[].revocations at the gateways',
     ])
 })
 
@@ -206,8 +206,8 @@ t.test('findContradictions() requires a PostgreSQL URL for the PostgreSQL store 
     ])
   says(t, { store: { type: 'postgres' }, postgres, redis }, [
     'error',
-    'redis.url (REDIS_URL) is set, but store.type is postgres: the server would write no tokens or revocations to Redis',
-    'use store.type: redis, or remove redis.url and set issuers[].revocations at the gateways',
+    'redis is set (for example by REDIS_URL), but store.type is postgres: the server would write no tokens or revocations to Redis',
+    'use store.type: redis, or remove redis and set issuers[].revocations at the gateways',
   ])
 })
 

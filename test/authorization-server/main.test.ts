@@ -79,7 +79,7 @@ t.test(
         /Cannot read .*missing \(signingKeysFile\): ENOENT/,
         1,
       ],
-      [{ SCOPEGATE_SIGNING_KEYS_FILE: join(dir, 'keys') }, /the keys are missing/, 3],
+      [{ SCOPEGATE_SIGNING_KEYS_FILE: join(dir, 'keys') }, /the file contains no keys/, 3],
       [{ SCOPEGATE_DEVELOPMENT: 'false' }, /Cannot read .*gatewayClient\.secretFile/, 1],
       [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url/, 3],
       [

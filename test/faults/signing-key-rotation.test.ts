@@ -80,7 +80,8 @@ t.test('signing keys: no refresh fails, and both replicas switch at the time in 
   }
 
   writeFileSync(keysFile, '{"keys":[]}')
-  for (const one of [server, replica]) await untilLogged(one, ['"secret_unusable"', 'the keys are missing'])
+  for (const one of [server, replica])
+    await untilLogged(one, ['"secret_unusable"', 'the file contains no keys'])
   t.equal((await refresh(server)).kid, 'second-ES256', 'the earlier keys stay')
   writeFileSync(keysFile, JSON.stringify({ keys: added }))
   for (const one of [server, replica]) await untilLogged(one, ['"secret_reloaded"', '"signingKeysFile"'], 2)

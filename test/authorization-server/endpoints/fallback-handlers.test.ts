@@ -48,7 +48,7 @@ t.test('an unknown path gets 404 with all expected headers', async (t) => {
   t.equal(answer.status, 404)
   t.equal(
     answer.text,
-    '{"error":"not_found","error_description":"No endpoint matches this path. /.well-known/oauth-authorization-server lists every endpoint."}',
+    '{"error":"not_found","error_description":"No endpoint matches this path. /.well-known/oauth-authorization-server lists the OAuth endpoints."}',
   )
   t.strictSame(headerSet(answer.headers), JSON_ERROR)
 })
@@ -110,7 +110,7 @@ t.test('each error gets its status, and a server error is logged', async (t) => 
       503,
       {
         error: 'temporarily_unavailable',
-        error_description: 'The authorization server cannot reach its store. Try again in a moment.',
+        error_description: 'The authorization server cannot use its store. Try again in a moment.',
       },
     ],
     [

@@ -97,7 +97,7 @@ t.test('each rejection has a status, an error code and a description', async (t)
 
 t.test('findLongParameter() limits each name and value, and their sum', async (t) => {
   const find = (...pairs: [string, string][]) => findLongParameter(new URLSearchParams(pairs))
-  const long = 'A parameter is longer than 4096 characters.'
+  const long = 'The name or value of a parameter is longer than 4096 characters.'
   const sum = 'The parameters together are longer than 8192 characters.'
   t.equal(find(['state', 'x'.repeat(2_048)]), undefined)
   t.equal(find(['state', 'x'.repeat(2_049)]), 'state is longer than 2048 characters.')

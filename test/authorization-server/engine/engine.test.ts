@@ -218,7 +218,7 @@ t.test('an outage of the store causes 503 with Retry-After, and a defect causes 
       'application/json; charset=utf-8',
       {
         error: 'temporarily_unavailable',
-        error_description: 'The authorization server cannot reach its store. Try again in a moment.',
+        error_description: 'The authorization server cannot use its store. Try again in a moment.',
       },
     ],
   )
@@ -228,7 +228,7 @@ t.test('an outage of the store causes 503 with Retry-After, and a defect causes 
     [
       503,
       '1',
-      '<page>temporarily_unavailable: The authorization server cannot reach its store. Try again in a moment.</page>',
+      '<page>temporarily_unavailable: The authorization server cannot use its store. Try again in a moment.</page>',
     ],
   )
   t.strictSame(on.results.slice(-2), ['server_error', 'server_error'])

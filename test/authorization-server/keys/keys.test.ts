@@ -64,10 +64,10 @@ const NOW = 1_800_000_000
 t.test('parseSigningKeys() reports the fault of a key set, and returns a complete key set', async (t) => {
   const [ec, ed, rsa] = (await makeSigningKeys()).keys
   for (const [document, reason] of [
-    [null, 'the keys are missing'],
-    [[], 'the keys are missing'],
-    [{ keys: {} }, 'the keys are missing'],
-    [{ keys: [] }, 'the keys are missing'],
+    [null, 'the file contains no keys'],
+    [[], 'the file contains no keys'],
+    [{ keys: {} }, 'the file contains no keys'],
+    [{ keys: [] }, 'the file contains no keys'],
     [{ keys: [ec, 7] }, 'keys[1] is not a key'],
     [{ keys: [[]] }, 'keys[0] is not a key'],
     [{ keys: [{ d: 'd' }] }, 'keys[0] is not a key'],

@@ -92,7 +92,7 @@ scopegate_oauth_grants_created_total{consent="remembered"} 1
 # HELP scopegate_oauth_grants_ended_total Grants that ended before their expiry, by reason.
 # TYPE scopegate_oauth_grants_ended_total counter
 scopegate_oauth_grants_ended_total{reason="revoked"} 1
-# HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each such use ended the grant.
+# HELP scopegate_oauth_refresh_reuse_total Refresh tokens that were used again outside the repeat window or by another client; each of these uses ended the grant.
 # TYPE scopegate_oauth_refresh_reuse_total counter
 scopegate_oauth_refresh_reuse_total 4
 # HELP scopegate_oauth_refresh_repeats_total Repeated refreshes within the repeat window; each got the response of the first refresh.

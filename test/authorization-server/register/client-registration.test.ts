@@ -21,7 +21,7 @@ t.test('§3.2.2 parseRegistration() names the invalid redirect URI and the requi
   t.same(rejectionOf({ redirect_uris: [...redirect_uris, 'http://localhost:3118/callback'] }), {
     error: 'invalid_redirect_uri',
     description:
-      'redirect_uris[1] "http://localhost:3118/callback": this server accepts only loopback redirect URIs: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
+      'redirect_uris[1] "http://localhost:3118/callback": this server accepts only loopback redirect URIs of at most 1024 characters: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
   })
 })
 
@@ -123,7 +123,7 @@ const METHOD =
   'token_endpoint_auth_method must be none (public client) or client_secret_post (confidential client)'
 const GRANTS = 'grant_types must be a list that contains authorization_code, the only flow of this server'
 const RESPONSES = 'response_types must be a list that contains code, the only response type of this server'
-const SCOPE = 'scope must be a string of scopes, separated by spaces'
+const SCOPE = 'scope must be a string of scopes, each separated by one space'
 const URI = 'client_uri must be an http or https URL'
 
 t.test('parseRegistration() describes each invalid field', async (t) => {
@@ -208,11 +208,11 @@ t.test('parseRegistration() describes each problem of redirect URIs', async (t) 
   t.equal(parse(Array(11).fill(redirect_uris[0])), 'redirect_uris must have at most 10 entries')
   t.equal(
     parse([redirect_uris[0], 7]),
-    'redirect_uris[1] is not a string: this server accepts only loopback redirect URIs: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
+    'redirect_uris[1] is not a string: this server accepts only loopback redirect URIs of at most 1024 characters: http://127.0.0.1:<port>/<path>. Use 127.0.0.1, or ask the operator for a registered integration.',
   )
   t.equal(
     parse(['x'], two),
-    'redirect_uris[0] "x": this server accepts only loopback redirect URIs: http://localhost:<port>/<path> or http://[::1]:<port>/<path>. Use localhost, or ask the operator for a registered integration.',
+    'redirect_uris[0] "x": this server accepts only loopback redirect URIs of at most 1024 characters: http://localhost:<port>/<path> or http://[::1]:<port>/<path>. Use localhost, or ask the operator for a registered integration.',
   )
   t.match(parse(['x'], { loopbackHosts: [] }), '. Use 127.0.0.1, or ask')
   t.match(
