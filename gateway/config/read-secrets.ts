@@ -78,7 +78,10 @@ export function readNonceSecrets(dpop: GatewayFile['dpop']): readonly string[] |
 export function parseNonceSecrets(text: string, file: string): readonly string[] {
   const secrets = parseSecretLines(text, file)
   if (secrets.length === 0 || secrets.some((secret) => secret.length < MIN_LENGTH))
-    throw fail(displayPath(file), `each line must have at least ${MIN_LENGTH} characters`)
+    throw fail(
+      displayPath(file),
+      `the file must contain one secret per line, each of at least ${MIN_LENGTH} characters`,
+    )
   return secrets
 }
 

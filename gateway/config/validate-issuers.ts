@@ -180,7 +180,7 @@ function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
       'C338',
       '.jwt.maxStale',
       'must not be less than refresh',
-      'set a longer time than refresh',
+      'set maxStale to at least the value of refresh',
     ])
   return problems
 }
@@ -216,7 +216,14 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
       ],
     ]
   return milliseconds(jwt.maxRevocationDelay) < MIN_DELAY_MS
-    ? [['C338', key, 'the revocation stream sends heartbeats only every few seconds', 'set 15s or more']]
+    ? [
+        [
+          'C338',
+          key,
+          'the delay must be at least 15s: the gateway needs several seconds to detect an interrupted stream',
+          'set 15s or more',
+        ],
+      ]
     : []
 }
 
@@ -238,7 +245,7 @@ export function findUnusableEvents(file: GatewayFile, shownAs: string): readonly
     const subject = jwt.claims?.subject ?? DEFAULTS.jwtClaims.subject
     if (subject !== 'sub')
       return report(
-        `events identify subjects by sub, but its tokens by ${subject}`,
+        `events identify subjects by the claim sub, but the tokens of this issuer by ${subject}`,
         'remove claims.subject or securityEvents',
       )
     if ((file.workers ?? 1) !== 1 && (file.revocationRedis ?? file.redis) === undefined)

@@ -131,7 +131,7 @@ export function findUnusableSources(
         'C364',
         [...at, 'permissions', 'upstreams', position],
         `unknown upstream "${upstream}"`,
-        near === undefined ? `config/upstreams.yaml has ${known.join(', ')}` : `did you mean "${near}"?`,
+        near === undefined ? `known: ${known.join(', ')}` : `did you mean "${near}"?`,
       )
     }
   }

@@ -86,7 +86,7 @@ function findUnknownUpstream(
   if (name === undefined || Object.hasOwn(upstreams, name)) return []
   return [
     diagnostic('C303', `authorizationServer.upstream: unknown upstream "${name}"`, wholeFile(shownAs), {
-      hint: `config/upstreams.yaml has ${Object.keys(upstreams).join(', ')}`,
+      hint: `known: ${Object.keys(upstreams).join(', ')}`,
     }),
   ]
 }

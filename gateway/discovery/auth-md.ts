@@ -42,7 +42,7 @@ export function authWalkthrough(options: AuthWalkthroughOptions): string {
 
 This page shows an agent or a developer how to call the API at \`${baseUrl}\`. ${
       bundledAuthorizationServer
-        ? `It accepts OAuth 2.1
+        ? `The API accepts OAuth 2.1
 access tokens. A client gets them with the authorization code grant and PKCE (S256), and renews them with a refresh token. A person
 must give consent in a browser: there is no grant for identity assertions or service accounts. Run the commands in one shell, in this
 order. They need \`curl\` and \`openssl\`.`
@@ -56,7 +56,7 @@ issuers below, which other organizations may run. Their metadata describes how a
 
 Request only the scopes that you need. /openapi.json lists the scopes of each operation. \`scopes_supported\` of the resource metadata
 lists the scopes to begin with, and can lack other scopes. A 403 \`insufficient_scope\` names the missing scope: authorize again with
-your previous scopes and this one.
+your previous scopes and the missing scope.
 
 | scope | grants |
 | --- | --- |
@@ -91,7 +91,7 @@ Contact the operator of \`${baseUrl}\`, and quote the \`request_id\` of a respon
 }
 
 const BUNDLED_ERRORS = `| 400 \`invalid_redirect_uri\` | registration | use \`http://127.0.0.1:<port>/<path>\` |
-| 400 \`invalid_grant\` | token endpoint | the code or refresh token is used up or expired: start at the browser step |
+| 400 \`invalid_grant\` | token endpoint | the code or the refresh token is not valid any more, or a parameter is wrong: start at the browser step |
 `
 
 function discover({ baseUrl, resources }: AuthWalkthroughOptions): string {

@@ -75,7 +75,7 @@ export function parseAssertionKeys(text: string, file: string): readonly Asserti
   return blocks.map((block, index) => {
     const key = readKey(block)
     if (key === undefined)
-      throw unusableKeys(file, `key ${index + 1} of the file is neither P-256 nor Ed25519`)
+      throw unusableKeys(file, `key ${index + 1} of the file is not a usable P-256 or Ed25519 key`)
     return key
   })
 }

@@ -54,8 +54,11 @@ export function guardAddresses(resolve: ResolveName): ResolveName {
     if (hostname === 'localhost') return addresses
     const permitted = addresses.filter(({ address, family }) => isReachableBySources(address, family))
     if (permitted.length > 0) return permitted
-    throw Object.assign(new Error(`${hostname} resolves to an address that policy sources must not use`), {
-      code: 'ENOTFOUND',
-    })
+    throw Object.assign(
+      new Error(`${hostname} resolves only to addresses that policy sources must not use`),
+      {
+        code: 'ENOTFOUND',
+      },
+    )
   }
 }

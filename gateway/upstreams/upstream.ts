@@ -67,7 +67,10 @@ export function createUpstream(
   function logEjection(target: string, isEjected: boolean): void {
     const fields = { upstream: settings.name, target }
     if (isEjected)
-      logger.warn({ event: 'target_ejected', ...fields }, 'a target of an upstream does not respond')
+      logger.warn(
+        { event: 'target_ejected', ...fields },
+        'a target of an upstream failed repeatedly: the gateway sends no requests to this target',
+      )
     else logger.info({ event: 'target_back', ...fields }, 'a target of an upstream responds again')
   }
 

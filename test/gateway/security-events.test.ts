@@ -447,7 +447,7 @@ t.test('RFC 8935 §2: the responses of the events endpoint have exactly these he
       'content-language': 'en',
       'content-length': '72',
     },
-    text: '{"err":"invalid_request","description":"Send application/secevent+jwt."}',
+    text: '{"err":"invalid_request","description":"Send the event with the content type application/secevent+jwt."}',
   })
   await ownIssuer.stop()
   t.strictSame(await deliver(anEvent(ownIssuer, {}, { kid: 'another' })), {

@@ -27,7 +27,10 @@ async function receiveSecurityEvent(
   const { request, response } = context
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/secevent+jwt')
-    return toReply(context, { err: 'invalid_request', description: 'Send application/secevent+jwt.' })
+    return toReply(context, {
+      err: 'invalid_request',
+      description: 'Send the event with the content type application/secevent+jwt.',
+    })
   sendContinue(request, response)
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
   if (body === 'too_large') return { rejected: 'body_too_large', limitBytes: route.bodyLimitBytes }

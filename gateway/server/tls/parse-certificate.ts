@@ -54,7 +54,7 @@ export function parseCertificate(
         )
       : keyFault(
           'the file does not contain a PEM private key',
-          'convert it to PEM: the file must start with -----BEGIN PRIVATE KEY-----',
+          'write the private key in PEM to the file, for example with: openssl pkey -in … -out …',
         )
   if (!leaf.checkPrivateKey(key))
     return chain.some((one) => one?.checkPrivateKey(key))

@@ -94,7 +94,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     } else {
       logger.warn(
         { event: 'introspection_suspended', issuer, err: describeFailure(lastFailure) },
-        'the issuer does not respond: circuit opened',
+        'introspection at the issuer fails repeatedly: circuit opened',
       )
     }
   })

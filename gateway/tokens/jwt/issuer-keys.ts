@@ -228,7 +228,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     const kid = keyId === undefined ? undefined : visibleText(keyId.slice(0, LOGGED_KID_CHARACTERS))
     logger.warn(
       { event: 'issuer_key_unknown', issuer, kid, count: unknownKids },
-      'the gateway rejects tokens that name a key which the issuer does not publish',
+      'the gateway rejects tokens: the issuer does not publish the key of these tokens',
     )
     unknownKids = 0
   }

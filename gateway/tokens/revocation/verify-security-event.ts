@@ -73,17 +73,20 @@ export async function verifySecurityEvent(
   const { claims } = jwt
   const audience: readonly unknown[] = [claims.get('aud')].flat()
   if (!audience.some((one) => typeof one === 'string' && issuer.audience.includes(one)))
-    return fault('invalid_audience', 'The aud of the event names another receiver.')
+    return fault('invalid_audience', 'The aud of the event must name this gateway.')
   const id = claims.get('jti')
   const issuedAt = claims.get('iat')
   const latest = nowSeconds + issuer.clockToleranceSeconds
   if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID)
-    return fault('invalid_request', 'The jti of the event is missing.')
+    return fault('invalid_request', `The jti of the event must be a text of 1 to ${LONGEST_ID} characters.`)
   if (!isSecond(issuedAt) || issuedAt > latest)
-    return fault('invalid_request', 'The iat of the event is missing, or in the future.')
+    return fault(
+      'invalid_request',
+      'The iat of the event must be a time in seconds that is not in the future.',
+    )
   const expires = claims.get('exp')
   if (claims.has('exp') && !(isSecond(expires) && expires + issuer.clockToleranceSeconds > nowSeconds))
-    return fault('invalid_request', 'The event has expired.')
+    return fault('invalid_request', 'The exp of the event must be a time in seconds that is in the future.')
   const events = readEvents(claims.get('events'))
   if (events === undefined) return fault('invalid_request', 'The events member does not follow RFC 8417.')
   return { issuer: issuer.issuer, id, issuedAtSeconds: issuedAt, claims, events }

@@ -45,7 +45,7 @@ export function parseResponseHead(text: string, end: number): ResponseHead {
     let code = text.charCodeAt(at)
     while (TOKEN_CHARACTERS[code] === 1) code = text.charCodeAt(++at)
     if (code !== COLON || at === nameFrom) throw malformedResponse('a header has an invalid name')
-    if (++count > MAX_HEADERS) throw malformedResponse('there are too many headers')
+    if (++count > MAX_HEADERS) throw malformedResponse('it has too many headers')
     const name = text.slice(nameFrom, at).toLowerCase()
     code = text.charCodeAt(++at)
     while (code === SPACE || code === TAB) code = text.charCodeAt(++at)
