@@ -67,7 +67,7 @@ export function explainFailure(name: ConnectionName, cause: unknown): BootError 
   if (reply !== undefined)
     return fail(
       'ERR_REDIS_REFUSED',
-      `Redis at ${where} rejected the credentials (${reply}). ${credentialRemedy(name, reply, text)}`,
+      `Redis at ${where} denied access (${reply}). ${credentialRemedy(name, reply, text)}`,
     )
   if (/^CLUSTERDOWN|cluster_state:fail/.test(text))
     return fail(

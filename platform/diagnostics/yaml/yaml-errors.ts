@@ -75,7 +75,7 @@ const NOT_A_KEY: readonly Rule[] = [
 /** Rules by the error code of the parser. The first rule that applies explains an error. */
 const RULES: Readonly<Partial<Record<ErrorCode, readonly Rule[]>>> = {
   TAB_AS_INDENT: [['011', 'a tab indents this line', 'use spaces']],
-  KEY_OVER_1024_CHARS: [['010', 'a key must be at most 1024 characters', 'shorten it']],
+  KEY_OVER_1024_CHARS: [['010', 'a key must be at most 1024 characters', 'shorten the key']],
   RESOURCE_EXHAUSTION: [
     [
       '018',
@@ -100,7 +100,7 @@ const RULES: Readonly<Partial<Record<ErrorCode, readonly Rule[]>>> = {
         unmatchedBracket,
       ],
       ['014', 'this $text is never closed', 'add $closing', unclosedBracket],
-      ['014', 'a bracket is never closed', 'close it'],
+      ['014', 'a bracket is never closed', 'close the bracket'],
     ]),
     ...MISALIGNED,
   ],

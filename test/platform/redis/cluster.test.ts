@@ -73,7 +73,7 @@ t.test(
       await redis.call('ACL', 'SETUSER', 'default', 'resetpass', '>s3cret')
     await t.rejects(openRedis(connection), {
       code: 'ERR_REDIS_REFUSED',
-      message: `Redis at cluster ${cluster.addresses.join(', ')} rejected the credentials (NOAUTH). Check redis.username and redis.passwordFile.`,
+      message: `Redis at cluster ${cluster.addresses.join(', ')} denied access (NOAUTH). Check redis.username and redis.passwordFile.`,
     })
     for (const { redis } of cluster.nodes) await redis.call('ACL', 'SETUSER', 'default', 'nopass')
     // Removes the slot from all nodes, because the client can read the cluster state from any node.

@@ -85,7 +85,7 @@ t.test(
       [
         { passwordFile: wrong },
         'ERR_REDIS_REFUSED',
-        `Redis at ${where} rejected the credentials (WRONGPASS). Check redis.username and redis.passwordFile.`,
+        `Redis at ${where} denied access (WRONGPASS). Check redis.username and redis.passwordFile.`,
       ],
       [
         { passwordFile: join(folder, 'absent') },

@@ -106,7 +106,7 @@ t.test('connectRedis() explains rejected credentials, also of an optional Redis'
     for (const mayBeAway of [true, false])
       await t.rejects(connectRedis({ url: `redis://${user}${where}`, mayBeAway }), {
         code: 'ERR_REDIS_REFUSED',
-        message: `Redis at redis://${where} rejected the credentials (${reply}). Check user and password in redis.url (REDIS_URL).`,
+        message: `Redis at redis://${where} denied access (${reply}). Check user and password in redis.url (REDIS_URL).`,
         cause: { message: new RegExp(`^${reply} `) },
       })
   const admin = new Redis(server.url)
@@ -121,7 +121,7 @@ t.test('connectRedis() explains rejected credentials, also of an optional Redis'
   await admin.call('ACL', 'SETUSER', 'limited', 'on', '>pw', '+info', '-ping')
   await t.rejects(connectRedis({ url: `redis://limited:pw@${where}` }), {
     code: 'ERR_REDIS_REFUSED',
-    message: /rejected the credentials \(NOPERM\)/,
+    message: /denied access \(NOPERM\)/,
   })
 })
 

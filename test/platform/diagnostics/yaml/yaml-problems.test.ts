@@ -308,7 +308,7 @@ t.test('parseYaml() reports the syntax errors before the first structural error'
 t.test('parseYaml() accepts keys of 1,024 characters and nesting of 100 levels', async (t) => {
   t.strictSame(count(`${'k'.repeat(1_024)}: x\n`), { 'OK {': 1 })
   t.strictSame(describe(`${'k'.repeat(1_025)}: x\n`), [
-    'P010 1:1:1 a key must be at most 1024 characters => shorten it',
+    'P010 1:1:1 a key must be at most 1024 characters => shorten the key',
   ])
   t.strictSame(describe('['.repeat(20_000)), [
     'P018 1:101:1 lists and maps are nested too deeply here => at most 100 levels are allowed',
