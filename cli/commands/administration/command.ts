@@ -63,7 +63,7 @@ function command(
 }
 
 const WHERE =
-  'Sends the command to a running authorization server on this machine, through a socket in its data folder. The server writes an audit line for each change. Without --config and SCOPEGATE_CONFIG_DIR, the server is the one that `scopegate dev` runs in the same folder.'
+  'Sends the command to a running authorization server on this machine, through a socket in its data folder. The server writes an audit line for each change. Without --config and SCOPEGATE_CONFIG_DIR, the command uses the server that `scopegate dev` runs in the same folder.'
 
 export const ADMINISTRATION: readonly Command[] = [
   command({
@@ -133,7 +133,7 @@ export const ADMINISTRATION: readonly Command[] = [
     summary: 'sets the password of an account, and ends its sessions, grants and tokens',
     argument: 'ACCOUNT',
     about:
-      'ACCOUNT is a username or an account id. Reads the password from standard input. With --link, prints a link with which the person sets the password. The link works once. Sessions, grants and tokens end when the person sets the password. A new link replaces the earlier link.',
+      'ACCOUNT is a username or an account id. Reads the password from standard input. With --link, prints a link. The person sets the password on the page of this link. The link works once. Sessions, grants and tokens end when the person sets the password. A new link replaces the earlier link.',
     options: [{ name: 'link', description: 'Print a link instead of reading a password.' }, LINK_EXPIRES],
     examples: [
       {
@@ -201,7 +201,7 @@ export const ADMINISTRATION: readonly Command[] = [
     argument: 'GRANT',
     isOptional: true,
     about:
-      'Revokes the grant GRANT, or without GRANT all grants that the options select. Several options select the grants that fit all of them. All gateways reject the tokens of the grants.',
+      'Revokes the grant GRANT. Without GRANT, revokes all grants that the options select. With several options, a grant must match every option. All gateways reject the tokens of the grants.',
     options: [OF_ACCOUNT, OF_CLIENT, OLDER_THAN],
     examples: [
       {
@@ -222,7 +222,7 @@ export const ADMINISTRATION: readonly Command[] = [
     argument: 'SESSION',
     isOptional: true,
     about:
-      'Ends the session SESSION, or without SESSION all sessions of --account. Grants and tokens stay valid: revoke these with `scopegate grant revoke`.',
+      'Ends the session SESSION. Without SESSION, ends all sessions of --account. Grants and tokens stay valid. To revoke them, use `scopegate grant revoke`.',
     options: [OF_ACCOUNT],
     examples: [
       { commandLine: 'scopegate session end --account alice', description: 'Ends the sessions of alice.' },

@@ -6,8 +6,8 @@ export const DIFF: Command = {
   group: 'Policies',
   summary: 'shows the effects of a policy change on callers: widened, narrowed, new, gone',
   about: [
-    'OLD and NEW are each a folder of policies; a folder that holds config and policies; REVISION:FOLDER, the policies of a git revision; or REVISION, its policies with its configuration. With --live, the active policies of a gateway replace OLD.',
-    'The command compares the access to each possible request: the required scopes and claims, and the web pages with access (cors). Names of routes and parameters, the order of files and how rules are split over routes are ignored. Widened: some denied requests are now allowed, or more web pages have access. Narrowed: some allowed requests are now denied, or fewer web pages have access. Changed: neither, but limits, headers or the upstream path differ. New: the requests matched no route before. Gone: the requests match no route now. A change can be both widened and narrowed.',
+    'OLD and NEW can be a folder of policies, or a folder that contains the folders config and policies. REVISION:FOLDER is a folder of policies in a git revision. REVISION is the policies and the configuration of a git revision. With --live, the active policies of a gateway replace OLD.',
+    'The command compares the access to each possible request: the required scopes and claims, and the web pages with access (cors). The comparison ignores the names of routes and parameters, the order of files, and the division of rules into routes. Widened: some denied requests are now allowed, or more web pages have access. Narrowed: some allowed requests are now denied, or fewer web pages have access. Changed: neither, but limits, headers or the upstream path differ. New: the requests matched no route before. Gone: the requests match no route now. A change can be both widened and narrowed.',
   ],
   positionals: { usage: 'OLD NEW', min: 1, max: 2 },
   options: [

@@ -38,7 +38,7 @@ export async function examine(examination: Examination): Promise<void> {
       'challenge',
       `${baseUrl}/openapi.json`,
       'the document contains no path that needs a token, so no challenge was checked',
-      'name such a path: --path /api/courses',
+      'name a path that needs a token, for example: --path /api/courses',
     )
   await checkChallenge(path, { ...examination, metadataUrl: resource.document.url, client })
 }

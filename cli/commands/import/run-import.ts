@@ -148,7 +148,8 @@ function writeNew(file: string, text: string, force: boolean): string | undefine
     return undefined
   } catch (error) {
     const code = errorCode(error)
-    if (code === 'EEXIST') return 'the file exists (--check compares with it, --force replaces it)'
+    if (code === 'EEXIST')
+      return 'the file exists. To compare with this file, use --check. To replace this file, use --force'
     return code === 'ENOENT' ? 'the folder does not exist' : code
   }
 }

@@ -45,7 +45,9 @@ export async function openPages(
     form = next.fields
     if (consent === undefined) {
       if (hasSignedIn)
-        throw failed(`the server has no account ${account.username}, so it is not a development server`)
+        throw failed(
+          `the server rejects the sign-in of ${account.username}: it is not a development server, or it limits sign-in attempts`,
+        )
       hasSignedIn = true
       form.set('username', account.username)
       form.set('password', account.password)

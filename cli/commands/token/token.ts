@@ -124,7 +124,7 @@ async function askJson(url: string, init: RequestInit = {}): Promise<Json> {
   }
   const body: unknown = await response.json().catch(() => undefined)
   if (typeof body !== 'object' || body === null)
-    throw failed(`${url} responded with ${response.status} without JSON`)
+    throw failed(`${url} responded with status ${response.status} and without a JSON object`)
   const { error, error_description: description } = body as Json
   if (!response.ok)
     throw failed(`${url} responded with ${response.status}: ${String(error)}: ${String(description)}`)

@@ -23,7 +23,7 @@ t.test('token fails for a server that is remote, unreachable or not a developmen
   t.same(rejected, {
     code: 1,
     out: '',
-    err: 'scopegate token: the authorization server returned no token: the server has no account alice, so it is not a development server\n',
+    err: 'scopegate token: the authorization server returned no token: the server rejects the sign-in of alice: it is not a development server, or it limits sign-in attempts\n',
   })
   for (const url of [
     'https://api.example.com',
