@@ -9,7 +9,10 @@ export function readCount(args: readonly string[], option: string): number | und
   const text = parse(args, option)
   if (text === undefined) return undefined
   if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new BenchError('ERR_BENCH_USAGE', `--${option} must be an integer of 1 or more (got "${text}").`)
+    throw new BenchError(
+      'ERR_BENCH_USAGE',
+      `--${option} must be an integer from 1 to 999999999 (got "${text}").`,
+    )
   return Number(text)
 }
 

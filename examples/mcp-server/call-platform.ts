@@ -46,5 +46,5 @@ export function platformFor(platformUrl: URL, assertion: string | undefined): Ca
 
 function describe(status: number, content: unknown): string {
   const reason = (content as { error_description?: unknown } | null)?.error_description
-  return typeof reason === 'string' ? reason : `The learning platform answered ${status}.`
+  return typeof reason === 'string' ? reason : `The learning platform responded with status ${status}.`
 }

@@ -74,7 +74,7 @@ function prepare(
     if (version > SCHEMA_VERSION)
       throw new StartError(
         'ERR_DATABASE',
-        `The database ${path} was written by a newer release: start that one, or name another file in LEARNING_PLATFORM_DATABASE.`,
+        `The database ${path} was written by a newer release: start that release, or name another file in LEARNING_PLATFORM_DATABASE.`,
       )
     for (const family of families) if (family.kind === 'collection') createTable(database, family)
     if (version === SCHEMA_VERSION) return
