@@ -445,7 +445,7 @@ t.test('RFC 8935 §2: the responses of the events endpoint have exactly these he
       'x-scopegate-error': '1',
       'content-type': 'application/json',
       'content-language': 'en',
-      'content-length': '72',
+      'content-length': '104',
     },
     text: '{"err":"invalid_request","description":"Send the event with the content type application/secevent+jwt."}',
   })
