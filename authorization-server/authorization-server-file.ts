@@ -200,7 +200,7 @@ const Consent = Type.Object(
     rememberLocalApps: Type.Optional(
       Type.Boolean({
         description:
-          'true: remember also consents for apps on the device of the person; RFC 8252 section 8.6',
+          'true: the server also remembers consents for apps on the device of the person; RFC 8252 section 8.6',
       }),
     ),
   },

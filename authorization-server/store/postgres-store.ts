@@ -262,7 +262,7 @@ async function revokeAgain(
   if (rows.length > 0)
     options.logger?.warn(
       { event: 'revocations_renewed', grants: rows.length },
-      'PostgreSQL lost acknowledged revocations; the server wrote them again',
+      'PostgreSQL lost acknowledged revocations; the server wrote these revocations again',
     )
 }
 

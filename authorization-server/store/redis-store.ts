@@ -134,7 +134,7 @@ function createRenewal(options: {
           event: 'revocations_renewal_failed',
           reason: error instanceof StoreError ? error.reason : 'failed',
         },
-        'Redis may have lost acknowledged revocations and now rejects new writes of them; the server retries',
+        'Redis may have lost acknowledged revocations and rejects the attempt to write them again; the server retries',
       )
     failing.add(partition)
     logRenewed()
@@ -145,7 +145,7 @@ function createRenewal(options: {
     if (again === 0 || failing.size < running.size) return
     logger?.warn(
       { event: 'revocations_renewed', grants: again },
-      'Redis lost acknowledged revocations; the server wrote them again',
+      'Redis lost acknowledged revocations; the server wrote these revocations again',
     )
     again = 0
   }

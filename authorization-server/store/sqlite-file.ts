@@ -48,7 +48,7 @@ function prepareFile(file: string): void {
     throw new BootError(
       'ERR_DATA_DIR_UNUSABLE',
       `The data folder ${folder} cannot be written (${codeOf(cause)} at ${file}). ` +
-        'Give the user that runs this process write access to it, or name another folder with dataDir (SCOPEGATE_DATA_DIR).',
+        'Give the user that runs this process write access to this folder, or name another folder with dataDir (SCOPEGATE_DATA_DIR).',
       { cause },
     )
   }

@@ -107,7 +107,7 @@ authorization?.pending?.perAddress {"type":"integer","minimum":1}: maximum numbe
 authorization?.pending?.total {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of all addresses
 consent?: the consent of people
 consent?.remember? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: time in which the server does not ask a person again for the same access; 0s: it asks at each authorization
-consent?.rememberLocalApps? {"type":"boolean"}: true: remember also consents for apps on the device of the person; RFC 8252 section 8.6
+consent?.rememberLocalApps? {"type":"boolean"}: true: the server also remembers consents for apps on the device of the person; RFC 8252 section 8.6
 look?: the look of the sign-in and consent pages
 look?.logo? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: logo above the name: a PNG or SVG image of at most 64 KiB
 look?.colors?: colors of the pages; the contrast must be at least 4.5:1

@@ -412,7 +412,7 @@ t.test(
     )
     t.strictSame(renewed, [
       { event: 'revocations_renewed', grants: 1 },
-      'Redis lost acknowledged revocations; the server wrote them again',
+      'Redis lost acknowledged revocations; the server wrote these revocations again',
     ])
   },
 )

@@ -91,7 +91,7 @@ t.test('openSqliteFile() explains each failure', async (t) => {
   t.throws(() => openSqliteFile(below), {
     code: 'ERR_DATA_DIR_UNUSABLE',
     exitCode: 1,
-    message: `The data folder ${folder}/plain cannot be written (ENOTDIR at ${below}). Give the user that runs this process write access to it, or name another folder with dataDir (SCOPEGATE_DATA_DIR).`,
+    message: `The data folder ${folder}/plain cannot be written (ENOTDIR at ${below}). Give the user that runs this process write access to this folder, or name another folder with dataDir (SCOPEGATE_DATA_DIR).`,
     cause: { code: 'ENOTDIR' },
   })
   const notes = join(folder, 'notes.sqlite')
