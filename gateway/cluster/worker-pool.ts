@@ -135,7 +135,7 @@ export class WorkerPool {
     if (url === undefined) {
       this.#options.logger.error(
         { event: 'worker_not_replaced', pid: slot.worker?.pid },
-        'a new worker failed to start (see its error above): the old workers stay',
+        'a new worker failed to start: the old workers stay; the error of the new worker is above this line',
       )
       return false
     }

@@ -23,7 +23,7 @@ const Jwt = Type.Object(
   {
     algorithms: Type.Optional(
       Type.Array(Type.String({ description: 'a signature algorithm such as ES256', maxLength: 20 }), {
-        description: 'accepted signature algorithms, asymmetric ones only',
+        description: 'accepted signature algorithms; only asymmetric algorithms are allowed',
         minItems: 1,
         maxItems: 11,
         uniqueItems: true,
@@ -41,7 +41,7 @@ const Jwt = Type.Object(
     timeout: Type.Optional(TimeoutText('timeout for fetching a document from the issuer')),
     audience: Type.Optional(
       Type.Array(Type.String({ description: 'a value of aud', minLength: 1, maxLength: 2048 }), {
-        description: 'values of aud that the issuer uses instead of baseUrl',
+        description: 'accepted values of aud, in addition to baseUrl',
         maxItems: 50,
         uniqueItems: true,
       }),

@@ -73,7 +73,7 @@ function readKeysAddress(
   )
     throw new IssuerKeysError(
       'ERR_ISSUER_KEYS_METADATA',
-      `${address}: "jwks_uri" must be an https URL (http only for an issuer on the same machine).`,
+      `${address}: "jwks_uri" must be an https URL (http is allowed only for an issuer that uses http on this machine).`,
     )
   return keys
 }

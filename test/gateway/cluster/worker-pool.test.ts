@@ -192,7 +192,7 @@ t.test('each event of the pool has exactly these fields in the log', async (t) =
       level: 'error',
       event: 'worker_not_replaced',
       pid: 3,
-      msg: 'a new worker failed to start (see its error above): the old workers stay',
+      msg: 'a new worker failed to start: the old workers stay; the error of the new worker is above this line',
     },
     { ...crash, pid: 3, signal: 'SIGKILL', restart_ms: 0 },
   ])
