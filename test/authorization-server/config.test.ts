@@ -51,7 +51,7 @@ t.test('readAuthorizationServerConfig() rejects contradictory settings', async (
   const cases: readonly [Record<string, string>, RegExp][] = [
     [{ SCOPEGATE_LIFETIMES__REFRESH_TOKEN_MAX: '1d' }, /refreshTokenMax is shorter/],
     [{ SCOPEGATE_LIFETIMES__CODE: '10ms' }, /lifetimes\.code is shorter than a second/],
-    [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis\.url is not set/],
+    [{ SCOPEGATE_STORE__TYPE: 'redis' }, /redis is not set/],
     [{ REDIS_URL: 'redis://127.0.0.1/' }, /store\.type is sqlite: .* no tokens or revocations to Redis/],
     [{ SCOPEGATE_REGISTRATION__UNUSED_CLIENTS: '0s' }, /unusedClients/],
     [{ SCOPEGATE_REGISTRATION__RATE_LIMIT__WINDOW: '10ms' }, /rateLimit\.window is shorter than a second/],

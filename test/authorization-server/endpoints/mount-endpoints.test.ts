@@ -449,7 +449,7 @@ t.test('with compat.loopbackRedirects, a redirect may name localhost and omit th
   const { answer } = await both.ask('/api/oauth/register', { json: { redirect_uris: ['https://[::1]/'] } })
   t.match(
     answer.json['error_description'],
-    'redirect URIs: http://127.0.0.1:<port>/<path> or http://localhost:<port>/<path>.',
+    'characters: http://127.0.0.1:<port>/<path> or http://localhost:<port>/<path>.',
   )
 })
 
