@@ -69,6 +69,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     schemaController: NO_SCHEMA_COMPILERS,
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
   })
+  const authorizationLimit = createAuthorizationLimit(config.authorization.rateLimit, () => Date.now())
   observeDurations(app, metrics)
   registerFallbackHandlers(app, { logger })
   app.register(async (scope) =>
@@ -81,7 +82,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       compat: config.compat,
       presentation: { serviceName: config.name, look: options.look },
       registrationLimit: createAddressLimit(config.registration.rateLimit, () => Date.now()),
-      authorizationLimit: createAuthorizationLimit(config.authorization.rateLimit, () => Date.now()),
+      authorizationLimit,
       authenticateIntegration: authenticateIntegration(
         config.integrations,
         options.secrets.clientSecretHashes,
@@ -134,6 +135,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       catalogue: config.catalogue,
       issuer: config.issuer,
       hasSecondFactors: options.secondFactor !== undefined,
+      limit: authorizationLimit,
       onEvent: options.onEvent,
     }),
   )

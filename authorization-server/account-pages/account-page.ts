@@ -21,6 +21,8 @@ export type ConnectedApp = {
 export type AccountPageOptions = {
   readonly account: { readonly name: string; readonly username: string; readonly email: string | undefined }
   readonly apps: readonly ConnectedApp[]
+  /** Number of the newest grants on the page. Undefined: the page shows all grants. */
+  readonly shownGrants?: number | undefined
   /** Number of sign-in sessions, this browser included. */
   readonly sessions: number
   readonly signedInSeconds: number | undefined
@@ -70,7 +72,8 @@ export function accountPage(options: AccountPageOptions): {
 ${apps.length === 0 && html`<p>${message(locale, 'account.noApps')}</p>`}
 ${apps.slice(0, MAX_APPS).map((app, index) => connectedApp(app, `app-${index}`, options))}
 ${apps.length > MAX_APPS && html`<p>${message(locale, 'account.moreApps', { count: apps.length - MAX_APPS })}</p>`}
-${apps.length > 1 && form(options, 'remove-all', html`<button class="quiet">${message(locale, 'account.removeAll', count)}</button>`)}
+${options.shownGrants !== undefined && html`<p>${message(locale, 'account.newestGrants', { count: options.shownGrants })}</p>`}
+${(apps.length > 1 || options.shownGrants !== undefined) && form(options, 'remove-all', html`<button class="quiet">${options.shownGrants === undefined ? message(locale, 'account.removeAll', count) : message(locale, 'account.removeEvery')}</button>`)}
 <h2>${message(locale, 'account.signIn')}</h2>
 <p>${sessions > 1 ? message(locale, 'account.sessions', { count: sessions }) : message(locale, 'account.oneSession')} ${message(locale, 'account.appsKeepAccess')}</p>
 ${options.secondFactorPath !== undefined && html`<p><a href="${options.secondFactorPath}">${message(locale, 'secondFactor.manageTitle')}</a></p>\n`}<div class="actions">

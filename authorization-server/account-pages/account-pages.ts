@@ -3,16 +3,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Accounts } from '../accounts/accounts.ts'
+import type { AddressLimit } from '../endpoints/rate-limits.ts'
 import type { BrowserSession, BrowserSessions } from '../engine/browser-session.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import { ACCOUNT_CLIENT } from '../engine/provider-configuration.ts'
+import { requestSource } from '../engine/request-source.ts'
 import { createFormPages, type FormPagesOptions, originOf } from '../pages/form-pages.ts'
 import type { Form } from '../pages/forms.ts'
 import { displayText } from '../pages/html.ts'
 import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
 import { endSessions } from '../store/end-sessions.ts'
 import type { Store } from '../store/store.ts'
-import { endAllGrants, findGrants, lastTokens } from '../store/stored-grants.ts'
+import { endAllGrants, findGrants, lastRefreshes } from '../store/stored-grants.ts'
 import {
   accountPage,
   type ConnectedApp,
@@ -34,7 +36,12 @@ export type AccountPagesOptions = FormPagesOptions & {
   /** True: people manage the second factor of a local account on a separate page. Default: false. */
   readonly hasSecondFactors?: boolean
   readonly onEvent: (event: EngineEvent) => void
+  /** Limit for each address, which authorization requests share. */
+  readonly limit: Pick<AddressLimit, 'take'>
 }
+
+/** Maximum number of grants that the page reads. The forms also end older grants. */
+const MAX_GRANTS = 1_000
 
 /** The signed-in person of a browser. */
 type SignedIn = {
@@ -125,6 +132,17 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
   }
 
   forms.mount(app, BODY_LIMIT_BYTES, (pages) => {
+    pages.addHook('onRequest', async (request, reply) => {
+      const wait = options.limit.take(requestSource({ clientAddress: request.ip }).address)
+      if (wait !== undefined)
+        return forms.sendError(reply, {
+          status: 429,
+          error: 'rate_limited',
+          description: `Too many requests came from this address. Try again in ${wait.retryAfterSeconds} seconds.`,
+          ...wait,
+        })
+    })
+
     pages.get<{ Querystring: ResultQuery }>(ENDPOINTS.account, async (request, reply) => {
       const signedIn = await readSignedIn(request, reply)
       if (signedIn === undefined) return redirectAfterForm(reply, signInAddress(issuer))
@@ -133,7 +151,7 @@ export function registerAccountPages(app: FastifyInstance, options: AccountPages
       const locale = localeOf(request)
       const page = accountPage({
         account: { ...account, username: displayText(account.username) ?? '' },
-        apps: await connectedApps(account.id, options),
+        ...(await connectedApps(account.id, options)),
         sessions: (await store.artifacts('Session').listByAccount(account.id)).length,
         signedInSeconds: session.signedInSeconds,
         catalogue: options.catalogue,
@@ -218,15 +236,18 @@ function signInAddress(issuer: string): string {
 async function connectedApps(
   accountId: string,
   { store, findClient }: Pick<AccountPagesOptions, 'store' | 'findClient'>,
-): Promise<readonly ConnectedApp[]> {
-  const grants = await findGrants(store, { accountId })
-  const issued = await lastTokens(store, accountId)
+): Promise<{ readonly apps: readonly ConnectedApp[]; readonly shownGrants: number | undefined }> {
+  const all = await findGrants(store, { accountId })
+  const grants = all.slice(0, MAX_GRANTS)
+  const refreshed = await lastRefreshes(store, accountId)
   const byClient = Map.groupBy(grants, ({ clientId }) => clientId)
-  return Promise.all(
+  const apps = await Promise.all(
     [...byClient].map(async ([clientId, own]) => {
       const client = await findClient(clientId)
       const created = own.flatMap(({ createdAtSeconds }) => createdAtSeconds ?? [])
-      const tokens = own.flatMap(({ grant }) => issued.get(grant) ?? [])
+      const tokens = own.flatMap(
+        ({ grant, createdAtSeconds }) => refreshed.get(grant) ?? createdAtSeconds ?? [],
+      )
       return {
         clientId,
         name: displayText(client?.name),
@@ -237,4 +258,5 @@ async function connectedApps(
       }
     }),
   )
+  return { apps, shownGrants: all.length > grants.length ? grants.length : undefined }
 }

@@ -14,7 +14,7 @@ import {
   findGrant,
   findGrants,
   type GrantFilters,
-  lastTokens,
+  lastRefreshes,
 } from '../store/stored-grants.ts'
 
 /** The result of an action: JSON for the command line. */
@@ -287,7 +287,7 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
     'grant list': async (input: Input) => {
       const filters = await filtersOf(input)
       const grants = await findGrants(store, filters)
-      const used = await lastTokens(store, filters.accountId)
+      const used = await lastRefreshes(store, filters.accountId)
       const names = new Map<string, string>()
       for (const { accountId } of grants)
         if (!names.has(accountId))
@@ -299,7 +299,7 @@ function grantActions({ store, nowSeconds, onEvent }: Options) {
           client: clientId,
           scopes,
           created: timeOf(createdAtSeconds),
-          lastToken: timeOf(used.get(grant)),
+          lastToken: timeOf(used.get(grant) ?? createdAtSeconds),
           expires: timeOf(expiresAtSeconds),
         })),
       }

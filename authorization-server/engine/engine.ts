@@ -127,6 +127,7 @@ export function createEngine(options: EngineOptions): Engine {
     store: options.store,
     issuer: options.issuer,
     repeatWindowSeconds: options.refreshRepeatSeconds,
+    nowSeconds: options.nowSeconds,
   })
 
   const integrationIds = new Set(options.integrations.map((client) => client.clientId))

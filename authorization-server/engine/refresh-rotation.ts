@@ -2,6 +2,7 @@ import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose'
 import { errors, Provider, type TokenEndpointGrantContext } from 'oidc-provider'
 import { createSeals } from '../../platform/redis/sealed-value.ts'
 import type { ArtifactWrite, Store, StoredArtifact } from '../store/store.ts'
+import { grantUse } from '../store/stored-grants.ts'
 
 export type GrantHandler<Context extends TokenEndpointGrantContext> = (ctx: Context) => void | Promise<void>
 
@@ -53,8 +54,9 @@ export function createRefreshRotation(options: {
   readonly store: Pick<Store, 'artifacts' | 'exchange'>
   readonly issuer: string
   readonly repeatWindowSeconds: number
+  readonly nowSeconds: () => number
 }): RefreshRotation {
-  const { store, repeatWindowSeconds } = options
+  const { store, repeatWindowSeconds, nowSeconds } = options
   // The seal needs no separate secret, because a process that can write to this store can also change the tokens.
   const sealOf = createSeals({ purpose: 'refresh', id: options.issuer, secret: '' })
   const refreshes = new WeakMap<object, Refresh>()
@@ -75,7 +77,11 @@ export function createRefreshRotation(options: {
   }
 
   /** @returns false when another request used the token first, or the grant has ended. */
-  function commit(token: string, refresh: Refresh, response: StoredResponse): Promise<boolean> {
+  function commit(
+    token: string,
+    refresh: Refresh,
+    { response, grantEndSeconds }: { response: StoredResponse; grantEndSeconds: number | undefined },
+  ): Promise<boolean> {
     const { grantId, accountId } = refresh.presented ?? {}
     const seal = sealOf(token)
     const stored = {
@@ -85,6 +91,8 @@ export function createRefreshRotation(options: {
       expiresInSeconds: repeatWindowSeconds,
     }
     const writes = repeatWindowSeconds === 0 ? refresh.writes : [...refresh.writes, stored]
+    if (grantEndSeconds !== undefined)
+      writes.push(grantUse({ grantId: String(grantId), accountId, grantEndSeconds }, nowSeconds()))
     return store.exchange({ model: 'RefreshToken', id: token }, writes)
   }
 
@@ -126,7 +134,9 @@ export function createRefreshRotation(options: {
       try {
         await handler(ctx)
         const body = JSON.stringify(ctx.body)
-        const isFirst = await commit(token, refresh, { asked: await askedFor(ctx), body })
+        const response = { asked: await askedFor(ctx), body }
+        const grantEndSeconds = ctx.oidc.entities.Grant?.exp
+        const isFirst = await commit(token, refresh, { response, grantEndSeconds })
         if (isFirst) return sendJson(ctx, body)
       } catch (error) {
         if (!(error instanceof UsedBefore)) {

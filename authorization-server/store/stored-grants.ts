@@ -2,9 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { isRecord } from '../../platform/diagnostics/record.ts'
 import { ACCOUNT_CLIENT_ID } from '../config.ts'
 import { forgetConsent, forgetConsents } from '../consent/remembered-consents.ts'
-import { hashId } from './artifact-record.ts'
 import { collect, listArtifacts } from './list-artifacts.ts'
-import type { ListedArtifact, Store } from './store.ts'
+import type { ArtifactWrite, ListedArtifact, Store } from './store.ts'
 
 /** Selects the grants that match all fields. An undefined field matches every grant. */
 export type GrantFilters = {
@@ -96,25 +95,39 @@ export async function endAllGrants(
   await endGrants(store, await findGrants(store, filters), onEnded)
 }
 
-/** Returns the issue time of the newest stored token of each grant, by the hash of the grant. Unix time. */
-export async function lastTokens(
+/** Name of the model of the last uses. The ID is the ID of the grant, so a grant has at most one artifact. */
+const USE_MODEL = 'GrantUse'
+
+/** Returns the write that records a refresh of a grant. The record expires with the grant. */
+export function grantUse(
+  {
+    grantId,
+    accountId,
+    grantEndSeconds,
+  }: { readonly grantId: string; readonly accountId: unknown; readonly grantEndSeconds: number },
+  nowSeconds: number,
+): ArtifactWrite {
+  return {
+    model: USE_MODEL,
+    id: grantId,
+    payload: { grantId, accountId, usedAtSeconds: nowSeconds },
+    expiresInSeconds: Math.max(1, grantEndSeconds - nowSeconds),
+  }
+}
+
+/**
+ * Returns the time of the last refresh of each grant, by the hash of the grant. Unix time. A grant without a refresh is
+ * not in the result.
+ */
+export async function lastRefreshes(
   store: Pick<Store, 'artifacts'>,
   accountId: string | undefined,
 ): Promise<ReadonlyMap<string, number>> {
-  const latest = new Map<string, number>()
-  for (const model of ['RefreshToken', 'AccessToken']) {
-    const tokens =
-      accountId === undefined
-        ? await collect(listArtifacts(store, model))
-        : await store.artifacts(model).listByAccount(accountId)
-    for (const { payload } of tokens) {
-      const { grantId } = payload
-      if (typeof grantId !== 'string') continue
-      const grant = hashId(grantId)
-      latest.set(grant, Math.max(latest.get(grant) ?? 0, numberOf(payload['iat']) ?? 0))
-    }
-  }
-  return latest
+  const uses =
+    accountId === undefined
+      ? await collect(listArtifacts(store, USE_MODEL))
+      : await store.artifacts(USE_MODEL).listByAccount(accountId)
+  return new Map(uses.map(({ idHash, payload }) => [idHash, numberOf(payload['usedAtSeconds']) ?? 0]))
 }
 
 /** Returns the scopes of a grant of the engine: `openid.scope`, and the scopes of each resource. */

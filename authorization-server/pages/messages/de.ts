@@ -78,6 +78,9 @@ export const DE: Texts = {
   'account.noApps': 'Keine App hat Zugriff auf Ihr Konto.',
   'account.moreApps': '{count} weitere Apps haben Zugriff.',
   'account.removeAll': 'Alle {count} Apps entfernen',
+  'account.removeEvery': 'Alle Apps entfernen',
+  'account.newestGrants':
+    'Sie haben sehr oft Zugriff erlaubt. Diese Seite zeigt nur die {count} neuesten Erlaubnisse. Weitere Apps können Zugriff haben.',
   'account.remove': 'Zugriff entfernen',
   'account.times': 'Zugriff seit {first}. Zuletzt verwendet: {last}.',
   'account.unknownTime': 'unbekannt',

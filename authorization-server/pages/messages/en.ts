@@ -73,6 +73,9 @@ export const EN = {
   'account.noApps': 'No app has access to your account.',
   'account.moreApps': '{count} more apps have access.',
   'account.removeAll': 'Remove all {count} apps',
+  'account.removeEvery': 'Remove all apps',
+  'account.newestGrants':
+    'You allowed access very often. This page shows only the {count} newest permissions. More apps can have access.',
   'account.remove': 'Remove access',
   'account.times': 'Access since {first}. Last used: {last}.',
   'account.unknownTime': 'unknown',

@@ -196,3 +196,25 @@ t.test('the page shows 100 of 120 apps, and one form for all of them', async (t)
   t.match(String(body), '20 more apps have access.')
   t.match(String(body), 'Remove all 120 apps')
 })
+
+t.test('the page shows the time of the last refresh', async (t) => {
+  const { client, tokens } = await allowApp('Refreshed app', { username: 'bob', password: 'bob' })
+  client.readTokens(await client.refresh(tokens.refreshToken))
+  const browser = openBrowser(server.baseUrl)
+  const page = await signInAtPage(browser, { username: 'bob', password: 'bob' })
+  t.match(page.html, /Last used: <time datetime="[^"]+Z">/)
+})
+
+t.test('too many requests of an address get 429', async (t) => {
+  const limited = await startServer(t, {
+    authorization: {
+      rateLimit: { perAddress: 1, windowMs: 600_000 },
+      pending: { perAddress: 10, total: 10 },
+    },
+  })
+  const url = `${limited.baseUrl}${ENDPOINTS.account}`
+  t.equal((await send(url)).status, 303)
+  const rejected = await send(url)
+  t.equal(rejected.status, 429)
+  t.ok(Number(rejected.headers.get('retry-after')) > 0)
+})

@@ -36,6 +36,7 @@ async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
     },
     issuer: 'https://login.example.com',
     repeatWindowSeconds,
+    nowSeconds: () => clock.now,
   })
   let current: TokenEndpointGrantContext | undefined
   t.intercept(Provider, 'ctx', { get: () => current, configurable: true })
@@ -53,6 +54,7 @@ async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
       oidc: {
         params: { refresh_token: 'token', ...params },
         client: { clientId },
+        entities: {},
         entity: (...entity: unknown[]) => void entities.push(entity),
         provider: {
           emit: (name: string, _ctx: unknown, grantId: string) => void emitted.push([name, grantId]),
