@@ -167,7 +167,7 @@ export function createSecondFactorStep(options: SecondFactorStepOptions): Second
   const findStepUp = async (interaction: Interaction): Promise<Account | undefined> => {
     const { requested, stepUp } = interaction
     if (stepUp === undefined) return undefined
-    if (!required && requested.acrValues?.split(' ').includes(acr) !== true) return undefined
+    if (!(requested.acrValues?.split(' ').includes(acr) ?? required)) return undefined
     const account = await accounts.find(stepUp.accountId)
     return account?.provider === undefined && account?.hasSecondFactor === true ? account : undefined
   }

@@ -786,3 +786,23 @@ t.test('without the store, the page of the code responds with 503 and signs nobo
   t.equal(foreign.status, 403)
   t.strictSame(pages.recorded, [])
 })
+
+t.test('the page of the code appears only for a class that the code reaches', async (t) => {
+  const pages = await startPages(t, {
+    account: { ...CAROL, hasSecondFactor: true },
+    secondFactor: { acr: 'mfa', required: true, factors: {} as never },
+  })
+  for (const [acrValues, field] of [
+    [undefined, 'code'],
+    ['gold mfa', 'code'],
+    ['gold', 'password'],
+  ] as const) {
+    pages.interaction = anInteraction({
+      accountId: CAROL.id,
+      stepUp: { accountId: CAROL.id, signedInSeconds: 1, endMark: '' },
+      requested: { prompt: [], maxAgeSeconds: undefined, acrValues, uiLocales: undefined },
+    })
+    const page = await fetch(`${pages.url}/oauth/interaction/uid-1`)
+    t.match(await page.text(), `name="${field}"`, String(acrValues))
+  }
+})
