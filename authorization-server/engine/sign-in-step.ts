@@ -35,15 +35,21 @@ export function withClassChecks(
 ): interactionPolicy.DefaultPolicy {
   const { secondFactor } = options
   const checks = steps.get('login')?.checks
+  const withoutClass = [...(checks ?? [])]
+  /** Returns whether the request needs a new sign-in for a reason other than its class. */
+  const needsSignIn = async (ctx: KoaContextWithOIDC): Promise<boolean> =>
+    (await Promise.all(withoutClass.map(({ check }) => check(ctx)))).some(Boolean)
   checks?.add(
     new interactionPolicy.Check(
       ACR_VALUES,
       'The request requires a sign-in of another class.',
       'login_required',
-      ({ oidc }) => {
+      async (ctx) => {
+        const { oidc } = ctx
         const accepted = oidc.params?.['acr_values']
         if (typeof accepted !== 'string' || accepted.split(' ').includes(oidc.acr)) return false
-        if (hasSignedIn(oidc) || !canReach(oidc, accepted.split(' '), options))
+        const account = (await needsSignIn(ctx)) ? undefined : signInAccount(oidc)
+        if (hasSignedIn(oidc) || !canReach(account, accepted.split(' '), options))
           throw new errors.UnmetAuthenticationRequirements('the sign-in does not have a class of acr_values')
         return true
       },
@@ -70,15 +76,17 @@ function hasSignedIn({ entities, result }: OidcContext): boolean {
   return result?.login !== undefined || entities.Interaction?.lastSubmission?.login !== undefined
 }
 
-/** Returns whether a new sign-in can have an accepted class, through a provider or with a second factor. */
+/**
+ * Returns whether a new sign-in can have an accepted class, through a provider or with a second factor.
+ * @param account Undefined if the person can sign in with any account.
+ */
 function canReach(
-  oidc: OidcContext,
+  account: SignInAccount | undefined,
   accepted: readonly string[],
   { hasProviders = false, secondFactor }: SignInStepOptions,
 ): boolean {
   if (hasProviders) return true
   if (secondFactor === undefined || !accepted.includes(secondFactor.acr)) return false
-  const account = signInAccount(oidc)
   return account === undefined || secondFactor.required || account.hasSecondFactor === true
 }
 

@@ -240,6 +240,24 @@ t.test('§5 of RFC 9470: acr_values ask a session with a password for the code o
   t.equal(silent.left && silent.location.searchParams.get('error'), 'login_required')
 })
 
+t.test('with prompt=login, a session without the class does not prevent another person', async (t) => {
+  const weak = await addAccount(optional)
+  const strong = await addAccount(optional)
+  const { secret } = await setUp(strong)
+  const browser = openBrowser(optional.baseUrl)
+  await allow(browser, await typePassword(browser, weak))
+  const page = await typePassword(browser, strong, client, { acr_values: ACR, prompt: 'login' })
+  t.strictSame(fieldsOf(page), ['code'])
+  const signedIn = await submit(browser, page, { code: nextCode(optional, secret) })
+  t.match(await tokenClaims(await allow(browser, signedIn)), { acr: ACR })
+  const other = openBrowser(optional.baseUrl)
+  await allow(other, await typePassword(other, weak))
+  const unknown = await other.visit(
+    client.authorizeUrl(SCOPE, CHALLENGE, { acr_values: 'x', prompt: 'login' }),
+  )
+  t.equal(unknown.left && unknown.location.searchParams.get('error'), 'unmet_authentication_requirements')
+})
+
 t.test('the address after the sign-in is not valid before the code', async (t) => {
   const person = await addAccount(optional)
   await setUp(person)
