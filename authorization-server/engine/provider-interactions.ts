@@ -119,7 +119,7 @@ async function describe(
 
 /** Returns the session of the browser, if the interaction needs only a sign-in of another class. */
 async function findStepUp(
-  { prompt, session }: ProviderInteraction,
+  { params, prompt, session }: ProviderInteraction,
   request: IncomingMessage,
   response: ServerResponse,
   options: ProviderInteractionsOptions,
@@ -127,8 +127,12 @@ async function findStepUp(
   if (prompt.name !== 'login' || !prompt.reasons.every(isClassReason)) return undefined
   if (session?.accountId === undefined) return undefined
   const endMark = await readEndMark(options.store, session.accountId)
-  const { accountId, loginTs, uid } = await loadSession(request, response, options)
-  return accountId === undefined || accountId !== session.accountId || uid !== session.uid
+  const found = await loadSession(request, response, options)
+  const { accountId, loginTs, uid } = found
+  if (accountId === undefined || accountId !== session.accountId || uid !== session.uid) return undefined
+  // The engine does not check the age again after a sign-in.
+  const maxAge = params['max_age']
+  return maxAge !== undefined && found.past(Number(maxAge))
     ? undefined
     : { accountId, signedInSeconds: loginTs, endMark }
 }

@@ -258,6 +258,23 @@ t.test('with prompt=login, a session without the class does not prevent another 
   t.equal(unknown.left && unknown.location.searchParams.get('error'), 'unmet_authentication_requirements')
 })
 
+t.test('a session that becomes older than max_age on the page of the code needs the password', async (t) => {
+  const person = await addAccount(optional)
+  const { browser, secret } = await setUp(person)
+  const overrides = { acr_values: ACR, max_age: '3600' }
+  const page = shown(await browser.visit(client.authorizeUrl(SCOPE, CHALLENGE, overrides)))
+  t.strictSame(fieldsOf(page), ['code'])
+  query(
+    optional,
+    `update artifacts set payload = json_set(payload, '$.loginTs', unixepoch() - 3601)
+      where model = 'Session' and account_id = (select id from accounts where username = ?)`,
+    person.username,
+  )
+  const late = shown(await submit(browser, page, { code: nextCode(optional, secret) }))
+  t.equal(late.status, 400)
+  t.strictSame(fieldsOf(late), ['username', 'password'])
+})
+
 t.test('the address after the sign-in is not valid before the code', async (t) => {
   const person = await addAccount(optional)
   await setUp(person)
