@@ -130,13 +130,12 @@ export async function startAuthorizationServer(options: {
       cookieKeys: () => secrets.current.cookieSecrets,
       nowSeconds,
     })
-    if (secondFactor !== undefined) {
-      // With one key, no secret can have an earlier key.
-      if (secrets.current.cookieSecrets.length > 1) void reencrypt(secondFactors, logger)
-      secrets.onChange((changed) => {
-        if (changed === 'cookieSecrets') void reencrypt(secondFactors, logger)
-      })
-    }
+    // Accounts can have second factors also while `signIn.secondFactor.mode` is `off`. With one key, no secret can have
+    // an earlier key.
+    if (secrets.current.cookieSecrets.length > 1) void reencrypt(secondFactors, logger)
+    secrets.onChange((changed) => {
+      if (changed === 'cookieSecrets') void reencrypt(secondFactors, logger)
+    })
     const onEvent = observeEngine({ logger, metrics })
     const clientDocuments = openClientDocuments(
       config,

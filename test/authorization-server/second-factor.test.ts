@@ -1,8 +1,13 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { insertAccount } from '../../authorization-server/accounts/accounts.ts'
+import { createSecondFactors } from '../../authorization-server/accounts/second-factors.ts'
 import { codeAt, STEP_SECONDS } from '../../authorization-server/accounts/totp.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
+import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
 import { main } from '../../cli/main.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
@@ -11,6 +16,8 @@ import { type Browser, type Cookie, openBrowser, type Page } from '../fixtures/o
 import { type Client, registerClient } from '../fixtures/register-client.ts'
 import { answerPage, findButton } from '../fixtures/sign-in.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
+import { until } from '../fixtures/until.ts'
+import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const ACR = 'https://refeds.org/profile/mfa'
 const SCOPE = 'openid courses:read'
@@ -510,4 +517,27 @@ t.test('with mode required, an earlier session with a password needs the second 
   const ended = shown(await submit(browser, stepUp, { code: nextCode(required, secret) }))
   t.equal(ended.status, 400)
   t.strictSame(fieldsOf(ended), ['username', 'password'], 'the session has ended')
+})
+
+t.test('with mode off, the server encrypts the secrets with the newest cookie key', async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true }))
+  writeFileSync(join(dataDir, 'cookie-keys'), `${'n'.repeat(43)}\n${'o'.repeat(43)}\n`, { mode: 0o600 })
+  const nowSeconds = () => Math.floor(Date.now() / 1_000)
+  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
+  t.teardown(() => store.close())
+  const { accounts } = store
+  const added = await insertAccount(accounts, { username: 'carol', origin: 'operator', nowSeconds: 1 })
+  const id = added?.id ?? ''
+  const factorsWith = (...keys: readonly string[]) =>
+    createSecondFactors({ store: accounts, cookieKeys: () => keys, nowSeconds })
+  const earlier = factorsWith('o'.repeat(43))
+  const proof = await earlier.readProof((await earlier.issueProof(id, 'a', 'set-up')) ?? '', 'a')
+  if (proof?.secret === undefined) throw new Error('no secret')
+  const step = Math.floor(Date.now() / 1_000 / STEP_SECONDS)
+  t.equal((await earlier.set(proof, codeAt(proof.secret, step))).length, 10)
+  const off = await startServer(t, { dataDir })
+  const isEncrypted = async () => off.log().some(({ event }) => event === 'second_factors_encrypted')
+  await until('the secrets are encrypted', isEncrypted, 10_000)
+  t.equal(await factorsWith('n'.repeat(43)).useCode(id, codeAt(proof.secret, step + 1)), 'otp')
 })
