@@ -324,7 +324,37 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- end -}}
 {{- end }}
 
-{{/* The common fields of both pods, without the container. Takes (dict "root" $ "component" name). */}}
+{{/*
+The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text
+"replicas" number "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list).
+Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
+*/}}
+{{- define "scopegate.deployment" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- include "scopegate.metadata" . | nindent 2 }}
+spec:
+  replicas: {{ .replicas }}
+  revisionHistoryLimit: {{ .root.Values.revisionHistoryLimit }}
+  strategy: {{ toJson .strategy }}
+  selector:
+    matchLabels:
+      {{- include "scopegate.selectorLabels" . | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- include "scopegate.labels" . | nindent 8 }}
+        {{- with merge (dict) .own.podLabels .root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      annotations:
+        {{- merge (dict) .checksums .own.podAnnotations .root.Values.podAnnotations | toYaml | nindent 8 }}
+    spec:
+      {{- include "scopegate.podSpec" . | nindent 6 }}
+{{- end }}
+
+{{/* The pod of a component. Takes the parameters of scopegate.deployment. */}}
 {{- define "scopegate.podSpec" -}}
 serviceAccountName: {{ include "scopegate.serviceAccountName" .root }}
 automountServiceAccountToken: false
@@ -336,24 +366,14 @@ securityContext:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .root.Values.priorityClassName }}
-priorityClassName: {{ . }}
+{{- range $key := list "priorityClassName" "nodeSelector" "affinity" "tolerations" "hostAliases" "dnsPolicy" "dnsConfig" "runtimeClassName" "schedulerName" }}
+{{- with default (index $.root.Values $key) (index $.own $key) }}
+{{ $key }}: {{ toJson . }}
 {{- end }}
-{{- with .root.Values.nodeSelector }}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .root.Values.affinity }}
-affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .root.Values.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
 {{- end }}
 topologySpreadConstraints:
-  {{- if .root.Values.topologySpreadConstraints }}
-  {{- toYaml .root.Values.topologySpreadConstraints | nindent 2 }}
+  {{- with default .root.Values.topologySpreadConstraints .own.topologySpreadConstraints }}
+  {{- toYaml . | nindent 2 }}
   {{- else }}
   {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
@@ -365,13 +385,42 @@ topologySpreadConstraints:
     matchLabelKeys: [pod-template-hash]
   {{- end }}
   {{- end }}
+{{- with concat .root.Values.extraInitContainers .own.extraInitContainers }}
+initContainers:
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+{{- end }}
+containers:
+  - name: {{ .component }}
+    {{- include "scopegate.container" . | nindent 4 }}
+  {{- with concat .root.Values.extraContainers .own.extraContainers }}
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- end }}
+volumes:
+  {{- range .volumes }}
+  - {{ merge (pick . "name") .source | toJson }}
+  {{- end }}
+  {{- with concat .root.Values.extraVolumes .own.extraVolumes }}
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- end }}
 {{- end }}
 
-{{/* The common fields of both containers. Takes (dict "root" $ "resources" map "env" list "extraEnv" list). */}}
+{{/* The container of a component, without its name. Takes the parameters of scopegate.deployment. */}}
 {{- define "scopegate.container" -}}
+image: {{ .image }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
   {{- toYaml .root.Values.containerSecurityContext | nindent 2 }}
+{{- with concat .root.Values.extraArgs .own.extraArgs }}
+args: {{ toJson . }}
+{{- end }}
+ports:
+  {{- range $name, $port := .ports }}
+  - { name: {{ $name }}, containerPort: {{ $port }}, protocol: TCP }
+  {{- end }}
+{{- with concat .root.Values.extraEnvFrom .own.extraEnvFrom }}
+envFrom:
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+{{- end }}
 env:
   - name: SCOPEGATE_CONFIG_DIR
     value: /etc/scopegate/config
@@ -382,8 +431,8 @@ env:
   {{- with .env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-  {{- with .extraEnv }}
-  {{- toYaml . | nindent 2 }}
+  {{- with concat .root.Values.extraEnv .own.extraEnv }}
+  {{- tpl (toYaml .) $.root | nindent 2 }}
   {{- end }}
 startupProbe:
   {{- toYaml .root.Values.startupProbe | nindent 2 }}
@@ -397,4 +446,11 @@ lifecycle:
 {{- end }}
 resources:
   {{- toYaml .resources | nindent 2 }}
+volumeMounts:
+  {{- range .volumes }}
+  - {{ omit . "source" | toJson }}
+  {{- end }}
+  {{- with concat .root.Values.extraVolumeMounts .own.extraVolumeMounts }}
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- end }}
 {{- end }}

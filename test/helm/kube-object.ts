@@ -48,6 +48,11 @@ export type PodSpec = {
   readonly nodeSelector?: object
   readonly tolerations?: readonly object[]
   readonly priorityClassName?: string
+  readonly hostAliases?: readonly object[]
+  readonly dnsPolicy?: string
+  readonly dnsConfig?: object
+  readonly runtimeClassName?: string
+  readonly schedulerName?: string
   readonly imagePullSecrets?: readonly { readonly name: string }[]
   readonly securityContext?: {
     readonly runAsNonRoot?: boolean
@@ -70,6 +75,7 @@ export type Container = {
   readonly imagePullPolicy?: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
+  readonly envFrom?: readonly object[]
   readonly ports?: readonly {
     readonly name: string
     readonly containerPort: number

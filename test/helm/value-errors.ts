@@ -50,8 +50,8 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'gateway.config.issuers would replace every issuer, including the bundled authorization server. Move its entries to gateway.issuers, and settings of the bundled one to gateway.bundledIssuer.',
   },
   {
-    set: ['extraEnv[0].name=A'],
-    says: 'extraEnv was removed, because one list reached both services. Set gateway.extraEnv, authorizationServer.extraEnv, or both.',
+    set: ['extraEnv[0].name=SCOPEGATE_A'],
+    says: 'extraEnv[0] (SCOPEGATE_A) would reach both services, and each service rejects the settings of the other. Set gateway.extraEnv, authorizationServer.extraEnv, or both.',
   },
   {
     set: ['gateway.issuer=https://x'],

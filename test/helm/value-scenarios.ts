@@ -65,6 +65,42 @@ const selector = (component: Component, name: string) => ({
   'app.kubernetes.io/component': component,
 })
 
+/** Values that exist globally and for each component. The number shows the source of a rendered value. */
+const extrasOf = (of: number | string) => ({
+  extraEnv: [{ name: `ENV_${of}`, value: '{{ .Release.Name }}' }],
+  extraEnvFrom: [{ secretRef: { name: `{{ .Release.Name }}-${of}` } }],
+  extraArgs: [`--arg=${of}`],
+  extraVolumes: [{ name: `volume-${of}`, configMap: { name: '{{ .Release.Name }}' } }],
+  extraVolumeMounts: [{ name: `volume-${of}`, mountPath: '/{{ .Release.Name }}' }],
+  extraContainers: [{ name: `container-${of}`, image: '{{ .Release.Name }}' }],
+  extraInitContainers: [{ name: `init-${of}`, image: '{{ .Release.Name }}' }],
+  podAnnotations: { global: '0', [`annotation-${of}`]: String(of) },
+  podLabels: { global: '0', [`label-${of}`]: String(of) },
+})
+const placementOf = (of: number | string) => ({
+  topologySpreadConstraints: [{ topologyKey: `rack-${of}` }],
+  affinity: { podAffinity: { of } },
+  nodeSelector: { pool: String(of) },
+  tolerations: [{ key: `taint-${of}` }],
+  priorityClassName: `class-${of}`,
+  hostAliases: [{ ip: `10.0.0.${of}` }],
+  dnsPolicy: of === 1 ? 'Default' : 'None',
+  dnsConfig: { nameservers: [`10.0.0.${of}`] },
+  runtimeClassName: `runtime-${of}`,
+  schedulerName: `scheduler-${of}`,
+})
+const placement = (chart: ChartView, component: Component) => {
+  const pod = chart.pod(component)
+  return Object.fromEntries(
+    (Object.keys(placementOf(0)) as (keyof ReturnType<typeof placementOf>)[]).map((key) => [key, pod[key]]),
+  )
+}
+const PLACEMENTS = Object.keys(placementOf(0))
+const EXTRAS = Object.keys(extrasOf(0))
+/** Returns the paths of keys that exist globally, for the gateway and for the authorization server. */
+const everywhere = (keys: readonly string[]): string =>
+  ['', 'gateway.', 'authorizationServer.'].flatMap((part) => keys.map((key) => part + key)).join(', ')
+
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -864,6 +900,15 @@ export const SCENARIOS: readonly Scenario[] = [
         }),
         twice(Array(5).fill(undefined)),
       ],
+      [
+        'hostAliases, extraInitContainers, extraEnvFrom, extraArgs',
+        both(({ pod, container }, one) => {
+          const { hostAliases, initContainers } = pod(one)
+          const { envFrom, args } = container(one)
+          return [hostAliases, initContainers, envFrom, args]
+        }),
+        twice(Array(4).fill(undefined)),
+      ],
       ['replicaCount, authorizationServer.replicaCount', both((c, one) => rules(c, one)?.replicas), twice(1)],
       [
         'redis.url',
@@ -984,6 +1029,88 @@ export const SCENARIOS: readonly Scenario[] = [
         'authorizationServer.resources',
         both((c, one) => c.container(one).resources),
         twice({ requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '384Mi' } }),
+      ],
+    ],
+  },
+  {
+    name: 'additions and placement of each component',
+    values: {
+      ...extrasOf(0),
+      ...placementOf(0),
+      extraObjects: [
+        { ...{ apiVersion: 'v1', kind: 'Secret' }, metadata: { name: 'own-{{ .Release.Name }}' } },
+        'apiVersion: v1\nkind: Secret\nmetadata: { name: "text-{{ .Release.Name }}" }',
+      ],
+      gateway: {
+        ...extrasOf(1),
+        ...placementOf(1),
+        deploymentAnnotations: { reload: 'gateway' },
+        resources: { limits: { memory: '1Gi' } },
+      },
+      authorizationServer: {
+        ...extrasOf(2),
+        ...placementOf(2),
+        deploymentAnnotations: { reload: 'server' },
+      },
+    },
+    checks: [
+      [
+        everywhere(EXTRAS),
+        both((c, one) => {
+          const { env, envFrom, args, volumeMounts } = c.container(one)
+          const { volumes, containers, initContainers } = c.pod(one)
+          return {
+            env: env?.slice(-2),
+            ...{ envFrom, args, volumes: volumes?.slice(-2), volumeMounts: volumeMounts?.slice(-2) },
+            ...{ containers: containers.slice(1), initContainers },
+            annotations: Object.entries(podMeta(c, one)?.annotations ?? {}).filter(
+              ([key]) => !/^check/.test(key),
+            ),
+            labels: Object.entries(podMeta(c, one)?.labels ?? {}).filter(([key]) =>
+              /^(global|label)/.test(key),
+            ),
+          }
+        }),
+        [1, 2].map((own) => ({
+          env: [0, own].map((of) => ({ name: `ENV_${of}`, value: 'gw' })),
+          envFrom: [0, own].map((of) => ({ secretRef: { name: `gw-${of}` } })),
+          args: [`--arg=0`, `--arg=${own}`],
+          volumes: [0, own].map((of) => ({ name: `volume-${of}`, configMap: { name: 'gw' } })),
+          volumeMounts: [0, own].map((of) => ({ name: `volume-${of}`, mountPath: '/gw' })),
+          containers: [0, own].map((of) => ({ name: `container-${of}`, image: 'gw' })),
+          initContainers: [0, own].map((of) => ({ name: `init-${of}`, image: 'gw' })),
+          annotations: [
+            ['annotation-0', '0'],
+            [`annotation-${own}`, String(own)],
+            ['global', '0'],
+          ],
+          labels: [
+            ['global', '0'],
+            ['label-0', '0'],
+            [`label-${own}`, String(own)],
+          ],
+        })),
+      ],
+      [everywhere(PLACEMENTS), both(placement), [placementOf(1), placementOf(2)]],
+      [
+        'extraObjects',
+        (c) => c.objects.map(({ metadata }) => metadata.name).filter((name) => /^(own|text)-gw$/.test(name)),
+        ['own-gw', 'text-gw'],
+      ],
+      [
+        'gateway.deploymentAnnotations, authorizationServer.deploymentAnnotations',
+        both((c, one) => c.object('Deployment', one).metadata.annotations?.['reload']),
+        ['gateway', 'server'],
+      ],
+      [
+        'gateway.resources',
+        both((c, one) => c.container(one).resources?.limits?.['memory']),
+        ['1Gi', '384Mi'],
+      ],
+      [
+        'gateway.resources',
+        both((c, one) => c.env(one, 'NODE_OPTIONS')),
+        ['--max-old-space-size=768', '--max-old-space-size=288'],
       ],
     ],
   },
