@@ -54,12 +54,15 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* The metadata of every object. Takes (dict "root" $ "component" name "name" name "annotations" map). */}}
+{{/* The metadata of every object. Takes (dict "root" $ "component" name "name" name "annotations" map "objectLabels" map). */}}
 {{- define "scopegate.metadata" -}}
 name: {{ .name }}
 namespace: {{ include "scopegate.namespace" .root }}
 labels:
   {{- include "scopegate.labels" . | nindent 2 }}
+  {{- with .objectLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- with merge (dict) (default (dict) .annotations) .root.Values.commonAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -453,4 +456,37 @@ volumeMounts:
   {{- with concat .root.Values.extraVolumeMounts .own.extraVolumeMounts }}
   {{- tpl (toYaml .) $.root | nindent 2 }}
   {{- end }}
+{{- end }}
+
+{{/*
+The Service of a component. Takes (dict "root" $ "component" name "name" name "service" values "http" number "management" number
+"scheme" text).
+*/}}
+{{- define "scopegate.service" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "scopegate.metadata" (merge (dict "annotations" .service.annotations "objectLabels" .service.labels) .) | nindent 2 }}
+spec:
+  type: {{ .service.type }}
+  {{- range $key, $value := omit .service "type" "ports" "nodePort" "annotations" "labels" }}
+  {{- with $value }}
+  {{ $key }}: {{ toJson . }}
+  {{- end }}
+  {{- end }}
+  selector:
+    {{- include "scopegate.selectorLabels" . | nindent 4 }}
+  ports:
+    - name: http
+      port: {{ .http }}
+      targetPort: http
+      protocol: TCP
+      appProtocol: {{ .scheme }}
+      {{- with .service.nodePort }}
+      nodePort: {{ . }}
+      {{- end }}
+    # Only inside the cluster.
+    {{- if eq .service.type "ClusterIP" }}
+    - { name: management, port: {{ .management }}, targetPort: management, protocol: TCP, appProtocol: http }
+    {{- end }}
 {{- end }}

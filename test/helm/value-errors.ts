@@ -70,6 +70,18 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'gateway.tls.existingSecret is set, so clients use https, but gateway.baseUrl is http://127.0.0.1:8080. Set gateway.baseUrl to the https URL that clients use.',
   },
   {
+    set: ['service.nodePort=30080'],
+    says: 'service.nodePort is not valid for a Service of the type ClusterIP. Set service.type to NodePort or LoadBalancer, or remove nodePort.',
+  },
+  {
+    set: ['service.type=NodePort', 'service.externalTrafficPolicy=Local', 'service.loadBalancerIP=10.0.0.1'],
+    says: 'service.loadBalancerIP is not valid for a Service of the type NodePort. Set service.type to LoadBalancer, or remove loadBalancerIP.',
+  },
+  {
+    set: ['authorizationServer.service.loadBalancerClass=internal'],
+    says: 'authorizationServer.service.loadBalancerClass is not valid for a Service of the type ClusterIP. Set authorizationServer.service.type to LoadBalancer, or remove loadBalancerClass.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },

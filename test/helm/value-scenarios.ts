@@ -101,6 +101,16 @@ const EXTRAS = Object.keys(extrasOf(0))
 const everywhere = (keys: readonly string[]): string =>
   ['', 'gateway.', 'authorizationServer.'].flatMap((part) => keys.map((key) => part + key)).join(', ')
 
+/** Fields of a Service that both services have. */
+const SERVICE = {
+  type: 'LoadBalancer',
+  ...{ ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv4'], trafficDistribution: 'PreferClose' },
+  ...{ internalTrafficPolicy: 'Local', clusterIP: '10.0.0.7', externalIPs: ['203.0.113.8'] },
+  ...{ sessionAffinity: 'ClientIP', externalTrafficPolicy: 'Local', loadBalancerClass: 'example.org/a' },
+  ...{ loadBalancerIP: '203.0.113.7', loadBalancerSourceRanges: ['203.0.113.0/24'] },
+}
+const HTTP = { name: 'http', targetPort: 'http', protocol: 'TCP', appProtocol: 'http' }
+
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -901,6 +911,14 @@ export const SCENARIOS: readonly Scenario[] = [
         twice(Array(5).fill(undefined)),
       ],
       [
+        'service.ports.http, service.ports.management',
+        both((c, one) => c.container(one).ports),
+        [8080, 8081].map((http) => [
+          { name: 'http', containerPort: http, protocol: 'TCP' },
+          { name: 'management', containerPort: http + 1010, protocol: 'TCP' },
+        ]),
+      ],
+      [
         'hostAliases, extraInitContainers, extraEnvFrom, extraArgs',
         both(({ pod, container }, one) => {
           const { hostAliases, initContainers } = pod(one)
@@ -1111,6 +1129,35 @@ export const SCENARIOS: readonly Scenario[] = [
         'gateway.resources',
         both((c, one) => c.env(one, 'NODE_OPTIONS')),
         ['--max-old-space-size=768', '--max-old-space-size=288'],
+      ],
+    ],
+  },
+  {
+    name: 'all fields of the Services',
+    values: {
+      service: { ...SERVICE, nodePort: 30080, annotations: { of: 'gateway' }, labels: { of: 'gateway' } },
+      authorizationServer: {
+        service: { ...SERVICE, nodePort: 30081, annotations: { of: 'server' }, labels: { of: 'server' } },
+      },
+    },
+    checks: [
+      [
+        ['service.', 'authorizationServer.service.']
+          .flatMap((path) => [...Object.keys(SERVICE), 'nodePort'].map((key) => path + key))
+          .join(', '),
+        both((c, one) => c.object('Service', one).spec),
+        BOTH.map((one, at) => ({
+          ...{ ...SERVICE, selector: selector(one, 'scopegate') },
+          ports: [{ ...HTTP, port: 8080 + at, nodePort: 30080 + at }],
+        })),
+      ],
+      [
+        'service.annotations, service.labels, authorizationServer.service.annotations, authorizationServer.service.labels',
+        both((c, one) => {
+          const { annotations, labels } = c.object('Service', one).metadata
+          return [annotations, labels?.['of']]
+        }),
+        ['gateway', 'server'].map((of) => [{ of }, of]),
       ],
     ],
   },
