@@ -19,7 +19,7 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
  */
 const ALL_TESTS = ['test/flows', 'test/faults', 'test']
 /** Tests of complete services. Each file has its own process. */
-const SERVICE_TESTS = /^test\/(?:flows|faults)\//
+const SERVICE_TESTS = /^test\/(?:flows|faults|helm)\//
 /** Code that changes or measures the process. A file with this code has its own process. */
 const NEEDS_PROCESS =
   /\b(?:mock|cpuMs|globalThis|setFlagsFromString)\b|\bprocess\.(?:on|once|chdir|umask|cpuUsage|memoryUsage|env\[[^\]]*\] =)/
