@@ -136,7 +136,7 @@ t.test(
       createdAtSeconds: 7,
     })
     t.strictSame(rows('select * from accounts'), [
-      ['account-1', 'carol', 'Carol', null, 'phc', 'development', 7, null, null, null, null],
+      ['account-1', 'carol', 'Carol', null, 'phc', 'development', 7, null, null, null, null, null],
     ])
     await store.accounts.remove('account-1')
     t.strictSame(rows('select id, revoked_at, payload from revocations'), [

@@ -66,10 +66,18 @@ export async function openSignIn(t: Pick<Test, 'teardown'>, scope: string, at = 
   const client = await registerClient(at, { client_name: 'Planner', redirect_uris: [app.redirectUri] })
   const { verifier, challenge } = makePkce()
   await page.goto(client.authorizeUrl(scope, challenge).href)
+  await waitForFocus(page)
   return { context, page, app, client, verifier }
 }
 
+/** Waits until the browser has focused the field with `autofocus`. Chromium does this after the load event. */
+async function waitForFocus(page: Page): Promise<void> {
+  if ((await page.locator('[autofocus]').count()) > 0) await page.locator('[autofocus]:focus').waitFor()
+}
+
 export async function signIn(page: Page, username: string, password = username): Promise<void> {
+  await page.locator('#username').waitFor()
+  await waitForFocus(page)
   await page.locator('#username').fill(username)
   await page.locator('#password').fill(password)
   await page.locator('form:has(#password) .actions button').first().click()
