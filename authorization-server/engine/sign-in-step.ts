@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose'
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 export type SignInStepOptions = {
@@ -23,7 +24,9 @@ export function isClassReason(reason: string): boolean {
 }
 
 /**
- * Adds the checks of the authentication class to the sign-in step:
+ * Adds checks to the sign-in step:
+ * - After the sign-in of another person than the person of `id_token_hint`, the client gets the error `login_required`
+ *   (OpenID Connect Core 1.0 section 3.1.2.2).
  * - A session whose `acr` is not in `acr_values` needs a new sign-in, once for each authorization (RFC 9470 section 5).
  *   The OpenID provider decides the class of the new sign-in. If this class is not in `acr_values` either, or if no
  *   sign-in of the person can reach such a class, the client gets the error `unmet_authentication_requirements`.
@@ -39,6 +42,20 @@ export function withClassChecks(
   /** Returns whether the request needs a new sign-in for a reason other than its class. */
   const needsSignIn = async (ctx: KoaContextWithOIDC): Promise<boolean> =>
     (await Promise.all(withoutClass.map(({ check }) => check(ctx)))).some(Boolean)
+  checks?.add(
+    new interactionPolicy.Check(
+      'other_person',
+      'Another person signed in.',
+      'login_required',
+      // The engine checks the hint only before the sign-in. The request has passed the validation of the hint.
+      ({ oidc }) => {
+        const hint = oidc.params?.['id_token_hint']
+        if (typeof hint !== 'string' || !hasSignedIn(oidc)) return false
+        if (decodeJwt(hint).sub === oidc.session?.accountId) return false
+        throw new errors.LoginRequired('another person than the person of id_token_hint signed in')
+      },
+    ),
+  )
   checks?.add(
     new interactionPolicy.Check(
       ACR_VALUES,

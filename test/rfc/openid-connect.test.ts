@@ -272,6 +272,16 @@ t.test(
     t.match(await hinted(idToken), { error: 'login_required' })
     t.match(await hinted(own.idToken), { error: /^(consent|interaction)_required$/ })
     t.match(await hinted('no.id.token'), { error: 'invalid_request' })
+    const url = client.authorizeUrl('openid', makePkce().challenge, { id_token_hint: String(idToken) })
+    const stranger = openBrowser(server.baseUrl)
+    const [asked] = stay(await stranger.visit(url)).forms
+    if (asked === undefined) throw new Error('no form')
+    const left = await stranger.submit(asked, { username: 'alice', password: 'alice' })
+    t.equal(
+      left.left && left.location.searchParams.get('error'),
+      'login_required',
+      'another person signed in',
+    )
   },
 )
 
