@@ -244,8 +244,9 @@ async function signInFromProvider(
 }
 
 /**
- * Returns the claims of the scopes `profile` and `email`. OpenID Connect Core 1.0 section 5.1. The username of an
- * account of a provider is not a name that the person chose, so `preferred_username` is the name from the provider.
+ * Returns the claims of the scopes `profile` and `email`. OpenID Connect Core 1.0 section 5.1. The claims of an
+ * account of a provider have no `preferred_username`: the person chose no username, and an app can confuse the name from
+ * the provider with the username of a local account.
  */
 export function standardClaims({
   username,
@@ -255,7 +256,7 @@ export function standardClaims({
   provider,
 }: Pick<Account, 'username' | 'name' | 'email' | 'emailVerified' | 'provider'>) {
   return {
-    profile: { name, preferred_username: provider === undefined ? username : name },
+    profile: { name, ...(provider === undefined ? { preferred_username: username } : {}) },
     email:
       email === undefined
         ? {}

@@ -169,7 +169,6 @@ t.test(
     t.strictSame(await claims('openid profile email', { emailVerified: true }), {
       sub: 'id-carol',
       name: 'Carol',
-      preferred_username: 'Carol',
       email: 'carol@example.com',
       email_verified: true,
     })
