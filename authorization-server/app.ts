@@ -347,7 +347,7 @@ async function reencrypt(secondFactors: SecondFactors, logger: Logger): Promise<
   } catch (error) {
     logger.error(
       { event: 'second_factor_encryption_failed', err: error },
-      'cannot encrypt the secrets of all second factors; keep the earlier cookie keys and restart the server',
+      'cannot encrypt the secrets of all second factors; keep the earlier cookie keys, correct the cause and restart the server',
     )
   }
 }

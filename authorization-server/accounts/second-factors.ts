@@ -64,6 +64,7 @@ export type SecondFactors = {
   /**
    * Encrypts all secrets with the newest cookie key, so that the operator can remove earlier cookie keys.
    * @returns the number of secrets that changed.
+   * @throws {StoreError} ERR_STORE_DAMAGED after the last account, if a second factor is damaged.
    */
   reencryptAll(): Promise<number>
 }
@@ -221,14 +222,22 @@ export function createSecondFactors(options: {
     },
     reencryptAll: async () => {
       let changed = 0
+      const damaged: string[] = []
       for (let after: string | undefined; ; ) {
         const page = await store.list({ after, limit: ACCOUNTS_AT_ONCE })
         for (const { id, secondFactor } of page)
-          if (secondFactor !== undefined && (await replace(id, (factor) => reencrypt(factor, id))))
-            changed += 1
+          try {
+            if (secondFactor !== undefined && (await replace(id, (factor) => reencrypt(factor, id))))
+              changed += 1
+          } catch (error) {
+            if (!(error instanceof StoreError && error.code === 'ERR_STORE_DAMAGED')) throw error
+            damaged.push(id)
+          }
         after = page.at(-1)?.id
-        if (page.length < ACCOUNTS_AT_ONCE) return changed
+        if (page.length < ACCOUNTS_AT_ONCE) break
       }
+      if (damaged.length > 0) throw damagedFactors(damaged)
+      return changed
     },
   }
 
@@ -242,6 +251,14 @@ export function createSecondFactors(options: {
 
 function tooManyRaces(): StoreError {
   return new StoreError('ERR_STORE_UNAVAILABLE', 'A second factor changes too often.')
+}
+
+function damagedFactors(accountIds: readonly string[]): StoreError {
+  const named = accountIds.slice(0, 10).join(', ')
+  return new StoreError(
+    'ERR_STORE_DAMAGED',
+    `${accountIds.length} second factors are damaged. Remove them with scopegate account reset-second-factor. Accounts: ${named}${accountIds.length > 10 ? ', …' : ''}`,
+  )
 }
 
 /** @throws {StoreError} ERR_STORE_DAMAGED, because a damaged second factor must not count as no second factor. */

@@ -161,6 +161,21 @@ t.test('reencryptAll() makes earlier cookie keys unnecessary', async (t) => {
   t.equal(await one.factors.reencryptAll(), 0)
 })
 
+t.test('reencryptAll() names a damaged second factor and continues with the next account', async (t) => {
+  const { clock, file, id, keys, one, setUp } = await open(t)
+  const { secret } = await setUp()
+  await one.accounts.add({ username: 'dave', password: PASSWORD })
+  const database = new DatabaseSync(file)
+  t.teardown(() => database.close())
+  // The ID `!` is the first in the order of the store.
+  database.prepare("update accounts set id = '!', second_factor = '{' where username = 'dave'").run()
+  keys.current = ['new', 'key']
+  await t.rejects(one.factors.reencryptAll(), { code: 'ERR_STORE_DAMAGED', message: /Accounts: !$/ })
+  keys.current = ['new']
+  clock.one += STEP_SECONDS
+  t.equal(await one.factors.useCode(id, codeNow(secret, clock.one)), 'otp')
+})
+
 t.test('a damaged second factor is an error, and remove() removes it', async (t) => {
   const { file, id, one, setUp } = await open(t)
   await setUp()
