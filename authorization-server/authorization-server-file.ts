@@ -293,7 +293,7 @@ const Postgres = Type.Object(
         {
           max: Type.Optional(
             Type.Integer({
-              description: 'maximum number of connections for requests per server; default 10',
+              description: 'maximum number of connections that one server uses for requests; default 10',
               minimum: 1,
               maximum: 1_000,
             }),

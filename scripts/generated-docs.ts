@@ -36,6 +36,9 @@ export function renderPage({ file, parts }: GeneratedPage): {
       return `${begin}\n${part}\n\n${end}`
     },
   )
-  if (left.size > 0) throw new Error(`${file} has no marks for: ${[...left].join(', ')}`)
+  if (left.size > 0)
+    throw new Error(
+      `${file} has no markers for: ${[...left].join(', ')}. Add <!-- generated: NAME --> and <!-- end -->.`,
+    )
   return { is, shouldBe }
 }

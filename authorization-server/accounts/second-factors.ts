@@ -97,7 +97,10 @@ const RECOVERY_CODES = 10
 /** A recovery code has 80 random bits. A plain hash in the store is therefore safe against guesses. */
 const RECOVERY_CODE_BYTES = 10
 const PROOF_SECONDS = 900
-/** A change stops after this number of concurrent uses of one account. */
+/**
+ * Maximum number of attempts to write a second factor. An attempt fails if another request changed the second factor at
+ * the same time.
+ */
 const MAX_RACES = 10
 const ACCOUNTS_AT_ONCE = 500
 

@@ -4,8 +4,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 export const STEP_SECONDS = 30
 const DIGITS = 6
 /**
- * Number of steps before and after the current step with valid codes. The clocks of people and servers differ. RFC 6238
- * section 5.2.
+ * The codes of this number of steps before and after the current step are also valid, because the clocks of devices and
+ * servers differ. RFC 6238 section 5.2.
  */
 const DRIFT_STEPS = 1
 /** A secret has the length of a SHA-1 hash. RFC 4226 section 4, requirement R6. */

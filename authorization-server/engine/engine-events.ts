@@ -51,8 +51,8 @@ type EventDetails =
       readonly reason: 'wrong_credentials' | 'wrong_code' | 'busy'
     }
   /**
-   * The server rejected a sign-in attempt with 429. `isFirst`: the first such attempt since the throttle started for
-   * this account or address.
+   * The server rejected a sign-in attempt with 429. `isFirst`: the first rejected attempt of this counter in the time
+   * window.
    */
   | { readonly kind: 'sign_in_throttled'; readonly isFirst: boolean }
   /** The session of the account in a browser ended: the person signed out, or another person signed in. */

@@ -142,7 +142,7 @@ export function parseSigningKeys(
     if (!all.some((key) => startOf(key) <= needs.nowSeconds))
       throw invalidFile(
         `${name} that signs now is missing: every key of this type has a notBefore in the future`,
-        'Keep the key that signs until then.',
+        'Keep the current signing key in the file until the notBefore of the next key.',
       )
   }
   return { keys: signingKeys }

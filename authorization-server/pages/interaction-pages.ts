@@ -61,7 +61,8 @@ export type InteractionPagesOptions = FormPagesOptions & {
 
 /**
  * Mounts the sign-in and consent pages.
- * GET /oauth/interaction/:uid shows the next page. POST …/sign-in, …/consent and …/cancel receive the forms.
+ * GET /oauth/interaction/:uid shows the next page. POST …/sign-in, …/second-factor,
+ * …/second-factor/set-up, …/consent and …/cancel receive the forms.
  * The pages need no script. Each form needs the token for this browser and this interaction.
  * The throttle counts attempts per `request.ip`: behind a proxy, Fastify's `trustProxy` must name the proxy.
  */

@@ -40,7 +40,7 @@ async function readLogo(file: string): Promise<string> {
       file,
       'look.logo',
       `contains ${JSON.stringify(found[0])}`,
-      'use an SVG without scripts, events, styles of other origins and links',
+      'use an SVG without scripts, event attributes, animations, a document type and references to other files',
     )
   return dataUrl('image/svg+xml', content)
 }

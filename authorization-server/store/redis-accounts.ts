@@ -16,7 +16,10 @@ import {
 import type { AccountIdentity, AccountStore, StoredAccount } from './store.ts'
 
 export type RedisAccounts = AccountStore & {
-  /** Completes removals and disablings of accounts whose later steps did not run. Needed only in a Redis Cluster. */
+  /**
+   * Completes the steps that are missing after a server stopped during the removal or the disabling of an account.
+   * Needed only in a Redis Cluster.
+   */
   finishRemovals(): Promise<void>
 }
 

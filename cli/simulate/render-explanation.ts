@@ -226,7 +226,7 @@ function describeMismatch({ policy }: CompiledRoute, { simulated }: ExplainedSim
   const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
   if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
   const { matchHeaders } = policy
-  if (matchHeaders.length === 0) return 'same path, less specific'
+  if (matchHeaders.length === 0) return 'also matches the path, but is less specific'
   return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 

@@ -130,8 +130,7 @@ export async function followPartitions(options: FollowOptions): Promise<RedisFol
   }
 
   const follower = createFollower({ redis: cluster, follow, onLost: options.onLost })
-  // Waits for the first read, so that every revocation after the start of the follower is later than the first
-  // position.
+  // Waits until the first read has set the positions. The follower then delivers every later revocation.
   await started.promise
   return follower
 }

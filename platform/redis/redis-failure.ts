@@ -109,7 +109,7 @@ export function isTemporary({ code, message }: BootError): boolean {
 }
 
 function credentialRemedy({ setting, connection }: ConnectionName, reply: string, text: string): string {
-  if (reply === 'NOPERM') return `Give the user of ${setting} the permissions of docs/storage-reference.md.`
+  if (reply === 'NOPERM') return `Give the user of ${setting} the permissions of docs/connect-redis.md.`
   if (/sentinel/.test(text) && connection.sentinel !== undefined)
     return `Check ${setting}.sentinel.username and ${setting}.sentinel.passwordFile.`
   return connection.passwordFile === undefined && connection.url !== undefined

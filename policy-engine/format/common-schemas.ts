@@ -115,7 +115,7 @@ export const RateLimit = Type.Object(
     per: WindowText('The length of the period.'),
     by: Type.Enum(['client', 'subject', 'ip', 'route'], {
       description:
-        'The callers that share a count: callers with the same client, subject or address, or all callers of the route. Requests without a token count by address.',
+        'The callers that share a count: callers with the same client, subject or address, or all callers of the route. With client or subject, requests without a token count by address.',
     }),
   },
   {

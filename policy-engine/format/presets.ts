@@ -19,7 +19,7 @@ const PresetEntry = Type.Object(DEFAULT_KEYS, {
 const PresetsFile = Type.Object(
   {
     presets: Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), PresetEntry, {
-      'x-keys': 'a name: lower-case letters, digits and -, starting with a letter',
+      'x-keys': 'a name of 1 to 63 lower-case letters, digits and -, starting with a letter',
       additionalProperties: false,
       description: 'all presets by name',
     }),

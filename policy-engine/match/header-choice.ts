@@ -27,7 +27,8 @@ export function compileHeaderChoice<T>(candidates: readonly Candidate<T>[]): Hea
     const layer = layers.get(names.join()) ?? { names, byValues: new Map<string, T>() }
     layers.set(names.join(), layer)
     const key = joinValues(headers.map(({ value }) => value))
-    if (layer.byValues.has(key)) throw new Error('the method and path of a route are already declared')
+    if (layer.byValues.has(key))
+      throw new Error('another route has the same method, path and required headers')
     layer.byValues.set(key, route)
   }
   const base = layers.get('')?.byValues.get('')

@@ -7,7 +7,7 @@ import { type PathTemplate, parsePathTemplate } from './path-template.ts'
  */
 const TREES = ['/oauth', '/api/oauth', '/internal', ...Object.values(ENDPOINTS), '/.well-known/scopegate']
 
-/** Number of segments of the deepest tree (`/api/oauth`, `/.well-known/…`). */
+/** Number of segments of the deepest tree that is not inside another tree (`/api/oauth`, `/.well-known/…`). */
 const DEPTH = 2
 
 const DOCUMENTS = ['/', '/openapi.json', '/auth.md', '/.well-known/api-catalog']

@@ -59,7 +59,7 @@ postgres?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: 
 postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads the file at each new connection
 postgres?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates of PostgreSQL; enables TLS with verification of the certificate
 postgres?.pool?: connections to PostgreSQL
-postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: maximum number of connections for requests per server; default 10
+postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: maximum number of connections that one server uses for requests; default 10
 postgres?.pool?.connectTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest wait for a new or free connection; default 2s
 postgres?.pool?.statementTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest time of a statement; default 2s
 signingKeysFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: JSON Web Key Set with private keys; without this file, the server generates keys in dataDir

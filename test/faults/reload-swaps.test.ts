@@ -11,8 +11,8 @@ import { until } from '../fixtures/until.ts'
 const SWAPS = Number(process.env['RELOAD_SWAPS'] ?? 50)
 
 /**
- * Returns two files of one version. Between versions, routes move from one file to the other file, so files of
- * different versions are invalid together.
+ * Returns two files of one version. Between versions, one route moves to the other file. A mix of two versions therefore
+ * declares the route twice, or omits the route.
  */
 function version(number: number): Readonly<Record<string, string>> {
   const other = `apiVersion: scopegate/v1

@@ -137,8 +137,9 @@ t.test(
 )
 
 /**
- * Sends tokens of every kind in the present state of Redis. The gateway must deny every invalid token. The gateway must
- * accept every valid JWT, and every token that the issuer reports as active.
+ * Sends tokens of every kind in the current state of Redis. The gateway must reject every invalid token, and deny every
+ * token without the scope. The gateway must accept every valid JWT, and every opaque token that the issuer reports as
+ * active.
  */
 async function tryEverybody(t: Test, { one, two, jwts }: Cluster, round: string): Promise<void> {
   const { issuer } = one

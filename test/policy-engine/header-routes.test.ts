@@ -115,7 +115,7 @@ t.test('each route of a path uses its own parameter names', async (t) => {
   const routes = ['GET /{a}', 'GET /{b} x-v=2'].map(readLine)
   const match = buildRouteTable(routes).match('GET', '/1', { header: () => '2' })
   t.match(match, { kind: 'route', params: { b: '1' } })
-  t.throws(() => tableOf('GET /{a} x-v=2', 'GET /{b} x-v=2'), /already declared/)
+  t.throws(() => tableOf('GET /{a} x-v=2', 'GET /{b} x-v=2'), /the same method, path and required headers/)
 })
 
 t.test('findHeader() distinguishes a missing header from an ambiguous one', async (t) => {

@@ -10,7 +10,7 @@ for (const page of generatedPages())
 
 t.test('renderPage() throws when a page has no markers for a part', (t) => {
   t.throws(() => renderPage({ file: 'docs/policies.md', parts: { 'keys of nothing': '' } }), {
-    message: /no generator writes|no marks for/,
+    message: /no generator writes|no markers for/,
   })
   t.end()
 })

@@ -37,7 +37,7 @@ function namesInTest(text: string, number: number): boolean {
   )
 }
 
-/** A row of the table has the class as its first argument. */
+/** The first argument of `row()` and `spelt()` is the number of the class. */
 function namesInRow(
   { name, text }: { readonly name: string; readonly text: string },
   number: number,

@@ -12,7 +12,7 @@ export const EXPLAIN: Command = {
   group: 'Policies',
   summary: 'shows how a request is decided, by which rules, and the response that the client gets',
   about: [
-    'The command sends nothing. Without --scope, --claim and --token the request has no token. Claims without a value get the values of a valid token of the first issuer for this path.',
+    'The command sends nothing. Without --scope, --claim and --token the request has no token. Claims that no option sets get the values of a valid token of the first issuer for this path.',
   ],
   positionals: { usage: 'METHOD PATH', min: 2, max: 2 },
   options: [

@@ -28,7 +28,8 @@ const INDENT = 2
 const SECTIONS: ReadonlySet<string> = new Set(['defaults', 'routes', 'tests'])
 
 /**
- * Texts that `fmt` writes without quotes. All other texts get quotes, so that readers need not know the rules of YAML.
+ * Texts of one line that need no quotes. Other texts of one line get double quotes, so that readers need not know the
+ * rules of YAML.
  */
 const PLAIN = /^[\w/.$()+~^;][^\p{C}\p{Zl}\p{Zp}"'{}[\]#&*!|>%@`\\]*\*{0,2}$/u
 /** Characters that only a text in quotes can contain. */

@@ -32,7 +32,7 @@ export const KEYS_LIST: Command = {
   examples: [{ commandLine: 'scopegate keys list', description: 'Lists the keys of `scopegate dev`.' }],
   exits: {
     0: 'the keys are listed, and all servers agree with the file',
-    1: 'the file cannot be read, or a server does not agree with the file',
+    1: 'the file cannot be read, or a server is unreachable, has a wrong clock or does not agree with the file',
     3: 'the configuration or the key set is not valid',
   },
   run: async (given, terminal) => (await import('./list-keys.ts')).listKeys(given, terminal),

@@ -23,7 +23,8 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
     case 415:
       return {
         code: 'unsupported_media_type',
-        description: 'Send the body as application/json; a PATCH also as application/merge-patch+json.',
+        description:
+          'Send the body as application/json. For PATCH, application/merge-patch+json is also allowed.',
       }
     case 400:
       return {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { json } from './route-schema.ts'
 
-/** Mounts GET /openapi.json. The first request builds the document, when all routes are registered. */
+/** Mounts GET /openapi.json. The first request builds the document, because all routes are registered only then. */
 export function addOpenapiRoute(app: FastifyInstance, build: () => object): void {
   let text: string | undefined
   app.get('/openapi.json', {

@@ -1,5 +1,5 @@
 export type Pressure = {
-  /** Used part of the JavaScript heap limit. */
+  /** Used part of the limit of the old generation of the heap. */
   readonly heap: number
   /** Used part of the container's memory limit; 0 without a limit. */
   readonly memory: number

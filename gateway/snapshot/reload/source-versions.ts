@@ -34,7 +34,7 @@ export type SourceVersions = {
   renew(active: PolicySources): PolicySources
   /** Stores the versions of all sources whose files on the disk are valid. Never rejects. */
   keep(sources: PolicySources, states: readonly SourceState[]): Promise<void>
-  /** The versions that a new worker gets at its start. */
+  /** The versions that a new worker gets in a rolling replacement. Other new workers get the active policies. */
   readonly all: ValidVersions
 }
 

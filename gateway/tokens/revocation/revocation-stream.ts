@@ -1,7 +1,10 @@
 /** One event of a `text/event-stream`. `id` is the latest ID in the stream, from this event or an earlier event. */
 export type StreamEvent = { readonly event: string; readonly data: string; readonly id: string | undefined }
 
-/** Maximum length of a line or an event. A peer that exceeds this length does not send revocations. Characters. */
+/**
+ * Maximum length of a line or an event. Events of an issuer are shorter, so a longer line means that the endpoint is not
+ * a revocation stream. Characters.
+ */
 const LINE_LIMIT = 64 * 1024
 
 /**

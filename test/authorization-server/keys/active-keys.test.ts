@@ -76,7 +76,7 @@ t.test('parseSigningKeys() requires a currently signing key of each required typ
   ] as const) {
     t.throws(() => read(alg, 100, algorithm), {
       code: 'ERR_SIGNING_KEYS',
-      message: `keys.json: ${name} that signs now is missing: every key of this type has a notBefore in the future. Keep the key that signs until then.`,
+      message: `keys.json: ${name} that signs now is missing: every key of this type has a notBefore in the future. Keep the current signing key in the file until the notBefore of the next key.`,
     })
     t.equal(read(alg, 101, algorithm).keys.length, 3)
   }
