@@ -2,10 +2,16 @@ import { posix } from 'node:path'
 import t from 'tap'
 import { ALERTS, RULE_FILES, readRules } from '../fixtures/alert-rules.ts'
 import { findMetricUses, metricOfSeries, readMetricLabels } from '../fixtures/metric-uses.ts'
+import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 
-t.test('rules use only metrics and labels that exist', async (t) => {
+const RUNBOOKS = listRepositoryFiles('docs/runbooks').filter((path) => !path.endsWith('/README.md'))
+
+t.test('rules and runbooks use only metrics and labels that exist', async (t) => {
   const known = readMetricLabels()
-  for (const { name, labels } of RULE_FILES.flatMap(readRules).flatMap(({ expr }) => findMetricUses(expr))) {
+  const expressions = RULE_FILES.flatMap(readRules).map(({ expr }) => expr)
+  for (const { name, labels } of [...expressions, ...RUNBOOKS.map(readRepositoryFile)].flatMap(
+    findMetricUses,
+  )) {
     if (!name.startsWith('scopegate_')) continue
     const of = known.get(metricOfSeries(name, (one) => known.has(one)))
     t.ok(of, name)
@@ -14,6 +20,18 @@ t.test('rules use only metrics and labels that exist', async (t) => {
       [],
       `labels of ${name}`,
     )
+  }
+})
+
+t.test('each alert has a runbook, and each runbook has an alert', async (t) => {
+  const wanted = ALERTS.map(({ alert }) => `docs/runbooks/${alert}.md`)
+  t.same(RUNBOOKS.toSorted(), wanted.toSorted())
+  for (const path of RUNBOOKS) {
+    const page = readRepositoryFile(path)
+    const name = posix.basename(path, '.md')
+    const headings = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading)
+    t.same(headings, [name, 'Impact', 'Check', 'Remedy', 'Silence'], path)
+    t.match(page, `amtool silence add alertname=${name} `)
   }
 })
 

@@ -44,11 +44,10 @@ const signIns = (failed: number, succeeded: number): Series => ({
   'scopegate_oauth_sign_ins_total{provider="local",result="ok"}': `0+${succeeded}x40`,
 })
 
-/** One instance never responds. The other instance has `up`. */
-const jobWith = (metric: string, up: string): Series => ({
+/** A metric of two instances. The first instance responds for five minutes. */
+const instances = (metric: string, second: string): Series => ({
   [metric]: '0x5 _x40',
-  up: '0x40',
-  'up{instance="b"}': up,
+  [`${metric}{instance="b"}`]: second,
 })
 
 /** The alert fires at `bad`, and does not fire at `good`. */
@@ -64,8 +63,8 @@ const counter = (series: string, firing = STEP, quiet = CONSTANT) => ({
 
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   ScopegateGatewayDown: {
-    firing: jobWith('scopegate_http_requests_in_flight', '0x40'),
-    quiet: jobWith('scopegate_http_requests_in_flight', '1x40'),
+    firing: instances('scopegate_http_requests_in_flight', '0x5 _x40'),
+    quiet: instances('scopegate_http_requests_in_flight', '0x40'),
   },
   ScopegateTargetDown: {
     firing: { 'scopegate_build_info{version="1",node="24"}': '1x5 _x40', up: '1x5 0x40' },
@@ -167,8 +166,8 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     labels: { ...JOB, setting: 'tls.key' },
   },
   ScopegateAuthorizationServerDown: {
-    firing: jobWith('scopegate_oauth_revocation_listeners', '0x40'),
-    quiet: jobWith('scopegate_oauth_revocation_listeners', '1x40'),
+    firing: instances('scopegate_oauth_revocation_listeners', '0x5 _x40'),
+    quiet: instances('scopegate_oauth_revocation_listeners', '0x40'),
   },
   ScopegateStoreNotWritable: {
     ...gauge('scopegate_oauth_store_writable', { bad: 0, good: 1 }),
