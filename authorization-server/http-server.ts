@@ -147,6 +147,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         ...secondFactor,
         sessions: engine.sessions,
         accounts: options.accounts,
+        store: options.store,
         attempts: options.attempts,
         nowMs: () => Date.now(),
         onEvent: options.onEvent,

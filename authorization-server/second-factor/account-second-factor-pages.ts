@@ -14,7 +14,8 @@ import { localeOf, redirectAfterForm } from '../pages/page-reply.ts'
 import type { Page } from '../pages/render-page.ts'
 import { createSharedThrottle } from '../sign-in/shared-throttle.ts'
 import type { ThrottledAttempt } from '../sign-in/sign-in-throttle.ts'
-import type { AttemptCounters } from '../store/store.ts'
+import { endSessions } from '../store/end-sessions.ts'
+import type { AttemptCounters, Store } from '../store/store.ts'
 import { createCodeThrottle } from './code-throttle.ts'
 import { manageSecondFactorPage, recoveryCodesPage, setUpPage } from './second-factor-page.ts'
 import type { SecondFactorSettings } from './second-factor-step.ts'
@@ -23,6 +24,7 @@ export type AccountSecondFactorPagesOptions = FormPagesOptions &
   SecondFactorSettings & {
     readonly sessions: BrowserSessions
     readonly accounts: Pick<Accounts, 'find' | 'verify'>
+    readonly store: Pick<Store, 'artifacts'>
     readonly attempts: AttemptCounters | undefined
     readonly nowMs: () => number
     readonly onEvent: (event: EngineEvent) => void
@@ -44,7 +46,7 @@ export function registerAccountSecondFactorPages(
   app: FastifyInstance,
   options: AccountSecondFactorPagesOptions,
 ): void {
-  const { accounts, attempts, factors, nowMs, onEvent, required, serviceName, sessions } = options
+  const { accounts, attempts, factors, nowMs, onEvent, required, serviceName, sessions, store } = options
   const forms = createFormPages(options)
   const passwords = createSharedThrottle({
     purpose: 'sign-in',
@@ -259,6 +261,8 @@ export function registerAccountSecondFactorPages(
       if (result === 'outdated') return showState(request, reply, received, 'secondFactor.outdated')
       if (result === 'wrong') return showSetUp(request, reply, received, text, true)
       await codes.succeeded(account.id)
+      // A thief of the password can have a session from before the second factor.
+      await endSessions(store, account.id, received.session.uid)
       report(request, 'second_factor_set', account)
       return showCodes(request, reply, result)
     })

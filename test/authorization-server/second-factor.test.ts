@@ -196,6 +196,23 @@ t.test('§2 of RFC 8176: a sign-in with a password and a code has the methods pw
   t.equal(audits(optional, 'second_factor_set').filter(({ subject }) => subject === id).length, 1)
 })
 
+t.test('a new second factor ends the other sessions of the account', async (t) => {
+  const person = await addAccount(optional)
+  const thief = openBrowser(optional.baseUrl)
+  await allow(thief, await typePassword(thief, person))
+  t.match(shown(await thief.visit(`${optional.baseUrl}${ENDPOINTS.account}`)).html, 'Apps with access')
+  const { browser } = await setUp(person)
+  t.strictSame(fieldsOf(shown(await thief.visit(`${optional.baseUrl}${ENDPOINTS.account}`))), [
+    'username',
+    'password',
+  ])
+  t.match(
+    shown(await browser.visit(`${optional.baseUrl}${ENDPOINTS.account}`)).html,
+    'Apps with access',
+    'the session of the set-up stays',
+  )
+})
+
 t.test('without a second factor, the password is sufficient, and acr_values get an error', async (t) => {
   const person = await addAccount(optional)
   const browser = openBrowser(optional.baseUrl)
