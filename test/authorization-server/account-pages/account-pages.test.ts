@@ -1,5 +1,8 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { accountPage } from '../../../authorization-server/account-pages/account-page.ts'
+import { SQLITE_FILE_NAME } from '../../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { introspect } from '../../fixtures/introspect.ts'
 import { type Browser, openBrowser, type Page } from '../../fixtures/open-browser.ts'
@@ -200,9 +203,17 @@ t.test('the page shows 100 of 120 apps, and one form for all of them', async (t)
 t.test('the page shows the time of the last refresh', async (t) => {
   const { client, tokens } = await allowApp('Refreshed app', { username: 'bob', password: 'bob' })
   client.readTokens(await client.refresh(tokens.refreshToken))
+  const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME))
+  t.teardown(() => database.close())
+  const { changes } = database
+    .prepare(
+      "update artifacts set payload = json_set(payload, '$.usedAtSeconds', ?) where model = 'GrantUse'",
+    )
+    .run(Date.UTC(2020, 0, 2) / 1_000)
+  t.equal(changes, 1)
   const browser = openBrowser(server.baseUrl)
   const page = await signInAtPage(browser, { username: 'bob', password: 'bob' })
-  t.match(page.html, /Last used: <time datetime="[^"]+Z">/)
+  t.match(page.html, 'Last used: <time datetime="2020-01-02T00:00:00')
 })
 
 t.test('too many requests of an address get 429', async (t) => {
