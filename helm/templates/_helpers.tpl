@@ -490,3 +490,21 @@ spec:
     - { name: management, port: {{ .management }}, targetPort: management, protocol: TCP, appProtocol: http }
     {{- end }}
 {{- end }}
+
+{{/*
+The public hosts as a JSON list of (dict "host" name "component" name "service" name "port" number "paths" list). Clients reach the
+authorization server through the gateway.
+*/}}
+{{- define "scopegate.publicRoutes" -}}
+{{- $gateway := dict "host" (urlParse .Values.gateway.baseUrl).hostname "component" "gateway" "service" (include "scopegate.fullname" .) "port" .Values.service.ports.http -}}
+{{- $routes := list (merge (dict "paths" (list (dict "path" "/"))) $gateway) -}}
+{{- $issuer := (urlParse (include "scopegate.issuer" .)).hostname -}}
+{{- if and .Values.authorizationServer.enabled (ne $issuer $gateway.host) -}}
+{{- $paths := list -}}
+{{- range list "/oauth" "/api/oauth" "/.well-known/oauth-authorization-server" "/.well-known/openid-configuration" -}}
+{{- $paths = append $paths (dict "path" .) -}}
+{{- end -}}
+{{- $routes = append $routes (merge (dict "host" $issuer "paths" $paths) $gateway) -}}
+{{- end -}}
+{{- toJson $routes -}}
+{{- end }}

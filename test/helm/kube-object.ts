@@ -20,6 +20,7 @@ export type KubeObject = {
       Record<string, unknown>
     >
     readonly ports?: readonly ServicePort[]
+    readonly rules?: unknown
     readonly template?: {
       readonly metadata: KubeObject['metadata'] | Omit<KubeObject['metadata'], 'name'>
       readonly spec: PodSpec

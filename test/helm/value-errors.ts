@@ -82,6 +82,26 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'authorizationServer.service.loadBalancerClass is not valid for a Service of the type ClusterIP. Set authorizationServer.service.type to LoadBalancer, or remove loadBalancerClass.',
   },
   {
+    set: ['ingress.enabled=true'],
+    says: 'ingress.hosts is empty, and the host of gateway.baseUrl (127.0.0.1) is not a DNS name. Set gateway.baseUrl to the URL that clients use.',
+  },
+  {
+    set: ['httpRoute.enabled=true', 'gateway.baseUrl=http://localhost:8080'],
+    says: 'httpRoute.hostnames is empty, and the host of gateway.baseUrl (localhost) is not a DNS name. Set gateway.baseUrl to the URL that clients use.',
+  },
+  {
+    set: ['ingress.enabled=true', 'gateway.baseUrl=http://api.example.org', 'ingress.tls[0].secretName=own'],
+    says: 'ingress.tls or ingress.certManager.issuer is set, so clients use https, but gateway.baseUrl is http://api.example.org. Set gateway.baseUrl to the https URL that clients use.',
+  },
+  {
+    set: ['ingress.enabled=true', 'gateway.baseUrl=http://api.example.org', 'ingress.certManager.issuer=own'],
+    says: 'ingress.tls or ingress.certManager.issuer is set, so clients use https, but gateway.baseUrl is http://api.example.org. Set gateway.baseUrl to the https URL that clients use.',
+  },
+  {
+    set: ['httpRoute.enabled=true', 'gateway.baseUrl=https://api.example.org'],
+    says: 'httpRoute.parentRefs is empty, so no Gateway accepts the HTTPRoute. List at least one Gateway in httpRoute.parentRefs: [{name: public, namespace: ingress}].',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },

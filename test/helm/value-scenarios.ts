@@ -111,6 +111,20 @@ const SERVICE = {
 }
 const HTTP = { name: 'http', targetPort: 'http', protocol: 'TCP', appProtocol: 'http' }
 
+const PARENT = { name: 'public', namespace: 'ingress' }
+const SERVER_PATHS = [
+  '/oauth',
+  '/api/oauth',
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+]
+const onIngress = (paths: readonly string[], pathType = 'Prefix') => ({
+  paths: paths.map((path) => ({
+    ...{ path, pathType },
+    backend: { service: { name: 'gw-scopegate', port: { name: 'http' } } },
+  })),
+})
+
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -1158,6 +1172,141 @@ export const SCENARIOS: readonly Scenario[] = [
           return [annotations, labels?.['of']]
         }),
         ['gateway', 'server'].map((of) => [{ of }, of]),
+      ],
+    ],
+  },
+  {
+    name: 'an Ingress and an HTTPRoute with given hosts',
+    values: {
+      gateway: { baseUrl: 'https://api.example.org' },
+      service: { ports: { http: 443 } },
+      ingress: {
+        enabled: true,
+        className: 'nginx',
+        annotations: { timeout: '60' },
+        labels: { of: 'ingress' },
+        hosts: [
+          { host: 'a.example.org', paths: [{ path: '/x', pathType: 'Exact' }] },
+          { host: 'b.example.org' },
+        ],
+        tls: [{ secretName: 'own-tls', hosts: ['a.example.org'] }],
+        certManager: { issuer: 'own', annotation: 'cert-manager.io/issuer' },
+      },
+      httpRoute: {
+        enabled: true,
+        annotations: { of: 'route' },
+        labels: { of: 'route' },
+        parentRefs: [PARENT],
+        hostnames: ['a.example.org'],
+        filters: [{ type: 'URLRewrite' }],
+        timeouts: { request: '9s' },
+        additionalRules: [{ name: 'own' }],
+      },
+    },
+    checks: [
+      [
+        'ingress.enabled, ingress.className, ingress.hosts, ingress.tls',
+        (c) => c.object('Ingress', 'gateway').spec,
+        {
+          ingressClassName: 'nginx',
+          rules: [
+            { host: 'a.example.org', http: onIngress(['/x'], 'Exact') },
+            { host: 'b.example.org', http: onIngress(['/']) },
+          ],
+          tls: [{ secretName: 'own-tls', hosts: ['a.example.org'] }],
+        },
+      ],
+      [
+        'ingress.annotations, ingress.certManager.issuer, ingress.certManager.annotation',
+        (c) => c.object('Ingress', 'gateway').metadata.annotations,
+        { 'cert-manager.io/issuer': 'own', timeout: '60' },
+      ],
+      [
+        'ingress.labels, httpRoute.labels, httpRoute.annotations',
+        (c) => {
+          const { labels, annotations } = c.object('HTTPRoute', 'gateway').metadata
+          return [c.object('Ingress', 'gateway').metadata.labels?.['of'], labels?.['of'], annotations]
+        },
+        ['ingress', 'route', { of: 'route' }],
+      ],
+      [
+        'httpRoute.enabled, httpRoute.parentRefs, httpRoute.hostnames, httpRoute.filters, httpRoute.timeouts, httpRoute.additionalRules',
+        (c) => c.objects.filter(({ kind }) => kind === 'HTTPRoute').map(({ spec }) => spec),
+        [
+          {
+            parentRefs: [PARENT],
+            hostnames: ['a.example.org'],
+            rules: [
+              { name: 'own' },
+              {
+                matches: [{ path: { type: 'PathPrefix', value: '/' } }],
+                filters: [{ type: 'URLRewrite' }],
+                timeouts: { request: '9s' },
+                backendRefs: [{ name: 'gw-scopegate', port: 443 }],
+              },
+            ],
+          },
+        ],
+      ],
+    ],
+  },
+  {
+    name: 'an Ingress and HTTPRoutes for a base URL and an issuer with another host',
+    values: {
+      gateway: { baseUrl: 'https://api.example.org' },
+      authorizationServer: { issuer: 'https://login.example.org' },
+      ingress: { enabled: true, certManager: { issuer: 'own' } },
+      httpRoute: { enabled: true, parentRefs: [PARENT] },
+    },
+    checks: [
+      [
+        'ingress.hosts, ingress.tls, ingress.className',
+        (c) => c.object('Ingress', 'gateway').spec,
+        {
+          rules: [
+            { host: 'api.example.org', http: onIngress(['/']) },
+            { host: 'login.example.org', http: onIngress(SERVER_PATHS) },
+          ],
+          tls: [{ secretName: 'gw-scopegate-ingress-tls', hosts: ['api.example.org', 'login.example.org'] }],
+        },
+      ],
+      [
+        'ingress.certManager.annotation',
+        (c) => c.object('Ingress', 'gateway').metadata.annotations,
+        { 'cert-manager.io/cluster-issuer': 'own' },
+      ],
+      [
+        'httpRoute.hostnames, httpRoute.filters, httpRoute.timeouts, httpRoute.additionalRules',
+        (c) =>
+          c.objects.flatMap(({ kind, metadata, spec }) =>
+            kind === 'HTTPRoute' ? [[metadata.name, spec]] : [],
+          ),
+        [
+          ['gw-scopegate', 'api.example.org', ['/']] as const,
+          ['gw-scopegate-issuer', 'login.example.org', SERVER_PATHS] as const,
+        ].map(([name, hostname, paths]) => [
+          name,
+          {
+            ...{ parentRefs: [PARENT], hostnames: [hostname] },
+            rules: [
+              {
+                matches: paths.map((value) => ({ path: { type: 'PathPrefix', value } })),
+                backendRefs: [{ name: 'gw-scopegate', port: 8080 }],
+              },
+            ],
+          },
+        ]),
+      ],
+    ],
+  },
+  {
+    name: 'an Ingress without TLS',
+    values: { gateway: { baseUrl: 'http://api.example.org' }, ingress: { enabled: true } },
+    checks: [
+      [
+        'ingress.tls, ingress.certManager.issuer',
+        (c) => [c.object('Ingress', 'gateway').spec, c.object('Ingress', 'gateway').metadata.annotations],
+        [{ rules: [{ host: 'api.example.org', http: onIngress(['/']) }] }, undefined],
       ],
     ],
   },
