@@ -259,6 +259,29 @@ Takes (dict "redis" values "name" name), where name is the prefix of the files.
 {{- if kindIs "invalid" .Values.authorizationServer.replicaCount }}{{ .Values.replicaCount }}{{ else }}{{ .Values.authorizationServer.replicaCount }}{{ end }}
 {{- end }}
 
+{{/* The largest number of pods of the authorization server. */}}
+{{- define "scopegate.authorizationServerMaximum" -}}
+{{- if .Values.authorizationServer.autoscaling.enabled }}{{ .Values.authorizationServer.autoscaling.maxReplicas }}{{ else }}{{ include "scopegate.authorizationServerReplicas" . }}{{ end }}
+{{- end }}
+
+{{/*
+The installed components, as a JSON list of (dict "component" name "name" name "path" prefix "replicas" number "autoscaling" map
+"podDisruptionBudget" map). The path is the prefix of the component's values.
+*/}}
+{{- define "scopegate.components" -}}
+{{- $components := list (merge (dict "component" "gateway" "name" (include "scopegate.fullname" .) "path" "" "replicas" .Values.replicaCount) (pick .Values "autoscaling" "podDisruptionBudget")) -}}
+{{- if .Values.authorizationServer.enabled -}}
+{{- $components = append $components (merge (dict "component" "authorization-server" "name" (include "scopegate.authorizationServerName" .) "path" "authorizationServer." "replicas" (include "scopegate.authorizationServerReplicas" . | int)) (pick .Values.authorizationServer "autoscaling" "podDisruptionBudget")) -}}
+{{- end -}}
+{{- toJson $components -}}
+{{- end }}
+
+{{/* Number of pods of a PodDisruptionBudget. Kubernetes rounds percentages up. Takes (dict "value" number-or-percentage "of" number). */}}
+{{- define "scopegate.podCount" -}}
+{{- $value := toString .value -}}
+{{- if hasSuffix "%" $value }}{{ divf (mulf (trimSuffix "%" $value) .of) 100 | ceil }}{{ else }}{{ $value }}{{ end -}}
+{{- end }}
+
 {{/* Names and keys of the Secrets that pods read: of the existing Secret, or otherwise of the generated Secret. */}}
 {{- define "scopegate.clientSecretName" -}}
 {{- default (printf "%s-gateway-client" (include "scopegate.fullname" .)) .Values.authorizationServer.gatewayClient.existingSecret }}
@@ -329,7 +352,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 
 {{/*
 The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text
-"replicas" number "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list).
+"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list).
 Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
 */}}
 {{- define "scopegate.deployment" -}}
@@ -338,7 +361,9 @@ kind: Deployment
 metadata:
   {{- include "scopegate.metadata" . | nindent 2 }}
 spec:
+  {{- if not .autoscaling.enabled }}
   replicas: {{ .replicas }}
+  {{- end }}
   revisionHistoryLimit: {{ .root.Values.revisionHistoryLimit }}
   strategy: {{ toJson .strategy }}
   selector:

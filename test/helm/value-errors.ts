@@ -102,6 +102,41 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'httpRoute.parentRefs is empty, so no Gateway accepts the HTTPRoute. List at least one Gateway in httpRoute.parentRefs: [{name: public, namespace: ingress}].',
   },
   {
+    set: ['authorizationServer.autoscaling.enabled=true'],
+    says: 'The authorization server would run with 10 replicas, each with a separate SQLite store: a token issued by one is unknown to the others. Set postgres.url, or redis.url (or redis.existingSecret), so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
+  },
+  {
+    set: ['autoscaling.enabled=true', 'autoscaling.minReplicas=11'],
+    says: 'autoscaling.minReplicas (11) is larger than maxReplicas (10). Reduce minReplicas, or increase maxReplicas.',
+  },
+  {
+    set: [
+      'podDisruptionBudget.enabled=true',
+      'podDisruptionBudget.minAvailable=0',
+      'podDisruptionBudget.maxUnavailable=1',
+    ],
+    says: 'podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable exclude each other. Remove one of them.',
+  },
+  {
+    set: [
+      'authorizationServer.podDisruptionBudget.enabled=true',
+      'authorizationServer.podDisruptionBudget.minAvailable=1',
+    ],
+    says: 'authorizationServer.podDisruptionBudget.minAvailable (1) would block every drain of a node, because the smallest number of pods is 1. Reduce minAvailable, or increase the number of replicas.',
+  },
+  {
+    set: [
+      'autoscaling.enabled=true',
+      'podDisruptionBudget.enabled=true',
+      'podDisruptionBudget.minAvailable=51%',
+    ],
+    says: 'podDisruptionBudget.minAvailable (51%) would block every drain of a node, because the smallest number of pods is 2. Reduce minAvailable, or increase the number of replicas.',
+  },
+  {
+    set: ['podDisruptionBudget.enabled=true', 'podDisruptionBudget.maxUnavailable=0%'],
+    says: 'podDisruptionBudget.maxUnavailable (0%) would block every drain of a node. Set maxUnavailable to at least 1.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },

@@ -125,6 +125,10 @@ const onIngress = (paths: readonly string[], pathType = 'Prefix') => ({
   })),
 })
 
+const utilization = (name: string, averageUtilization: number) => ({
+  ...{ type: 'Resource', resource: { name, target: { type: 'Utilization', averageUtilization } } },
+})
+
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -1307,6 +1311,91 @@ export const SCENARIOS: readonly Scenario[] = [
         'ingress.tls, ingress.certManager.issuer',
         (c) => [c.object('Ingress', 'gateway').spec, c.object('Ingress', 'gateway').metadata.annotations],
         [{ rules: [{ host: 'api.example.org', http: onIngress(['/']) }] }, undefined],
+      ],
+    ],
+  },
+  {
+    name: 'scaling and disruption budgets of both services',
+    values: {
+      redis: { url: 'redis://redis:6379' },
+      autoscaling: {
+        ...{ enabled: true, minReplicas: 3, maxReplicas: 9, targetCPUUtilizationPercentage: 55 },
+        ...{ targetMemoryUtilizationPercentage: 66, metrics: [{ type: 'Pods' }] },
+        behavior: { scaleDown: { stabilizationWindowSeconds: 600 } },
+      },
+      podDisruptionBudget: { enabled: true, minAvailable: '50%', unhealthyPodEvictionPolicy: '' },
+      authorizationServer: {
+        signingKeys: { existingSecret: 'signing' },
+        autoscaling: { ...{ enabled: true, minReplicas: 2 }, ...{ maxReplicas: 4 } },
+        podDisruptionBudget: {
+          enabled: true,
+          maxUnavailable: 2,
+          unhealthyPodEvictionPolicy: 'IfHealthyBudget',
+        },
+      },
+    },
+    checks: [
+      [
+        ['', 'authorizationServer.']
+          .flatMap((path) =>
+            [
+              ...['enabled', 'minReplicas', 'maxReplicas', 'targetCPUUtilizationPercentage'],
+              ...['targetMemoryUtilizationPercentage', 'metrics', 'behavior'],
+            ].map((key) => `${path}autoscaling.${key}`),
+          )
+          .join(', '),
+        both((c, one) => c.object('HorizontalPodAutoscaler', one).spec),
+        [
+          {
+            scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'gw-scopegate' },
+            ...{ minReplicas: 3, maxReplicas: 9 },
+            metrics: [utilization('cpu', 55), utilization('memory', 66), { type: 'Pods' }],
+            behavior: { scaleDown: { stabilizationWindowSeconds: 600 } },
+          },
+          {
+            scaleTargetRef: {
+              ...{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'gw-scopegate-authorization-server' },
+            },
+            ...{ minReplicas: 2, maxReplicas: 4 },
+            metrics: [utilization('cpu', 75)],
+          },
+        ],
+      ],
+      [
+        'autoscaling.enabled, authorizationServer.autoscaling.enabled',
+        both((c, one) => rules(c, one)?.replicas),
+        twice(undefined),
+      ],
+      [
+        ['', 'authorizationServer.']
+          .flatMap((path) =>
+            ['enabled', 'minAvailable', 'maxUnavailable', 'unhealthyPodEvictionPolicy'].map(
+              (key) => `${path}podDisruptionBudget.${key}`,
+            ),
+          )
+          .join(', '),
+        both((c, one) => c.object('PodDisruptionBudget', one).spec),
+        [
+          { minAvailable: '50%', selector: { matchLabels: selector('gateway', 'scopegate') } },
+          {
+            ...{ maxUnavailable: 2, unhealthyPodEvictionPolicy: 'IfHealthyBudget' },
+            selector: { matchLabels: selector('authorization-server', 'scopegate') },
+          },
+        ],
+      ],
+    ],
+  },
+  {
+    name: 'a disruption budget with its defaults',
+    values: { podDisruptionBudget: { enabled: true } },
+    checks: [
+      [
+        'podDisruptionBudget.maxUnavailable',
+        (c) => c.object('PodDisruptionBudget', 'gateway').spec,
+        {
+          ...{ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+          selector: { matchLabels: selector('gateway', 'scopegate') },
+        },
       ],
     ],
   },
