@@ -266,12 +266,13 @@ Takes (dict "redis" values "name" name), where name is the prefix of the files.
 
 {{/*
 The installed components, as a JSON list of (dict "component" name "name" name "path" prefix "replicas" number "autoscaling" map
-"podDisruptionBudget" map). The path is the prefix of the component's values.
+"podDisruptionBudget" map "files" list). The path is the prefix of the component's values. The files are the templates with the
+configuration.
 */}}
 {{- define "scopegate.components" -}}
-{{- $components := list (merge (dict "component" "gateway" "name" (include "scopegate.fullname" .) "path" "" "replicas" .Values.replicaCount) (pick .Values "autoscaling" "podDisruptionBudget")) -}}
+{{- $components := list (merge (dict "component" "gateway" "name" (include "scopegate.fullname" .) "path" "" "replicas" .Values.replicaCount "files" (list "gateway-configmap" "policies-configmap")) (pick .Values "autoscaling" "podDisruptionBudget")) -}}
 {{- if .Values.authorizationServer.enabled -}}
-{{- $components = append $components (merge (dict "component" "authorization-server" "name" (include "scopegate.authorizationServerName" .) "path" "authorizationServer." "replicas" (include "scopegate.authorizationServerReplicas" . | int)) (pick .Values.authorizationServer "autoscaling" "podDisruptionBudget")) -}}
+{{- $components = append $components (merge (dict "component" "authorization-server" "name" (include "scopegate.authorizationServerName" .) "path" "authorizationServer." "replicas" (include "scopegate.authorizationServerReplicas" . | int) "files" (list "authorization-server-configmap")) (pick .Values.authorizationServer "autoscaling" "podDisruptionBudget")) -}}
 {{- end -}}
 {{- toJson $components -}}
 {{- end }}
@@ -532,4 +533,41 @@ authorization server through the gateway.
 {{- $routes = append $routes (merge (dict "host" $issuer "paths" $paths) $gateway) -}}
 {{- end -}}
 {{- toJson $routes -}}
+{{- end }}
+
+{{/*
+The TCP ports that a component connects to, as a JSON list: the ports of all URLs in its configuration and in its environment.
+Takes (dict "root" $ "component" name "own" values "files" list), with the files of scopegate.components.
+*/}}
+{{- define "scopegate.dialledPorts" -}}
+{{- $values := .root.Values -}}
+{{- $text := concat $values.extraEnv .own.extraEnv | toYaml -}}
+{{- range $file := .files -}}
+{{- $text = printf "%s\n%s" $text (include (printf "%s/%s.yaml" $.root.Template.BasePath $file) $.root) -}}
+{{- end -}}
+{{- /* These two URLs name Scopegate itself. */ -}}
+{{- $text = replace (printf "baseUrl: %s\n" $values.gateway.baseUrl) "" $text -}}
+{{- $text = replace (printf "issuer: %s\n" (include "scopegate.issuer" .root)) "" $text -}}
+{{- $ports := list -}}
+{{- if eq .component "authorization-server" -}}
+{{- range concat $values.authorizationServer.clientDocuments.domains (dig "registration" "clientDocuments" "domains" list $values.authorizationServer.config) -}}
+{{- $text = printf "%s\nhttps://%s" $text . -}}
+{{- end -}}
+{{- end -}}
+{{- if or (eq .component "gateway") (eq (include "scopegate.storeType" .root) "redis") -}}
+{{- $text = printf "%s\n%s" $text $values.redis.url -}}
+{{- range ternary (list $values.redis $values.gatewayRedis) (list $values.redis) (eq .component "gateway") -}}
+{{- $addresses := concat (dig "addresses" list .sentinel) (dig "addresses" list .cluster) -}}
+{{- range $addresses }}{{ $ports = append $ports (regexFind "[0-9]+$" . | int) }}{{ end -}}
+{{- /* A Secret contains the address, or Redis itself names further nodes. */ -}}
+{{- if or .existingSecret $addresses -}}
+{{- range $values.networkPolicy.redisPorts }}{{ $ports = append $ports (int .) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $defaults := dict "http" 80 "https" 443 "redis" 6379 "rediss" 6379 "postgres" 5432 "postgresql" 5432 -}}
+{{- range regexFindAll "\\b(https?|rediss?|postgres(ql)?)://[^\\s\"'/?#,\\]}]+" $text -1 -}}
+{{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default (get $defaults (regexFind "^[a-z]+" .)) | int) -}}
+{{- end -}}
+{{- $ports | uniq | toJson -}}
 {{- end }}

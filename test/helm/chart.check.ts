@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { isMap, isScalar, parse, parseDocument } from 'yaml'
 import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
-import { viewChart } from './chart-view.ts'
+import { type Component, viewChart } from './chart-view.ts'
 import type { KubeObject } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
@@ -197,6 +197,71 @@ function checkService(t: Tap, service: KubeObject, objects: readonly KubeObject[
     )
   }
 }
+
+t.test('the network policies allow exactly the ports that the configuration opens or dials', async (t) => {
+  for (const file of CASES.filter((one) => one !== 'existing-values.yaml')) {
+    const objects = render(...valuesOf(file), '--set', 'networkPolicy.enabled=true')
+    const chart = viewChart(objects)
+    for (const policy of objects.filter(({ kind }) => kind === 'NetworkPolicy')) {
+      const component = policy.metadata.labels?.['app.kubernetes.io/component'] as Component
+      const what = `${file}: ${component}`
+      const config = chart.config(component)
+      const ports = chart.container(component).ports ?? []
+      const opened = ['listen', 'management'].map((key) => (config[key] as { port: number }).port)
+      const allowed = policy.spec?.ingress?.flatMap((rule) => rule.ports ?? []) ?? []
+      t.strictSame(
+        allowed.map(({ port }) => ports.find(({ name }) => name === port)?.containerPort ?? port),
+        opened,
+        `${what}: opened ports`,
+      )
+      const redis = objects.find(({ kind, data }) => kind === 'Secret' && data?.['redis-url'] !== undefined)
+      const usesRedis = chart.env(component, 'REDIS_URL') !== undefined
+      const dialled = [
+        ...findPorts(config),
+        ...(component === 'gateway' ? findPorts(chart.config('gateway', 'upstreams.yaml')) : []),
+        ...findPorts(chart.container(component).env),
+        ...(usesRedis ? findPorts(Buffer.from(redis?.data?.['redis-url'] ?? '', 'base64').toString()) : []),
+        ...(file === 'redis-cluster-values.yaml' ? [6379] : []),
+        ...(component === 'authorization-server' && 'registration' in config ? [443] : []),
+        ...(file === 'network-policy-values.yaml' && component === 'gateway' ? [4318] : []),
+      ]
+      const egress = policy.spec?.egress?.slice(1).flatMap((rule) => rule.ports ?? []) ?? []
+      t.strictSame(
+        new Set(egress.map(({ port }) => port).toSorted()),
+        new Set(dialled.toSorted()),
+        `${what}: dialled ports`,
+      )
+    }
+  }
+})
+
+/** Returns the ports of all addresses in a configuration, except the public addresses of Scopegate itself. */
+function findPorts(value: unknown, own: readonly unknown[] = []): readonly number[] {
+  if (typeof value === 'string') {
+    const port =
+      /^(?:\w+:\/\/)?[\w.@:-]*:(\d+)(?:\/|$)/.exec(value)?.[1] ??
+      DEFAULT_PORTS.get(value.split('://')[0] ?? '')
+    return port === undefined || own.includes(value) ? [] : [Number(port)]
+  }
+  if (typeof value !== 'object' || value === null) return []
+  const { baseUrl, ...rest } = value as Readonly<Record<string, unknown>>
+  const isServer = 'gatewayClient' in rest
+  const issuer = isServer
+    ? rest['issuer']
+    : (rest['issuers'] as undefined | { issuer: string; revocations?: string }[])
+  const bundled = Array.isArray(issuer)
+    ? issuer.filter((one) => one.revocations).map((one) => one.issuer)
+    : [issuer]
+  return Object.values(rest).flatMap((child) => findPorts(child, [...own, baseUrl, ...bundled]))
+}
+
+const DEFAULT_PORTS = new Map([
+  ['http', 80],
+  ['https', 443],
+  ['redis', 6379],
+  ['rediss', 6379],
+  ['postgres', 5432],
+])
 
 t.test('the gateway connects to the address and port of the authorization server of the chart', async (t) => {
   const objects = render()

@@ -21,11 +21,18 @@ export type KubeObject = {
     >
     readonly ports?: readonly ServicePort[]
     readonly rules?: unknown
+    readonly ingress?: readonly NetworkRule[]
+    readonly egress?: readonly NetworkRule[]
     readonly template?: {
       readonly metadata: KubeObject['metadata'] | Omit<KubeObject['metadata'], 'name'>
       readonly spec: PodSpec
     }
   }
+}
+
+export type NetworkRule = {
+  readonly ports?: readonly { readonly port: string | number; readonly protocol: string }[]
+  readonly from?: readonly object[]
 }
 
 export type ServicePort = {

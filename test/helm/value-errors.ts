@@ -137,6 +137,10 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'podDisruptionBudget.maxUnavailable (0%) would block every drain of a node. Set maxUnavailable to at least 1.',
   },
   {
+    set: ['networkPolicy.enabled=true', 'gateway.existingConfigMap=own'],
+    says: 'networkPolicy.enabled is true, but the chart cannot read the addresses in gateway.existingConfigMap. List the ports of all upstreams, issuers and stores in networkPolicy.gateway.extraEgress.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },
