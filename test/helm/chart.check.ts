@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv, type SchemaObject } from 'ajv'
 import t, { type Test } from 'tap'
-import { isMap, isScalar, parse, parseDocument } from 'yaml'
+import { isMap, isScalar, parse, parseDocument, stringify } from 'yaml'
 import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
 import { type Component, viewChart } from './chart-view.ts'
@@ -197,6 +198,31 @@ function checkService(t: Tap, service: KubeObject, objects: readonly KubeObject[
     )
   }
 }
+
+t.test('promtool accepts the rules of the chart', async (t) => {
+  const { spec } = find(render(...valuesOf('metrics-values.yaml')), 'PrometheusRule', 'gw-scopegate')
+  const file = join(t.testdir(), 'rules.yaml')
+  writeFileSync(file, stringify({ groups: spec?.groups }))
+  const { status, stdout, stderr } = spawnSync(
+    process.env['SCOPEGATE_PROMTOOL'] ?? 'promtool',
+    ['check', 'rules', file],
+    {
+      encoding: 'utf8',
+    },
+  )
+  t.equal(status, 0, stderr, { stdout })
+})
+
+t.test('the dashboards and rules of the chart use only metrics of docs/metrics.md', async (t) => {
+  const described = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8')
+  const texts = ['dashboards', 'rules'].flatMap((folder) =>
+    readdirSync(join(CHART, folder)).map((file) => readFileSync(join(CHART, folder, file), 'utf8')),
+  )
+  const used = texts.flatMap((text) => text.match(/\bscopegate_\w+/g) ?? [])
+  t.ok(used.length > 0)
+  for (const name of new Set(used.map((one) => one.replace(/_(?:bucket|sum|count)$/, ''))))
+    t.match(described, new RegExp(`\\b${name}\\b`), name)
+})
 
 t.test('the network policies allow exactly the ports that the configuration opens or dials', async (t) => {
   for (const file of CASES.filter((one) => one !== 'existing-values.yaml')) {

@@ -21,6 +21,7 @@ export type KubeObject = {
     >
     readonly ports?: readonly ServicePort[]
     readonly rules?: unknown
+    readonly groups?: readonly object[]
     readonly ingress?: readonly NetworkRule[]
     readonly egress?: readonly NetworkRule[]
     readonly template?: {

@@ -141,6 +141,10 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'networkPolicy.enabled is true, but the chart cannot read the addresses in gateway.existingConfigMap. List the ports of all upstreams, issuers and stores in networkPolicy.gateway.extraEgress.',
   },
   {
+    set: ['metrics.serviceMonitor.enabled=true', 'service.type=NodePort'],
+    says: 'metrics.serviceMonitor cannot scrape the gateway, because a Service of the type NodePort has no management port. Use metrics.podMonitor, or set service.type to ClusterIP.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },

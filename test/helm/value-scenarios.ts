@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
@@ -131,6 +131,18 @@ const utilization = (name: string, averageUtilization: number) => ({
 
 const tcp = (...ports: readonly (string | number)[]) => ports.map((port) => ({ port, protocol: 'TCP' }))
 const DNS = { ports: ['UDP', 'TCP'].map((protocol) => ({ port: 53, protocol })) }
+
+const monitorOf = (of: string) => ({
+  ...{ interval: `${of}s`, scrapeTimeout: `${of}ms`, honorLabels: true },
+  ...{ relabelings: [{ targetLabel: of }], metricRelabelings: [{ regex: of }] },
+})
+const MONITORED = {
+  matchLabels: { 'app.kubernetes.io/name': 'scopegate', 'app.kubernetes.io/instance': 'gw' },
+}
+/** Returns the texts of the files in a folder of the chart. */
+const filesOf = (folder: string): readonly string[] =>
+  readdirSync(join(CHART, folder)).map((file) => readFileSync(join(CHART, folder, file), 'utf8'))
+const marks = ({ annotations, labels }: KubeObject['metadata']) => [annotations, labels?.['of']]
 
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
@@ -1512,6 +1524,53 @@ export const SCENARIOS: readonly Scenario[] = [
           [DNS, { ports: tcp(8081, 7000) }],
           [DNS, { ports: tcp(7000) }],
         ],
+      ],
+    ],
+  },
+  {
+    name: 'monitors, rules and dashboards',
+    values: {
+      metrics: {
+        serviceMonitor: { enabled: true, ...monitorOf('1'), annotations: { of: '1' }, labels: { of: '1' } },
+        podMonitor: { enabled: true, ...monitorOf('2'), annotations: { of: '2' }, labels: { of: '2' } },
+        prometheusRule: {
+          ...{ enabled: true, annotations: { of: '3' }, labels: { of: '3' } },
+          groups: [{ name: 'own', rules: [] }],
+        },
+        dashboards: { enabled: true, annotations: { of: '4' }, labels: { of: '4' } },
+      },
+    },
+    checks: [
+      [
+        'metrics.serviceMonitor, metrics.podMonitor',
+        (c) => ['ServiceMonitor', 'PodMonitor'].map((kind) => c.object(kind, 'gateway').spec),
+        [
+          { selector: MONITORED, endpoints: [{ port: 'management', ...monitorOf('1') }] },
+          { selector: MONITORED, podMetricsEndpoints: [{ port: 'management', ...monitorOf('2') }] },
+        ],
+      ],
+      [
+        'metrics.serviceMonitor, metrics.podMonitor, metrics.prometheusRule, metrics.dashboards.annotations, metrics.dashboards.labels',
+        (c) => [
+          ...['ServiceMonitor', 'PodMonitor', 'PrometheusRule'].map((kind) =>
+            marks(c.object(kind, 'gateway').metadata),
+          ),
+          marks(c.object('ConfigMap', 'gateway', '-dashboard-gateway').metadata),
+        ],
+        ['1', '2', '3'].map((of) => [{ of }, of]).concat([[{ of: '4' }, '4']]),
+      ],
+      [
+        'metrics.prometheusRule',
+        (c) => c.object('PrometheusRule', 'gateway').spec,
+        { groups: [{ name: 'own', rules: [] }, ...filesOf('rules').flatMap((text) => parse(text).groups)] },
+      ],
+      [
+        'metrics.dashboards.enabled',
+        (c) =>
+          c.objects
+            .filter(({ metadata }) => metadata.name.startsWith('gw-scopegate-dashboard-'))
+            .map(({ data = {} }) => Object.values(data).map((text) => JSON.parse(text))),
+        filesOf('dashboards').map((text) => [JSON.parse(text)]),
       ],
     ],
   },
