@@ -270,7 +270,10 @@ The installed components, as a JSON list of (dict "component" name "name" name "
 configuration.
 */}}
 {{- define "scopegate.components" -}}
-{{- $components := list (merge (dict "component" "gateway" "name" (include "scopegate.fullname" .) "path" "" "replicas" .Values.replicaCount "files" (list "gateway-configmap" "policies-configmap")) (pick .Values "autoscaling" "podDisruptionBudget")) -}}
+{{- $components := list -}}
+{{- if .Values.gateway.enabled -}}
+{{- $components = append $components (merge (dict "component" "gateway" "name" (include "scopegate.fullname" .) "path" "" "replicas" .Values.replicaCount "files" (list "gateway-configmap" "policies-configmap")) (pick .Values "autoscaling" "podDisruptionBudget")) -}}
+{{- end -}}
 {{- if .Values.authorizationServer.enabled -}}
 {{- $components = append $components (merge (dict "component" "authorization-server" "name" (include "scopegate.authorizationServerName" .) "path" "authorizationServer." "replicas" (include "scopegate.authorizationServerReplicas" . | int) "files" (list "authorization-server-configmap")) (pick .Values.authorizationServer "autoscaling" "podDisruptionBudget")) -}}
 {{- end -}}
@@ -519,18 +522,24 @@ spec:
 
 {{/*
 The public hosts as a JSON list of (dict "host" name "component" name "service" name "port" number "paths" list). Clients reach the
-authorization server through the gateway.
+authorization server through the gateway, unless gateway.enabled is false.
 */}}
 {{- define "scopegate.publicRoutes" -}}
-{{- $gateway := dict "host" (urlParse .Values.gateway.baseUrl).hostname "component" "gateway" "service" (include "scopegate.fullname" .) "port" .Values.service.ports.http -}}
-{{- $routes := list (merge (dict "paths" (list (dict "path" "/"))) $gateway) -}}
+{{- $host := (urlParse .Values.gateway.baseUrl).hostname -}}
 {{- $issuer := (urlParse (include "scopegate.issuer" .)).hostname -}}
-{{- if and .Values.authorizationServer.enabled (ne $issuer $gateway.host) -}}
+{{- $front := dict "component" "gateway" "service" (include "scopegate.fullname" .) "port" .Values.service.ports.http -}}
+{{- $routes := list -}}
+{{- if .Values.gateway.enabled -}}
+{{- $routes = list (merge (dict "host" $host "paths" (list (dict "path" "/"))) $front) -}}
+{{- else -}}
+{{- $front = dict "component" "authorization-server" "service" (include "scopegate.authorizationServerName" .) "port" 8081 -}}
+{{- end -}}
+{{- if and .Values.authorizationServer.enabled (not (and .Values.gateway.enabled (eq $issuer $host))) -}}
 {{- $paths := list -}}
 {{- range list "/oauth" "/api/oauth" "/.well-known/oauth-authorization-server" "/.well-known/openid-configuration" -}}
 {{- $paths = append $paths (dict "path" .) -}}
 {{- end -}}
-{{- $routes = append $routes (merge (dict "host" $issuer "paths" $paths) $gateway) -}}
+{{- $routes = append $routes (merge (dict "host" $issuer "paths" $paths) $front) -}}
 {{- end -}}
 {{- toJson $routes -}}
 {{- end }}

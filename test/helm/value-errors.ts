@@ -145,6 +145,20 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
     says: 'metrics.serviceMonitor cannot scrape the gateway, because a Service of the type NodePort has no management port. Use metrics.podMonitor, or set service.type to ClusterIP.',
   },
   {
+    set: [
+      'gateway.enabled=false',
+      ...NO_SERVER,
+      OTHER_ISSUER,
+      'gateway.issuers[0].jwt.type=JWT',
+      'policies.configMaps={a}',
+    ],
+    says: 'gateway.enabled and authorizationServer.enabled are false, so the chart would install no service. Set one of them to true.',
+  },
+  {
+    set: ['gateway.enabled=false', 'ingress.enabled=true'],
+    says: 'ingress.hosts is empty, and the host of authorizationServer.issuer (127.0.0.1) is not a DNS name. Set authorizationServer.issuer to the URL that clients use.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },

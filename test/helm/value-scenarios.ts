@@ -118,10 +118,10 @@ const SERVER_PATHS = [
   '/.well-known/oauth-authorization-server',
   '/.well-known/openid-configuration',
 ]
-const onIngress = (paths: readonly string[], pathType = 'Prefix') => ({
+const onIngress = (paths: readonly string[], pathType = 'Prefix', name = 'gw-scopegate') => ({
   paths: paths.map((path) => ({
     ...{ path, pathType },
-    backend: { service: { name: 'gw-scopegate', port: { name: 'http' } } },
+    backend: { service: { name, port: { name: 'http' } } },
   })),
 })
 
@@ -1571,6 +1571,60 @@ export const SCENARIOS: readonly Scenario[] = [
             .filter(({ metadata }) => metadata.name.startsWith('gw-scopegate-dashboard-'))
             .map(({ data = {} }) => Object.values(data).map((text) => JSON.parse(text))),
         filesOf('dashboards').map((text) => [JSON.parse(text)]),
+      ],
+    ],
+  },
+  {
+    name: 'only the authorization server',
+    values: {
+      gateway: { enabled: false },
+      authorizationServer: { issuer: 'https://login.example.org' },
+      httpRoute: { enabled: true, parentRefs: [PARENT] },
+      ingress: { enabled: true },
+      networkPolicy: { enabled: true },
+      podDisruptionBudget: { enabled: true },
+    },
+    checks: [
+      [
+        'gateway.enabled',
+        (c) => c.objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted(),
+        [
+          'ConfigMap gw-scopegate-authorization-server-config',
+          'Deployment gw-scopegate-authorization-server',
+          'HTTPRoute gw-scopegate',
+          'Ingress gw-scopegate',
+          'NetworkPolicy gw-scopegate-authorization-server',
+          'Secret gw-scopegate-cookie-keys',
+          'Secret gw-scopegate-gateway-client',
+          'Service gw-scopegate-authorization-server',
+          'ServiceAccount gw-scopegate',
+        ],
+      ],
+      [
+        'gateway.enabled',
+        (c) => [
+          c.object('HTTPRoute', 'authorization-server').spec,
+          c.object('Ingress', 'authorization-server').spec?.rules,
+          c.object('NetworkPolicy', 'authorization-server').spec?.ingress,
+        ],
+        [
+          {
+            ...{ parentRefs: [PARENT], hostnames: ['login.example.org'] },
+            rules: [
+              {
+                matches: SERVER_PATHS.map((value) => ({ path: { type: 'PathPrefix', value } })),
+                backendRefs: [{ name: 'gw-scopegate-authorization-server', port: 8081 }],
+              },
+            ],
+          },
+          [
+            {
+              host: 'login.example.org',
+              http: onIngress(SERVER_PATHS, 'Prefix', 'gw-scopegate-authorization-server'),
+            },
+          ],
+          [{ ports: tcp('http') }, { ports: tcp('management') }],
+        ],
       ],
     ],
   },
