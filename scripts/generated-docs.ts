@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { COMMANDS } from '../cli/commands.ts'
 import { formatReference } from '../cli/format-help.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
+import { chartReference } from './chart-reference.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
 
@@ -13,6 +14,7 @@ export function generatedPages(): readonly GeneratedPage[] {
   return [
     { file: 'docs/policies.md', parts: policyReference() },
     { file: 'docs/command-line.md', parts: { commands: formatReference(COMMANDS) } },
+    { file: 'helm/README.md', parts: { values: chartReference() } },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
   ]
 }
