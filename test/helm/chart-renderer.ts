@@ -12,6 +12,8 @@ export type Rendering = {
   /** Path of the changed template in the chart, and its new text. */
   readonly template?: string
   readonly text?: string
+  /** Kubernetes version of the cluster. Undefined: the default of helm. */
+  readonly kubeVersion?: string | undefined
   /** If true, `lookup` reads from the cluster. */
   readonly cluster?: boolean
 }

@@ -70,8 +70,8 @@ async function judge(
 ): Promise<Outcome> {
   const template = { template: `templates/${file}`, text }
   const losesError = async (errors: typeof VALUE_ERRORS): Promise<boolean> => {
-    for (const { set, says } of errors) {
-      const { failed } = await render({ ...template, release: 'gw', set })
+    for (const { set, kubeVersion, says } of errors) {
+      const { failed } = await render({ ...template, release: 'gw', set, kubeVersion })
       if (failed?.endsWith(`: ${says}`) !== true) return true
     }
     return false
@@ -81,7 +81,9 @@ async function judge(
   if (await losesError(hinted)) return 'caught by a check'
   const reads = ({ scenario }: RenderedScenario) =>
     scenario.checks.some(([values]) => values.split(', ').some((one) => before.includes(`.Values.${one}`)))
-  for (const one of scenarios.toSorted((a, b) => Number(reads(b)) - Number(reads(a)))) {
+  const priority = (one: RenderedScenario) =>
+    Number(reads(one)) + Number(one.output.includes(`/templates/${file}\n`))
+  for (const one of scenarios.toSorted((a, b) => priority(b) - priority(a))) {
     const rendered = await render({ ...template, ...renderingOf(one) })
     if (rendered.output === one.output) continue
     const objects = objectsOf(rendered)

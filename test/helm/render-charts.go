@@ -8,12 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
+	"github.com/mitchellh/copystructure"
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/cli"
 	"helm.sh/helm/v3/pkg/cli/values"
+	"helm.sh/helm/v3/pkg/engine"
 )
 
 const namespace = "shop"
@@ -25,6 +31,8 @@ type request struct {
 	// Path of the template in the chart that has the text Text. Empty: no template changes.
 	Template string
 	Text     string
+	// Kubernetes version of the cluster. Empty: the default of helm.
+	KubeVersion string
 	// True: lookup reads from the cluster of KUBECONFIG, like --dry-run=server.
 	Cluster bool
 }
@@ -42,13 +50,9 @@ func main() {
 }
 
 func serve(folder string, in io.Reader, out io.Writer) error {
-	chart, err := loader.Load(folder)
+	loaded, err := loader.Load(folder)
 	if err != nil {
 		return err
-	}
-	var files []*loader.BufferedFile
-	for _, file := range chart.Raw {
-		files = append(files, &loader.BufferedFile{Name: file.Name, Data: file.Data})
 	}
 	requests, responses := json.NewDecoder(in), json.NewEncoder(out)
 	for {
@@ -58,7 +62,7 @@ func serve(folder string, in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		output, err := render(files, next)
+		output, err := render(loaded, next)
 		answer := response{Output: output}
 		if err != nil {
 			answer = response{Failed: err.Error()}
@@ -69,43 +73,67 @@ func serve(folder string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// Renders like `helm template`.
-func render(files []*loader.BufferedFile, next request) (string, error) {
-	chart, err := loader.LoadFiles(replaceTemplate(files, next))
+// Renders all templates, with hooks and without NOTES.txt. The objects are in the order of their files.
+func render(loaded *chart.Chart, next request) (string, error) {
+	// A copy, because helm changes the values of the chart.
+	copied := *loaded
+	copied.Templates = replaceTemplate(loaded.Templates, next)
+	defaults, err := copystructure.Copy(loaded.Values)
 	if err != nil {
 		return "", err
 	}
+	copied.Values = defaults.(map[string]interface{})
 	given := values.Options{ValueFiles: next.ValueFiles, Values: next.Set}
 	merged, err := given.MergeValues(nil)
 	if err != nil {
 		return "", err
 	}
-	config := new(action.Configuration)
-	discard := func(string, ...interface{}) {}
-	if err := config.Init(cli.New().RESTClientGetter(), namespace, "memory", discard); err != nil {
-		return "", err
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	if next.KubeVersion != "" {
+		version, err := chartutil.ParseKubeVersion(next.KubeVersion)
+		if err != nil {
+			return "", err
+		}
+		capabilities.KubeVersion = *version
 	}
-	install := action.NewInstall(config)
-	install.ReleaseName, install.Namespace = next.Release, namespace
-	install.DryRun, install.DryRunOption, install.ClientOnly = true, "true", true
+	release := chartutil.ReleaseOptions{Name: next.Release, Namespace: namespace, Revision: 1, IsInstall: true}
 	// The schema is the same for each change of a template. Its validation takes a third of the time.
-	install.SkipSchemaValidation = true
-	if next.Cluster {
-		install.DryRunOption = "server"
-	}
-	release, err := install.Run(chart, merged)
+	input, err := chartutil.ToRenderValuesWithSchemaValidation(&copied, merged, release, capabilities, true)
 	if err != nil {
 		return "", err
 	}
-	return release.Manifest, nil
+	rendered, err := renderTemplates(&copied, input, next.Cluster)
+	if err != nil {
+		return "", err
+	}
+	var output strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		if content := rendered[name]; strings.TrimSpace(content) != "" {
+			fmt.Fprintf(&output, "---\n# Source: %s\n%s\n", name, content)
+		}
+	}
+	return output.String(), nil
 }
 
-func replaceTemplate(files []*loader.BufferedFile, next request) []*loader.BufferedFile {
-	replaced := make([]*loader.BufferedFile, len(files))
-	for index, file := range files {
-		replaced[index] = file
+func renderTemplates(loaded *chart.Chart, input chartutil.Values, cluster bool) (map[string]string, error) {
+	if !cluster {
+		return engine.Render(loaded, input)
+	}
+	config, err := cli.New().RESTClientGetter().ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return engine.RenderWithClient(loaded, input, config)
+}
+
+// Returns the templates without NOTES.txt, which only an installation prints.
+func replaceTemplate(files []*chart.File, next request) []*chart.File {
+	var replaced []*chart.File
+	for _, file := range files {
 		if file.Name == next.Template {
-			replaced[index] = &loader.BufferedFile{Name: file.Name, Data: []byte(next.Text)}
+			replaced = append(replaced, &chart.File{Name: file.Name, Data: []byte(next.Text)})
+		} else if !strings.HasSuffix(file.Name, ".txt") {
+			replaced = append(replaced, file)
 		}
 	}
 	return replaced

@@ -10,8 +10,8 @@ export type Mutant = {
   readonly after: string | undefined
   readonly text: string
   /**
-   * The error message in this line or in the next two lines. `fail` or the list of removed values contains the message.
-   * Undefined if these lines contain no message.
+   * The first error message in this line or in the next eleven lines. `fail` or the list of removed values contains the
+   * message. Undefined if these lines contain no message.
    */
   readonly message: string | undefined
 }
@@ -36,7 +36,7 @@ function mutate(file: string, template: string): readonly Mutant[] {
     changesOf(before).map((after): Mutant => {
       const changed = after === undefined ? lines.toSpliced(index, 1) : lines.with(index, after)
       const fail = lines
-        .slice(index, index + 3)
+        .slice(index, index + 12)
         .find((line) => /\bfail\b|^ {2}"\w+" ".* was removed\./.test(line))
       const message = /"((?:[^"\\]|\\.){12,})"/.exec(fail ?? '')?.[1]
       return {
