@@ -550,7 +550,7 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 */}}
 {{- define "scopegate.dialledPorts" -}}
 {{- $values := .root.Values -}}
-{{- $text := concat $values.extraEnv .own.extraEnv | toYaml -}}
+{{- $text := tpl (concat $values.extraEnv .own.extraEnv | toYaml) .root -}}
 {{- range $file := .files -}}
 {{- $text = printf "%s\n%s" $text (include (printf "%s/%s.yaml" $.root.Template.BasePath $file) $.root) -}}
 {{- end -}}

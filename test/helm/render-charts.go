@@ -108,7 +108,7 @@ func render(loaded *chart.Chart, next request) (string, error) {
 	}
 	var output strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
-		if content := rendered[name]; strings.TrimSpace(content) != "" {
+		if content := strings.TrimPrefix(strings.TrimSpace(rendered[name]), "---"); content != "" {
 			fmt.Fprintf(&output, "---\n# Source: %s\n%s\n", name, content)
 		}
 	}

@@ -10,7 +10,7 @@ import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts
 import { aCertificate } from '../fixtures/a-certificate.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { inNamespaces } from './in-namespaces.ts'
-import type { KubeObject } from './kube-object.ts'
+import type { KubeObject, PodSpec } from './kube-object.ts'
 import { type Pod, startPod } from './pod.ts'
 import { CHART, find, ROOT, render } from './render-chart.ts'
 
@@ -20,8 +20,16 @@ inNamespaces(import.meta.filename, checkInside)
 
 function checkInside(): void {
   t.test('with default values, both services become healthy', async (t) => {
-    const { gateway, pods } = await startBoth(t, render())
+    const objects = render()
+    const { gateway, pods } = await startBoth(t, objects)
     await checkDiscovery(t, gateway, 'http://127.0.0.1:8080')
+
+    const { containers } = find(objects, 'Pod', 'gw-scopegate-test').spec as unknown as PodSpec
+    const [command, args] = [containers[0]?.command ?? [], containers[0]?.args ?? []]
+    const tested = pods.gateway.exec([...command, ...args], '')
+    t.equal(tested.status, 0, 'helm test passes', tested)
+    const failed = pods.gateway.exec([...command, ...args.map((one) => one.replace(/^200/, '204'))], '')
+    t.equal(failed.status, 1, 'helm test fails for another status', failed)
 
     const unknown = await fetch(`${gateway}/api/courses`)
     t.equal(unknown.status, 404)

@@ -2,7 +2,17 @@ const NO_SERVER = ['authorizationServer.enabled=false']
 const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
 
 /** Invalid values of the chart, and the error messages of helm. */
-export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly says: string }[] = [
+export const VALUE_ERRORS: readonly {
+  readonly set: readonly string[]
+  /** Kubernetes version of the cluster. Undefined: the default of helm. */
+  readonly kubeVersion?: string
+  readonly says: string
+}[] = [
+  {
+    set: [],
+    kubeVersion: 'v1.29.3',
+    says: 'The chart requires Kubernetes 1.30 or later, for lifecycle.preStop.sleep and matchLabelKeys (got v1.29.3).',
+  },
   {
     set: ['replicaCount=2'],
     says: 'The authorization server would run with 2 replicas, each with a separate SQLite store: a token issued by one is unknown to the others. Set postgres.url, or redis.url (or redis.existingSecret), so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
@@ -131,6 +141,13 @@ export const VALUE_ERRORS: readonly { readonly set: readonly string[]; readonly 
       'podDisruptionBudget.minAvailable=51%',
     ],
     says: 'podDisruptionBudget.minAvailable (51%) would block every drain of a node, because the smallest number of pods is 2. Reduce minAvailable, or increase the number of replicas.',
+  },
+  {
+    set: [
+      ...['replicaCount=2', 'authorizationServer.replicaCount=1'],
+      ...['podDisruptionBudget.enabled=true', 'podDisruptionBudget.minAvailable=2'],
+    ],
+    says: 'podDisruptionBudget.minAvailable (2) would block every drain of a node, because the smallest number of pods is 2. Reduce minAvailable, or increase the number of replicas.',
   },
   {
     set: ['podDisruptionBudget.enabled=true', 'podDisruptionBudget.maxUnavailable=0%'],

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import { type ChartView, type Component, viewChart } from './chart-view.ts'
-import type { KubeObject } from './kube-object.ts'
+import type { KubeObject, PodSpec } from './kube-object.ts'
 import { CHART } from './render-chart.ts'
 
 /** A key of values.yaml, a function that reads a rendered field, and the expected value of this field. */
@@ -144,6 +144,27 @@ const filesOf = (folder: string): readonly string[] =>
   readdirSync(join(CHART, folder)).map((file) => readFileSync(join(CHART, folder, file), 'utf8'))
 const marks = ({ annotations, labels }: KubeObject['metadata']) => [annotations, labels?.['of']]
 
+const testSpec = (chart: ChartView) =>
+  chart.objects.find(({ kind }) => kind === 'Pod')?.spec as unknown as PodSpec | undefined
+const testArgs = (chart: ChartView) => testSpec(chart)?.containers[0]?.args
+/** Returns the pod for `helm test`, without its script. */
+const testPod = (chart: ChartView) => {
+  const pod = chart.objects.find(({ kind }) => kind === 'Pod')
+  const spec = testSpec(chart)
+  return [
+    pod?.metadata.name,
+    pod?.metadata.annotations,
+    { ...spec, containers: spec?.containers.map(({ command, ...one }) => [command?.[0], one]) },
+  ]
+}
+const TEST_POD = {
+  annotations: {
+    'helm.sh/hook': 'test',
+    'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+  },
+  spec: { restartPolicy: 'Never', automountServiceAccountToken: false, enableServiceLinks: false },
+}
+
 /** At least one scenario checks each value (values.check.ts). */
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -274,6 +295,7 @@ export const SCENARIOS: readonly Scenario[] = [
             'edge-gateway-client',
             'edge-policies',
             'edge-redis',
+            'edge-test',
           ],
           ...[
             'edge-authorization-server',
@@ -296,13 +318,13 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'commonLabels',
         (c) => c.objects.map(({ metadata }) => metadata.labels?.['team']),
-        Array(11).fill('platform'),
+        Array(12).fill('platform'),
       ],
       ['commonLabels', both((c, one) => podMeta(c, one)?.labels?.['team']), twice('platform')],
       [
         'commonAnnotations',
         (c) => c.objects.map(({ metadata }) => metadata.annotations?.['contact']),
-        Array(11).fill('team@example.org'),
+        Array(12).fill('team@example.org'),
       ],
       [
         'image.digest, authorizationServer.image.digest, image.repository, authorizationServer.image.repository',
@@ -590,6 +612,42 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       ['podAnnotations', both((c, one) => podMeta(c, one)?.annotations?.['scrape']), twice('true')],
       ['podLabels', both((c, one) => podMeta(c, one)?.labels?.['zone']), twice('outer')],
+      [
+        'tests.enabled, image.digest, image.pullPolicy, imagePullSecrets, gateway.tls.existingSecret',
+        testPod,
+        [
+          'edge-test',
+          { ...TEST_POD.annotations, contact: 'team@example.org' },
+          {
+            ...{ ...TEST_POD.spec, imagePullSecrets: [{ name: 'registry' }] },
+            securityContext: {
+              ...{ runAsNonRoot: true, ...POD_SECURITY },
+              ...{ fsGroupChangePolicy: 'OnRootMismatch', seccompProfile: SECCOMP },
+            },
+            containers: [
+              [
+                'node',
+                {
+                  ...{ name: 'test', image: `mirror.example.org/gate@${DIGESTS.gateway}` },
+                  ...{ imagePullPolicy: 'Always' },
+                  env: [{ name: 'NODE_TLS_REJECT_UNAUTHORIZED', value: '0' }],
+                  args: [
+                    '200 https://edge:443/.well-known/oauth-protected-resource',
+                    '200 http://edge:9999/readyz',
+                    '200 https://edge:443/.well-known/oauth-authorization-server',
+                    '401 https://edge:443/api/oauth/userinfo',
+                  ],
+                  securityContext: {
+                    ...{ allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true },
+                    ...{ runAsNonRoot: true, capabilities: { drop: ['ALL'] }, seccompProfile: SECCOMP },
+                    ...CONTAINER_SECURITY,
+                  },
+                },
+              ],
+            ],
+          },
+        ],
+      ],
     ],
   },
   {
@@ -635,7 +693,7 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'gateway.existingConfigMap, authorizationServer.existingConfigMap, policies.existingClaim, authorizationServer.gatewayClient.existingSecret, authorizationServer.cookieSecret.existingSecret, redis.existingSecret, serviceAccount.create',
         (c) => [...new Set(c.objects.map(({ kind }) => kind))].toSorted(),
-        ['Deployment', 'Service'],
+        ['Deployment', 'Pod', 'Service'],
       ],
       [
         'policies.existingClaim',
@@ -681,6 +739,15 @@ export const SCENARIOS: readonly Scenario[] = [
         [{ name: 'http', port: 8080, targetPort: 'http', protocol: 'TCP', appProtocol: 'http' }],
       ],
       ['serviceAccount.name', both((c, one) => c.pod(one).serviceAccountName), twice('given')],
+      [
+        'tests.enabled',
+        testArgs,
+        [
+          '200 http://gw-scopegate:8080/.well-known/oauth-protected-resource',
+          '200 http://gw-scopegate:8080/.well-known/oauth-authorization-server',
+          '401 http://gw-scopegate:8080/api/oauth/userinfo',
+        ],
+      ],
     ],
   },
   {
@@ -897,6 +964,7 @@ export const SCENARIOS: readonly Scenario[] = [
           'ConfigMap gw-scopegate-policies',
           'Deployment gw-scopegate',
           'Deployment gw-scopegate-authorization-server',
+          'Pod gw-scopegate-test',
           'Secret gw-scopegate-cookie-keys',
           'Secret gw-scopegate-gateway-client',
           'Service gw-scopegate',
@@ -911,8 +979,12 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       [
         'commonAnnotations, serviceAccount.annotations, service.annotations',
-        (c) => c.objects.filter(({ metadata }) => metadata.annotations !== undefined).map(({ kind }) => kind),
-        ['Secret', 'Secret'],
+        (c) =>
+          c.objects
+            .filter(({ metadata }) => metadata.annotations !== undefined)
+            .map(({ kind }) => kind)
+            .toSorted(),
+        ['Pod', 'Secret', 'Secret'],
       ],
       [
         'image.registry, image.tag, image.digest, global.imageRegistry',
@@ -1039,15 +1111,17 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'nameOverride, commonLabels',
         (c) => [...new Set(c.objects.map(({ metadata }) => JSON.stringify(metadata.labels)))].toSorted(),
-        BOTH.map((one) =>
-          JSON.stringify({
-            'helm.sh/chart': `scopegate-${VERSION}`,
-            ...selector(one, 'scopegate'),
-            'app.kubernetes.io/part-of': 'scopegate',
-            'app.kubernetes.io/version': VERSION,
-            'app.kubernetes.io/managed-by': 'Helm',
-          }),
-        ).toSorted(),
+        ([...BOTH, 'test'] as Component[])
+          .map((one) =>
+            JSON.stringify({
+              'helm.sh/chart': `scopegate-${VERSION}`,
+              ...selector(one, 'scopegate'),
+              'app.kubernetes.io/part-of': 'scopegate',
+              'app.kubernetes.io/version': VERSION,
+              'app.kubernetes.io/managed-by': 'Helm',
+            }),
+          )
+          .toSorted(),
       ],
       [
         'authorizationServer.gatewayClient.existingSecret, authorizationServer.cookieSecret.existingSecret',
@@ -1562,7 +1636,7 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'metrics.prometheusRule',
         (c) => c.object('PrometheusRule', 'gateway').spec,
-        { groups: [{ name: 'own', rules: [] }, ...filesOf('rules').flatMap((text) => parse(text).groups)] },
+        { groups: [{ name: 'own', rules: [] }, ...filesOf('alerts').flatMap((text) => parse(text).groups)] },
       ],
       [
         'metrics.dashboards.enabled',
@@ -1577,8 +1651,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'only the authorization server',
     values: {
-      gateway: { enabled: false },
-      authorizationServer: { issuer: 'https://login.example.org' },
+      gateway: { enabled: false, baseUrl: 'https://login.example.org' },
       httpRoute: { enabled: true, parentRefs: [PARENT] },
       ingress: { enabled: true },
       networkPolicy: { enabled: true },
@@ -1594,10 +1667,26 @@ export const SCENARIOS: readonly Scenario[] = [
           'HTTPRoute gw-scopegate',
           'Ingress gw-scopegate',
           'NetworkPolicy gw-scopegate-authorization-server',
+          'Pod gw-scopegate-test',
           'Secret gw-scopegate-cookie-keys',
           'Secret gw-scopegate-gateway-client',
           'Service gw-scopegate-authorization-server',
           'ServiceAccount gw-scopegate',
+        ],
+      ],
+      [
+        'gateway.enabled, imagePullSecrets',
+        (c) => {
+          const spec = testSpec(c)
+          return [spec?.imagePullSecrets, spec?.containers[0]?.env, testArgs(c)]
+        },
+        [
+          undefined,
+          undefined,
+          [
+            '200 http://gw-scopegate-authorization-server:8081/.well-known/oauth-authorization-server',
+            '401 http://gw-scopegate-authorization-server:8081/api/oauth/userinfo',
+          ],
         ],
       ],
       [
@@ -1676,8 +1765,10 @@ export const SCENARIOS: readonly Scenario[] = [
     release: 'my-scopegate',
     values: {
       global: { gitops: true },
-      gateway: { baseUrl: 'https://login.example.org', issuers: [JWT_ISSUER] },
-      authorizationServer: { enabled: false },
+      gateway: { baseUrl: 'https://api.example.org', issuers: [JWT_ISSUER] },
+      authorizationServer: { enabled: false, issuer: 'https://login.example.org' },
+      ingress: { enabled: true },
+      networkPolicy: { enabled: true },
       policies: { configMaps: ['team-a'] },
       upstreams: { books: { url: 'http://books' } },
       serviceAccount: { create: false },
@@ -1692,6 +1783,9 @@ export const SCENARIOS: readonly Scenario[] = [
           'ConfigMap my-scopegate-config',
           'ConfigMap my-scopegate-policies',
           'Deployment my-scopegate',
+          'Ingress my-scopegate',
+          'NetworkPolicy my-scopegate',
+          'Pod my-scopegate-test',
           'Service my-scopegate',
         ],
       ],
@@ -1703,15 +1797,31 @@ export const SCENARIOS: readonly Scenario[] = [
         (c) => [c.volume('gateway', 'secrets'), c.mount('gateway', 'secrets')],
         [undefined, undefined],
       ],
+      [
+        'authorizationServer.issuer',
+        (c) => c.object('Ingress', 'gateway').spec?.rules,
+        [{ host: 'api.example.org', http: onIngress(['/'], 'Prefix', 'my-scopegate') }],
+      ],
       ['policies.inline', (c) => c.object('ConfigMap', 'gateway', '-policies').data, {}],
       ['serviceAccount.name', (c) => c.pod('gateway').serviceAccountName, 'default'],
       ['lifecycle', (c) => c.container('gateway').lifecycle, undefined],
       ['resources', (c) => c.env('gateway', 'NODE_OPTIONS'), undefined],
+      [
+        'authorizationServer.enabled',
+        testArgs,
+        [
+          '200 http://my-scopegate:8080/.well-known/oauth-protected-resource',
+          '200 http://my-scopegate:9090/readyz',
+        ],
+      ],
     ],
   },
   {
-    name: 'an own list of protected resources',
+    name: 'an own list of protected resources, and values of disabled objects',
     values: {
+      tests: { enabled: false },
+      ingress: { tls: [{ secretName: 'unused' }] },
+      podDisruptionBudget: { minAvailable: 1 },
       gateway: { config: { resources: [{ path: '/mcp' }] } },
       authorizationServer: { config: { protectedResources: ['/more', '/mcp'] } },
     },
@@ -1721,6 +1831,7 @@ export const SCENARIOS: readonly Scenario[] = [
         (c) => c.config('authorization-server')['protectedResources'],
         ['/more', '/mcp'],
       ],
+      ['tests.enabled', testArgs, undefined],
     ],
   },
   {
