@@ -1,25 +1,48 @@
 import { posix } from 'node:path'
 import t from 'tap'
 import { ALERTS, RULE_FILES, readRules } from '../fixtures/alert-rules.ts'
+import { DASHBOARDS, panelExpressions, variableQueries } from '../fixtures/dashboards.ts'
 import { findMetricUses, metricOfSeries, readMetricLabels } from '../fixtures/metric-uses.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 
+/** Prometheus adds these labels to each series. */
+const TARGET_LABELS = ['namespace', 'job', 'instance', 'le']
 const RUNBOOKS = listRepositoryFiles('docs/runbooks').filter((path) => !path.endsWith('/README.md'))
 
-t.test('rules and runbooks use only metrics and labels that exist', async (t) => {
+t.test('rules, runbooks and dashboards use only metrics and labels that exist', async (t) => {
   const known = readMetricLabels()
-  const expressions = RULE_FILES.flatMap(readRules).map(({ expr }) => expr)
-  for (const { name, labels } of [...expressions, ...RUNBOOKS.map(readRepositoryFile)].flatMap(
-    findMetricUses,
-  )) {
+  const texts = [
+    ...RULE_FILES.flatMap(readRules).map(({ expr }) => expr),
+    ...RUNBOOKS.map(readRepositoryFile),
+    ...DASHBOARDS.flatMap(({ dashboard }) => [...panelExpressions(dashboard), ...variableQueries(dashboard)]),
+  ]
+  for (const { name, labels } of texts.flatMap(findMetricUses)) {
     if (!name.startsWith('scopegate_')) continue
     const of = known.get(metricOfSeries(name, (one) => known.has(one)))
     t.ok(of, name)
     t.same(
-      labels.filter((label) => label !== 'le' && !of?.has(label)),
+      labels.filter((label) => !TARGET_LABELS.includes(label) && !of?.has(label)),
       [],
       `labels of ${name}`,
     )
+  }
+})
+
+t.test('each dashboard selects the data source and the targets with variables', async (t) => {
+  t.equal(new Set(DASHBOARDS.map(({ dashboard }) => dashboard.uid)).size, 3)
+  for (const { path, dashboard } of DASHBOARDS) {
+    const { panels, schemaVersion, templating } = dashboard
+    t.ok(schemaVersion >= 39, path)
+    const variables = templating.list.map(({ name }) => name)
+    t.match(variables, ['datasource', 'namespace', 'job', 'instance'], path)
+    for (const { datasource } of [...panels, ...templating.list])
+      if (datasource !== undefined) t.same(datasource, { type: 'prometheus', uid: `\${datasource}` }, path)
+    t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, path)
+    for (const expr of panelExpressions(dashboard)) {
+      t.match(expr, 'namespace=~"$namespace",job=~"$job",instance=~"$instance"', path)
+      for (const [, name = ''] of expr.matchAll(/\$(\w+)/g))
+        t.ok([...variables, '__rate_interval', '__range'].includes(name), `${path}: $${name}`)
+    }
   }
 })
 

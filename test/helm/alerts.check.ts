@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
 import { ALERTS, type AlertRule, RULE_FILES, readAlerts } from '../fixtures/alert-rules.ts'
+import { DASHBOARDS, panelExpressions } from '../fixtures/dashboards.ts'
 import { findMetricUses, metricOfSeries, readMetricLabels } from '../fixtures/metric-uses.ts'
 import { ALERT_CASES, type AlertCase, labelsOf, withTarget } from './alert-cases.ts'
 import { ROOT } from './render-chart.ts'
@@ -17,6 +18,18 @@ function promtool(...args: readonly string[]): { readonly status: number | null;
 
 t.test('promtool accepts the alert rules', async (t) => {
   const { status, output } = promtool('check', 'rules', '--lint-fatal', ...RULE_FILES)
+  t.equal(status, 0, output)
+})
+
+t.test('promtool parses the expressions of the dashboards', async (t) => {
+  const expressions = DASHBOARDS.flatMap(({ dashboard }) => panelExpressions(dashboard))
+  const rules = expressions.map((expr, index) => ({
+    record: `expression:${index}`,
+    expr: expr.replace(/\$__(?:rate_interval|range)/g, '5m'),
+  }))
+  const file = join(t.testdir(), 'expressions.json')
+  writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboards', rules }] }))
+  const { status, output } = promtool('check', 'rules', file)
   t.equal(status, 0, output)
 })
 

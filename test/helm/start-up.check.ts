@@ -9,6 +9,8 @@ import t, { type Test } from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
 import { aCertificate } from '../fixtures/a-certificate.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
+import { findMetricUses, metricOfSeries, readMetricLabels } from '../fixtures/metric-uses.ts'
+import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { inNamespaces } from './in-namespaces.ts'
 import type { KubeObject, PodSpec } from './kube-object.ts'
 import { type Pod, startPod } from './pod.ts'
@@ -17,6 +19,12 @@ import { CHART, find, ROOT, render } from './render-chart.ts'
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
 
 inNamespaces(import.meta.filename, checkInside)
+
+/** Folders whose files contain expressions with metrics. */
+const FOLDERS = ['helm/alerts', 'helm/dashboards', 'docs/runbooks']
+
+/** Names of the metrics in all scrapes. */
+const scraped = new Set<string>()
 
 function checkInside(): void {
   t.test('with default values, both services become healthy', async (t) => {
@@ -101,7 +109,10 @@ function checkInside(): void {
     async (t) => {
       const authority = aCertificate({ authority: true })
       const certificate = aCertificate({ by: authority, names: ['api.example.org'] })
-      const objects = render('--values', join(CHART, 'ci', 'tls-values.yaml'))
+      const objects = render(
+        ...['--values', join(CHART, 'ci', 'tls-values.yaml')],
+        ...['--set', 'gateway.config.workers=2'], // adds the metrics of the supervisor
+      )
       const secret = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
         ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
         data: Object.fromEntries(
@@ -163,6 +174,15 @@ function checkInside(): void {
     )
     t.equal((await get(issuer.sign({ aud: 'api://other', scope: 'openid' }, { typ: 'JWT' }))).status, 401)
     await stopBoth(t, { gateway })
+  })
+
+  t.test('the scrapes contain the metrics of the rules, dashboards, runbooks and documents', async (t) => {
+    const texts = FOLDERS.flatMap((folder) => listRepositoryFiles(folder)).map(readRepositoryFile)
+    const isScraped = (name: string): boolean => scraped.has(name)
+    const used = texts.flatMap(findMetricUses).map(({ name }) => metricOfSeries(name, isScraped))
+    t.same([...new Set(used)].filter((name) => !isScraped(name)).toSorted(), [])
+    const ours = [...scraped].filter((name) => name.startsWith('scopegate_'))
+    t.same(ours.toSorted(), [...readMetricLabels().keys()].toSorted())
   })
 }
 
@@ -234,6 +254,7 @@ async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promi
     t.equal(scrape.status, 200)
     const text = await scrape.text()
     t.match(text, /^scopegate_/m, `${name} has separate series`)
+    for (const [, metric = ''] of text.matchAll(/^# TYPE (\w+)/gm)) scraped.add(metric)
     const { status, stdout, stderr } = spawnSync(
       process.env['SCOPEGATE_PROMTOOL'] ?? 'promtool',
       ['check', 'metrics'],
