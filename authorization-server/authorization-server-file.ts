@@ -53,11 +53,11 @@ const RegisteredIntegration = Type.Object(
 
 const Lifetimes = Type.Object(
   {
-    code: Type.Optional(DurationText('authorization codes')),
-    accessToken: Type.Optional(DurationText('access tokens')),
+    code: Type.Optional(DurationText('lifetime of authorization codes')),
+    accessToken: Type.Optional(DurationText('lifetime of access tokens')),
     refreshToken: Type.Optional(DurationText('lifetime of refresh tokens after their last use')),
     refreshTokenMax: Type.Optional(DurationText('maximum lifetime of refresh tokens after the consent')),
-    session: Type.Optional(DurationText('sign-in sessions')),
+    session: Type.Optional(DurationText('lifetime of sign-in sessions')),
   },
   { description: 'lifetimes of codes, tokens and sessions' },
 )
@@ -125,10 +125,11 @@ const Registration = Type.Object(
               maxLength: 260,
               pattern:
                 '^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::(?!443$)[1-9][0-9]{1,4})?$',
-              'x-is': 'a host name in lower case such as claude.ai, without https://, path and port 443',
+              'x-is':
+                'a host name in lower case such as claude.ai, without https:// and without a path; omit port 443',
             }),
             {
-              description: 'hosts whose clients may use a URL as client_id; empty: none',
+              description: 'hosts of client documents; empty: the server accepts no URL as client_id',
               maxItems: 100,
               uniqueItems: true,
             },
@@ -194,7 +195,7 @@ const Consent = Type.Object(
   {
     remember: Type.Optional(
       DurationText(
-        'time in which the server does not ask a person again for the same access; 0s: it asks at each authorization',
+        'time in which the server does not ask a person again for the same access; 0s: the server asks at each authorization',
       ),
     ),
     rememberLocalApps: Type.Optional(
@@ -246,7 +247,9 @@ const LookShape = Type.Object(
       ),
     ),
     css: Type.Optional(
-      FilePath('CSS after the stylesheet of the pages, at most 32 KiB, without url() and @import'),
+      FilePath(
+        'CSS file of at most 32 KiB, which adds to the stylesheet of the pages; url() and @import are not allowed',
+      ),
     ),
     links: Type.Optional(
       Type.Object(
@@ -336,10 +339,12 @@ const SignInProvider = Type.Object(
     claims: Type.Optional(
       Type.Object(
         {
-          name: Type.Optional(ClaimName('name of the person; default: name')),
-          email: Type.Optional(ClaimName('e-mail address; default: email, if email_verified is true')),
-          groups: Type.Optional(ClaimName('groups of the person; default: none')),
-          roles: Type.Optional(ClaimName('roles of the person; default: none')),
+          name: Type.Optional(ClaimName('claim with the name of the person; default: name')),
+          email: Type.Optional(
+            ClaimName('claim with the e-mail address; default: email, if email_verified is true'),
+          ),
+          groups: Type.Optional(ClaimName('claim with the groups of the person; default: none')),
+          roles: Type.Optional(ClaimName('claim with the roles of the person; default: none')),
         },
         { description: 'claims of the provider, by name or by a path such as realm_access.roles' },
       ),
@@ -354,7 +359,12 @@ const SignInProvider = Type.Object(
                 pattern: '^[a-z0-9-]+(\\.[a-z0-9-]+)*$',
                 'x-is': 'a domain in lower case, such as example.com',
               }),
-              { description: 'domains of verified e-mail addresses', minItems: 1, maxItems: 1_000 },
+              {
+                description:
+                  'accepted domains of the e-mail address; the provider must have verified the address',
+                minItems: 1,
+                maxItems: 1_000,
+              },
             ),
           ),
           groups: Type.Optional(

@@ -369,7 +369,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     )
   if (config.refreshTokens.repeatWindowSeconds >= lifetimes.accessTokenSeconds)
     report(
-      'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could contain an expired access token',
+      'refreshTokens.repeatWindow must be shorter than lifetimes.accessToken: a repeated response could contain an expired access token',
       'make the window shorter, or use 0s',
     )
   for (const resource of config.accessTokens.resources.keys())
@@ -391,7 +391,7 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
     )
   if (config.drain.delayMs >= config.drain.graceMs)
     report(
-      'drain.delay is not below drain.grace',
+      'drain.delay must be shorter than drain.grace',
       'drain.grace includes drain.delay: set a longer drain.grace',
     )
   const { defaultScope } = config.compat

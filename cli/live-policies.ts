@@ -24,7 +24,7 @@ export async function fetchLivePolicies(managementUrl: string): Promise<LivePoli
   const problem = (what: string, cause?: unknown): BootError =>
     new BootError(
       'ERR_LIVE_POLICIES',
-      `scopegate: ${managementUrl} ${what}. Use the URL of the management port, e.g. http://127.0.0.1:9090`,
+      `scopegate: ${managementUrl} ${what}. Use the URL of the management port, for example http://127.0.0.1:9090`,
       { cause },
     )
   const fail = (why: string, cause?: unknown): BootError =>

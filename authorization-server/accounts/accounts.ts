@@ -172,7 +172,7 @@ function validateNewAccount(account: NewAccount): AddAccountRejection | undefine
     return {
       rejected: 'username_invalid',
       message:
-        'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
+        'A username must have 1 to 64 characters: letters, digits and . _ @ + -. The first character must be a letter or a digit.',
     }
   return account.password === undefined ? undefined : validatePassword(account.password)
 }

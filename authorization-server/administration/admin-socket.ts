@@ -57,7 +57,7 @@ export async function openAdminSocket(options: {
     await app.close()
     logger.warn(
       { event: 'admin_socket_unavailable', path, err: cause },
-      'the commands `scopegate account`, `client`, `grant` and `session` do not work with this server: the data folder cannot contain a socket; set a shorter or writable dataDir, or remove its folder admin',
+      'the commands `scopegate account`, `client`, `grant` and `session` do not work with this server: the socket cannot be opened (see err). Set dataDir to a shorter path or a writable folder, or remove the folder admin in dataDir',
     )
     return { close: async () => undefined }
   }
@@ -92,7 +92,7 @@ function toError(result: Exclude<AdministrationResult, { done: object }>) {
 
 const INVALID = {
   error: 'invalid_request',
-  error_description: 'The body must be a JSON object of at most 16 KiB.',
+  error_description: 'Send a JSON object of at most 16 KiB as application/json.',
 }
 const STORE_FAILED = {
   error: 'temporarily_unavailable',

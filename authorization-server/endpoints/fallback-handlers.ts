@@ -98,7 +98,9 @@ function explain(error: FastifyError | Error): OAuthErrorResponse {
       description: 'The body is larger than this endpoint accepts.',
     }
   if (status !== undefined && status >= 400 && status < 500)
-    return invalidRequest('The request is malformed.')
+    return invalidRequest(
+      'The server cannot process this request. Check its path, Content-Type and Content-Length.',
+    )
   return {
     status: 500,
     error: 'server_error',
@@ -135,7 +137,7 @@ function explainParserError(code?: string): { readonly status: string; readonly 
 
 /** Responds to a URL that the router cannot decode. */
 export function replyToInvalidUrl(reply: FastifyReply): FastifyReply {
-  return sendErrorResponse(reply, invalidRequest('The address is malformed.'))
+  return sendErrorResponse(reply, invalidRequest('The path of the request is not valid.'))
 }
 
 function pathOf(request: FastifyRequest): string {

@@ -79,15 +79,23 @@ function userinfoHandler(options: UserinfoOptions) {
     if (scheme === 'Bearer')
       return keyThumbprint === undefined
         ? undefined
-        : rejectToken('invalid_token', 'The access token is bound to a key. Send it as DPoP, with a proof.', {
-            ...challenge,
-            offersDpop: true,
-          })
+        : rejectToken(
+            'invalid_token',
+            'The access token is bound to a key. Send the token with the scheme DPoP and a proof.',
+            {
+              ...challenge,
+              offersDpop: true,
+            },
+          )
     if (keyThumbprint === undefined)
-      return rejectToken('invalid_token', 'The access token is not bound to a key. Send it as Bearer.', {
-        ...challenge,
-        scheme,
-      })
+      return rejectToken(
+        'invalid_token',
+        'The access token is not bound to a key. Send the token with the scheme Bearer.',
+        {
+          ...challenge,
+          scheme,
+        },
+      )
     const [proof = '', ...others] = request.headersDistinct['dpop'] ?? []
     const { method = '' } = request
     const asked = { method, path: ENDPOINTS.userinfo, accessToken: value, keyThumbprint }
@@ -147,7 +155,8 @@ function noToken(issuer: string): OAuthErrorResponse {
 type ChallengeOptions = { readonly resourceMetadata: string; readonly scheme: 'Bearer' | 'DPoP' }
 
 function invalidToken(challenge: ChallengeOptions): OAuthErrorResponse {
-  const description = 'The access token is malformed, expired, revoked or not for this API. Refresh it.'
+  const description =
+    'The access token is malformed, expired, revoked or not for this API. Refresh the token.'
   return rejectToken('invalid_token', description, challenge)
 }
 

@@ -21,7 +21,7 @@ const TEST_DATA = Buffer.from('test of a signing key')
 export function findKeyFault(jwk: Readonly<Record<string, unknown>>): SigningKeyFault | undefined {
   const { key_ops: operations } = jwk
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('sign')))
-    return { reason: 'is not for signatures (key_ops)', remedy: 'Remove key_ops, or this key.' }
+    return { reason: 'is not for signatures (key_ops)', remedy: 'Remove key_ops, or remove the key.' }
   // The engine cannot use a key with more than two primes. RFC 7518 section 6.3.2.7.
   if (jwk['oth'] !== undefined) return { reason: 'has more than two primes (oth)', remedy: REPLACE }
   const isPrivate = (name: string): boolean => PRIVATE_MEMBERS.includes(name) || name === 'key_ops'

@@ -56,7 +56,7 @@ export function createMetrics(options: {
   collectProcessMetrics(registry, options.logger)
   new Gauge({
     name: 'scopegate_build_info',
-    help: 'Version of Scopegate; always 1.',
+    help: '1 for the running version.',
     labelNames: ['version', 'service'],
     registers,
   }).set({ version: options.version, service: 'authorization-server' }, 1)
@@ -137,7 +137,7 @@ export function createMetrics(options: {
   })
   const storeWritable = new Gauge({
     name: 'scopegate_oauth_store_writable',
-    help: 'Whether the last write probe of the store succeeded: 1 or 0.',
+    help: '1 if the last write probe of the store succeeded, 0 if it failed.',
     registers,
   })
   const requestDurations = new Histogram({

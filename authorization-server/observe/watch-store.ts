@@ -112,7 +112,7 @@ export async function watchStore(options: {
 }
 
 const CLOCK_DIFFERS =
-  'the clock of this server differs from the clock of the store: tokens begin and expire at the wrong time; set the clock'
+  'the clock of this server differs from the clock of the store: tokens begin and expire at the wrong time; synchronize both clocks'
 
 function clockCheck(aheadSeconds: number): ReadinessCheck {
   const direction = aheadSeconds > 0 ? 'ahead of' : 'behind'

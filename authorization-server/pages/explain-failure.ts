@@ -30,7 +30,7 @@ export function explainFailure(failure: unknown): ExplainedFailure {
       return {
         status: 415,
         error: 'form_unreadable',
-        description: 'Forms are application/x-www-form-urlencoded.',
+        description: 'The content type of a form must be application/x-www-form-urlencoded.',
         ours: false,
       }
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

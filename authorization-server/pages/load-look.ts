@@ -33,7 +33,7 @@ async function readLogo(file: string): Promise<string> {
   if (content.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return dataUrl('image/png', content)
   const text = decodeUtf8(content)
   if (text === undefined || !/^\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[^>]*-->\s*)*<svg[\s>]/.test(text))
-    throw invalid(file, 'look.logo', 'is not a PNG or SVG image', 'use a .png or .svg file')
+    throw invalid(file, 'look.logo', 'is not a PNG or SVG image', 'save the image as PNG or SVG')
   const found = ACTIVE_SVG.exec(text)
   if (found !== null)
     throw invalid(
@@ -63,7 +63,7 @@ async function readCss(file: string): Promise<string> {
       file,
       'look.css',
       `contains ${JSON.stringify(found[0])}`,
-      'remove it: the pages load nothing from other places, and the file must not contain < and \\',
+      'remove this text: the file must not load other files and must not contain < or \\',
     )
   return text
 }

@@ -49,7 +49,7 @@ export const GatewayFile = Type.Object(
       ),
     ),
     trustedProxies: Type.Optional(
-      Type.Array(AddressBlock('a trusted proxy, e.g. 10.0.0.0/8 or 192.0.2.7'), {
+      Type.Array(AddressBlock('a trusted proxy such as 10.0.0.0/8 or 192.0.2.7'), {
         description: 'proxies that are trusted for the client address and the request ID',
         maxItems: 1_000,
         uniqueItems: true,

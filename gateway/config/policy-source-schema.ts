@@ -13,12 +13,17 @@ export const PolicySourceSchema = Type.Object(
     }),
     folder: FilePath('folder of the policy files, read with the direct subfolders'),
     owner: Type.Optional(
-      Type.String({ description: 'the owner of the policies, e.g. a team', minLength: 1, maxLength: 128 }),
+      Type.String({
+        description: 'the owner of the policies, for example a team',
+        minLength: 1,
+        maxLength: 128,
+      }),
     ),
     permissions: Type.Object(
       {
         pathPrefixes: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
-          description: 'paths of the source, e.g. /api/billing: the path itself and all paths below',
+          description:
+            'path prefixes of the source: /api/billing includes /api/billing itself and all paths below it',
           minItems: 1,
           maxItems: 100,
           uniqueItems: true,

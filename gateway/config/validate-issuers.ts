@@ -146,9 +146,9 @@ function findUnusedCa({ caFile, issuer, jwt, introspection, revocations }: Issue
   if (caFile === undefined || (addresses.length > 0 && addresses.every((one) => /^https:/i.test(one))))
     return []
   const plain = addresses.find((one) => !/^https:/i.test(one))
-  const why =
-    plain === undefined ? 'the gateway never connects to this issuer' : `${plain} does not use https`
-  return [['C339', '.caFile', why, 'use https addresses, or remove caFile']]
+  return plain === undefined
+    ? [['C339', '.caFile', 'the gateway never connects to this issuer', 'remove caFile']]
+    : [['C339', '.caFile', `${plain} does not use https`, 'use https addresses, or remove caFile']]
 }
 
 /** Shortest time between two fetches of keys, regardless of the configuration. Milliseconds. */
@@ -179,7 +179,7 @@ function findInvalidTimes({ jwt }: IssuerEntry): readonly Problem[] {
     problems.push([
       'C338',
       '.jwt.maxStale',
-      'must not be less than refresh',
+      'must be at least as long as refresh',
       'set maxStale to at least the value of refresh',
     ])
   return problems
@@ -211,7 +211,7 @@ function findInvalidDelay(entry: IssuerEntry, file: GatewayFile): readonly Probl
       [
         'C338',
         key,
-        'the gateway cannot introspect JWTs of this issuer after this time',
+        'after maxRevocationDelay, the gateway introspects JWTs, but introspection is not set',
         'set introspection, or remove maxRevocationDelay',
       ],
     ]

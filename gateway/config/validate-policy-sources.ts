@@ -103,7 +103,7 @@ export function findUnusableSources(
           'C361',
           where,
           `${JSON.stringify(prefix)} is not a path prefix: ${explain(parsed.problem)}`,
-          parsed.hint ?? 'write literal segments, e.g. /api/billing',
+          parsed.hint ?? 'write literal segments, for example /api/billing',
         )
         continue
       }

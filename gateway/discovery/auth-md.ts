@@ -46,7 +46,7 @@ This page shows an agent or a developer how to call the API at \`${baseUrl}\`. $
 access tokens. A client gets them with the authorization code grant and PKCE (S256), and renews them with a refresh token. A person
 must give consent in a browser: there is no grant for identity assertions or service accounts. Run the commands in one shell, in this
 order. They need \`curl\` and \`openssl\`.`
-        : `It accepts OAuth access tokens of the
+        : `The API accepts OAuth access tokens of the
 issuers below, which other organizations may run. Their metadata describes how a client gets a token.`
     }`,
     ...(bundledAuthorizationServer
@@ -81,7 +81,7 @@ ${bundledAuthorizationServer ? BUNDLED_ERRORS : ''}| 401 \`unauthorized\` | API 
 
     `## Limits
 
-Body ${sizeText(options.limits.bodyBytes)} unless a route has its own limit, headers ${sizeText(options.limits.headersBytes)}, address ${sizeText(options.limits.targetBytes)}, \`Authorization\` ${sizeText(options.limits.tokenBytes)}.`,
+The gateway limits a body to ${sizeText(options.limits.bodyBytes)} unless a route has its own limit. It limits the headers to ${sizeText(options.limits.headersBytes)}, the address to ${sizeText(options.limits.targetBytes)} and \`Authorization\` to ${sizeText(options.limits.tokenBytes)}.`,
 
     `## Contact
 
@@ -121,7 +121,7 @@ function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: stri
 curl -sS ${protectedResourceMetadataUrl(baseUrl)}
 \`\`\`
 
-It names the issuers. An issuer publishes one or both of these documents:
+The document names the issuers. An issuer publishes one or both of these documents:
 
 | issuer | metadata (RFC 8414) | metadata (OpenID Connect) |
 | --- | --- | --- |

@@ -92,7 +92,7 @@ export function createIssuerMeters(
   })
   const staleUses = new BufferedCounter({
     name: 'scopegate_token_stale_uses_total',
-    help: 'Tokens accepted by an earlier check because the issuer did not respond.',
+    help: 'Uses of tokens that the gateway accepted by an earlier check because the issuer did not respond.',
     labelNames: ['issuer'],
     registers,
   })
@@ -100,7 +100,7 @@ export function createIssuerMeters(
   new Gauge({
     name: 'scopegate_token_stale_active',
     aggregator: 'max', // 1 while at least one worker uses an earlier token status
-    help: '1 while tokens of the issuer are accepted by an earlier check because the issuer does not respond.',
+    help: '1 while the gateway accepts tokens of the issuer by an earlier check because the issuer does not respond.',
     labelNames: ['issuer'],
     registers,
     collect() {

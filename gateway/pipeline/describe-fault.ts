@@ -41,7 +41,7 @@ export function describeTokenFault(
     case 'wrong_key':
       return 'The DPoP proof is not signed with the key that the access token is bound to.'
     case 'certificate_missing':
-      return 'The access token is bound to a client certificate. Send it on a connection with that certificate.'
+      return 'The access token is bound to a client certificate. Send the token on a connection with that certificate.'
     case 'wrong_certificate':
       return 'The access token is not bound to the client certificate of this connection.'
     case 'claims_missing':

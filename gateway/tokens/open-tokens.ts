@@ -153,7 +153,7 @@ function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck
   ])
 }
 
-const STALE = 'stale: known tokens are accepted by their last check, within staleIfError'
+const STALE = 'stale: the gateway accepts known tokens by their last check, for at most staleIfError'
 
 function neverFetched(issuer: string): ReadinessCheck {
   return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }

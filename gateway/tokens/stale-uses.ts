@@ -37,7 +37,7 @@ export function createStaleUses({ issuer, tickMs, after, onUsed, logger }: Stale
     beganAtMs = tickMs()
     logger.warn(
       { event: 'stale_tokens_accepted', issuer },
-      'the issuer does not respond: known tokens are accepted by their last check, within staleIfError',
+      'the issuer does not respond: the gateway accepts known tokens by their last check, for at most staleIfError',
     )
     cancel = after(QUIET_MS, endWhenQuiet)
   }

@@ -61,7 +61,7 @@ const PEM = /-----BEGIN ((?:EC )?PRIVATE KEY)-----[\s\S]+?-----END \1-----/g
  */
 export function readAssertionKeys(file: string): readonly AssertionKey[] {
   const read = readTextFile(file, { shownAs: displayPath(file), letter: 'C' })
-  if ('problem' in read) throw unusableKeys(file, read.problem.message)
+  if ('problem' in read) throw unreadableKeys(file, read.problem.message)
   return parseAssertionKeys(read.text, file)
 }
 
@@ -80,11 +80,19 @@ export function parseAssertionKeys(text: string, file: string): readonly Asserti
   })
 }
 
-/** Returns the error for an unusable key file. `why` contains nothing from the file. */
-export function unusableKeys(file: string, why: string): ConfigError {
+const CREATE = 'create a key: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256'
+const READABLE = 'set assertion.keyFile to a PEM file that the user of this process may read'
+
+/** Returns the error for a key file that cannot be read. */
+export function unreadableKeys(file: string, why: string): ConfigError {
+  return unusableKeys(file, why, READABLE)
+}
+
+/** `why` contains nothing from the file. */
+function unusableKeys(file: string, why: string, hint = CREATE): ConfigError {
   return new ConfigError([
     diagnostic('C306', `assertion.keyFile has no usable signing key: ${why}`, wholeFile(displayPath(file)), {
-      hint: 'create a key: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256',
+      hint,
     }),
   ])
 }

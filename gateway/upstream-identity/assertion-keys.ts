@@ -7,7 +7,7 @@ import {
   generateAssertionKey,
   parseAssertionKeys,
   readAssertionKeys,
-  unusableKeys,
+  unreadableKeys,
 } from './assertion-key.ts'
 import { type AssertionKeyRing, createAssertionKeyRing } from './assertion-key-ring.ts'
 
@@ -77,7 +77,7 @@ export function openAssertionKeys(options: {
 
 async function readCurrent(file: string): Promise<readonly AssertionKey[]> {
   const text = await readSecretText(file).catch((error: unknown) => {
-    throw unusableKeys(file, `the file cannot be read (${errorCode(error)})`)
+    throw unreadableKeys(file, `the file cannot be read (${errorCode(error)})`)
   })
   return parseAssertionKeys(text, file)
 }

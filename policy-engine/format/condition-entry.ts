@@ -16,7 +16,8 @@ const Value = Type.Unsafe<string | number | boolean>({
 export const ConditionEntry = Type.Object(
   {
     claim: Type.String({
-      description: 'The name of a claim or, for a nested claim, its JSON pointer, e.g. /realm_access/roles.',
+      description:
+        'The name of a claim or, for a nested claim, its JSON pointer, for example /realm_access/roles.',
       pattern: '^(?:[^/].*|(?:/(?:[^~/]|~[01])*)+)$',
       maxLength: 256,
       'x-is': 'the name of a claim, or a JSON pointer such as /realm_access/roles',
@@ -27,7 +28,7 @@ export const ConditionEntry = Type.Object(
     ),
     matches: Type.Optional(
       Type.String({
-        description: 'A text in which * matches any number of characters, e.g. *@example.com.',
+        description: 'A text in which * matches any number of characters, for example *@example.com.',
         minLength: 1,
         maxLength: 256,
       }),

@@ -19,7 +19,11 @@ export const PolicyFileSchema = Type.Object(
     kind: Type.Enum(['Policy'], { description: 'The kind of the file.' }),
     name: Name('The name of the policy, unique in all files.'),
     owner: Type.Optional(
-      Type.String({ description: 'The owner of the policy, e.g. a team.', minLength: 1, maxLength: 128 }),
+      Type.String({
+        description: 'The owner of the policy, for example a team.',
+        minLength: 1,
+        maxLength: 128,
+      }),
     ),
     upstream: Type.String({
       description: 'The entry of config/upstreams.yaml that serves the routes.',

@@ -39,7 +39,7 @@ const Expectation = Type.Object(
     ),
     error: Type.Optional(
       Type.String({
-        description: 'The member `error` of the response body, e.g. insufficient_scope.',
+        description: 'The member `error` of the response body, for example insufficient_scope.',
         minLength: 1,
       }),
     ),
@@ -49,7 +49,10 @@ const Expectation = Type.Object(
       }),
     ),
     route: Type.Optional(
-      Type.String({ description: 'The route that matches the request, e.g. get-course.', minLength: 1 }),
+      Type.String({
+        description: 'The route that matches the request, for example get-course.',
+        minLength: 1,
+      }),
     ),
     upstreamPath: Type.Optional(
       Type.String({ description: 'The path of the request to the upstream.', minLength: 1 }),
@@ -61,7 +64,7 @@ const Expectation = Type.Object(
 export const PolicyTestEntry = Type.Object(
   {
     it: Type.String({
-      description: 'The name of the test, e.g. denies a write with only the read scope.',
+      description: 'The name of the test, for example: denies a write with only the read scope.',
       minLength: 1,
       maxLength: 256,
     }),

@@ -9,7 +9,7 @@ const { anonymous, authentication, ...others } = DEFAULT_KEYS
 
 export const RouteEntry = Type.Object(
   {
-    name: Name('The name of the route, e.g. list-courses, unique in its file.'),
+    name: Name('The name of the route, for example list-courses. The name must be unique in its file.'),
     extends: Type.Optional(Extends),
     mount: Type.Optional(Mount),
     match: Type.Object(

@@ -91,7 +91,8 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     }
   }
 
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformed('This server supports HTTP/1.1.')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return malformed('This server supports HTTP/1.0 and HTTP/1.1.')
   if (host === undefined ? httpVersion === '1.1' : !HOST.test(host))
     return malformed('Send one Host header with a host name or an IP address.')
   if (transferEncoding !== undefined) {

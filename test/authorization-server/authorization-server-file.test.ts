@@ -72,11 +72,11 @@ drain?: graceful shutdown
 drain?.delay? {"type":"string","pattern":"^([0-9]|[1-5][0-9])s$","x-is":"a number of seconds from 0s to 59s"}: time in which the service accepts new connections after readiness fails; use 0s without a load balancer
 drain?.grace? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: time until the service closes open connections, delay included
 lifetimes?: lifetimes of codes, tokens and sessions
-lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: authorization codes
-lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: access tokens
+lifetimes?.code? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of authorization codes
+lifetimes?.accessToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of access tokens
 lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of refresh tokens after their last use
 lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: maximum lifetime of refresh tokens after the consent
-lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: sign-in sessions
+lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of sign-in sessions
 accessTokens?: format of access tokens; with jwt, gateways can verify tokens without introspection
 accessTokens?.format? {"enum":["opaque","jwt"]}: opaque or jwt
 accessTokens?.algorithm? {"enum":["ES256","EdDSA"]}: signature algorithm of JWTs: ES256 or EdDSA
@@ -92,8 +92,8 @@ registration?.redirectUris?.loopback {"minItems":1}: loopback hosts that every c
 registration?.redirectUris?.loopback[] {"enum":["127.0.0.1","localhost","[::1]"]}: 127.0.0.1, localhost or [::1]
 registration?.bodyLimit? {"type":"string","pattern":"^[0-9]{1,6}(B|KiB|MiB|GiB)$","x-is":"a size such as 512B, 16KiB, 10MiB or 1GiB"}: largest registration request
 registration?.clientDocuments?: Client ID Metadata Documents: registration of hosted agents
-registration?.clientDocuments?.domains {"maxItems":100,"uniqueItems":true}: hosts whose clients may use a URL as client_id; empty: none
-registration?.clientDocuments?.domains[] {"type":"string","maxLength":260,"pattern":"^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::(?!443$)[1-9][0-9]{1,4})?$","x-is":"a host name in lower case such as claude.ai, without https://, path and port 443"}: a host of client documents, with a port if it is not 443
+registration?.clientDocuments?.domains {"maxItems":100,"uniqueItems":true}: hosts of client documents; empty: the server accepts no URL as client_id
+registration?.clientDocuments?.domains[] {"type":"string","maxLength":260,"pattern":"^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?(?::(?!443$)[1-9][0-9]{1,4})?$","x-is":"a host name in lower case such as claude.ai, without https:// and without a path; omit port 443"}: a host of client documents, with a port if it is not 443
 registration?.unusedClients? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: age at which a registered client without a grant expires
 registration?.rateLimit?: rate limit of client registrations
 registration?.rateLimit?.perAddress {"type":"integer","minimum":1}: maximum number of registrations per address in a window
@@ -106,7 +106,7 @@ authorization?.pending?: limits for stored authorization requests; above a limit
 authorization?.pending?.perAddress {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of one address
 authorization?.pending?.total {"type":"integer","minimum":1}: maximum number of unfinished authorization requests of all addresses
 consent?: the consent of people
-consent?.remember? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: time in which the server does not ask a person again for the same access; 0s: it asks at each authorization
+consent?.remember? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: time in which the server does not ask a person again for the same access; 0s: the server asks at each authorization
 consent?.rememberLocalApps? {"type":"boolean"}: true: the server also remembers consents for apps on the device of the person; RFC 8252 section 8.6
 look?: the look of the sign-in and consent pages
 look?.logo? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: logo above the name: a PNG or SVG image of at most 64 KiB
@@ -119,7 +119,7 @@ look?.colors?.dark?: colors of the dark color scheme
 look?.colors?.dark?.accent? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: color of buttons and links
 look?.colors?.dark?.background? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: background of the pages
 look?.colors?.dark?.text? {"type":"string","pattern":"^#[0-9A-Fa-f]{6}$","x-is":"a color such as #2450c8"}: color of the text
-look?.css? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: CSS after the stylesheet of the pages, at most 32 KiB, without url() and @import
+look?.css? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: CSS file of at most 32 KiB, which adds to the stylesheet of the pages; url() and @import are not allowed
 look?.links?: links below each page
 look?.links?.help? {"type":"string","maxLength":2048,"pattern":"^https://[^\\s\"<>]+$","format":"url","x-is":"a URL such as https://example.com/help"}: help page
 look?.links?.terms? {"type":"string","maxLength":2048,"pattern":"^https://[^\\s\"<>]+$","format":"url","x-is":"a URL such as https://example.com/help"}: terms of service
@@ -140,12 +140,12 @@ signIn?.providers?[].clientSecretFile {"type":"string","minLength":1,"maxLength"
 signIn?.providers?[].scopes? {"minItems":1,"maxItems":50,"uniqueItems":true}: requested scopes; default: openid, profile and email
 signIn?.providers?[].scopes?[] {"type":"string","pattern":"^[!#-\\[\\]-~]+$","x-is":"a scope"}: a scope
 signIn?.providers?[].claims?: claims of the provider, by name or by a path such as realm_access.roles
-signIn?.providers?[].claims?.name? {"type":"string","minLength":1,"maxLength":200}: name of the person; default: name
-signIn?.providers?[].claims?.email? {"type":"string","minLength":1,"maxLength":200}: e-mail address; default: email, if email_verified is true
-signIn?.providers?[].claims?.groups? {"type":"string","minLength":1,"maxLength":200}: groups of the person; default: none
-signIn?.providers?[].claims?.roles? {"type":"string","minLength":1,"maxLength":200}: roles of the person; default: none
+signIn?.providers?[].claims?.name? {"type":"string","minLength":1,"maxLength":200}: claim with the name of the person; default: name
+signIn?.providers?[].claims?.email? {"type":"string","minLength":1,"maxLength":200}: claim with the e-mail address; default: email, if email_verified is true
+signIn?.providers?[].claims?.groups? {"type":"string","minLength":1,"maxLength":200}: claim with the groups of the person; default: none
+signIn?.providers?[].claims?.roles? {"type":"string","minLength":1,"maxLength":200}: claim with the roles of the person; default: none
 signIn?.providers?[].admit?: rules of admission; a person must satisfy every rule
-signIn?.providers?[].admit?.emailDomains? {"minItems":1,"maxItems":1000}: domains of verified e-mail addresses
+signIn?.providers?[].admit?.emailDomains? {"minItems":1,"maxItems":1000}: accepted domains of the e-mail address; the provider must have verified the address
 signIn?.providers?[].admit?.emailDomains?[] {"type":"string","pattern":"^[a-z0-9-]+(\\.[a-z0-9-]+)*$","x-is":"a domain in lower case, such as example.com"}: a domain
 signIn?.providers?[].admit?.groups? {"minItems":1,"maxItems":1000}: the person must be in at least one of these groups
 signIn?.providers?[].admit?.groups?[] {"type":"string","minLength":1,"maxLength":256}: a group

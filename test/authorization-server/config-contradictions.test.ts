@@ -103,7 +103,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
   ])
   says(t, { refreshTokens: { repeatWindowSeconds: 900 } }, [
     'error',
-    'refreshTokens.repeatWindow is not below lifetimes.accessToken: a repeated response could contain an expired access token',
+    'refreshTokens.repeatWindow must be shorter than lifetimes.accessToken: a repeated response could contain an expired access token',
     'make the window shorter, or use 0s',
   ])
   const short = { perAddress: 1, windowMs: 999 }
@@ -151,7 +151,7 @@ t.test('findContradictions() explains each contradiction and its solution', asyn
   )
   says(t, { drain: { delayMs: 1_000, graceMs: 1_000 } }, [
     'error',
-    'drain.delay is not below drain.grace',
+    'drain.delay must be shorter than drain.grace',
     'drain.grace includes drain.delay: set a longer drain.grace',
   ])
   t.strictSame(authorization.pending, { perAddress: 200, total: 10_000 })

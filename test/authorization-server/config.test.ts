@@ -63,7 +63,7 @@ t.test('readAuthorizationServerConfig() rejects contradictory settings', async (
     [{ SCOPEGATE_COMPAT__DEFAULT_SCOPE: 'openid no:such' }, /compat\.defaultScope: scope "no:such" is not/],
     [
       { SCOPEGATE_REFRESH_TOKENS__REPEAT_WINDOW: '60s', SCOPEGATE_LIFETIMES__ACCESS_TOKEN: '60s' },
-      /C301.*refreshTokens\.repeatWindow is not below lifetimes\.accessToken/,
+      /C301.*refreshTokens\.repeatWindow must be shorter than lifetimes\.accessToken/,
     ],
     [{ SCOPEGATE_AUTHORIZATION__PENDING__TOTAL: '199' }, /pending\.total is less than .*pending\.perAddress/],
   ]

@@ -242,7 +242,7 @@ t.test(
 t.test('rejects a drain configuration without time for open requests', async (t) => {
   const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '20s', SCOPEGATE_DRAIN__GRACE: '20s' })
   t.equal(await ran.ended, 3)
-  t.match(ran.output(), /error\[C301\]: drain\.delay is not below drain\.grace/)
+  t.match(ran.output(), /error\[C301\]: drain\.delay must be shorter than drain\.grace/)
 })
 
 t.test('registered clients and keys persist across a restart', async (t) => {

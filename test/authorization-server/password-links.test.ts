@@ -218,7 +218,7 @@ t.test('a form without the token of this browser is rejected', async (t) => {
 t.test('the commands reject wrong input', async (t) => {
   for (const [command, code, text] of [
     ['account invite carol', 1, 'use `scopegate account reset-password NAME --link`'],
-    ['account invite a/b', 1, 'A username must have 1 to 64 letters'],
+    ['account invite a/b', 1, 'A username must have 1 to 64 characters'],
     ['account invite dora --expires 31d', 1, 'A link must be valid for 1 minute to 30 days.'],
     ['account invite dora --expires soon', 2, '--expires takes a duration'],
     ['account reset-password carol --expires 1h', 2, '--expires requires --link'],

@@ -134,6 +134,7 @@ t.test(
       } catch (error) {
         const { message } = error as Error
         t.match(message, 'C306', name)
+        t.match(message, name === 'missing.pem' ? 'set assertion.keyFile to' : 'create a key', name)
         t.notMatch(message, secret.slice(40, 60), name)
       }
     writeFileSync(join(dir, 'two.pem'), aPem() + aPem())

@@ -51,7 +51,7 @@ t.test(
     t.equal(status, 200)
     t.match(
       text,
-      `[!] token status of ${BASE_URL}: stale: known tokens are accepted by their last check, within staleIfError\n`,
+      `[!] token status of ${BASE_URL}: stale: the gateway accepts known tokens by their last check, for at most staleIfError\n`,
     )
     t.match(text, 'ok (degraded)\n')
 

@@ -262,7 +262,7 @@ t.test('a revocation in a gap is detected when the channel reconnects', async (t
   const one = await open(under, '/live/scoped', 'one')
   under.issuer.revoke('one', { push: false })
   under.issuer.dropSubscribers()
-  t.same(await one.closed, { code: 1008, reason: 'token revoked' })
+  t.same(await one.closed, { code: 1008, reason: 'token no longer valid' })
 })
 
 t.test(
@@ -325,7 +325,7 @@ t.test('the gateway detects a revocation during an issuer outage after the outag
   await until('another introspection failed', async () => (await inVain()) > before)
   t.equal(one.socket.readyState, WebSocket.OPEN)
   issuer.answerWith(undefined)
-  t.same(await one.closed, { code: 1008, reason: 'token revoked' })
+  t.same(await one.closed, { code: 1008, reason: 'token no longer valid' })
 })
 
 t.test('a failed upstream closes the session with 1011', async (t) => {

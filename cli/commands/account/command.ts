@@ -10,7 +10,7 @@ export const ACCOUNT_ADD: Command = {
   ],
   positionals: { usage: 'NAME', min: 1, max: 1 },
   options: [
-    { name: 'email', value: 'ADDRESS', description: 'The email address of the person.' },
+    { name: 'email', value: 'ADDRESS', description: 'The e-mail address of the person.' },
     { name: 'full-name', value: 'TEXT', description: 'The full name of the person.' },
     ...SERVER_OPTIONS,
     JSON_OPTION,

@@ -16,7 +16,7 @@ const OF_CLIENT: CommandOption = {
 const OLDER_THAN: CommandOption = {
   name: 'older-than',
   value: 'DURATION',
-  description: 'Only grants that are older than this duration, e.g. 90d.',
+  description: 'Only grants that are older than this duration, for example 90d.',
 }
 
 const LINK_EXPIRES: CommandOption = {
@@ -117,7 +117,7 @@ export const ADMINISTRATION: readonly Command[] = [
     about:
       'Requires signIn.local: true. The link works once. Send the link over a private channel. To create another link, use `scopegate account reset-password NAME --link`.',
     options: [
-      { name: 'email', value: 'ADDRESS', description: 'The email address of the person.' },
+      { name: 'email', value: 'ADDRESS', description: 'The e-mail address of the person.' },
       { name: 'full-name', value: 'TEXT', description: 'The full name of the person.' },
       LINK_EXPIRES,
     ],

@@ -72,7 +72,7 @@ async function readInput(action: string, given: ParsedArguments, terminal: Termi
 function readDuration(action: string, option: string, duration: string): number {
   const durationMs = parseDurationMs(duration)
   if (durationMs === undefined)
-    throw usageError(action, `--${option} takes a duration, e.g. 90d, not "${visibleText(duration)}"`)
+    throw usageError(action, `--${option} takes a duration such as 90d, not "${visibleText(duration)}"`)
   return Math.floor(durationMs / 1_000)
 }
 

@@ -48,7 +48,7 @@ export const CHECK: Command = {
   ],
   exits: {
     0: 'configuration and policies are valid',
-    3: 'configuration or policies are not valid; with --strict also: there is a warning',
+    3: 'configuration or policies are not valid, or --strict is set and there is a warning',
     4: 'configuration and policies are valid, but tests failed',
   },
   run: async (given, terminal) => (await import('./check.ts')).runCheck(given, terminal),

@@ -60,5 +60,5 @@ function namePages(all: readonly string[]): string {
   if (first === undefined) return ''
   const pages = codes.slice(0, PAGES_NAMED).map(errorPageAddress).join(', ')
   const rest = codes.length > PAGES_NAMED ? ', …' : ''
-  return `explained in ${pages}${rest}; \`scopegate check --explain ${first}\` shows it here\n`
+  return `explained in ${pages}${rest}; \`scopegate check --explain ${first}\` shows the explanation here\n`
 }

@@ -37,7 +37,7 @@ export const DIFF: Command = {
   ],
   exits: {
     0: 'no change for callers; with --fail-on: no change of that kind',
-    1: 'a change for callers; with --fail-on: a change of that kind; or a gateway did not respond',
+    1: 'a change for callers (with --fail-on: a change of that kind), or a gateway did not respond',
     3: 'policies or configuration of a side are not valid',
   },
   run: async (given, terminal) => (await import('./run-diff.ts')).runDiff(given, terminal),

@@ -59,7 +59,7 @@ function headline(change: Change): string {
   const was = old !== undefined && now !== undefined && old !== now ? ` (was ${old})` : ''
   const headers = Object.entries(change.headers).map(([header, value]) => `${header}: ${value}`)
   const headerText = headers.length === 0 ? '' : ` (${headers.join(', ')})`
-  const part = partly ? `, e.g. ${example.method} ${example.path}` : ''
+  const part = partly ? `, for example ${example.method} ${example.path}` : ''
   const owner =
     change.source === undefined ? '' : ` [${[change.source, change.owner].filter(Boolean).join(', ')}]`
   return visibleText(`${name}${was}${owner}   ${methods.join(', ')} ${path}${headerText}${part}`)

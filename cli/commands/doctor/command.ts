@@ -10,7 +10,7 @@ export const DOCTOR: Command = {
   ],
   positionals: { usage: 'URL', min: 1, max: 1 },
   options: [
-    { name: 'resource', value: 'PATH', description: 'The path of a protected resource, e.g. /mcp.' },
+    { name: 'resource', value: 'PATH', description: 'The path of a protected resource, for example /mcp.' },
     {
       name: 'path',
       value: 'PATH',

@@ -25,7 +25,7 @@ export const EXPLAIN: Command = {
     {
       name: 'claim',
       value: 'NAME=VALUE',
-      description: 'A claim of the token. A JSON value keeps its type: 42 is a number, \'"42"\' a string.',
+      description: 'A claim of the token. A JSON value keeps its type: 42 is a number, \'"42"\' is a string.',
       repeated: true,
     },
     {

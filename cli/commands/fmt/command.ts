@@ -22,7 +22,7 @@ export const FMT: Command = {
   ],
   exits: {
     0: 'every file is formatted',
-    1: 'with --check: a file would change; without: a file could not be written',
+    1: 'with --check: a file would change; without --check: a file could not be written',
     3: 'a file has errors; the others were formatted',
   },
   run: async (given, terminal) => (await import('./fmt.ts')).fmt(given, terminal),

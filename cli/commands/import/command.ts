@@ -6,7 +6,7 @@ export const IMPORT: Command = {
   group: 'Policies',
   summary: 'creates a policy from an OpenAPI document, or shows the differences between them',
   about: [
-    'OpenAPI 3.0 and 3.1, JSON or YAML. Each operation becomes a route: its name from operationId, its path with the path of the server in front, its scopes and its anonymous rule from security. Anything that a policy cannot express is an error with its line in the document. x-scopegate on an operation sets keys of its route.',
+    'The command reads OpenAPI 3.0 and 3.1 in JSON or YAML. Each operation becomes a route. The name of the route comes from operationId. The scopes and the anonymous rule come from security. The path begins with the path of the server. Anything that a policy cannot express is an error with its line in the document. x-scopegate on an operation sets keys of its route.',
     'With --check, the command writes no file. It shows operations without a route, routes without an operation, different scopes and different anonymous rules, with their locations in both files.',
   ],
   positionals: { usage: 'OPENAPI', min: 1, max: 1 },

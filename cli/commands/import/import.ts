@@ -103,7 +103,7 @@ export function importContract(
     'O106',
     `a policy of ${operations.length} routes has ${bytes} bytes, but a file must have at most ${MAX_TEXT_BYTES}`,
     wholeFile(document.file),
-    { hint: 'split the contract, e.g. by tags' },
+    { hint: 'split the contract, for example by tags' },
   )
   return { ...nothing, problems: [...problems, tooLarge] }
 }

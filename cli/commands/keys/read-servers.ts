@@ -17,7 +17,7 @@ export async function readServers(
   const urls = [...new Set(given.texts('url').map((url) => url.replace(/\/+$/, '')))]
   for (const url of urls)
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
-      throw usageError(command, `--url takes the URL of a server, e.g. http://10.0.0.7:8081, not "${url}"`)
+      throw usageError(command, `--url takes the URL of a server such as http://10.0.0.7:8081, not "${url}"`)
   const client = createHttpClient(undefined)
   try {
     return await Promise.all(

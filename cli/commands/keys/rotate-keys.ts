@@ -86,7 +86,8 @@ function describeResult(
 /** @throws {BootError} ERR_USAGE when the duration is not within the limits. */
 function readLead(text: string): number {
   const leadMs = parseDurationMs(text)
-  if (leadMs === undefined) throw usageError('keys rotate', `--in takes a duration, e.g. 10m, not "${text}"`)
+  if (leadMs === undefined)
+    throw usageError('keys rotate', `--in takes a duration such as 10m, not "${text}"`)
   if (leadMs < MIN_LEAD_MS)
     throw usageError(
       'keys rotate',

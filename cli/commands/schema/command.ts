@@ -12,7 +12,8 @@ export const SCHEMA: Command = {
       name: 'kind',
       value: 'KIND',
       choices: ['Policy', 'PolicyTest'],
-      description: 'The format: policies, or tests in separate files. Default: Policy.',
+      description:
+        'The kind of file: policies (Policy, the default) or separate files with tests (PolicyTest).',
     },
   ],
   examples: [

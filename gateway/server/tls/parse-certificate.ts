@@ -40,7 +40,7 @@ export function parseCertificate(
   if (leaf === undefined)
     return certFault(
       'the file does not contain a PEM certificate',
-      'convert it to PEM: openssl x509 -in … -outform pem',
+      'convert the file to PEM: openssl x509 -in … -outform pem',
     )
   const broken = chain.indexOf(undefined)
   if (broken !== -1)
@@ -50,7 +50,7 @@ export function parseCertificate(
     return ENCRYPTED_KEY.test(pem.key)
       ? keyFault(
           'the key is encrypted, and the gateway has no passphrase',
-          'decrypt it: openssl pkey -in … -out …',
+          'decrypt the key: openssl pkey -in … -out …',
         )
       : keyFault(
           'the file does not contain a PEM private key',
@@ -68,11 +68,11 @@ export function parseCertificate(
         )
   const expiresAtMs = leaf.validToDate.getTime()
   if (expiresAtMs <= nowMs)
-    return certFault(`the certificate expired at ${leaf.validToDate.toISOString()}`, 'renew it')
+    return certFault(`the certificate expired at ${leaf.validToDate.toISOString()}`, 'renew the certificate')
   if (leaf.validFromDate.getTime() > nowMs + SKEW_MS)
     return certFault(
       `the certificate is not valid before ${leaf.validFromDate.toISOString()}`,
-      'wait until then, or correct the clock of this machine',
+      'wait until the certificate is valid, or correct the clock of this machine',
     )
   const cert = blocks.join('\n')
   try {

@@ -74,7 +74,7 @@ export function createTokenRechecks(options: TokenRechecksOptions): TokenRecheck
       const status = await validate(token, issuers, claims, caller.issuer)
       if (status.active && status.isStale === true) markUnconfirmed(open, startedMs)
       else unconfirmedSinceMs.delete(open)
-      if (!status.active) session.close(POLICY_VIOLATION, 'token revoked')
+      if (!status.active) session.close(POLICY_VIOLATION, 'token no longer valid')
       else if (!identity.hasAccess(status.caller)) session.close(POLICY_VIOLATION, 'no longer allowed')
     } catch (error) {
       // The validation had no result. A short outage of the issuer must not close sessions. A long outage must not keep

@@ -100,7 +100,7 @@ t.test('add() rejects invalid accounts with the reason', async (t) => {
       'a b',
       PASSWORD,
       'username_invalid',
-      'A username must have 1 to 64 letters, digits or . _ @ + - characters, and must begin with a letter or digit.',
+      'A username must have 1 to 64 characters: letters, digits and . _ @ + -. The first character must be a letter or a digit.',
     ],
     ['carol', 'x'.repeat(11), 'password_too_short', short],
     ['carol', '\u{1f600}'.repeat(11), 'password_too_short', short],

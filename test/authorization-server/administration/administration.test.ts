@@ -181,7 +181,7 @@ t.test('grant revoke with options revokes only the selected grants', async (t) =
   t.equal((await run('grant revoke name --account alice')).code, 2)
   const wrong = await run('grant revoke --older-than soon')
   t.equal(wrong.code, 2)
-  t.match(wrong.err, '--older-than takes a duration, e.g. 90d, not "soon"')
+  t.match(wrong.err, '--older-than takes a duration such as 90d, not "soon"')
   audits()
 })
 

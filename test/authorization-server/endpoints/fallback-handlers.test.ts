@@ -91,7 +91,11 @@ t.test('a preflight gets 204 with all expected headers', async (t) => {
 
 t.test('each error gets its status, and a server error is logged', async (t) => {
   const withStatus = (statusCode: number) => Object.assign(new Error('secret'), { statusCode })
-  const malformed = { error: 'invalid_request', error_description: 'The request is malformed.' }
+  const malformed = {
+    error: 'invalid_request',
+    error_description:
+      'The server cannot process this request. Check its path, Content-Type and Content-Length.',
+  }
   const broken = {
     error: 'server_error',
     error_description: 'Internal error. Quote the request ID in reports.',
@@ -192,5 +196,5 @@ t.test('a path that cannot be decoded gets 400', async (t) => {
   const [head, body] = text.split('\r\n\r\n')
   t.match(head, /^HTTP\/1\.1 400 Bad Request\r\n/)
   t.match(head, '\r\ncache-control: no-store\r\n')
-  t.equal(body, '{"error":"invalid_request","error_description":"The address is malformed."}')
+  t.equal(body, '{"error":"invalid_request","error_description":"The path of the request is not valid."}')
 })

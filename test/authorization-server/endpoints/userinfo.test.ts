@@ -83,7 +83,7 @@ const challenged = (
     `${scheme} error="${error}", error_description="${description}", ${rest}`,
   )
 
-const INVALID = 'The access token is malformed, expired, revoked or not for this API. Refresh it.'
+const INVALID = 'The access token is malformed, expired, revoked or not for this API. Refresh the token.'
 const DPOP = { scheme: 'DPoP', rest: `${METADATA}, ${ALGORITHMS}` }
 
 t.test('a request without a usable token is rejected', async (t) => {
@@ -207,12 +207,12 @@ t.test('a bound token requires the DPoP scheme and a proof that is signed with i
   t.equal(posted.status, 200)
   t.strictSame(posted.seen.slice(0, 2), checked('proof-1', 'POST'))
 
-  const asBearer = 'The access token is bound to a key. Send it as DPoP, with a proof.'
+  const asBearer = 'The access token is bound to a key. Send the token with the scheme DPoP and a proof.'
   t.strictSame(await ask(['authorization', 'Bearer a'], bound), {
     ...challenged(401, 'invalid_token', asBearer, { rest: `${METADATA}, DPoP ${ALGORITHMS}` }),
     seen: [['token', 'a']],
   })
-  const unbound = 'The access token is not bound to a key. Send it as Bearer.'
+  const unbound = 'The access token is not bound to a key. Send the token with the scheme Bearer.'
   t.strictSame(await ask(dpop, { owner: owner('openid') }), {
     ...challenged(401, 'invalid_token', unbound, DPOP),
     seen: [['token', 'a']],

@@ -113,7 +113,7 @@ t.test('parseSigningKeys() rejects a key if verifiers would reject its signature
     [{ ...small, kid: 'bad' }, 'has fewer than 2048 bits. Replace this key, or remove it.'],
     [{ ...rsa, oth: [] }, 'has more than two primes (oth). Replace this key, or remove it.'],
     [{ ...ec, use: 'enc' }, 'is not for signatures (use). Remove this key.'],
-    [{ ...ec, key_ops: ['verify'] }, 'is not for signatures (key_ops). Remove key_ops, or this key.'],
+    [{ ...ec, key_ops: ['verify'] }, 'is not for signatures (key_ops). Remove key_ops, or remove the key.'],
     [{ ...ec, alg: 'RS256' }, 'has an alg that does not belong to its type. Correct alg.'],
     [{ ...ec, alg: 'none' }, unsupported],
     [{ ...x25519, kid: 'bad' }, unsupported],

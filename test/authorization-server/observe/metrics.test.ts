@@ -52,7 +52,7 @@ t.test(
     const text = await metrics.registry.metrics()
     t.equal(
       ownMetrics(text),
-      `# HELP scopegate_build_info Version of Scopegate; always 1.
+      `# HELP scopegate_build_info 1 for the running version.
 # TYPE scopegate_build_info gauge
 scopegate_build_info{version="1.2.3",service="authorization-server"} 1
 # HELP scopegate_oauth_revocation_listeners Open revocation streams.
@@ -102,7 +102,7 @@ scopegate_oauth_refresh_repeats_total 5
 # TYPE scopegate_oauth_store_errors_total counter
 scopegate_oauth_store_errors_total{reason="away"} 1
 scopegate_oauth_store_errors_total{reason="full"} 1
-# HELP scopegate_oauth_store_writable Whether the last write probe of the store succeeded: 1 or 0.
+# HELP scopegate_oauth_store_writable 1 if the last write probe of the store succeeded, 0 if it failed.
 # TYPE scopegate_oauth_store_writable gauge
 scopegate_oauth_store_writable 1
 # HELP scopegate_oauth_request_duration_seconds Time from the head of a request to the end of its response.

@@ -205,7 +205,7 @@ t.test('a clock difference above 5 seconds causes a warning and a degraded check
     return take().lines
   }
   const differs =
-    'the clock of this server differs from the clock of the store: tokens begin and expire at the wrong time; set the clock'
+    'the clock of this server differs from the clock of the store: tokens begin and expire at the wrong time; synchronize both clocks'
   t.strictSame(await advance(5.6), [['warn', { event: 'clock_differs', ahead_seconds: 6 }, differs]])
   const check = { name: 'clock', ok: true, degraded: true }
   t.strictSame(watched.checks(), [

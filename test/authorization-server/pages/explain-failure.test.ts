@@ -42,7 +42,7 @@ const CASES = [
     {
       status: 415,
       error: 'form_unreadable',
-      description: 'Forms are application/x-www-form-urlencoded.',
+      description: 'The content type of a form must be application/x-www-form-urlencoded.',
       ours: false,
     },
   ],

@@ -61,7 +61,7 @@ t.test('loadLook() accepts PNG and SVG logos, and rejects active or large files'
   for (const content of ['', 'GIF89a', '<html><svg/></html>', Buffer.from([0xff, 0xfe])])
     t.equal(
       await load(t, 'logo', content),
-      'FILE (look.logo): the file is not a PNG or SVG image. Remedy: use a .png or .svg file.',
+      'FILE (look.logo): the file is not a PNG or SVG image. Remedy: save the image as PNG or SVG.',
     )
   t.equal(
     await load(t, 'logo', Buffer.concat([PNG, Buffer.alloc(65_536)])),

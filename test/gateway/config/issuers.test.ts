@@ -134,6 +134,11 @@ const REJECTED: readonly (readonly [what: string, issuers: readonly object[], me
   ['an algorithm for encryption', jwt({ algorithms: ['RSA-OAEP'] }), /C333[\s\S]*RSA-OAEP/],
   ['no algorithm', jwt({ algorithms: [] }), /algorithms/],
   ['an unknown type', jwt({ type: 'id_token' }), /not one of at\+jwt, JWT, any/],
+  [
+    'a CA file for an issuer without connections',
+    [{ issuer: 'https://login.test', caFile: './ca.pem', jwt: { keys: { file: './keys.json' } } }],
+    /C339[\s\S]*never connects[\s\S]*\^ remove caFile/,
+  ],
   ['two sources of keys', jwt({ keys: { uri: 'https://a.test', file: './x' } }), /C334/],
   ['keys at a URL of the gateway itself', [{ issuer: 'https://api.test', jwt: {} }], /C335[\s\S]*keys\.uri/],
   ['an issuer over http', [{ issuer: 'http://login.test', jwt: {} }], /C336[\s\S]*https/],

@@ -142,7 +142,9 @@ t.test('readGatewayConfig() requires a certificate that clients accept, and an h
     message: /C320.*does not match the certificate[\s\S]*tls\.key/,
   })
   write(aCertificate({ untilMs: Date.now() - 1_000 }))
-  t.throws(() => readGatewayConfig(withSecret(dir, env)), { message: /C320.*expired at[\s\S]*renew it/ })
+  t.throws(() => readGatewayConfig(withSecret(dir, env)), {
+    message: /C320.*expired at[\s\S]*renew the certificate/,
+  })
   write(good)
   t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_BASE_URL: 'http://api.test' })), {
     message: /C321.*http:\/\/api\.test[\s\S]*https address/,

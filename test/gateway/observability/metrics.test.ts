@@ -235,8 +235,9 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_token_cache_misses_total: 'Token cache misses.',
   scopegate_token_shared_cache_total: 'Lookups in the shared token cache in Redis, by result.',
   scopegate_token_stale_active:
-    '1 while tokens of the issuer are accepted by an earlier check because the issuer does not respond.',
-  scopegate_token_stale_uses_total: 'Tokens accepted by an earlier check because the issuer did not respond.',
+    '1 while the gateway accepts tokens of the issuer by an earlier check because the issuer does not respond.',
+  scopegate_token_stale_uses_total:
+    'Uses of tokens that the gateway accepted by an earlier check because the issuer did not respond.',
   scopegate_token_validation_duration_seconds: 'Time to validate a token.',
   scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
   scopegate_upstream_request_duration_seconds:

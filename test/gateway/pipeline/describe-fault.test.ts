@@ -76,7 +76,7 @@ const TOKEN_FAULTS: readonly (readonly [fault: TokenFault, description: string])
   [{ reason: 'wrong_key' }, 'The DPoP proof is not signed with the key that the access token is bound to.'],
   [
     { reason: 'certificate_missing' },
-    'The access token is bound to a client certificate. Send it on a connection with that certificate.',
+    'The access token is bound to a client certificate. Send the token on a connection with that certificate.',
   ],
   [
     { reason: 'wrong_certificate' },

@@ -199,8 +199,8 @@ const MALFORMED: readonly (readonly [
     'HTTP/1.0 does not support Transfer-Encoding.',
     '1.0',
   ],
-  ['HTTP/2.0', HOST, 'This server supports HTTP/1.1.', '2.0'],
-  ['HTTP/0.9', HOST, 'This server supports HTTP/1.1.', '0.9'],
+  ['HTTP/2.0', HOST, 'This server supports HTTP/1.0 and HTTP/1.1.', '2.0'],
+  ['HTTP/0.9', HOST, 'This server supports HTTP/1.0 and HTTP/1.1.', '0.9'],
 ]
 
 for (const [what, headers, detail, version] of MALFORMED)

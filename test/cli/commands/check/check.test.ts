@@ -57,7 +57,7 @@ t.test('check() continues after an invalid file and exits with 3', async (t) => 
   t.match(text, /courses\.policy\.yaml:2:7/)
   t.match(
     text,
-    /\n\d+ errors\nexplained in docs\/errors\/C\d{3}\.md, .*, …; `scopegate check --explain C\d{3}` shows it here\n$/,
+    /\n\d+ errors\nexplained in docs\/errors\/C\d{3}\.md, .*, …; `scopegate check --explain C\d{3}` shows the explanation here\n$/,
   )
 })
 

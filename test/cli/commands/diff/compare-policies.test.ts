@@ -91,7 +91,7 @@ t.test(
     t.equal(
       say(whole, split),
       [
-        '~ a/b (was a/all)   GET /a/b, e.g. GET /a/b',
+        '~ a/b (was a/all)   GET /a/b, for example GET /a/b',
         '    counted    together with a/all  ->  separately',
         '0 widened, 0 narrowed, 1 changed, 0 new, 0 gone\n',
       ].join('\n'),

@@ -142,7 +142,7 @@ t.test('rotate rejects a wrong time, a missing file and a set that is not valid'
   for (const [lead, reason] of [
     ['359s', '--in must be at least 6m: clients and gateways cache the published keys for 5 minutes'],
     ['31d', '--in must be at most 30d'],
-    ['soon', '--in takes a duration, e.g. 10m, not "soon"'],
+    ['soon', '--in takes a duration such as 10m, not "soon"'],
   ] as const) {
     const { code, err } = await run(t, file, 'rotate', '--in', lead)
     t.equal(code, 2)

@@ -94,5 +94,5 @@ t.test('a session is checked again while revocations of its token may be missing
   t.same(closed, [])
   status = { active: false, fault: { reason: 'inactive' } }
   await until('the session is closed', async () => closed.length > 0)
-  t.same(closed, ['in the gap: 1008 token revoked'])
+  t.same(closed, ['in the gap: 1008 token no longer valid'])
 })
