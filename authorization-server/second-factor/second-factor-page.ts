@@ -1,8 +1,8 @@
+import { encode } from 'uqr'
 import { groupsOfFour } from '../accounts/second-factors.ts'
 import { encodeTotpSecret, totpLink } from '../accounts/totp.ts'
 import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
-import { createQrCode } from './qr-code.ts'
 
 type RenderedPage = { readonly title: Html; readonly body: Html }
 
@@ -57,20 +57,19 @@ ${codeForm(options, message(locale, 'secondFactor.firstCode'), message(locale, '
   }
 }
 
-/** Draws the link as a QR code. If the link is too long for a QR code, returns undefined. */
+/** Draws the link as a QR code. Returns undefined for a link with so many modules that a camera cannot read the code. */
 function picture(link: string, locale: Locale): Html | undefined {
-  const code = createQrCode(link)
-  if (code === undefined) return undefined
-  const size = code.length + 2 * QUIET_ZONE
-  const dark = code.flatMap((row, y) =>
-    row.flatMap((isDark, x) => (isDark ? `M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z` : [])),
-  )
+  if (link.length > MAX_QR_LENGTH) return undefined
+  const { data, size } = encode(link, { border: QUIET_ZONE, ecc: 'L' })
+  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : [])))
   return html`<p class="key"><svg viewBox="0 0 ${size} ${size}" width="240" height="240" role="img" aria-label="${message(locale, 'secondFactor.picture')}"><path fill="#fff" d="M0 0h${size}v${size}h-${size}z"/><path fill="#000" d="${dark.join('')}"/></svg></p>
 `
 }
 
 /** Number of light modules around a QR code. ISO/IEC 18004 section 6.3.8. */
 const QUIET_ZONE = 4
+/** Length of the longest link in a QR code of version 20 with error correction level L. Characters. */
+const MAX_QR_LENGTH = 858
 
 function codeForm(
   { cancelPath, formToken, locale, path, problem, proof }: FormOptions,

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { encode } from 'uqr'
 import { insertAccount } from '../../authorization-server/accounts/accounts.ts'
 import { createSecondFactors } from '../../authorization-server/accounts/second-factors.ts'
 import { codeAt, STEP_SECONDS } from '../../authorization-server/accounts/totp.ts'
+import { setUpPage } from '../../authorization-server/second-factor/second-factor-page.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
 import { main } from '../../cli/main.ts'
@@ -194,6 +196,33 @@ t.test('§2 of RFC 8176: a sign-in with a password and a code has the methods pw
     3,
   )
   t.equal(audits(optional, 'second_factor_set').filter(({ subject }) => subject === id).length, 1)
+})
+
+t.test('the set-up page has the link as a QR code, if the link is short enough', async (t) => {
+  const bodyWith = (serviceName: string) =>
+    String(
+      setUpPage({
+        locale: 'en',
+        formToken: 'token',
+        proof: undefined,
+        path: PATH,
+        account: { username: 'carol' },
+        serviceName,
+        secret: Buffer.alloc(20, 7),
+        required: false,
+      }).body,
+    )
+  const short = bodyWith('Service')
+  const link = /href="(otpauth:[^"]+)"/.exec(short)?.[1]?.replaceAll('&#38;', '&') ?? ''
+  const { data } = encode(link, { border: 0, ecc: 'L' })
+  const drawn = [...short.matchAll(/M(\d+) (\d+)h1v1h-1z/g)].map(([, x, y]) => `${x} ${y}`)
+  // The picture has 4 light modules on each side.
+  const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`${x + 4} ${y + 4}`] : [])))
+  t.strictSame(drawn, dark)
+  t.match(link, /^otpauth:\/\/totp\/Service:carol\?secret=/)
+  const long = bodyWith('品'.repeat(100))
+  t.notMatch(long, '<svg')
+  t.match(long, 'href="otpauth:')
 })
 
 t.test('a new second factor ends the other sessions of the account', async (t) => {
