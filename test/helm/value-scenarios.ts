@@ -1629,7 +1629,7 @@ export const SCENARIOS: readonly Scenario[] = [
           ...['ServiceMonitor', 'PodMonitor', 'PrometheusRule'].map((kind) =>
             marks(c.object(kind, 'gateway').metadata),
           ),
-          marks(c.object('ConfigMap', 'gateway', '-dashboard-gateway').metadata),
+          marks(c.object('ConfigMap', 'gateway', '-dashboard-overview').metadata),
         ],
         ['1', '2', '3'].map((of) => [{ of }, of]).concat([[{ of: '4' }, '4']]),
       ],
