@@ -54,10 +54,10 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* The metadata of every object. Takes (dict "root" $ "component" name "name" name "annotations" map "objectLabels" map). */}}
+{{/* The metadata of every object. Takes (dict "root" $ "component" name "name" name "annotations" map "objectLabels" map "namespace" name). */}}
 {{- define "scopegate.metadata" -}}
 name: {{ .name }}
-namespace: {{ include "scopegate.namespace" .root }}
+namespace: {{ default (include "scopegate.namespace" .root) .namespace }}
 labels:
   {{- include "scopegate.labels" . | nindent 2 }}
   {{- with .objectLabels }}
@@ -69,7 +69,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Takes (dict "root" $ "repository" name "digest" text). */}}
+{{/* Takes (dict "root" $ "repository" name "digest" text "tag" text). The default tag is image.tag, or the version of the chart. */}}
 {{- define "scopegate.image" -}}
 {{- $registry := default .root.Values.image.registry .root.Values.global.imageRegistry -}}
 {{- $name := .repository -}}
@@ -77,7 +77,7 @@ annotations:
 {{- if .digest -}}
 {{ $name }}@{{ .digest }}
 {{- else -}}
-{{ $name }}:{{ default .root.Chart.AppVersion .root.Values.image.tag }}
+{{ $name }}:{{ coalesce .tag .root.Values.image.tag .root.Chart.AppVersion }}
 {{- end }}
 {{- end }}
 
@@ -356,7 +356,7 @@ Takes (dict "root" $ "name" Secret "key" key).
 
 {{/*
 The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text
-"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list).
+"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list).
 Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
 */}}
 {{- define "scopegate.deployment" -}}
@@ -424,12 +424,24 @@ initContainers:
 containers:
   - name: {{ .component }}
     {{- include "scopegate.container" . | nindent 4 }}
+  {{- with .sidecars }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
   {{- with concat .root.Values.extraContainers .own.extraContainers }}
   {{- tpl (toYaml .) $.root | nindent 2 }}
   {{- end }}
 volumes:
   {{- range .volumes }}
   - {{ merge (pick . "name") .source | toJson }}
+  {{- end }}
+  {{- if .sidecars }}
+  # Only the sidecars mount the token of the service account.
+  - name: kubernetes-api
+    projected:
+      sources:
+        - serviceAccountToken: { path: token, expirationSeconds: 3607 }
+        - configMap: { name: kube-root-ca.crt, items: [{ key: ca.crt, path: ca.crt }] }
+        - downwardAPI: { items: [{ path: namespace, fieldRef: { fieldPath: metadata.namespace } }] }
   {{- end }}
   {{- with concat .root.Values.extraVolumes .own.extraVolumes }}
   {{- tpl (toYaml .) $.root | nindent 2 }}
@@ -573,6 +585,9 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- range $values.networkPolicy.redisPorts }}{{ $ports = append $ports (int .) }}{{ end -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- if and (eq .component "gateway") (include "scopegate.policySidecars" .root | fromYamlArray) -}}
+{{- $ports = concat $ports (list 443 6443) -}}
 {{- end -}}
 {{- $defaults := dict "http" 80 "https" 443 "redis" 6379 "rediss" 6379 "postgres" 5432 "postgresql" 5432 -}}
 {{- range regexFindAll "\\b(https?|rediss?|postgres(ql)?)://[^\\s\"'/?#,\\]}]+" $text -1 -}}

@@ -16,6 +16,8 @@ const LAST_RESORT_SECONDS = 5
 
 const CASES = readdirSync(join(CHART, 'ci')).sort()
 const valuesOf = (file: string): readonly string[] => ['--values', join(CHART, 'ci', file)]
+/** The objects for each file of helm/ci. */
+const RENDERED = new Map(CASES.map((file) => [file, render(...valuesOf(file))]))
 
 t.test(
   'helm lint --strict reports no problem, with the default values and with each file of helm/ci',
@@ -95,10 +97,10 @@ t.test('the authorization server issues tokens for the resources of the gateway'
   t.equal(read('--set', 'gateway.existingConfigMap=own'), undefined)
 })
 
-for (const file of CASES) {
+for (const [file, all] of RENDERED) {
   t.test(`helm renders complete and consistent objects for helm/ci/${file}`, async (t) => {
     // The names of extraObjects in helm/ci begin with `extra-`.
-    const objects = render(...valuesOf(file)).filter(({ metadata }) => !metadata.name.startsWith('extra-'))
+    const objects = all.filter(({ metadata }) => !metadata.name.startsWith('extra-'))
     const names = objects.map((object) => `${object.kind}/${object.metadata.name}`)
     t.equal(new Set(names).size, names.length, 'every object has a unique name')
     for (const object of objects) checkObject(t, object)
@@ -161,10 +163,12 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
       (template.spec.terminationGracePeriodSeconds ?? 0),
     `${what} has time to drain after its preStop sleep`,
   )
-  const mounted = container.volumeMounts?.map((mount) => mount.name) ?? []
+  const mounted = template.spec.containers.flatMap(({ volumeMounts = [] }) =>
+    volumeMounts.map((mount) => mount.name),
+  )
   t.strictSame(
-    mounted.toSorted(),
-    template.spec.volumes?.map((volume) => volume.name).toSorted(),
+    new Set(mounted.toSorted()),
+    new Set(template.spec.volumes?.map((volume) => volume.name).toSorted()),
     `${what} mounts its volumes`,
   )
   t.notOk(
@@ -231,6 +235,7 @@ t.test('the network policies allow exactly the ports that the configuration open
         ...(file === 'redis-cluster-values.yaml' ? [6379] : []),
         ...(component === 'authorization-server' && 'registration' in config ? [443] : []),
         ...(file === 'network-policy-values.yaml' && component === 'gateway' ? [4318] : []),
+        ...(file === 'policy-sidecar-values.yaml' && component === 'gateway' ? [443, 6443] : []),
       ]
       const egress = policy.spec?.egress?.slice(1).flatMap((rule) => rule.ports ?? []) ?? []
       t.strictSame(
@@ -357,8 +362,7 @@ t.test('running pods reload changed policies, unless the chart is set to restart
 })
 
 t.test('the management port of each pod accepts the names of its Service in the Host header', async (t) => {
-  for (const file of CASES) {
-    const objects = render(...valuesOf(file))
+  for (const [file, objects] of RENDERED) {
     for (const service of objects.filter((object) => object.kind === 'Service')) {
       const { name, namespace } = service.metadata
       const config = find(objects, 'ConfigMap', `${name}-config`).data ?? {}

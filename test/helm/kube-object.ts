@@ -9,6 +9,9 @@ export type KubeObject = {
     readonly annotations?: Readonly<Record<string, string>>
   }
   readonly type?: string
+  readonly rules?: unknown
+  readonly roleRef?: unknown
+  readonly subjects?: unknown
   readonly data?: Readonly<Record<string, string>>
   readonly automountServiceAccountToken?: boolean
   readonly spec?: {

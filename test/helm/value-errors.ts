@@ -176,6 +176,17 @@ export const VALUE_ERRORS: readonly {
     says: 'ingress.hosts is empty, and the host of authorizationServer.issuer (127.0.0.1) is not a DNS name. Set authorizationServer.issuer to the URL that clients use.',
   },
   {
+    set: ['policies.sources[0].name=a', 'policies.sources[0].permissions.pathPrefixes={/a}'],
+    says: 'policies.sources[0] (a) needs either configMap or selector. Set one of them.',
+  },
+  {
+    set: [
+      ...['policies.sources[0].name=a', 'policies.sources[0].permissions.pathPrefixes={/a}'],
+      ...['policies.sources[0].selector.label=policies', 'policies.reload=restart'],
+    ],
+    says: 'policies.sources[0] (a) has a selector, but policies.reload is restart, so the gateway would not read changed ConfigMaps. Set policies.reload to hot.',
+  },
+  {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },

@@ -1652,6 +1652,9 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'only the authorization server',
     values: {
       gateway: { enabled: false, baseUrl: 'https://login.example.org' },
+      policies: {
+        sources: [{ name: 'a', selector: { label: 'policies' }, permissions: { pathPrefixes: ['/a'] } }],
+      },
       httpRoute: { enabled: true, parentRefs: [PARENT] },
       ingress: { enabled: true },
       networkPolicy: { enabled: true },
@@ -1714,6 +1717,140 @@ export const SCENARIOS: readonly Scenario[] = [
           ],
           [{ ports: tcp('http') }, { ports: tcp('management') }],
         ],
+      ],
+    ],
+  },
+  {
+    name: 'policy sources from ConfigMaps with a label',
+    values: {
+      image: { tag: '7', pullPolicy: 'Always' },
+      containerSecurityContext: CONTAINER_SECURITY,
+      networkPolicy: { enabled: true },
+      policies: {
+        sources: [
+          { name: 'own', configMap: 'own', permissions: { pathPrefixes: ['/own'] } },
+          {
+            ...{ name: 'books', permissions: { pathPrefixes: ['/books'] } },
+            selector: { label: 'policies', value: 'books', namespace: 'team' },
+          },
+          {
+            ...{ name: 'orders', permissions: { pathPrefixes: ['/orders'] } },
+            selector: { label: 'policies', value: 'orders' },
+          },
+        ],
+        sidecar: {
+          image: { repository: 'sidecar', tag: '9' },
+          resources: { requests: { cpu: '1m', memory: null }, limits: { memory: '9Mi' } },
+        },
+      },
+    },
+    checks: [
+      [
+        'policies.sidecar.image.repository, policies.sidecar.image.tag, policies.sidecar.resources, policies.sources',
+        (c) =>
+          c
+            .pod('gateway')
+            .containers.slice(1)
+            .map(({ securityContext, ...one }) => ({ ...one, runAsUser: securityContext?.runAsUser })),
+        [
+          { name: 'books', namespace: 'team', index: 1 },
+          { name: 'orders', namespace: 'shop', index: 2 },
+        ].map(({ name, namespace, index }) => ({
+          ...{ name: `policies-${name}`, image: 'sidecar:9', imagePullPolicy: 'Always', runAsUser: 7 },
+          resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
+          env: [
+            { name: 'FOLDER', value: '/policies' },
+            { name: 'LABEL', value: 'policies' },
+            { name: 'LABEL_VALUE', value: name },
+            { name: 'METHOD', value: 'WATCH' },
+            { name: 'NAMESPACE', value: namespace },
+            { name: 'RESOURCE', value: 'configmap' },
+          ],
+          volumeMounts: [
+            { name: `source-${index}`, mountPath: '/policies' },
+            {
+              ...{ name: 'kubernetes-api', readOnly: true },
+              mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
+            },
+          ],
+        })),
+      ],
+      [
+        'policies.sources',
+        (c) => [
+          ...[0, 1].map((at) => [c.volume('gateway', `source-${at}`), c.mount('gateway', `source-${at}`)]),
+          ...[c.volume('gateway', 'kubernetes-api'), c.mount('gateway', 'kubernetes-api')],
+        ],
+        [
+          [{ configMap: { name: 'own', optional: true } }, ['/etc/scopegate/policies/own', true]],
+          [{ emptyDir: {} }, ['/etc/scopegate/policies/books', true]],
+          {
+            projected: {
+              sources: [
+                { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } },
+                { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+                {
+                  downwardAPI: {
+                    items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }],
+                  },
+                },
+              ],
+            },
+          },
+          undefined,
+        ],
+      ],
+      [
+        'policies.sources',
+        (c) =>
+          c.objects
+            .filter(({ kind }) => kind.startsWith('Role'))
+            .map(({ kind, metadata, rules, roleRef, subjects }) =>
+              [kind, metadata.namespace, metadata.name, rules ?? [roleRef, subjects]]
+                .map((one) => JSON.stringify(one))
+                .join(' '),
+            )
+            .toSorted(),
+        [1, 2]
+          .map((index) => [index === 1 ? 'team' : 'shop', `gw-scopegate-source-${index}`] as const)
+          .flatMap(([namespace, name]) => [
+            [
+              'Role',
+              namespace,
+              name,
+              [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }],
+            ],
+            [
+              ...['RoleBinding', namespace, name],
+              [
+                { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+                [{ kind: 'ServiceAccount', name: 'gw-scopegate', namespace: 'shop' }],
+              ],
+            ],
+          ])
+          .map((one) => one.map((part) => JSON.stringify(part)).join(' '))
+          .toSorted(),
+      ],
+      [
+        'networkPolicy.enabled',
+        both((c, one) => c.object('NetworkPolicy', one).spec?.egress),
+        [[DNS, { ports: tcp(443, 6443, 8081) }], [DNS]],
+      ],
+    ],
+  },
+  {
+    name: 'a policy source of a sidecar with a digest',
+    values: {
+      policies: {
+        sources: [{ name: 'a', selector: { label: 'policies' }, permissions: { pathPrefixes: ['/a'] } }],
+        sidecar: { image: { digest: DIGESTS.server } },
+      },
+    },
+    checks: [
+      [
+        'policies.sidecar.image.digest',
+        (c) => c.pod('gateway').containers[1]?.image,
+        `kiwigrid/k8s-sidecar@${DIGESTS.server}`,
       ],
     ],
   },
