@@ -1103,6 +1103,7 @@ export const SCENARIOS: readonly Scenario[] = [
         both((c, one) => Object.keys(podMeta(c, one)?.annotations ?? {})),
         twice(['checksum/config', 'checksum/secrets']),
       ],
+      ['policies.sources', both((c, one) => c.volume(one, 'kubernetes-api')), twice(undefined)],
       [
         'gateway.authorities.existingConfigMap',
         (c) => [c.volume('gateway', 'authorities'), c.mount('gateway', 'authorities')],
@@ -1281,6 +1282,7 @@ export const SCENARIOS: readonly Scenario[] = [
         hosts: [
           { host: 'a.example.org', paths: [{ path: '/x', pathType: 'Exact' }] },
           { host: 'b.example.org' },
+          'c.example.org',
         ],
         tls: [{ secretName: 'own-tls', hosts: ['a.example.org'] }],
         certManager: { issuer: 'own', annotation: 'cert-manager.io/issuer' },
@@ -1305,6 +1307,7 @@ export const SCENARIOS: readonly Scenario[] = [
           rules: [
             { host: 'a.example.org', http: onIngress(['/x'], 'Exact') },
             { host: 'b.example.org', http: onIngress(['/']) },
+            { host: 'c.example.org', http: onIngress(['/']) },
           ],
           tls: [{ secretName: 'own-tls', hosts: ['a.example.org'] }],
         },
@@ -1652,9 +1655,6 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'only the authorization server',
     values: {
       gateway: { enabled: false, baseUrl: 'https://login.example.org' },
-      policies: {
-        sources: [{ name: 'a', selector: { label: 'policies' }, permissions: { pathPrefixes: ['/a'] } }],
-      },
       httpRoute: { enabled: true, parentRefs: [PARENT] },
       ingress: { enabled: true },
       networkPolicy: { enabled: true },
@@ -1837,6 +1837,16 @@ export const SCENARIOS: readonly Scenario[] = [
         [[DNS, { ports: tcp(443, 6443, 8081) }], [DNS]],
       ],
     ],
+  },
+  {
+    name: 'policy sources without a gateway',
+    values: {
+      gateway: { enabled: false },
+      policies: {
+        sources: [{ name: 'a', selector: { label: 'policies' }, permissions: { pathPrefixes: ['/a'] } }],
+      },
+    },
+    checks: [['gateway.enabled', (c) => c.objects.filter(({ kind }) => kind.startsWith('Role')), []]],
   },
   {
     name: 'a policy source of a sidecar with a digest',
