@@ -476,7 +476,7 @@ function findSignInFaults({
     })),
     ...repeated(issuers).map((issuer) => ({
       message: `signIn.providers: two providers have the issuer ${issuer}`,
-      hint: 'keep one of them: an account belongs to an issuer and a subject',
+      hint: 'remove one of the two providers: an account belongs to an issuer and a subject',
     })),
     ...providers.flatMap(findProviderFaults),
   ]

@@ -101,7 +101,7 @@ function findRedirectProblem(
 function findPortlessRedirect(uris: readonly string[], rules: RegistrationRules): string | undefined {
   const index = uris.findIndex((uri) => !isLoopbackRedirect(uri, { ...rules, portOptional: false }))
   if (index === -1) return undefined
-  return `redirect_uris[${index}] ${shown(uris[index])}: a redirect URI of a web client must have a port, because it must match exactly. Add the port, or register with application_type native, which accepts any port.`
+  return `redirect_uris[${index}] ${shown(uris[index])}: a redirect URI of a web client must have a port, because the URI must match exactly. Add the port, or register with application_type native, which accepts any port.`
 }
 
 function findMetadataProblem(body: Readonly<Record<string, unknown>>): string | undefined {

@@ -27,10 +27,10 @@ try {
   const { counts, upstream, unanswered } = soak
   const seconds = (performance.now() - startedMs) / 1_000
   console.log(
-    `requests ${counts.requests}   answered ${counts.answered}   left while sending ${counts.left.sending}, waiting ${counts.left.waiting}, receiving ${counts.left.receiving}   connections ${counts.connections}   in ${seconds.toFixed(1)} s`,
+    `requests: ${counts.requests}, answered: ${counts.answered}; abandoned by the client while it was sending: ${counts.left.sending}, waiting: ${counts.left.waiting}, receiving: ${counts.left.receiving}; connections: ${counts.connections}; time: ${seconds.toFixed(1)} s`,
   )
   console.log(
-    `at the upstream ${upstream.requests}   mixed ${upstream.problems.length}   repeated ${upstream.repeated}   sent after the last response ${counts.putOff.length}, of those forwarded ${unanswered}`,
+    `requests at the upstream: ${upstream.requests}, mixed: ${upstream.problems.length}, repeated: ${upstream.repeated}; sent after the last response of a connection: ${counts.putOff.length}, and forwarded all the same: ${unanswered}`,
   )
   for (const [what, count] of counts.failed) console.log(`  failed, ${what}: ${count}`)
   for (const example of [...counts.examples, ...upstream.problems.slice(0, 10)]) console.log(`  ${example}`)

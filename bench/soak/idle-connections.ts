@@ -48,7 +48,7 @@ export async function measureIdleConnections(
     measuredRss(what, rss.peakBytes, LIMIT_MIB),
     measuredCount(`${what}: kept open`, kept, connections),
     {
-      what: `${what}: opened and answered in`,
+      what: `${what}: time until all were open and answered`,
       measured: `${seconds.toFixed(1)} s`,
       limit: '<= 15 s',
       passed: seconds <= 15,

@@ -32,7 +32,7 @@ async function measureStore(
   count(`responses in ${ROUNDS} rounds of ${PARALLEL}`, parallel.responses, ROUNDS * PARALLEL)
   count('responses that are not 200', parallel.rejected)
   rows.push({
-    what: `${store}: responses 503 of a busy store, which clients repeated`,
+    what: `${store}: requests that clients repeated after a 503 of a busy store`,
     measured: String(parallel.repeated),
     limit: 'none',
     passed: undefined,
@@ -61,8 +61,8 @@ async function measureStore(
     parallel: PARALLEL,
     duringRound: () => killDuringRound(cluster, kills++ * KILL_STEP_MS),
   })
-  count(`rounds with different responses, a server killed in each of ${KILLS}`, killed.different)
-  count(`grants ended, a server killed in each of ${KILLS}`, killed.ended)
+  count(`rounds with different responses, of ${KILLS} rounds with a killed server`, killed.different)
+  count(`grants that ended in ${KILLS} rounds with a killed server`, killed.ended)
   rows.push({
     what: `${store}: requests lost in ${KILLS} kills`,
     measured: String(killed.rejected),

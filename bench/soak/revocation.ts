@@ -57,7 +57,7 @@ await runSoak(async ({ folder, cleanup }) => {
   })
   await awaitChannel(cluster, 'up')
   const pushed = await measureRevocations(cluster, { rounds: REVOCATIONS, until: 'denied' })
-  console.log(`${REVOCATIONS} revoked while the stream was connected`)
+  console.log(`${REVOCATIONS} tokens revoked while the stream was connected`)
 
   const cut = await measureRevocations(cluster, {
     rounds: ROUNDS,
@@ -73,7 +73,7 @@ await runSoak(async ({ folder, cleanup }) => {
   const came = [
     { after: 'the connection to Redis was restored', passed: await countPassed(cluster, revoked) },
   ]
-  console.log(`${REVOCATIONS} revoked while the gateways could not reach Redis`)
+  console.log(`${REVOCATIONS} tokens revoked while the gateways could not reach Redis`)
 
   const stopped = await measureRevocations(cluster, {
     rounds: ROUNDS,
@@ -87,7 +87,7 @@ await runSoak(async ({ folder, cleanup }) => {
       await awaitIntrospection(cluster)
     },
   })
-  console.log(`${REVOCATIONS} sent to be revoked while Redis was stopped`)
+  console.log(`${REVOCATIONS} revocation requests sent while Redis was stopped`)
   came.push({ after: 'Redis was restarted', passed: await countPassed(cluster, revoked) })
   for (const [index, gateway] of cluster.gateways.entries()) {
     await gateway.restart()
@@ -109,7 +109,9 @@ await runSoak(async ({ folder, cleanup }) => {
     }),
     reachesServer: false,
   })
-  console.log(`${REVOCATIONS} revoked while two gateways could not reach Redis and the authorization server`)
+  console.log(
+    `${REVOCATIONS} tokens revoked while two gateways could not reach Redis and the authorization server`,
+  )
   const local = await measureWithoutChannel(join(folder, 'jwt'), cleanup, {
     serverSettings: { SCOPEGATE_ACCESS_TOKENS__FORMAT: 'jwt' },
     gatewaySettings: (_, server) => ({

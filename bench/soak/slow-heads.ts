@@ -45,7 +45,7 @@ export async function measureSlowHeads(
   return [
     measuredCount(`${what}: closed`, closedInTime, attackers),
     {
-      what: `${what}: time until the last one closed`,
+      what: `${what}: time until the last connection closed`,
       measured: `${(lastClosedMs / 1_000).toFixed(1)} s`,
       limit: `<= ${LIMIT_SECONDS} s`,
       passed: closedInTime === attackers && lastClosedMs <= LIMIT_SECONDS * 1_000,

@@ -24,7 +24,7 @@ export type TruncationCounts = {
 
 const CLIENTS = 32
 const LARGEST_BYTES = 40_000
-const WHOLE: readonly Cut[] = ['whole by length', 'whole by chunks']
+const WHOLE: readonly Cut[] = ['complete, with Content-Length', 'complete, in chunks']
 
 /**
  * Requests responses through a gateway, as an HTTP/1.1 client and as an HTTP/1.0 client. The upstream truncates

@@ -4,19 +4,19 @@ import { randomBelow } from './random.ts'
 
 /** Endings of a response. With `whole: true`, the response is complete. */
 export const CUTS = {
-  'whole by length': { whole: true, framing: 'length', stop: 'none' },
-  'whole by chunks': { whole: true, framing: 'chunked', stop: 'none' },
-  'short of its length, FIN': { whole: false, framing: 'length', stop: 'end' },
-  'short of its length, RST': { whole: false, framing: 'length', stop: 'reset' },
-  'in a chunk, FIN': { whole: false, framing: 'chunked', stop: 'end' },
-  'in a chunk, RST': { whole: false, framing: 'chunked', stop: 'reset' },
-  'without a last chunk, FIN': { whole: false, framing: 'between', stop: 'end' },
-  'without a last chunk, RST': { whole: false, framing: 'between', stop: 'reset' },
-  'in the last chunk, FIN': { whole: false, framing: 'last', stop: 'end' },
-  'junk for a chunk': { whole: false, framing: 'junk', stop: 'none' },
-  'in the head, FIN': { whole: false, framing: 'head', stop: 'end' },
-  'in the head, RST': { whole: false, framing: 'head', stop: 'reset' },
-  'without a length, RST': { whole: false, framing: 'none', stop: 'reset' },
+  'complete, with Content-Length': { whole: true, framing: 'length', stop: 'none' },
+  'complete, in chunks': { whole: true, framing: 'chunked', stop: 'none' },
+  'ends before its Content-Length, FIN': { whole: false, framing: 'length', stop: 'end' },
+  'ends before its Content-Length, RST': { whole: false, framing: 'length', stop: 'reset' },
+  'ends in a chunk, FIN': { whole: false, framing: 'chunked', stop: 'end' },
+  'ends in a chunk, RST': { whole: false, framing: 'chunked', stop: 'reset' },
+  'ends without a last chunk, FIN': { whole: false, framing: 'between', stop: 'end' },
+  'ends without a last chunk, RST': { whole: false, framing: 'between', stop: 'reset' },
+  'ends in the last chunk, FIN': { whole: false, framing: 'last', stop: 'end' },
+  'has an invalid chunk': { whole: false, framing: 'junk', stop: 'none' },
+  'ends in the head, FIN': { whole: false, framing: 'head', stop: 'end' },
+  'ends in the head, RST': { whole: false, framing: 'head', stop: 'reset' },
+  'ends without a length, RST': { whole: false, framing: 'none', stop: 'reset' },
 } as const
 export type Cut = keyof typeof CUTS
 
@@ -34,7 +34,7 @@ export async function startTruncatingUpstream(cleanup: Cleanup): Promise<string>
       const query = new URL(received.slice(0, received.indexOf(' HTTP/')).split(' ')[1] ?? '/', 'http://a')
       received = ''
       answer(socket, {
-        cut: (query.searchParams.get('cut') ?? 'whole by length') as Cut,
+        cut: (query.searchParams.get('cut') ?? 'complete, with Content-Length') as Cut,
         bytes: Number(query.searchParams.get('bytes')),
       })
     })

@@ -22,7 +22,7 @@ try {
   )
   await soakTruncated({ folder, cleanup, truncated, counts }).finally(() => clearInterval(progress))
   console.log(
-    `truncated ${counts.truncated}   reported by 502 ${counts.reported.rejected}, by a closed connection ${counts.reported.broken}   complete ${counts.whole}, not delivered completely ${counts.notWhole}`,
+    `truncated responses: ${counts.truncated}, reported by 502: ${counts.reported.rejected}, by a closed connection: ${counts.reported.broken}; complete responses: ${counts.whole}, delivered incompletely: ${counts.notWhole}`,
   )
   for (const [status, count] of counts.others) console.log(`  status ${status}: ${count}`)
   for (const [cut, count] of counts.takenForWhole) console.log(`  accepted as complete, ${cut}: ${count}`)

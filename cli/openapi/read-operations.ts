@@ -179,7 +179,7 @@ function checkKind(document: YamlDocument): Diagnostic | undefined {
   if (Object.hasOwn(value, 'swagger'))
     return unsupported(
       'this is Swagger 2.0',
-      'convert it to OpenAPI 3 first, for example with swagger2openapi',
+      'convert the document to OpenAPI 3 first, for example with swagger2openapi',
       ['swagger'],
     )
   const version = own(value, 'openapi')

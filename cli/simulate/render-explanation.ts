@@ -224,10 +224,10 @@ function describeNoRoute({
 function describeMismatch({ policy }: CompiledRoute, { simulated }: ExplainedSimulation): string {
   const { method } = simulated
   const takes = policy.methods.includes(method) || (method === 'HEAD' && policy.methods.includes('GET'))
-  if (!takes) return `same path, methods ${policy.methods.join(', ')} only`
+  if (!takes) return `also matches the path, but only for ${policy.methods.join(', ')}`
   const { matchHeaders } = policy
   if (matchHeaders.length === 0) return 'also matches the path, but is less specific'
-  return `same path, with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
+  return `also matches the path, but only with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
 function renderOutcome({ decision, response, would }: ExplainedSimulation): string {

@@ -32,7 +32,10 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     )
   const host = env['LEARNING_PLATFORM_HOST'] ?? '127.0.0.1'
   if (host === '')
-    throw new StartError('ERR_SETTING', 'LEARNING_PLATFORM_HOST is empty: set an address or remove it.')
+    throw new StartError(
+      'ERR_SETTING',
+      'LEARNING_PLATFORM_HOST is empty: set the variable to an address, or remove the variable.',
+    )
   return {
     host,
     port: Number(port),

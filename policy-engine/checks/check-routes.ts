@@ -151,9 +151,14 @@ export function checkWebsockets(document: YamlDocument): readonly Diagnostic[] {
     if (route?.websocket !== true || !Array.isArray(methods) || methods.includes('GET')) return []
     const location = document.locationOf(['routes', index, 'websocket'])
     return [
-      diagnostic('P306', 'a WebSocket starts with a GET, which this route does not match', location, {
-        hint: 'add GET to its methods, or remove websocket',
-      }),
+      diagnostic(
+        'P306',
+        'a WebSocket handshake is a GET request, but this route does not match GET',
+        location,
+        {
+          hint: 'add GET to its methods, or remove websocket',
+        },
+      ),
     ]
   })
 }

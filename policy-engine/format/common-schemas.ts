@@ -74,7 +74,7 @@ export const Name = (description: string) =>
   Type.String({
     description,
     pattern: '^[a-z][a-z0-9-]{0,62}$',
-    'x-is': 'a name: lower-case letters, digits and -, starting with a letter',
+    'x-is': 'a name of 1 to 63 lower-case letters, digits and -, starting with a letter',
   })
 
 export const IdleTimeout = TimeoutText('How long a response may stall on either side.')

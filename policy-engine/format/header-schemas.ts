@@ -17,7 +17,7 @@ export const HeaderValues = (description: string, valueDescription: string) =>
       description: valueDescription,
       pattern: '^[\\x21-\\x7e](?:[\\x20-\\x7e]*[\\x21-\\x7e])?$',
       maxLength: 1024,
-      'x-is': 'the value of a header: visible ASCII, without spaces around it',
+      'x-is': 'the value of a header: printable ASCII, without a space at the start or the end',
     }),
     { ...isHeaderName, additionalProperties: false, minProperties: 1, maxProperties: 16, description },
   )

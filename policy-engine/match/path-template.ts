@@ -92,7 +92,7 @@ function parseSegment(part: string, isLast: boolean): PathSegment | TemplateProb
   if (/[?#]/.test(part))
     return {
       problem: 'a path must not contain a query or a fragment',
-      hint: `end it before ${/[?#]/.exec(part)?.[0]}`,
+      hint: `end the path before ${/[?#]/.exec(part)?.[0]}`,
     }
   const canonical = canonicalLiteral(part)
   if (canonical === undefined) return { problem: `"${part}" is not allowed in a path` }

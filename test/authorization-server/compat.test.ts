@@ -111,7 +111,7 @@ t.test('a web client must register a port, because its redirect URIs match exact
       status: 400,
       json: {
         error: 'invalid_redirect_uri',
-        error_description: `redirect_uris[1] "${redirectUri}": a redirect URI of a web client must have a port, because it must match exactly. Add the port, or register with application_type native, which accepts any port.`,
+        error_description: `redirect_uris[1] "${redirectUri}": a redirect URI of a web client must have a port, because the URI must match exactly. Add the port, or register with application_type native, which accepts any port.`,
       },
     })
   t.equal((await registerAs('web', 'http://127.0.0.1:4000/callback')).status, 201)

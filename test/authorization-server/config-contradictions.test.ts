@@ -283,7 +283,7 @@ t.test('findContradictions() reports providers that cannot work or admit anybody
     [
       'error',
       'signIn.providers: two providers have the issuer https://login.example.com/realms/main',
-      'keep one of them: an account belongs to an issuer and a subject',
+      'remove one of the two providers: an account belongs to an issuer and a subject',
     ],
   )
   const https = 'use https: plain http is for 127.0.0.1 and localhost only'

@@ -48,7 +48,7 @@ async function readInput(action: string, given: ParsedArguments, terminal: Termi
   const olderThan = given.text('older-than')
   const isSelected = Object.values({ ...filters, olderThan }).some((one) => one !== undefined)
   if (subject !== undefined && isSelected)
-    throw usageError(action, `name one ${noun}, or select with options, not both`)
+    throw usageError(action, `name one ${noun} or select ${noun}s with options, but not both`)
   const isSelective = action === 'grant revoke' || action === 'session end'
   if (isSelective && subject === undefined && !isSelected)
     throw usageError(action, `name a ${noun}, or select ${noun}s with an option`)

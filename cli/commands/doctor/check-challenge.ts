@@ -22,7 +22,7 @@ export async function checkChallenge(path: string, context: Context): Promise<vo
       `the response to an invalid token is ${response.status}, not 401`,
       response.status < 300
         ? 'REQUESTS WITH AN INVALID TOKEN SUCCEED: make sure that clients cannot bypass the gateway'
-        : 'clients refresh their token only after a 401: check whether a proxy in front changes the response',
+        : 'clients refresh their token only after a 401: check whether a proxy in front of the gateway changes the response',
     )
   checkExposed(response, context)
   await checkPreflight(url, context)
@@ -38,7 +38,7 @@ function checkRejection(response: HttpResponse, { metadataUrl, report }: Context
       'challenge',
       url,
       '401 without WWW-Authenticate',
-      'configure the proxy in front to forward the header: clients need the header to get a token',
+      'configure the proxy in front of the gateway to forward the header: clients need the header to get a token',
     )
   const bearer = readChallenges(header)?.find(({ scheme }) => scheme === 'bearer')
   if (bearer === undefined)
@@ -46,7 +46,7 @@ function checkRejection(response: HttpResponse, { metadataUrl, report }: Context
       'challenge',
       url,
       `no valid Bearer challenge in: ${header}`,
-      'make sure that no proxy in front changes the challenge',
+      'make sure that no proxy in front of the gateway changes the challenge',
     )
   const { parameters } = bearer
   const actualUrl = parameters.get('resource_metadata')
@@ -69,7 +69,7 @@ function checkRejection(response: HttpResponse, { metadataUrl, report }: Context
       'challenge',
       url,
       'the body has no JSON member `error`',
-      'make sure that no proxy in front replaces the body',
+      'make sure that no proxy in front of the gateway replaces the body',
     )
   if (actualUrl === metadataUrl && parameters.get('error') === 'invalid_token')
     report.ok('challenge', url, '401 invalid_token with the URL of the metadata')

@@ -26,7 +26,7 @@ export function checkDocument(
       url,
       `the status is ${status}${to === undefined ? '' : ` with a redirect to ${to}`}`,
       to === undefined
-        ? 'this URL must return 200 without a token: check the proxy in front and the host name'
+        ? 'this URL must return 200 without a token: check the proxy in front of the gateway and the host name'
         : 'clients do not follow a redirect of this document: serve the document at this URL',
     )
     return undefined

@@ -35,7 +35,7 @@ export async function checkTransport(examination: Examination): Promise<boolean>
         'transport',
         baseUrl,
         'plain http: tokens are readable on the network path',
-        'serve https (`tls` in gateway.yaml, or a proxy in front) and set baseUrl to the https URL',
+        'serve https (`tls` in gateway.yaml, or a proxy in front of the gateway) and set baseUrl to the https URL',
       )
     return true
   }
@@ -106,7 +106,7 @@ export function checkClock(
       'clock',
       response.url,
       'responses have no Date header',
-      'configure the proxy in front to keep the Date header',
+      'configure the proxy in front of the gateway to keep the Date header',
     )
   // `Date` has a resolution of one second.
   const apartMs = Math.abs(nowMs() - date)

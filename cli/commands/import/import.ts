@@ -121,7 +121,7 @@ function unknownScopes(
     .filter(({ code }) => code === 'P201')
     .map((one) => ({
       ...one,
-      hint: `${one.hint}; --catalogue FILE writes its entry, --scope-map renames it`,
+      hint: `${one.hint}; --catalogue FILE writes an entry for the scope, --scope-map renames the scope`,
     }))
 }
 

@@ -81,7 +81,7 @@ function describeResult(file: string, retired: readonly KeyState[], states: read
   const next =
     first?.retireFrom === undefined
       ? ''
-      : ` The next key: ${visibleText(first.kid)} from ${formatTime(first.retireFrom)}.`
+      : ` You can retire ${visibleText(first.kid)} from ${formatTime(first.retireFrom)}.`
   return `scopegate: no key to retire.${next}\n`
 }
 
@@ -93,18 +93,18 @@ function describeRefusal({ kid, reason, url, from }: RetireRefusal, states: read
     case 'signs':
       return `${kid} signs ${type} now. Rotate first: scopegate keys rotate`
     case 'starts':
-      return `${kid} signs in less than a minute, so it cannot be cancelled any more`
+      return `${kid} becomes the signing key in less than a minute, so its rotation can no longer be cancelled`
     case 'tokens':
       return `tokens of ${kid} can be valid until ${timeOrNull(from)}. To remove a leaked key immediately, give --force`
     case 'unknown_since':
       return `the file does not say when ${kid} stopped signing. When no token of this key is valid, give --force`
     case 'server':
-      return `${url} did not return its keys, so ${kid} stays. To ignore this server, give --force`
+      return `${url} did not return its keys, so ${kid} stays in the file. To ignore this server, give --force`
     case 'server_signs':
       return `${url} still signs ${type} with ${kid}: its file is not current or not usable (secret_unusable in its log)`
     case 'server_lacks':
       return `${url} does not publish the key that replaces ${kid}: its file is not current or not usable (secret_unusable in its log)`
     case 'clock':
-      return `the clock of ${url} differs by more than 30 s, so ${kid} stays. Correct the clock, or give --force`
+      return `the clock of ${url} differs by more than 30 s, so ${kid} stays in the file. Correct the clock, or give --force`
   }
 }

@@ -77,7 +77,7 @@ function describeResult(
   return [
     `scopegate: added ${count(keys.length, 'key')} to ${visibleText(file)}. ${sign} from ${formatTime(signsFrom)}.`,
     ...lines,
-    'Until then, check that every server publishes each new key: scopegate keys list --url URL',
+    `Before ${formatTime(signsFrom)}, check that every server publishes each new key: scopegate keys list --url URL`,
     `Retire the old keys from ${formatTime(retireFrom)}: scopegate keys retire --url URL`,
     '',
   ].join('\n')

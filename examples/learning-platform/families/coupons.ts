@@ -30,7 +30,7 @@ export const coupons: CollectionFamily = {
   check: (coupon) => {
     const { kind, value } = coupon['discount'] as Document
     if (kind === 'percent' && Number(value) > 100)
-      return { field: 'discount.value', problem: 'must be at most 100 per cent' }
+      return { field: 'discount.value', problem: 'must be at most 100 percent' }
     if (coupon['valid_until'] !== null && String(coupon['valid_until']) < String(coupon['valid_from']))
       return { field: 'valid_until', problem: 'must not be before valid_from' }
     return undefined

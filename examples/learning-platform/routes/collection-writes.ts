@@ -118,7 +118,7 @@ export function addCollectionWrites(
         const user = links.userOf(family.name, found.done.id)
         if (user !== undefined) {
           const name = user.id === '' ? user.source : user.id
-          return problem('conflict', `${name} still references this ${noun}. Change that first.`)
+          return problem('conflict', `${name} still references this ${noun}. Change or delete ${name} first.`)
         }
         links.write(family.name, found.done.id, [])
         collection.remove(found.done.id)

@@ -29,10 +29,10 @@ const problemSchema: JsonSchema = {
 }
 
 const PROBLEMS: Readonly<Record<number, string>> = {
-  400: 'A field or parameter is missing, unknown or invalid; the description names it.',
+  400: 'The body, a field or a parameter is not valid. error_description states the problem.',
   403: 'Writes require an identified caller.',
   404: 'The resource does not exist, or the caller may not read it.',
-  409: 'Another resource already has this value, or still references this resource.',
+  409: 'Another resource already has a unique value of the request, or still references this resource.',
   412: 'The resource changed after the caller read it.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is unsupported.',

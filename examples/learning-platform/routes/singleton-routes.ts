@@ -72,7 +72,8 @@ export function addSingletonRoutes(app: FastifyInstance, service: Service, famil
       onRequest: requireCaller,
       schema: {
         operationId: `${method === 'PUT' ? 'replace' : 'change'}-${family.name}`,
-        summary: method === 'PUT' ? 'Replace it as a whole.' : 'Change some of its fields.',
+        summary:
+          method === 'PUT' ? 'Replace the resource as a whole.' : 'Change some fields of the resource.',
         tags,
         body: method === 'PUT' ? draft : patch,
         response: {

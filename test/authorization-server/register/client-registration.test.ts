@@ -239,7 +239,7 @@ t.test('a web client needs a port, also if the port is optional for other client
   t.strictSame(parse([...redirect_uris, portless], 'web'), {
     error: 'invalid_redirect_uri',
     description:
-      'redirect_uris[1] "http://127.0.0.1/callback": a redirect URI of a web client must have a port, because it must match exactly. Add the port, or register with application_type native, which accepts any port.',
+      'redirect_uris[1] "http://127.0.0.1/callback": a redirect URI of a web client must have a port, because the URI must match exactly. Add the port, or register with application_type native, which accepts any port.',
   })
 })
 

@@ -65,7 +65,7 @@ t.test('import reports one problem for each cause', async (t) => {
   t.equal(code, 3)
   t.equal(err.match(/error\[P201\]/g)?.length, 3)
   t.match(err, /scope "bookings\.write" is not in the scope catalogue \(3 places\)\n/)
-  t.match(err, /--catalogue FILE writes its entry, --scope-map renames it/)
+  t.match(err, /--catalogue FILE writes an entry for the scope, --scope-map renames the scope/)
   t.match(err, /nothing was written: 3 errors\n/)
 })
 

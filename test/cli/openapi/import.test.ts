@@ -131,8 +131,8 @@ t.test('the path of servers is a prefix of all routes, and several paths are an 
 
 t.test('import rejects other kinds of documents, and suggests a correction', async (t) => {
   for (const [text, expected, hint] of [
-    ['{"swagger": "2.0", "paths": {}}', 'O003 1:13', 'convert it to OpenAPI 3'],
-    ['swagger: "2.0"\npaths: {}\n', 'O003 1:10', 'convert it to OpenAPI 3'],
+    ['{"swagger": "2.0", "paths": {}}', 'O003 1:13', 'convert the document to OpenAPI 3'],
+    ['swagger: "2.0"\npaths: {}\n', 'O003 1:10', 'convert the document to OpenAPI 3'],
     ['{"openapi": "3.2.0"}', 'O003 1:13', '3.0 and 3.1'],
     ['{"openapi": 3.1}', 'O003 1:13', '3.0 and 3.1'],
     ['{"info": {}}', 'O003 1:1', 'must start with'],

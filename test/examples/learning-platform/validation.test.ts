@@ -53,7 +53,7 @@ t.test('rejects values that violate a rule outside the schema, with a descriptio
   const platform = await startPlatform(t)
   const rows = [
     ['/api/events/evt_0001', { ends_at: '2020-01-01T00:00:00Z' }, 'ends_at: must be after starts_at.'],
-    ['/api/coupons/cpn_0001', { discount: { value: 101 } }, 'discount.value: must be at most 100 per cent.'],
+    ['/api/coupons/cpn_0001', { discount: { value: 101 } }, 'discount.value: must be at most 100 percent.'],
     ['/api/coupons/cpn_0001', { valid_until: '2020-01-01' }, 'valid_until: must not be before valid_from.'],
     [
       '/api/subscriptions/sub_0001',

@@ -23,7 +23,7 @@ t.test('explain names the rules that deny a request, and shows the challenge of 
     out,
     /^PATCH \/api\/courses\/42\n\nroute {5}courses\/change-course +policies\/courses\.policy\.yaml:\d+:5 {3}\(owner team-learning\)\n/,
   )
-  t.match(out, /^also saw {2}courses\/read-course +same path, methods GET only$/m)
+  t.match(out, /^also saw {2}courses\/read-course +also matches the path, but only for GET$/m)
   t.match(out, /^scopes {4}DENY {2}needs all of: courses:write {3}token has: courses:read$/m)
   t.ok(
     out.endsWith(`\n403 insufficient_scope

@@ -82,7 +82,7 @@ t.test('rotate adds a key for each algorithm, and list shows the plan', async (t
   ES256    ${added[0]?.kid}
   Ed25519  ${added[1]?.kid}
   RS256    ${added[2]?.kid}
-Until then, check that every server publishes each new key: scopegate keys list --url URL
+Before ${time}, check that every server publishes each new key: scopegate keys list --url URL
 Retire the old keys from ${retireTime}: scopegate keys retire --url URL
 `,
   )
@@ -162,7 +162,7 @@ t.test('retire removes only keys without unexpired tokens', async (t) => {
   const file = write(t, rotated(now() - 100))
   const early = await run(t, file, 'retire')
   t.equal(early.code, 0)
-  t.match(early.out, /^scopegate: no key to retire\. The next key: [\w-]{43} from \d{4}-.*Z\.\n$/)
+  t.match(early.out, /^scopegate: no key to retire\. You can retire [\w-]{43} from \d{4}-.*Z\.\n$/)
   t.equal(
     early.err,
     'scopegate: running servers were not checked. To check the servers, give --url for each server.\n',
