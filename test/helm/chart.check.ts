@@ -210,7 +210,7 @@ function checkService(t: Tap, service: KubeObject, objects: readonly KubeObject[
 }
 
 t.test('the network policies allow exactly the ports that the configuration opens or dials', async (t) => {
-  for (const file of CASES.filter((one) => one !== 'existing-values.yaml')) {
+  for (const file of CASES) {
     const objects = render(...valuesOf(file), '--set', 'networkPolicy.enabled=true')
     const chart = viewChart(objects)
     for (const policy of objects.filter(({ kind }) => kind === 'NetworkPolicy')) {
@@ -481,6 +481,15 @@ t.test('the installation notes warn about settings that are not suitable for pro
   t.notMatch(careful, 'WARNING')
   t.notMatch(notes('postgres.url=postgres://user@db/grants'), 'EPHEMERAL STORE')
   t.match(notes('authorizationServer.config.development=true'), 'WARNING: DEVELOPMENT SIGN-IN')
+  t.match(alone, 'RECOMMENDATION: NETWORK POLICY')
+  t.notMatch(notes('networkPolicy.enabled=true'), 'NETWORK POLICY')
+  t.notMatch(alone, 'TRUSTED PROXIES', 'no proxy')
+  const proxied = ['ingress.enabled=true', 'gateway.baseUrl=https://api.example.org']
+  t.match(notes(...proxied), 'RECOMMENDATION: TRUSTED PROXIES')
+  t.notMatch(notes(...proxied, 'gateway.trustedProxies={10.0.0.0/8}'), 'TRUSTED PROXIES')
+  const serverOnly = notes('gateway.enabled=false')
+  t.notMatch(serverOnly, /deployment\/gw-scopegate\s|reloads changed policies|no policies yet/)
+  t.match(serverOnly, 'WARNING: EPHEMERAL STORE')
   const recommended = 'RECOMMENDATION: JWT ACCESS TOKENS'
   const replicas = [
     'replicaCount=2',
