@@ -152,6 +152,7 @@ t.test('providerConfiguration() returns exactly the expected settings of the eng
           'claims_id_token_sub_value',
           'essential_acrs',
           'essential_acr',
+          'other_person',
           'acr_values',
         ],
         ['consent_without_page', 'consent_without_page'],
