@@ -130,7 +130,7 @@ function findUnsafeKeys(entry: IssuerEntry, baseUrl: string): readonly Problem[]
       'C336',
       uri === undefined ? '.issuer' : '.jwt.keys.uri',
       'keys must be fetched over https, because an attacker could replace keys sent over http',
-      'use https, or mount the keys and set jwt.keys.file; http is allowed on this machine, and for unsigned results at the origin of introspection.endpoint',
+      'use https, or mount the keys and set jwt.keys.file. http is allowed on this machine. For unsigned results, http is also allowed at the origin of introspection.endpoint',
     ],
   ]
 }
