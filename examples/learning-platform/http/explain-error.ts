@@ -36,7 +36,11 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
       }
     default:
       return error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500
-        ? { code: 'invalid_request', description: 'The request is malformed.' }
+        ? {
+            code: 'invalid_request',
+            description:
+              'The service cannot process this request. Check its path, Content-Type and Content-Length.',
+          }
         : {
             code: 'server_error',
             description: 'Internal error. Quote the request ID in reports.',
