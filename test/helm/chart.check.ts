@@ -5,8 +5,8 @@ import t, { type Test } from 'tap'
 import { isMap, isScalar, parse, parseDocument } from 'yaml'
 import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
-import { type Component, viewChart } from './chart-view.ts'
-import type { KubeObject, PodSpec } from './kube-object.ts'
+import { type ChartView, type Component, viewChart } from './chart-view.ts'
+import type { KubeObject, NetworkRule, PodSpec } from './kube-object.ts'
 import { findPodSecurityFaults } from './pod-security.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
@@ -232,10 +232,8 @@ t.test('the network policies allow exactly the ports that the configuration open
         ...(component === 'gateway' ? findPorts(chart.config('gateway', 'upstreams.yaml')) : []),
         ...findPorts(chart.container(component).env),
         ...(usesRedis ? findPorts(Buffer.from(redis?.data?.['redis-url'] ?? '', 'base64').toString()) : []),
-        ...(file === 'redis-cluster-values.yaml' ? [6379] : []),
+        ...findUnwrittenPorts(file, component, chart),
         ...(component === 'authorization-server' && 'registration' in config ? [443] : []),
-        ...(file === 'network-policy-values.yaml' && component === 'gateway' ? [4318] : []),
-        ...(file === 'policy-sidecar-values.yaml' && component === 'gateway' ? [443, 6443] : []),
       ]
       const egress = policy.spec?.egress?.slice(1).flatMap((rule) => rule.ports ?? []) ?? []
       t.strictSame(
@@ -246,6 +244,37 @@ t.test('the network policies allow exactly the ports that the configuration open
     }
   }
 })
+
+/** Returns the ports that only the values of a file contain: of Redis, of the Kubernetes API, and of further rules. */
+function findUnwrittenPorts(file: string, component: Component, chart: ChartView): readonly number[] {
+  const { redis, gatewayRedis, networkPolicy, policies } = parse(
+    readFileSync(join(CHART, 'ci', file), 'utf8'),
+  ) as PolicyValues
+  const isGateway = component === 'gateway'
+  const { store } = chart.config(component) as { store?: { type: string } }
+  const isHidden = (one: RedisValues = {}) => 'existingSecret' in one || 'sentinel' in one || 'cluster' in one
+  const usesRedis = isGateway || store?.type === 'redis'
+  const own = networkPolicy?.[isGateway ? 'gateway' : 'authorizationServer']?.extraEgress ?? []
+  return [
+    ...((usesRedis && isHidden(redis)) || (isGateway && isHidden(gatewayRedis))
+      ? (networkPolicy?.redisPorts ?? [6379])
+      : []),
+    ...(isGateway && policies?.sources?.some((one) => 'selector' in one) === true ? [443, 6443] : []),
+    ...own.flatMap(({ ports = [] }) => ports.map(({ port }) => Number(port))),
+  ]
+}
+
+type RedisValues = { readonly [key: string]: unknown }
+type PolicyValues = {
+  readonly redis?: RedisValues
+  readonly gatewayRedis?: RedisValues
+  readonly networkPolicy?: {
+    readonly redisPorts?: readonly number[]
+    readonly gateway?: { readonly extraEgress?: readonly NetworkRule[] }
+    readonly authorizationServer?: { readonly extraEgress?: readonly NetworkRule[] }
+  }
+  readonly policies?: { readonly sources?: readonly object[] }
+}
 
 /** Returns the ports of all addresses in a configuration, except the public addresses of Scopegate itself. */
 function findPorts(value: unknown, own: readonly unknown[] = []): readonly number[] {
