@@ -1,11 +1,14 @@
 // Checks the Helm chart with helm: lint, rendering, and mutations of the templates. Starts both services in the
-// configuration of the chart, and the services of compose.yaml. Usage: node scripts/check-chart.js [--sum FILE]. --sum
-// writes {"passed", "failed"} as JSON.
+// configuration of the chart, and the services of compose.yaml. Usage:
+// node scripts/check-chart.js [--sum FILE] [NAME...]. NAME selects the check test/helm/NAME.check.ts. --sum writes
+// {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { buildChartRenderer, installHelm } from './install-helm.js'
+import { installKubeconform, installKubeSchemas } from './install-kubeconform.js'
 import { installPromtool } from './install-promtool.js'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -19,18 +22,24 @@ const env = {
   SCOPEGATE_HELM: installHelm(),
   SCOPEGATE_CHART_RENDERER: buildChartRenderer(),
   SCOPEGATE_PROMTOOL: installPromtool(),
+  SCOPEGATE_KUBECONFORM: installKubeconform(),
+  SCOPEGATE_KUBE_SCHEMAS: installKubeSchemas(),
 }
 
 // The pods and the image run the emitted JavaScript.
 run([join('scripts', 'build.js')])
-const files = readdirSync(join(ROOT, FOLDER)).filter((file) => file.endsWith('.check.ts'))
+const { values, positionals } = parseArgs({ options: { sum: { type: 'string' } }, allowPositionals: true })
+const names =
+  positionals.length > 0
+    ? positionals
+    : readdirSync(join(ROOT, FOLDER)).flatMap((file) => /^(.*)\.check\.ts$/.exec(file)?.[1] ?? [])
 // The start-up of the services takes about a minute on an idle machine with two cores, and several minutes on a busy
 // machine.
 run([
   join('scripts', 'run-tests.js'),
   '--timeout=900',
-  ...process.argv.slice(2),
-  ...files.map((file) => join(FOLDER, file)),
+  ...(values.sum === undefined ? [] : ['--sum', values.sum]),
+  ...names.map((name) => join(FOLDER, `${name}.check.ts`)),
 ])
 
 function run(args) {

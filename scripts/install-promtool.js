@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { toolsFolder } from './install-helm.js'
+import { toolsFolder } from './install-tool.js'
 
 /**
  * Finds or downloads promtool. Ends the process with one line of advice if the download fails.
