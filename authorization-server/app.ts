@@ -7,6 +7,7 @@ import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { isPublicAddress } from '../platform/net/public-address.ts'
 import { systemAddresses } from '../platform/net/resolve-name.ts'
+import { metricsOf } from '../platform/ops/metrics-format.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import type { ShutdownMode } from '../platform/process/drain.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
@@ -189,7 +190,7 @@ export async function startAuthorizationServer(options: {
       ...config.management,
       service: SERVICE,
       version: readPackageVersion(),
-      registry: metrics.registry,
+      metrics: () => metricsOf(metrics.registry),
       checks: () => [{ name: 'accepting', ok: !draining }, ...health.checks(), ...secretFiles.checks()],
       logger,
     })

@@ -1,3 +1,4 @@
+import { metricsOf } from '../platform/ops/metrics-format.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { describePolicies } from './admin/describe-policies.ts'
@@ -48,7 +49,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       ...config.management,
       service: 'gateway',
       version: readPackageVersion(),
-      registry: serving.registry,
+      metrics: () => metricsOf(serving.registry),
       checks: () => [...reloader.checks(), ...serving.checks()],
       endpoints: policyEndpoints({
         reload: reloader.reload,

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
 import type { ConsentReason } from '../engine/consent-step.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
@@ -32,7 +33,15 @@ export type Metrics = {
   /** @param aheadSeconds time by which the clock of this process is ahead of the clock of the store. */
   setClockDifference(aheadSeconds: number): void
   /** @param endpoint name of the endpoint, or path of the route of a page. */
-  observeRequest(endpoint: string, status: number, seconds: number): void
+  observeRequest(
+    endpoint: string,
+    request: {
+      readonly status: number
+      readonly seconds: number
+      /** Trace of the request, if the trace is sampled. */
+      readonly traceId: string | undefined
+    },
+  ): void
   observeStoreOperation(operation: string, result: 'ok' | StoreErrorReason, seconds: number): void
 }
 
@@ -140,10 +149,9 @@ export function createMetrics(options: {
     help: '1 if the last write probe of the store succeeded, 0 if it failed.',
     registers,
   })
-  const requestDurations = new Histogram({
+  const requestDurations = new BufferedHistogram<'endpoint' | 'code_class'>({
     name: 'scopegate_oauth_request_duration_seconds',
     help: 'Time from the head of a request to the end of its response.',
-    labelNames: ['endpoint', 'code_class'],
     buckets: HTTP_BUCKETS,
     registers,
   })
@@ -181,8 +189,8 @@ export function createMetrics(options: {
       })
       clockDifference.set(aheadSeconds)
     },
-    observeRequest: (endpoint, status, seconds) =>
-      requestDurations.observe({ endpoint, code_class: codeClass(status) }, seconds),
+    observeRequest: (endpoint, { status, seconds, traceId }) =>
+      requestDurations.child({ endpoint, code_class: codeClass(status) }).observe(seconds, traceId),
     observeStoreOperation: (operation, result, seconds) =>
       storeDurations.observe({ operation, result }, seconds),
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
+import { sampledTraceId } from '../../platform/sampled-trace-id.ts'
 import { ENGINE_ENDPOINTS, USERINFO_ENDPOINT } from '../endpoints/endpoint-table.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -15,7 +16,11 @@ export function observeDurations(app: FastifyInstance, metrics: Pick<Metrics, 'o
   app.addHook('onResponse', (request, reply, done) => {
     const path = request.routeOptions.url ?? '-'
     if (path !== REVOCATION_STREAM_PATH)
-      metrics.observeRequest(NAMES.get(path) ?? path, reply.statusCode, reply.elapsedTime / 1_000)
+      metrics.observeRequest(NAMES.get(path) ?? path, {
+        status: reply.statusCode,
+        seconds: reply.elapsedTime / 1_000,
+        traceId: sampledTraceId(request.headers['traceparent']),
+      })
     done()
   })
 }

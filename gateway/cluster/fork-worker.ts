@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type {
-  MetricsJson,
   SupervisorMessage,
   WorkerInit,
   WorkerMessage,

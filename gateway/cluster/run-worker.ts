@@ -1,8 +1,8 @@
+import { metricsOf } from '../../platform/ops/metrics-format.ts'
 import { describePolicies } from '../admin/describe-policies.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
-import { metricsOf } from './aggregate-workers.ts'
 import type { SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /**

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../platform/logging/logger.ts'
+import { type MetricsJson, metricsOf } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { startOpsServer } from '../../platform/ops/ops-server.ts'
 import { explainListenError } from '../../platform/process/listen-error.ts'
@@ -14,10 +15,10 @@ import { createReloadMeter } from '../observability/reload-metrics.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
 import { openSourceVersions } from '../snapshot/reload/source-versions.ts'
 import { generatePrivateKey } from '../upstream-identity/assertion-key.ts'
-import { addMetrics, mergeChecks, metricsOf, selectCounts } from './aggregate-workers.ts'
+import { mergeChecks, mergeMetrics, selectAmounts } from './aggregate-workers.ts'
 import { type ClusterPolicies, openClusterPolicies } from './cluster-policies.ts'
+import { createExitedCounts } from './exited-counts.ts'
 import { forkWorker, type WorkerEnd } from './fork-worker.ts'
-import type { MetricsJson } from './worker-messages.ts'
 import { WorkerPool } from './worker-pool.ts'
 
 export type SupervisedGateway = Gateway & {
@@ -41,8 +42,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })
   const sources = await versions.attach(await readPolicySources(config))
   let policies: ClusterPolicies | undefined
-  let exitedMetrics: MetricsJson = []
-  let countsKept: Promise<void> = Promise.resolve()
+  const exited = createExitedCounts()
   let draining = false
   const pool = new WorkerPool({
     workers: config.workers,
@@ -62,18 +62,22 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     logger,
     graceMs: config.drain.graceMs,
     onStarted: (reason) => own.started.inc({ reason }),
-    onExit: (metrics) => {
-      countsKept = countsKept.then(async () => {
-        exitedMetrics = await selectCounts([exitedMetrics, metrics])
-      })
-    },
+    onExit: exited.add,
   })
 
-  async function metrics(): Promise<Registry> {
+  async function metrics(): Promise<MetricsJson> {
     await Promise.all([...pool.running].map((worker) => worker.requestState()))
-    await countsKept
-    const running = [...pool.running].map((worker) => worker.lastMetrics)
-    return addMetrics([...running, exitedMetrics, await metricsOf(own.registry)])
+    await exited.retire({
+      running: [...pool.running].map(({ lastMetrics }) => lastMetrics),
+      hash: policies?.active.hash,
+      describe: () => policies?.describe(),
+    })
+    const ownMetrics = await metricsOf(own.registry)
+    // The next lines are synchronous. Each worker is therefore either in `pool.running` or in `exited`.
+    const running = [...pool.running].map((worker) =>
+      pool.draining.has(worker) ? selectAmounts(worker.lastMetrics) : worker.lastMetrics,
+    )
+    return mergeMetrics([...running, exited.metrics, ownMetrics])
   }
 
   async function checks(): Promise<readonly ReadinessCheck[]> {
@@ -111,10 +115,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       ...config.management,
       service: 'gateway',
       version: readPackageVersion(),
-      registry: {
-        contentType: own.registry.contentType,
-        metrics: async () => (await metrics()).metrics(),
-      },
+      metrics,
       checks: async () => [...opened.checks(), ...(await checks())],
       endpoints: policyEndpoints(opened),
       logger,

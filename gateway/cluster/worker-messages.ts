@@ -1,4 +1,4 @@
-import type { MetricObject, MetricValue } from 'prom-client'
+import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
@@ -6,9 +6,6 @@ import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
 import type { ValidVersions } from '../snapshot/reload/source-versions.ts'
-
-/** The series of one process, in the format of prom-client. */
-export type MetricsJson = readonly (MetricObject & { readonly values: readonly MetricValue<string>[] })[]
 
 export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly metrics: MetricsJson }
 

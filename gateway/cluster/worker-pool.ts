@@ -1,7 +1,7 @@
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { WorkerEnd, WorkerProcess } from './fork-worker.ts'
-import type { MetricsJson } from './worker-messages.ts'
 
 type WorkerPoolOptions = {
   readonly workers: number
@@ -45,6 +45,7 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #slots: readonly Slot[]
   readonly #running = new Set<WorkerProcess>()
+  readonly #draining = new Set<WorkerProcess>()
   #queue: Promise<void> = Promise.resolve()
   #rollQueued = false
   #stopping = false
@@ -85,6 +86,11 @@ export class WorkerPool {
   /** All running workers, including stopping workers. */
   get running(): ReadonlySet<WorkerProcess> {
     return this.#running
+  }
+
+  /** The running workers that this pool has told to stop. */
+  get draining(): ReadonlySet<WorkerProcess> {
+    return this.#draining
   }
 
   /**
@@ -192,12 +198,14 @@ export class WorkerPool {
     onStarted(reason)
     worker.ended.then(() => {
       this.#running.delete(worker)
+      this.#draining.delete(worker)
       onExit(worker.lastMetrics)
     })
     return worker
   }
 
   async #stopWorker(worker: WorkerProcess, how: ShutdownOptions['how']): Promise<void> {
+    this.#draining.add(worker)
     worker.send({ kind: 'stop', how })
     const killTimer = setTimeout(() => worker.kill(), this.#options.graceMs + KILL_AFTER_GRACE_MS)
     await worker.ended

@@ -36,7 +36,6 @@ export function createIssuerMeters(
   })
   new Gauge({
     name: 'scopegate_jwks_last_success_timestamp_seconds',
-    aggregator: 'min', // shows the worker with the oldest keys
     help: "Time of the last successful fetch of an issuer's keys.",
     labelNames: ['issuer'],
     registers,
@@ -47,7 +46,6 @@ export function createIssuerMeters(
   })
   new Gauge({
     name: 'scopegate_jwks_keys',
-    aggregator: 'min',
     help: 'Accepted keys of an issuer.',
     labelNames: ['issuer'],
     registers,
@@ -99,7 +97,6 @@ export function createIssuerMeters(
   const staleUsed = memoize((issuer: string) => staleUses.child({ issuer }))
   new Gauge({
     name: 'scopegate_token_stale_active',
-    aggregator: 'max', // 1 while at least one worker uses an earlier token status
     help: '1 while the gateway accepts tokens of the issuer by an earlier check because the issuer does not respond.',
     labelNames: ['issuer'],
     registers,

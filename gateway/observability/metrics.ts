@@ -94,7 +94,6 @@ export function createMetrics({
 
   new Gauge({
     name: 'scopegate_build_info',
-    aggregator: 'first', // the value is the same in every worker
     help: '1 for the running version.',
     labelNames: ['version', 'node'],
     registers,
@@ -191,7 +190,6 @@ export function createRevocationMeter(
 ): RevocationMeter {
   new Gauge({
     name: 'scopegate_revocation_channel_up',
-    aggregator: 'min', // 0 while the channel is down in at least one worker
     help: '1 while the revocation channel of the issuer is connected, 0 while the channel is down and tokenCache.ttlWithoutPush applies.',
     labelNames: ['issuer'],
     registers,

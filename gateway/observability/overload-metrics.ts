@@ -9,7 +9,7 @@ const REASONS = { heap: 'heap', memory: 'memory', loop: 'event_loop' } as const
 const MS_PER_SECOND = 1_000
 
 /**
- * Registers the metrics of overload. With several workers, each gauge shows the maximum of the workers.
+ * Registers the metrics of overload.
  * @returns a function that counts a rejected request.
  */
 export function addOverloadMetrics(
@@ -32,7 +32,6 @@ export function addOverloadMetrics(
     new Gauge({
       name,
       help,
-      aggregator: 'max',
       registers,
       collect() {
         this.set(value())

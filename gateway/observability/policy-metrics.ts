@@ -12,24 +12,20 @@ export type MeteredPolicies = {
  * @returns a function that replaces the values.
  */
 export function createPolicyMetrics(registers: [Registry]): (policies: MeteredPolicies) => void {
-  const aggregator = 'first' // the same in every worker
   const info = new Gauge({
     name: 'scopegate_policy_info',
-    aggregator,
     help: '1 for the active policies.',
     labelNames: ['hash'],
     registers,
   })
   const routes = new Gauge({
     name: 'scopegate_policy_routes',
-    aggregator,
     help: 'Routes of each policy.',
     labelNames: ['policy'],
     registers,
   })
   const valid = new Gauge({
     name: 'scopegate_policy_source_valid',
-    aggregator: 'min', // after a crash, one worker can lack a version that other workers have
     help: '1 while the files of the policy source are active, 0 while they are invalid.',
     labelNames: ['source'],
     registers,

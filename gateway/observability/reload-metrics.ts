@@ -22,7 +22,6 @@ export function createReloadMeter(registry: Registry): ReloadMeter {
   for (const result of ['success', 'failure']) reloads.inc({ result }, 0)
   const success = new Gauge({
     name: 'scopegate_policy_reload_success',
-    aggregator: 'min',
     help: '1 while the policies on the disk are active, 0 while they are invalid.',
     registers,
   })

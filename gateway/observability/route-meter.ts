@@ -1,13 +1,14 @@
 import { Counter, type Registry } from 'prom-client'
 import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
+import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import { BufferedCounter } from './buffered-counter.ts'
-import { BufferedHistogram } from './buffered-histogram.ts'
 import type { Decision } from './decision.ts'
 import { memoize } from './memoize.ts'
 
 /** Metrics of one route. Series are looked up once. Labels never contain values that callers choose. */
 export type RouteMeter = {
-  finished(method: string, status: number, seconds: number): void
+  /** @param traceId trace of the request, if the trace is sampled. */
+  finished(method: string, status: number, seconds: number, traceId?: string): void
   decided(decision: Decision): void
   /** Counts a denial that audit-only mode did not apply. */
   reported(decision: Decision): void
@@ -76,10 +77,10 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     const reported = memoize(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
     const rateLimited = memoize((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
     return {
-      finished(method, status, seconds) {
+      finished(method, status, seconds, traceId) {
         const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
         children.requests.inc()
-        children.durations.observe(seconds)
+        children.durations.observe(seconds, traceId)
       },
       decided: (decision) => decided(decision).inc(),
       reported: (decision) => reported(decision).inc(),

@@ -13,7 +13,6 @@ export function createTlsMetrics(
   const registers = [registry]
   new Gauge({
     name: 'scopegate_tls_certificate_expiry_seconds',
-    aggregator: 'min', // shows the worker with the oldest certificate
     help: 'Expiry time of the active certificate in seconds since 1970.',
     registers,
     collect() {

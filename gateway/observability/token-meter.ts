@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
+import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import type { TokenKind } from '../tokens/cache/token-kind.ts'
 import { BufferedCounter } from './buffered-counter.ts'
-import { BufferedHistogram } from './buffered-histogram.ts'
 
 export type TokenMeter = {
   hit(kind: TokenKind): void

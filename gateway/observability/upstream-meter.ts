@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { CircuitState } from '../../platform/circuit-breaker.ts'
 import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
+import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import { BufferedCounter } from './buffered-counter.ts'
-import { BufferedHistogram } from './buffered-histogram.ts'
 import { memoize } from './memoize.ts'
 
 export type UpstreamMeter = {
@@ -41,14 +41,9 @@ export function createUpstreamMeters(
     labelNames: ['upstream'],
     registers,
   })
-  const ofEach = (
-    name: string,
-    { aggregator, help }: { readonly aggregator: 'min' | 'max'; readonly help: string },
-    numberOf: (state: CircuitState) => number,
-  ) =>
+  const ofEach = (name: string, help: string, numberOf: (state: CircuitState) => number) =>
     new Gauge({
       name,
-      aggregator,
       help,
       labelNames: ['upstream'],
       registers,
@@ -59,18 +54,12 @@ export function createUpstreamMeters(
     })
   ofEach(
     'scopegate_upstream_up',
-    {
-      aggregator: 'min', // 0 while at least one worker sends no requests to the upstream
-      help: '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
-    },
+    '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
     (state) => (state === 'open' ? 0 : 1),
   )
   ofEach(
     'scopegate_circuit_state',
-    {
-      aggregator: 'max', // shows the worker with the least healthy circuit
-      help: 'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
-    },
+    'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
     (state) => CIRCUIT_STATES.indexOf(state),
   )
 

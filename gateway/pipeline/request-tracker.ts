@@ -1,3 +1,4 @@
+import { sampledTraceId } from '../../platform/sampled-trace-id.ts'
 import type { AccessEntry } from '../observability/access-log.ts'
 import { decisionOf } from '../observability/decision.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
@@ -17,12 +18,13 @@ export function createRequestTracker(
   let inFlight = 0
 
   function count(
-    { method, route, decision, auditOnlyDenial, startedMs }: RequestContext,
+    { method, route, decision, auditOnlyDenial, startedMs, canonical }: RequestContext,
     status: number,
   ): void {
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
-    meter.finished(method, status, (tickMs() - startedMs) / 1_000)
+    const traceId = sampledTraceId(canonical?.headers.header('traceparent'))
+    meter.finished(method, status, (tickMs() - startedMs) / 1_000, traceId)
     if (decision !== undefined) meter.decided(decision)
     const would = auditOnlyDenial && decisionOf(auditOnlyDenial)
     if (would !== undefined) meter.reported(would)

@@ -61,7 +61,6 @@ export function openSecretFiles(options: {
     help: '1 while the content of the secret file is in use, 0 while the content is not usable and the earlier secret stays in use.',
     labelNames: ['setting'],
     registers: [options.registry],
-    aggregator: 'min', // 0 if the file is not usable in one of the workers
   })
 
   function report({ setting, file }: FollowedSecret, { reason, remedy }: Problem): void {

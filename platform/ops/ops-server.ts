@@ -1,9 +1,14 @@
 import Fastify from 'fastify'
-import type { Registry } from 'prom-client'
 import type { Logger } from '../logging/logger.ts'
 import { NO_SCHEMA_COMPILERS } from '../net/no-schema-compilers.ts'
 import { explainListenError } from '../process/listen-error.ts'
 import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './management-endpoint.ts'
+import {
+  chooseMetricsFormat,
+  formatMetrics,
+  METRICS_CONTENT_TYPES,
+  type MetricsJson,
+} from './metrics-format.ts'
 import { createOwnHost } from './own-host.ts'
 
 /**
@@ -33,7 +38,8 @@ export type OpsServerOptions = {
   readonly names?: readonly string[] | undefined
   readonly service: string
   readonly version: string
-  readonly registry: Pick<Registry, 'contentType' | 'metrics'>
+  /** Runs on every `/metrics`. */
+  readonly metrics: () => Promise<MetricsJson>
   /** Runs on every `/readyz`. An empty list means ready. */
   readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
   readonly endpoints?: readonly ManagementEndpoint[] | undefined
@@ -47,7 +53,7 @@ export type OpsServer = { readonly url: string; close(): Promise<void> }
  * addresses, `localhost`, `host` and `names`.
  * - `/livez`: the event loop runs.
  * - `/readyz`: 200 or 503. `?verbose` lists the checks.
- * - `/metrics`: Prometheus text.
+ * - `/metrics`: Prometheus text, or OpenMetrics if `Accept` prefers it.
  * - `/version`, and the service's own endpoints.
  * @throws {BootError} when the server cannot listen on the address.
  */
@@ -99,9 +105,10 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     return 'verbose' in request.query ? checks.map(formatCheck).join('') + summary : summary
   })
 
-  app.get('/metrics', async (_request, reply) => {
-    reply.type(options.registry.contentType)
-    return options.registry.metrics()
+  app.get('/metrics', async (request, reply) => {
+    const format = chooseMetricsFormat(request.headers.accept)
+    reply.type(METRICS_CONTENT_TYPES[format]).header('vary', 'accept')
+    return formatMetrics(await options.metrics(), format)
   })
 
   app.get('/version', () => ({ service: options.service, version: options.version, node: process.version }))

@@ -27,8 +27,9 @@ const requests = (failed: number, others: number, minutes = 40): Series => ({
   'scopegate_http_requests_total{route="r",method="GET",code="200"}': `0+${others}x${minutes}`,
 })
 
-const responses = (fast: number, all: number, minutes = 40): Series => ({
-  'scopegate_upstream_request_duration_seconds_bucket{upstream="u",code_class="2xx",le="1"}': `0+${fast}x${minutes}`,
+/** The bound of one second is `1.0` in OpenMetrics and `1` in the Prometheus text format. */
+const responses = (fast: number, all: number, minutes = 40, second = '1.0'): Series => ({
+  [`scopegate_upstream_request_duration_seconds_bucket{upstream="u",code_class="2xx",le="${second}"}`]: `0+${fast}x${minutes}`,
   'scopegate_upstream_request_duration_seconds_bucket{upstream="u",code_class="2xx",le="2.5"}': `0+${all}x${minutes}`,
   'scopegate_upstream_request_duration_seconds_bucket{upstream="u",code_class="2xx",le="+Inf"}': `0+${all}x${minutes}`,
   'scopegate_upstream_request_duration_seconds_count{upstream="u",code_class="2xx"}': `0+${all}x${minutes}`,
@@ -205,7 +206,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     value: '20%',
   },
   ScopegateLatencyBurnSlow: {
-    firing: responses(980, 1000, 160),
+    firing: responses(980, 1000, 160, '1'),
     quiet: responses(995, 1000, 160),
     at: '3d',
     interval: '30m',

@@ -1,6 +1,11 @@
-import { Gauge, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import t from 'tap'
-import { addMetrics, mergeChecks, metricsOf } from '../../../gateway/cluster/aggregate-workers.ts'
+import {
+  GAUGE_RULES,
+  mergeChecks,
+  mergeMetrics,
+  selectAmounts,
+} from '../../../gateway/cluster/aggregate-workers.ts'
 import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monitor.ts'
 import type { PressureReading } from '../../../gateway/limits/overload/read-pressure.ts'
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
@@ -8,9 +13,13 @@ import { createReloadMeter } from '../../../gateway/observability/reload-metrics
 import { createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
 import type { CircuitState } from '../../../platform/circuit-breaker.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
+import { type MetricJson, type MetricsJson, metricsOf } from '../../../platform/ops/metrics-format.ts'
 import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
+import { listRepositoryFiles, readRepositoryFile } from '../../fixtures/repository-texts.ts'
 
 const ISSUER = 'https://issuer.example'
+/** The definition of a gauge: the class of prom-client, or one of the local functions that create gauges. */
+const GAUGE_DEFINITION = /(?:new Gauge\(\{\s*name: |\b(?:whenRead|ofEach|gauge)\(\s*)'(scopegate_\w+)'/g
 const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
 
 type WorkerFigures = {
@@ -110,11 +119,11 @@ for (const [order, workers] of [
   ['the failing worker first', [ILL, WELL]],
 ] as const)
   t.test(
-    `addMetrics() shows amounts as sums and states as the value of the worst worker, ${order}`,
+    `mergeMetrics() shows amounts as sums and states as the value of the worst worker, ${order}`,
     async (t) => {
       const parts = await Promise.all(workers.map((worker) => metricsOf(aWorker(worker))))
-      const gauges = (await metricsOf(addMetrics(parts))).filter(
-        ({ name, type }) => String(type) === 'gauge' && name.startsWith('scopegate_'),
+      const gauges = mergeMetrics(parts).filter(
+        ({ name, type }) => type === 'gauge' && name.startsWith('scopegate_'),
       )
       const shown = gauges.map(({ name, values }) => [name, [...new Set(values.map(({ value }) => value))]])
       const expected = Object.entries(EXPECTED).map(([name, value]) => [name, [value]])
@@ -122,17 +131,13 @@ for (const [order, workers] of [
     },
   )
 
-t.test('addMetrics() shows the worst process where prom-client shows a sum or a mean', async (t) => {
-  const ofProcess = async (values: Readonly<Record<string, number>>) => {
-    const registry = new Registry()
-    for (const [name, value] of Object.entries(values))
-      new Gauge({ name, help: name, registers: [registry] }).set(value)
-    return metricsOf(registry)
-  }
-  const shown = await addMetrics([
-    await ofProcess({ process_open_fds: 10, process_max_fds: 1_000, process_start_time_seconds: 100 }),
-    await ofProcess({ process_open_fds: 900, process_max_fds: 1_024, process_start_time_seconds: 200 }),
-  ]).getMetricsAsJSON()
+t.test('mergeMetrics() shows the worst process where a sum or a mean would be wrong', async (t) => {
+  const ofProcess = (values: Readonly<Record<string, number>>): MetricsJson =>
+    Object.entries(values).map(([name, value]) => gauge(name, value))
+  const shown = mergeMetrics([
+    ofProcess({ process_open_fds: 10, process_max_fds: 1_000, process_start_time_seconds: 100 }),
+    ofProcess({ process_open_fds: 900, process_max_fds: 1_024, process_start_time_seconds: 200 }),
+  ])
   t.strictSame(Object.fromEntries(shown.map(({ name, values }) => [name, values[0]?.value])), {
     process_open_fds: 900,
     process_max_fds: 1_000,
@@ -140,46 +145,88 @@ t.test('addMetrics() shows the worst process where prom-client shows a sum or a 
   })
 })
 
-t.test('every gauge of Node.js and of the process has an explicit aggregation', async (t) => {
+const gauge = (name: string, value: number): MetricJson => ({
+  name,
+  help: name,
+  type: 'gauge',
+  values: [{ labels: {}, value }],
+})
+
+t.test(
+  'mergeMetrics() finds a series by its labels in any order, and keeps the newest exemplar',
+  async (t) => {
+    const bucket = (labels: Record<string, string | number>, value: number, trace?: [string, number]) => ({
+      name: 'seconds',
+      help: 'Seconds.',
+      type: 'histogram',
+      values: [
+        {
+          metricName: 'seconds_bucket',
+          labels,
+          value,
+          exemplar: trace && { labelSet: { trace_id: trace[0] }, value: 0.5, timestamp: trace[1] },
+        },
+      ],
+    })
+    const parts = [
+      [bucket({ le: 1, route: 'a' }, 1, ['old', 1])],
+      [bucket({ route: 'a', le: 1 }, 2, ['new', 2])],
+      [bucket({ le: 1, route: 'a' }, 4)],
+      [bucket({ le: 2.5, route: 'a' }, 8)],
+    ]
+    for (const order of [parts, parts.toReversed()]) {
+      const shown = mergeMetrics(order)[0]?.values.map(({ labels, value, exemplar }) => [
+        labels['le'],
+        value,
+        exemplar?.labelSet,
+      ])
+      t.strictSame(
+        new Set(shown),
+        new Set([
+          [1, 7, { trace_id: 'new' }],
+          [2.5, 8, undefined],
+        ]),
+      )
+    }
+  },
+)
+
+t.test(
+  'selectAmounts() keeps the amounts and totals of a draining worker, and drops its state',
+  async (t) => {
+    const kept = selectAmounts([
+      { ...gauge('requests_total', 5), type: 'counter' },
+      gauge('scopegate_http_requests_in_flight', 2),
+      gauge('scopegate_policy_info', 1),
+      gauge('scopegate_upstream_up', 0),
+      gauge('scopegate_overload_level', 2),
+    ])
+    t.strictSame(
+      kept.map(({ name }) => name),
+      ['requests_total', 'scopegate_http_requests_in_flight'],
+    )
+  },
+)
+
+t.test('each gauge of Scopegate and of the process has a rule, and each rule has a gauge', async (t) => {
+  const sources = listRepositoryFiles().filter((path) =>
+    /^(?:gateway|authorization-server|platform)\/.*\.ts$/.test(path),
+  )
+  const own = sources.flatMap((path) =>
+    [...readRepositoryFile(path).matchAll(GAUGE_DEFINITION)].map(([, name = '']) => name),
+  )
   const registry = new Registry()
   collectProcessMetrics(registry, LOGGER)
-  const parts = await metricsOf(registry)
-  const added = await metricsOf(addMetrics([parts, parts]))
-  const rules = added
-    .filter(({ type }) => String(type) === 'gauge')
-    .map(({ name, aggregator }) => [name, String(aggregator)] as const)
-  t.ok(rules.some(([name]) => name === 'process_start_time_seconds'))
-  const expected: Readonly<Record<string, string>> = {
-    nodejs_active_handles: 'sum',
-    nodejs_active_requests: 'sum',
-    nodejs_active_resources: 'sum',
-    nodejs_eventloop_lag_max_seconds: 'max',
-    nodejs_eventloop_lag_mean_seconds: 'max',
-    nodejs_eventloop_lag_min_seconds: 'min',
-    nodejs_eventloop_lag_p50_seconds: 'max',
-    nodejs_eventloop_lag_p90_seconds: 'max',
-    nodejs_eventloop_lag_p99_seconds: 'max',
-    nodejs_eventloop_lag_seconds: 'max',
-    nodejs_eventloop_lag_stddev_seconds: 'max',
-    nodejs_external_memory_bytes: 'sum',
-    nodejs_heap_size_total_bytes: 'sum',
-    nodejs_heap_size_used_bytes: 'sum',
-    nodejs_heap_space_size_available_bytes: 'sum',
-    nodejs_heap_space_size_total_bytes: 'sum',
-    nodejs_heap_space_size_used_bytes: 'sum',
-    nodejs_version_info: 'first',
-    process_heap_bytes: 'sum',
-    process_max_fds: 'min',
-    process_open_fds: 'max',
-    process_resident_memory_bytes: 'sum',
-    process_start_time_seconds: 'min',
-    process_virtual_memory_bytes: 'sum',
-  }
-  // Compares only the metrics of this operating system.
-  t.strictSame(
-    rules,
-    rules.map(([name]) => [name, expected[name]]),
-  )
+  const ofProcess = (await metricsOf(registry)).filter(({ type }) => type === 'gauge')
+  const linuxOnly = [
+    'process_heap_bytes',
+    'process_max_fds',
+    'process_open_fds',
+    'process_virtual_memory_bytes',
+  ]
+  const gauges = new Set([...own, ...ofProcess.map(({ name }) => name), ...linuxOnly])
+  t.ok(gauges.has('scopegate_upstream_up') && gauges.has('scopegate_oauth_store_writable'))
+  t.strictSame([...gauges].toSorted(), Object.keys(GAUGE_RULES).toSorted())
 })
 
 t.test('mergeChecks() counts the workers in which a check fails or is degraded', (t) => {

@@ -1,7 +1,9 @@
-import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client'
+import { Counter, Histogram, Registry } from 'prom-client'
 import t from 'tap'
+import { mergeMetrics } from '../../../gateway/cluster/aggregate-workers.ts'
 import { BufferedCounter } from '../../../gateway/observability/buffered-counter.ts'
-import { BufferedHistogram } from '../../../gateway/observability/buffered-histogram.ts'
+import { BufferedHistogram } from '../../../platform/ops/buffered-histogram.ts'
+import { formatMetrics, metricsOf } from '../../../platform/ops/metrics-format.ts'
 
 const CONFIG = { name: 'seconds', help: 'How long.', buckets: [0.01, 0.1, 1] }
 const OBSERVED = [0.01, 0.010_1, 0, 1, 1.5, 0.5, 100, -1]
@@ -55,17 +57,36 @@ t.test('callers with the same set of labels share one series', async (t) => {
   t.match(await registry.metrics(), 'seconds_count{route="a"} 2')
 })
 
-t.test('the aggregation adds up the series of several processes', async (t) => {
+t.test('the merged metrics add up the series of several processes', async (t) => {
   const parts = [new Registry(), new Registry()].map((registry) => {
     const histogram = new BufferedHistogram<'route'>({ ...CONFIG, registers: [registry] })
     new BufferedCounter({ name: 'requests_total', help: 'How many.', registers: [registry] }).child({}).inc()
     for (const value of OBSERVED) histogram.child({ route: 'a' }).observe(value)
-    return registry.getMetricsAsJSON()
+    return metricsOf(registry)
   })
-  const sum = await AggregatorRegistry.aggregate(await Promise.all(parts)).metrics()
+  const sum = await formatMetrics(mergeMetrics(await Promise.all(parts)), 'text')
   t.match(sum, `seconds_count{route="a"} ${2 * OBSERVED.length}`)
   t.match(sum, 'seconds_bucket{le="0.01",route="a"} 6')
   t.match(sum, /^requests_total 2$/m)
+})
+
+t.test('a bucket keeps the exemplar of its latest observation with a trace', async (t) => {
+  const registry = new Registry()
+  const child = new BufferedHistogram<never>({ ...CONFIG, registers: [registry] }).child({})
+  child.observe(0.5, 'a'.repeat(32))
+  child.observe(0.75, 'b'.repeat(32))
+  child.observe(0.6)
+  child.observe(7, 'c'.repeat(32))
+  const [metric] = await metricsOf(registry)
+  const exemplars = metric?.values.flatMap(({ labels, exemplar }) =>
+    exemplar ? [[labels['le'], exemplar.labelSet['trace_id']?.[0], exemplar.value]] : [],
+  )
+  t.strictSame(exemplars, [
+    [1, 'b', 0.75],
+    ['+Inf', 'c', 7],
+  ])
+  const timestamp = metric?.values[2]?.exemplar?.timestamp ?? 0
+  t.ok(timestamp > 1_700_000_000 && timestamp <= Date.now() / 1_000, 'in seconds')
 })
 
 t.test('remove() removes the matching series, and later increments on them are lost', async (t) => {

@@ -257,34 +257,6 @@ t.test('each metric has its help text', async (t) => {
   t.strictSame(Object.fromEntries(helps.filter(([name]) => !PLATFORM.has(name))), HELP)
 })
 
-t.test(
-  'the aggregation adds up the values of several workers, or uses one worker if it represents all workers',
-  async (t) => {
-    const metrics = await someMetrics().registry.getMetricsAsJSON()
-    const others = metrics.flatMap(({ name, aggregator }) =>
-      name.startsWith('scopegate_') && aggregator !== 'sum' ? [[name, aggregator]] : [],
-    )
-    t.strictSame(Object.fromEntries(others), {
-      scopegate_build_info: 'first',
-      scopegate_circuit_state: 'max',
-      scopegate_event_loop_delay_seconds: 'max',
-      scopegate_heap_used_ratio: 'max',
-      scopegate_jwks_keys: 'min',
-      scopegate_jwks_last_success_timestamp_seconds: 'min',
-      scopegate_memory_used_ratio: 'max',
-      scopegate_overload_level: 'max',
-      scopegate_policy_info: 'first',
-      scopegate_policy_reload_success: 'min',
-      scopegate_policy_routes: 'first',
-      scopegate_policy_source_valid: 'min',
-      scopegate_revocation_channel_up: 'min',
-      scopegate_tls_certificate_expiry_seconds: 'min',
-      scopegate_token_stale_active: 'max',
-      scopegate_upstream_up: 'min',
-    })
-  },
-)
-
 t.test('the series of removed routes and upstreams expire', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())

@@ -1,4 +1,3 @@
-import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import type { ManagementEndpoint } from '../../../platform/ops/management-endpoint.ts'
@@ -11,7 +10,7 @@ async function start(t: Test, ...endpoints: readonly ManagementEndpoint[]): Prom
     port: 0,
     service: 'test',
     version: '0',
-    registry: new Registry(),
+    metrics: async () => [],
     checks: () => [],
     endpoints,
     logger: createLogger({ level: 'silent', service: 'test' }),

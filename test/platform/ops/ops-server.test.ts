@@ -6,6 +6,7 @@ import { Counter, Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { NO_SCHEMA_COMPILERS } from '../../../platform/net/no-schema-compilers.ts'
+import { metricsOf } from '../../../platform/ops/metrics-format.ts'
 import {
   type OpsServerOptions,
   type ReadinessCheck,
@@ -26,7 +27,7 @@ async function start(
     names,
     service: 'test',
     version: '0',
-    registry: new Registry(),
+    metrics: async () => [],
     checks: () => checks,
     logger: createLogger({ level: 'silent', service: 'test' }),
   })
@@ -109,7 +110,7 @@ async function startWhole(t: Test, options: Partial<OpsServerOptions> = {}) {
     port: 0,
     service: 'test',
     version: '1.2.3',
-    registry,
+    metrics: () => metricsOf(registry),
     checks: () => [],
     logger: createLogger(
       { level: 'info', service: 'test' },

@@ -1,6 +1,10 @@
 import type { Metric, Registry } from 'prom-client'
+import type { Exemplar, MetricSample } from './metrics-format.ts'
 
-export type HistogramChild = { observe(value: number): void }
+export type HistogramChild = {
+  /** @param traceId trace of the observed request, if the trace is sampled. */
+  observe(value: number, traceId?: string): void
+}
 
 export type BufferedHistogramConfig = {
   readonly name: string
@@ -11,11 +15,6 @@ export type BufferedHistogramConfig = {
 }
 
 type Labels = Readonly<Record<string, string>>
-type Value = {
-  readonly metricName: string
-  readonly labels: Readonly<Record<string, string | number>>
-  readonly value: number
-}
 
 /**
  * A histogram that keeps its series as plain numbers. An observation changes three numbers. Each scrape assembles the
@@ -56,23 +55,28 @@ export class BufferedHistogram<T extends string> {
    * Returns the values for the registry. Buckets are cumulative. Source: Prometheus text exposition format 0.0.4,
    * histograms.
    */
-  get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: Value[] }> {
+  get(): Promise<{ name: string; help: string; type: string; aggregator: string; values: MetricSample[] }> {
     const { name, help, type, aggregator } = this
     const seen = [...this.#children.values()].filter(({ child }) => child.count > 0)
     const values = seen.flatMap(({ labels, child }) => this.#values(labels, child))
     return Promise.resolve({ name, help, type, aggregator, values })
   }
 
-  #values(labels: Labels, { buckets, sum, count }: HistogramBuffer): Value[] {
+  #values(labels: Labels, { buckets, sum, count, exemplars }: HistogramBuffer): MetricSample[] {
     let below = 0
     const metricName = `${this.name}_bucket`
-    const cumulative = this.#bounds.map((bound, index): Value => {
+    const cumulative = this.#bounds.map((bound, index): MetricSample => {
       below += buckets[index] ?? 0
-      return { metricName, labels: { le: bound, ...labels }, value: below }
+      return { metricName, labels: { le: bound, ...labels }, value: below, exemplar: exemplars[index] }
     })
     return [
       ...cumulative,
-      { metricName, labels: { le: '+Inf', ...labels }, value: count },
+      {
+        metricName,
+        labels: { le: '+Inf', ...labels },
+        value: count,
+        exemplar: exemplars[this.#bounds.length],
+      },
       { metricName: `${this.name}_sum`, labels, value: sum },
       { metricName: `${this.name}_count`, labels, value: count },
     ]
@@ -85,18 +89,22 @@ class HistogramBuffer implements HistogramChild {
   readonly buckets: number[]
   sum = 0
   count = 0
+  /** The latest exemplar per bucket; the last index is the bucket above the last bound. */
+  readonly exemplars: (Exemplar | undefined)[] = []
 
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds
     this.buckets = bounds.map(() => 0)
   }
 
-  observe(value: number): void {
+  observe(value: number, traceId?: string): void {
     this.sum += value
     this.count += 1
     const bounds = this.#bounds
     let index = 0
     while (index < bounds.length && value > (bounds[index] as number)) index += 1
     if (index < bounds.length) (this.buckets[index] as number) += 1
+    if (traceId !== undefined)
+      this.exemplars[index] = { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1_000 }
   }
 }
