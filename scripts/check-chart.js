@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildChartRenderer, installHelm } from './install-helm.js'
 import { installKubeconform, installKubeSchemas } from './install-kubeconform.js'
+import { installPodChecks } from './install-pod-checks.js'
 import { installPromtool } from './install-promtool.js'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -24,6 +25,7 @@ const env = {
   SCOPEGATE_PROMTOOL: installPromtool(),
   SCOPEGATE_KUBECONFORM: installKubeconform(),
   SCOPEGATE_KUBE_SCHEMAS: installKubeSchemas(),
+  SCOPEGATE_POD_CHECKS: installPodChecks(),
 }
 
 // The pods and the image run the emitted JavaScript.

@@ -1,5 +1,7 @@
 // Builds tools from Go modules.
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { installTool } from './install-tool.js'
 
@@ -17,11 +19,41 @@ export function installGoTool({ module, version, name, main }) {
     advice: GO_ADVICE,
     install(folder) {
       const source = downloadGoModule({ module, version })?.Dir
-      if (source === undefined) return false
-      const args = ['build', '-C', source, '-ldflags=-s -w', '-o', join(folder, name), main]
-      return spawnSync('go', args, { stdio: ['ignore', 2, 2] }).status === 0
+      return source !== undefined && build(source, { folder, name, main })
     },
   })
+}
+
+/**
+ * Builds the file `source` in a new module with the dependencies, versions and checksums of `module`.
+ * @returns the path of the executable `name`.
+ */
+export function installGoProgram({ module, version, name, source }) {
+  const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 16)
+  return installTool({
+    name: `${name}-${version}-${hash}`,
+    file: name,
+    advice: GO_ADVICE,
+    install(folder) {
+      const downloaded = downloadGoModule({ module, version })
+      if (downloaded === undefined) return false
+      const [mod, sum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(downloaded.Dir, file), 'utf8'))
+      const one = `${module} ${version}`
+      writeFileSync(join(folder, 'go.mod'), mod.replace(/^module .*/m, `module ${name}\nrequire ${one}`))
+      writeFileSync(
+        join(folder, 'go.sum'),
+        `${sum}${one} ${downloaded.Sum}\n${one}/go.mod ${downloaded.GoModSum}\n`,
+      )
+      cpSync(source, join(folder, 'main.go'))
+      return build(folder, { folder, name, main: '.' })
+    },
+  })
+}
+
+/** Builds the program `main` of the module in `source`. Returns whether the build succeeded. */
+function build(source, { folder, name, main }) {
+  const args = ['build', '-C', source, '-ldflags=-s -w', '-o', join(folder, name), main]
+  return spawnSync('go', args, { stdio: ['ignore', 2, 2] }).status === 0
 }
 
 /** Returns the folder (`Dir`) and the checksums of a module. Returns undefined if the download fails. */

@@ -51,9 +51,6 @@ export type PodSpec = {
   readonly serviceAccountName?: string
   readonly automountServiceAccountToken?: boolean
   readonly enableServiceLinks?: boolean
-  readonly hostNetwork?: boolean
-  readonly hostPID?: boolean
-  readonly hostIPC?: boolean
   readonly terminationGracePeriodSeconds?: number
   readonly topologySpreadConstraints?: readonly object[]
   readonly affinity?: object

@@ -1,30 +1,54 @@
-import type { Container, PodSpec, Volume } from './kube-object.ts'
+import { spawnSync } from 'node:child_process'
+import type { Container, KubeObject, PodSpec } from './kube-object.ts'
 
-const VOLUME_TYPES = [
-  'configMap',
-  'csi',
-  'downwardAPI',
-  'emptyDir',
-  'ephemeral',
-  'persistentVolumeClaim',
-  'projected',
-  'secret',
-]
+/** A pod, or the template of a workload. */
+export type Pod = { readonly metadata?: object; readonly spec: PodSpec }
+/** A pod, and the path of the pod in the objects of a chart. */
+export type FoundPod = Pod & { readonly path: string }
+
+/** Returns all pods in objects of any kind: Pods, and templates of Deployments, Jobs and CronJobs. */
+export function findPods(objects: readonly KubeObject[]): readonly FoundPod[] {
+  return objects.flatMap((object) => findPodsIn(object, `${object.kind}/${object.metadata.name}`))
+}
+
+function findPodsIn(value: unknown, path: string): readonly FoundPod[] {
+  if (typeof value !== 'object' || value === null) return []
+  const { metadata, spec } = value as Partial<Pod>
+  if (Array.isArray(spec?.containers)) return [{ path, metadata: metadata ?? {}, spec }]
+  return Object.entries(value).flatMap(([key, child]) => findPodsIn(child, `${path}.${key}`))
+}
+
+/** The result of Pod Security Admission: the names of all its checks, and the failed checks of each pod. */
+export type Admission = {
+  readonly checks: readonly string[]
+  readonly failures: readonly (readonly { readonly check: string; readonly detail: string }[])[]
+}
+
+/** Evaluates pods with all checks of Pod Security Admission, of the levels "baseline" and "restricted". */
+export function evaluatePods(pods: readonly Pod[]): Admission {
+  const program = process.env['SCOPEGATE_POD_CHECKS']
+  if (program === undefined)
+    throw new Error('SCOPEGATE_POD_CHECKS is not set: run the checks with `node scripts/check-chart.js`')
+  const input = pods.map(({ metadata, spec }) => JSON.stringify({ metadata, spec })).join('\n')
+  const { status, stdout, stderr } = spawnSync(program, { input, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`check-pods failed: ${stderr}`)
+  const [checks, ...failures] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  return { checks, failures }
+}
 
 /**
- * Returns a message for each field that violates our requirements for pods. The requirements are the Pod Security
- * Standard "restricted", a read-only root file system, no Kubernetes API token, and no environment variables for
- * Services. Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+ * Returns a message for each field that violates our requirements. The requirements are stricter than the level
+ * "restricted": a fixed user, a read-only root file system, no token of the Kubernetes API, no environment variables
+ * for Services, and no sysctls.
  */
-export function findPodSecurityFaults(pod: PodSpec): readonly string[] {
+export function findHardeningFaults(pod: PodSpec): readonly string[] {
   const faults: string[] = []
   const demand = (holds: boolean, fault: string): void => {
     if (!holds) faults.push(fault)
   }
-  demand(pod.hostNetwork !== true, 'hostNetwork')
-  demand(pod.hostPID !== true, 'hostPID')
-  demand(pod.hostIPC !== true, 'hostIPC')
-  demand(pod.securityContext?.runAsNonRoot === true, 'securityContext.runAsNonRoot')
   demand((pod.securityContext?.runAsUser ?? 0) > 0, 'securityContext.runAsUser')
   demand(
     pod.securityContext?.seccompProfile?.type === 'RuntimeDefault',
@@ -33,41 +57,18 @@ export function findPodSecurityFaults(pod: PodSpec): readonly string[] {
   demand((pod.securityContext?.sysctls ?? []).length === 0, 'securityContext.sysctls')
   demand(pod.automountServiceAccountToken === false, 'automountServiceAccountToken')
   demand(pod.enableServiceLinks === false, 'enableServiceLinks')
-  for (const volume of pod.volumes ?? []) demand(isAllowedVolume(volume), `volumes: ${volume.name}`)
-  const containers = [...pod.containers, ...(pod.initContainers ?? []), ...(pod.ephemeralContainers ?? [])]
-  demand(containers.length > 0, 'containers')
-  for (const container of containers) faults.push(...findContainerFaults(container))
+  for (const container of [
+    ...pod.containers,
+    ...(pod.initContainers ?? []),
+    ...(pod.ephemeralContainers ?? []),
+  ])
+    for (const fault of findContainerFaults(container)) faults.push(`${container.name}: ${fault}`)
   return faults
 }
 
-function findContainerFaults(container: Container): readonly string[] {
-  const faults: string[] = []
-  const context = container.securityContext
-  const demand = (holds: boolean, fault: string): void => {
-    if (!holds) faults.push(`containers.${container.name}: ${fault}`)
-  }
-  demand(context?.privileged !== true, 'privileged')
-  demand(context?.allowPrivilegeEscalation === false, 'allowPrivilegeEscalation')
-  demand(context?.readOnlyRootFilesystem === true, 'readOnlyRootFilesystem')
-  demand(context?.runAsNonRoot !== false, 'runAsNonRoot')
-  demand(context?.runAsUser !== 0, 'runAsUser')
-  demand((context?.procMount ?? 'Default') === 'Default', 'procMount')
-  demand(context?.capabilities?.drop?.includes('ALL') === true, 'capabilities.drop')
-  demand(
-    (context?.capabilities?.add ?? []).every((name) => name === 'NET_BIND_SERVICE'),
-    'capabilities.add',
-  )
-  demand(
-    ['RuntimeDefault', 'Localhost', undefined].includes(context?.seccompProfile?.type),
-    'seccompProfile.type',
-  )
-  demand(
-    (container.ports ?? []).every((port) => port.hostPort === undefined),
-    'hostPort',
-  )
-  return faults
-}
-
-function isAllowedVolume(volume: Volume): boolean {
-  return Object.keys(volume).every((key) => key === 'name' || VOLUME_TYPES.includes(key))
+function findContainerFaults({ securityContext }: Container): readonly string[] {
+  return [
+    ...(securityContext?.readOnlyRootFilesystem === true ? [] : ['readOnlyRootFilesystem']),
+    ...((securityContext?.capabilities?.add ?? []).length === 0 ? [] : ['capabilities.add']),
+  ]
 }
