@@ -1,6 +1,6 @@
 // Checks the Helm chart with helm: lint, rendering, and mutations of the templates. Starts both services in the
 // configuration of the chart, and the services of compose.yaml. Usage:
-// node scripts/check-chart.js [--sum FILE] [NAME...]. NAME selects the check test/helm/NAME.check.ts. --sum writes
+// node scripts/check-chart.js [--sum FILE] [NAME...]. NAME selects one check of the folder test/helm. --sum writes
 // {"passed", "failed"} as JSON.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
