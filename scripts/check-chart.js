@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildChartRenderer, installHelm } from './install-helm.js'
+import { installHelmUnittest } from './install-helm-unittest.js'
 import { installKubeconform, installKubeSchemas } from './install-kubeconform.js'
 import { installPodChecks } from './install-pod-checks.js'
 import { installPromtool } from './install-promtool.js'
@@ -22,6 +23,7 @@ const env = {
   ...process.env,
   SCOPEGATE_HELM: installHelm(),
   SCOPEGATE_CHART_RENDERER: buildChartRenderer(),
+  SCOPEGATE_HELM_UNITTEST: installHelmUnittest(),
   SCOPEGATE_PROMTOOL: installPromtool(),
   SCOPEGATE_KUBECONFORM: installKubeconform(),
   SCOPEGATE_KUBE_SCHEMAS: installKubeSchemas(),
