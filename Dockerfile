@@ -1,7 +1,7 @@
 # Builds three images. Select one with --target gateway, authorization-server or learning-platform (the demo API).
 # The images contain no configuration and no policies. Mount both, and set SCOPEGATE_CONFIG_DIR to the folder of the
 # configuration.
-# BASE is any Debian-like image with npm and Node.js 24.7 or later.
+# BASE builds the images, and is any Debian-like image with npm and Node.js 24.7 or later.
 ARG BASE=docker.io/library/node:24-bookworm-slim
 
 # Installs only production packages. The base image provides Node.js, so this step removes the pinned Node.js of the
@@ -31,11 +31,15 @@ COPY authorization-server ./authorization-server
 COPY examples ./examples
 RUN npm run build
 
-# The common layers of all images. They contain no package manager, because the services install nothing at run time.
-FROM ${BASE} AS base
-RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
-  /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-* /root/.npm \
-  && install -d -o 65532 -g 65532 -m 0750 /var/lib/scopegate
+# The system files of all images: the pinned Node.js, its shared libraries, CA certificates and the user.
+FROM build AS system
+RUN node scripts/image/make-root.js /image "$(node_modules/.bin/node -p process.execPath)" \
+  && install -d -o 65532 -g 65532 -m 0750 /image/var/lib/scopegate
+
+# The common layers of all images. They contain no shell and no package manager.
+FROM scratch AS base
+COPY --from=system /image/ /
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 WORKDIR /app
 ENV NODE_ENV=production
 COPY package.json LICENSE ./
