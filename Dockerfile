@@ -62,7 +62,13 @@ COPY --from=build /app/dist/examples/learning-platform ./dist/examples/learning-
 EXPOSE 8082
 ENTRYPOINT ["node", "dist/examples/learning-platform/main.js"]
 
-FROM base AS authorization-server
+# The code of both services. `scopegate check` needs the code of both.
+FROM base AS services
+COPY --from=build /app/dist/policy-engine ./dist/policy-engine
+COPY --from=build /app/dist/gateway ./dist/gateway
+COPY --from=build /app/dist/authorization-server ./dist/authorization-server
+
+FROM services AS authorization-server
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Scopegate authorization server" \
@@ -70,11 +76,10 @@ LABEL org.opencontainers.image.title="Scopegate authorization server" \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}"
-COPY --from=build /app/dist/authorization-server ./dist/authorization-server
 EXPOSE 8081 9091
 ENTRYPOINT ["node", "bin/scopegate.js", "authorization-server"]
 
-FROM base AS gateway
+FROM services AS gateway
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Scopegate gateway" \
@@ -82,7 +87,5 @@ LABEL org.opencontainers.image.title="Scopegate gateway" \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}"
-COPY --from=build /app/dist/policy-engine ./dist/policy-engine
-COPY --from=build /app/dist/gateway ./dist/gateway
 EXPOSE 8080 9090
 ENTRYPOINT ["node", "bin/scopegate.js", "gateway"]
