@@ -318,8 +318,6 @@ The address of Redis as a list of environment variables; empty without an addres
     secretKeyRef:
       name: {{ include "scopegate.redisSecretName" . }}
       key: {{ include "scopegate.redisSecretKey" . }}
-{{- else -}}
-[]
 {{- end }}
 {{- end }}
 {{- end }}
