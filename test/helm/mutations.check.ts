@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { type Rendered, type Rendering, startChartRenderer } from './chart-renderer.ts'
 import type { KubeObject } from './kube-object.ts'
-import { CHART, parseObjects } from './render-chart.ts'
+import { CHART, HELM_ENVIRONMENT, parseObjects } from './render-chart.ts'
 import { startCluster } from './start-cluster.ts'
 import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
@@ -25,6 +26,8 @@ type RenderedScenario = { readonly scenario: Scenario; readonly file: string; re
 type Setting = {
   readonly scenarios: RenderedScenario[]
   readonly render: ReturnType<typeof startChartRenderer>
+  /** For files of this test. */
+  readonly folder: string
 }
 /** Changes no template. The text makes {@link judge} run all checks. */
 const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
@@ -43,14 +46,18 @@ t.test('at least one check fails for each mutant of a template', async (t) => {
     t.same(findLostValues(scenario, parseObjects(output)), [], scenario.name)
     scenarios.push({ scenario, file, output })
   }
-  t.equal(await judge(UNCHANGED, { scenarios, render }), 'survived', 'the chart itself passes every check')
+  t.equal(
+    await judge(UNCHANGED, { scenarios, render, folder }),
+    'survived',
+    'the chart itself passes every check',
+  )
   const outcomes = new Map<Mutant, Outcome>()
   const queue = mutants.values()
   const work = async (setting: Setting): Promise<void> => {
     for (const mutant of queue) outcomes.set(mutant, await judge(mutant, setting))
   }
-  const other = { scenarios: [...scenarios], render: startChartRenderer(t, kubeconfig) }
-  await Promise.all([{ scenarios, render }, other].map(work))
+  const other = { scenarios: [...scenarios], render: startChartRenderer(t, kubeconfig), folder }
+  await Promise.all([{ scenarios, render, folder }, other].map(work))
   const counts = Object.groupBy(outcomes.values(), (one) => one)
   t.comment(
     JSON.stringify(Object.fromEntries(Object.entries(counts).map(([name, { length }]) => [name, length]))),
@@ -66,7 +73,7 @@ t.test('at least one check fails for each mutant of a template', async (t) => {
 /** Renders a mutant until a check fails. Starts with the check that is most likely to fail. */
 async function judge(
   { file, before, message, text }: Pick<Mutant, 'file' | 'before' | 'message' | 'text'>,
-  { scenarios, render }: Setting,
+  { scenarios, render, folder }: Setting,
 ): Promise<Outcome> {
   const template = { template: `templates/${file}`, text }
   const losesError = async (errors: typeof VALUE_ERRORS): Promise<boolean> => {
@@ -97,10 +104,22 @@ async function judge(
     const found = objects?.find(({ metadata }) => metadata.name === KEPT.metadata.name)
     if (!isDeepStrictEqual(found?.data, KEPT.data)) return 'caught by a check'
   }
-  if (!/\bfail\b/.test(text)) return 'survived'
-  return (await losesError(VALUE_ERRORS.filter((one) => !hinted.includes(one))))
-    ? 'caught by a check'
-    : 'survived'
+  if (/\bfail\b/.test(text) && (await losesError(VALUE_ERRORS.filter((one) => !hinted.includes(one)))))
+    return 'caught by a check'
+  return passesSuites({ file, text }, folder) ? 'survived' : 'caught by a check'
+}
+
+/** Runs the suites of helm/tests in a copy of the chart with the changed template. */
+function passesSuites({ file, text }: Pick<Mutant, 'file' | 'text'>, folder: string): boolean {
+  const program = process.env['SCOPEGATE_HELM_UNITTEST']
+  if (program === undefined)
+    throw new Error('SCOPEGATE_HELM_UNITTEST is not set: run the checks with `node scripts/check-chart.js`')
+  const chart = join(folder, 'chart')
+  cpSync(CHART, chart, { recursive: true })
+  if (file !== '') writeFileSync(join(chart, 'templates', file), text)
+  const { status, error } = spawnSync(program, ['--strict', '--failfast', chart], { env: HELM_ENVIRONMENT })
+  if (error !== undefined) throw error
+  return status === 0
 }
 
 function renderingOf({ scenario, file }: Pick<RenderedScenario, 'scenario' | 'file'>): Rendering {

@@ -18,12 +18,12 @@ export type Mutant = {
 
 const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
 const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
-/** Matches a line that renders a value, and an entry of a `dict` on several lines. */
-const OUTPUT = /^(?!.*:=).*\{\{|^\s+"\w+" /
+/** Matches a line that assigns a new variable. Without this line, the template does not compile. */
+const NO_OUTPUT = /:=/
 
 /**
- * Creates the mutants of all templates that render objects. A mutant removes a line, replaces a value, makes a
- * condition constant, or empties a loop.
+ * Creates the mutants of all templates that render objects. A mutant removes a line (including literal lines),
+ * replaces a value, makes a condition constant, or empties a loop.
  */
 export function makeTemplateMutants(chart: string): readonly Mutant[] {
   const files = readdirSync(join(chart, 'templates')).filter((name) => !name.endsWith('.txt'))
@@ -32,8 +32,9 @@ export function makeTemplateMutants(chart: string): readonly Mutant[] {
 
 function mutate(file: string, template: string): readonly Mutant[] {
   const lines = template.split('\n')
+  const comments = new Set(commentLines(template))
   return lines.flatMap((before, index) =>
-    changesOf(before).map((after): Mutant => {
+    (comments.has(index + 1) ? [] : changesOf(before)).map((after): Mutant => {
       const changed = after === undefined ? lines.toSpliced(index, 1) : lines.with(index, after)
       const fail = lines
         .slice(index, index + 12)
@@ -51,8 +52,16 @@ function mutate(file: string, template: string): readonly Mutant[] {
   )
 }
 
+/** Returns the numbers of the lines of comments that contain several lines. */
+function commentLines(template: string): readonly number[] {
+  return [...template.matchAll(/\{\{-? ?\/\*[\s\S]*?\*\/ ?-?\}\}/g)].flatMap(({ 0: comment, index }) => {
+    const first = template.slice(0, index).split('\n').length
+    return comment.split('\n').map((_, offset) => first + offset)
+  })
+}
+
 function changesOf(line: string): readonly (string | undefined)[] {
-  if (/^\s*(?:#|\{\{-? ?\/\*)/.test(line)) return []
+  if (/^\s*#/.test(line)) return []
   const control = CONTROL.exec(line)?.[1]
   const changes: (string | undefined)[] = []
   if (control === 'if' || control === 'else if')
@@ -60,7 +69,7 @@ function changesOf(line: string): readonly (string | undefined)[] {
       changes.push(line.replace(/(\{\{-? *(?:else )?if) .*? *(-?\}\})/, `$1 ${constant} $2`))
   if (control === 'with') changes.push(line.replace(/(\{\{-? *with) .*? *(-?\}\})/, '$1 "" $2'))
   if (control === 'range') changes.push(line.replace(/(\{\{-? *range (?:.*:=)?).*? *(-?\}\})/, '$1 list $2'))
-  if (control === undefined && OUTPUT.test(line)) changes.push(undefined)
+  if (control === undefined && line.trim() !== '' && !NO_OUTPUT.test(line)) changes.push(undefined)
   // If a condition is only a value, the constants `true` and `false` already replace the value.
   const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
   if (control !== 'range' && !(isPlain && control !== undefined))
