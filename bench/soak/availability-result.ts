@@ -106,12 +106,15 @@ export function isCalm(uses: readonly Use[]): boolean {
   })
 }
 
-function succeeded({ kind, status }: Use): boolean {
+export function succeeded({ kind, status }: Use): boolean {
   return status === SUCCESS[kind]
 }
 
 /** Returns whether a gateway accepted a token without the scope, or a revoked token after the maximum delay. */
-function isWrong({ kind, status, sentMs, gateway, acknowledgedMs = Infinity }: Use, phase: Phase): boolean {
+export function isWrong(
+  { kind, status, sentMs, gateway, acknowledgedMs = Infinity }: Use,
+  phase: Phase,
+): boolean {
   if (status !== ACCEPTED) return false
   if (kind === 'denied') return true
   if (kind !== 'revoked' || sentMs <= acknowledgedMs + BOUND_MS) return false

@@ -201,9 +201,9 @@ function createFaults(trial: {
  * Waits until `earliestMs`. Then waits until all channels are open and no request has failed for `calmMs`.
  * @returns the uses, and the time at which the channels of all gateways were open.
  */
-async function settle(
-  { gateways }: RevocationCluster,
-  load: AvailabilityLoad,
+export async function settle(
+  { gateways }: Pick<RevocationCluster, 'gateways'>,
+  load: Pick<AvailabilityLoad, 'takeUses'>,
   { earliestMs, calmMs }: { readonly earliestMs: number; readonly calmMs: number },
 ): Promise<{ readonly uses: readonly Use[]; readonly openMs: number }> {
   const uses: Use[] = []

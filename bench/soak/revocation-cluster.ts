@@ -18,8 +18,11 @@ export type ClusterService = {
   readonly url: string
   /** The current process. */
   readonly process: BenchProcess
-  /** Stops the service with SIGTERM. Then starts the service at the same address with these additional settings. */
-  restart(settings?: Readonly<Record<string, string>>): Promise<void>
+  /**
+   * Stops the service with SIGTERM. Then starts the service at the same address with these additional settings.
+   * `root` is the checkout of the program. Default: the checkout of the last start.
+   */
+  restart(settings?: Settings, root?: string): Promise<void>
   /** Resolves when the readiness endpoint reports that the store works. */
   ready(): Promise<void>
   /** Returns the value of the first series of a metric. */
@@ -36,6 +39,8 @@ export type ClusterGateway = ClusterService & {
 
 /** Each gateway and each authorization server is a separate process. */
 export type RevocationCluster = {
+  /** The URL of the clients. Default: the URL of the first service. */
+  readonly baseUrl: string
   readonly gateways: readonly ClusterGateway[]
   readonly servers: readonly ClusterService[]
   readonly client: Client
@@ -44,6 +49,8 @@ export type RevocationCluster = {
 }
 
 type Settings = Readonly<Record<string, string>>
+
+export type ServicePorts = { readonly port: number; readonly managementPort: number }
 
 /** Without `redis` and without a store in `serverSettings`, the servers use one SQLite file. */
 export type RevocationClusterOptions = {
@@ -63,6 +70,14 @@ export type RevocationClusterOptions = {
   readonly gatewaySettings?: Settings | ((at: number, server: string) => Settings)
   /** Returns the URL at which a gateway connects to the servers. Default: the URL of one server. */
   readonly routeToServers?: (serverUrls: readonly string[], at: number) => Promise<string>
+  /**
+   * Starts load balancers before the services. Clients use `gateways` as base URL, and gateways use `servers`. Default:
+   * no load balancers.
+   */
+  readonly balance?: (services: {
+    readonly gateways: readonly ServicePorts[]
+    readonly servers: readonly ServicePorts[]
+  }) => Promise<{ readonly gateways: string; readonly servers: string }>
   /** Receives every token, code and secret. */
   readonly secret?: (value: string | undefined) => void
 }
@@ -84,10 +99,17 @@ const ROUTE = {
 export async function startRevocationCluster(options: RevocationClusterOptions): Promise<RevocationCluster> {
   const { gatewaySettings } = options
   const { url: upstream } = await startCountingUpstream(options.cleanup)
-  const ports = await Promise.all(Array.from({ length: options.gateways + options.servers }, quietPort))
+  const ports = await Promise.all(
+    Array.from({ length: options.gateways + options.servers }, async () => ({
+      port: await quietPort(),
+      managementPort: await quietPort(),
+    })),
+  )
   const gatewayPorts = ports.slice(0, options.gateways)
-  const serverUrls = ports.slice(options.gateways).map(urlOf)
-  const [baseUrl = ''] = [...gatewayPorts.map(urlOf), ...serverUrls]
+  const serverPorts = ports.slice(options.gateways)
+  const serverUrls = serverPorts.map(urlOf)
+  const balancers = await options.balance?.({ gateways: gatewayPorts, servers: serverPorts })
+  const baseUrl = balancers?.gateways ?? urlOf(ports[0])
   const dataDir = join(options.folder, 'data')
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'gateway-client-secret'), randomBytes(32).toString('base64url'), {
@@ -95,16 +117,19 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
   })
 
   const servers: ClusterService[] = []
-  for (const url of serverUrls)
+  for (const own of serverPorts)
     servers.push(
-      await startService(options, 'authorization-server', url, serverEnv(options, baseUrl, dataDir)),
+      await startService(options, 'authorization-server', own, serverEnv(options, baseUrl, dataDir)),
     )
   const gateways = await Promise.all(
-    gatewayPorts.map(async (port, at) => {
+    gatewayPorts.map(async (own, at) => {
       const server =
-        (await options.routeToServers?.(serverUrls, at)) ?? serverUrls[at % serverUrls.length] ?? ''
-      const configDir = writeConfig(options, { at, port, baseUrl, server, upstream, dataDir })
-      const service = await startService(options, 'gateway', urlOf(port), {
+        balancers?.servers ??
+        (await options.routeToServers?.(serverUrls, at)) ??
+        serverUrls[at % serverUrls.length] ??
+        ''
+      const configDir = writeConfig(options, { at, port: own.port, baseUrl, server, upstream, dataDir })
+      const service = await startService(options, 'gateway', own, {
         SCOPEGATE_CONFIG_DIR: configDir,
         ...(typeof gatewaySettings === 'function' ? gatewaySettings(at, server) : gatewaySettings),
       })
@@ -113,9 +138,15 @@ export async function startRevocationCluster(options: RevocationClusterOptions):
       })
     }),
   )
+  if (balancers !== undefined)
+    await awaitState('the load balancers forward requests', async () => {
+      const response = await fetch(`${baseUrl}${ENDPOINTS.jwks}`)
+      return response.ok
+    })
   const client = await registerClient({ baseUrl, secret: options.secret ?? (() => undefined) })
   const browser = openBrowser(baseUrl)
   return {
+    baseUrl,
     gateways,
     servers,
     client,
@@ -204,17 +235,21 @@ function writeConfig(
 async function startService(
   { folder, cleanup }: RevocationClusterOptions,
   name: 'gateway' | 'authorization-server',
-  url: string,
-  env: Readonly<Record<string, string>>,
+  own: ServicePorts,
+  env: Settings,
 ): Promise<ClusterService & { readonly managementUrl: string }> {
-  const command = [process.execPath, join(findPackageRoot(), name, 'main.ts')]
-  const ports = { PORT: new URL(url).port, SCOPEGATE_MANAGEMENT__PORT: '0' }
-  const stdout = openSync(join(folder, `${name}-${ports.PORT}.log`), 'a')
-  let settings = { ...ports, ...env }
+  const url = urlOf(own)
+  const stdout = openSync(join(folder, `${name}-${own.port}.log`), 'a')
+  let program = findPackageRoot()
+  let settings: Settings = {
+    PORT: String(own.port),
+    SCOPEGATE_MANAGEMENT__PORT: String(own.managementPort),
+    ...env,
+  }
   const start = async () => {
     const started = startProcess({
       name,
-      command,
+      command: [process.execPath, join(program, name, 'main.ts')],
       cores: undefined,
       cleanup,
       stdout,
@@ -232,8 +267,9 @@ async function startService(
     get managementUrl() {
       return running.managementUrl
     },
-    async restart(changed = {}) {
+    async restart(changed = {}, root = program) {
       settings = { ...settings, ...changed }
+      program = root
       await running.process.stop()
       running = await start()
     },
@@ -257,6 +293,6 @@ async function statusOf(url: string, token: string): Promise<number> {
   return response.status
 }
 
-function urlOf(port: number): string {
-  return `http://127.0.0.1:${port}`
+function urlOf(service: ServicePorts | undefined): string {
+  return `http://127.0.0.1:${service?.port}`
 }
