@@ -29,6 +29,8 @@ const LOAD = { perSecond: 120, sequences: 10, revocationsPerSecond: 2, known: 23
 const CALM_MS = 3_000
 /** Time for the load balancers and the clients after a change. */
 const SETTLE_MS = 3_000
+/** Like `minReadySeconds` of a Deployment: the load balancer uses a new process before the next process stops. */
+const MIN_READY_MS = 1_000
 const STORE_NAMES = ['redis', 'postgres'] as const
 const TOKEN_FORMATS = ['opaque', 'jwt'] as const
 const PERMITTED = 'sent before the end of the process'
@@ -40,7 +42,8 @@ await runSoak(async (soak) => {
   const previous = options.previous === undefined ? undefined : checkOut(options.previous, soak)
   const { cluster, store } = await startTopology(options, soak)
   const { gateways, servers } = cluster
-  const front = gateways.slice(0, 1).map((gateway) => ({ ...gateway, url: cluster.baseUrl }))
+  // Every request goes to the load balancer. The number of gateways determines how often the load uses each token first.
+  const front = gateways.map((gateway) => ({ ...gateway, url: cluster.baseUrl }))
   const load = await startAvailabilityLoad({ gateways: front, client: cluster.client }, LOAD)
   await wait(CALM_MS)
   const rows: Measurement[] = []
@@ -89,7 +92,10 @@ await runSoak(async (soak) => {
 
   /** Replaces one process after the other, like a rolling update. */
   async function replaceAll(root?: string): Promise<undefined> {
-    for (const service of [...servers, ...gateways]) await service.restart({}, root)
+    for (const service of [...servers, ...gateways]) {
+      await service.restart({}, root)
+      await wait(MIN_READY_MS)
+    }
   }
 })
 
@@ -109,10 +115,14 @@ async function killProcesses(pids: readonly number[]): Promise<Step['kill']> {
   return { permits: ({ sentMs }) => sentMs <= endedMs, permitted: PERMITTED }
 }
 
-/** An ended process is in state `Z` until its parent knows the end. */
+/**
+ * The first thread of an ended process is in state `Z` until its parent knows the end. The system closes the connections
+ * when the last thread ends.
+ */
 function isRunning(pid: number): boolean {
   try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    return !/^State:\s+[ZX]/m.test(status) || !/^Threads:\s+1$/m.test(status)
   } catch {
     return false
   }
