@@ -1,6 +1,7 @@
 import type { Command } from './command.ts'
 import { ACCOUNT_ADD } from './commands/account/command.ts'
 import { ADMINISTRATION } from './commands/administration/command.ts'
+import { CANARY } from './commands/canary/command.ts'
 import { CHECK } from './commands/check/command.ts'
 import { COMPLETION } from './commands/completion/command.ts'
 import { DEV } from './commands/dev/command.ts'
@@ -24,6 +25,7 @@ export const COMMANDS: readonly Command[] = [
   GATEWAY,
   AUTHORIZATION_SERVER,
   DOCTOR,
+  CANARY,
   CHECK,
   TEST,
   EXPLAIN,

@@ -1,0 +1,43 @@
+import type { Command } from '../../command.ts'
+
+export const CANARY: Command = {
+  name: 'canary',
+  group: 'Run',
+  summary: 'measures the time until every gateway rejects a revoked token',
+  about: [
+    'The command gets an access token with client credentials, calls each gateway, revokes the token, and polls each gateway until it responds with 401.',
+    'The bundled authorization server does not support client credentials. Use an issuer that supports them and token revocation (RFC 7009).',
+  ],
+  options: [
+    { name: 'issuer', value: 'URL', description: 'The issuer. The command reads its metadata.' },
+    { name: 'client-id', value: 'ID', description: 'The confidential client. Default: canary.' },
+    {
+      name: 'secret-file',
+      value: 'FILE',
+      description: 'The file with the client secret.',
+    },
+    {
+      name: 'scope',
+      value: 'SCOPES',
+      description: 'The requested scopes, separated by spaces. Default: the scopes of the client.',
+    },
+    { name: 'gateway', value: 'URL', description: 'The address of a gateway.', repeated: true },
+    { name: 'path', value: 'PATH', description: 'A protected path, e.g. /api/courses.' },
+    { name: 'status', value: 'CODE', description: 'The status that a valid token gets. Default: 200.' },
+    {
+      name: 'deadline',
+      value: 'SECONDS',
+      description: 'The longest time from the revocation to the last 401. Default: 30.',
+    },
+  ],
+  examples: [
+    {
+      commandLine:
+        'scopegate canary --issuer http://127.0.0.1:9 --secret-file s --path /api --gateway http://127.0.0.1:8080',
+      description: 'Measures one gateway. Here the secret file is missing.',
+      exits: 1,
+    },
+  ],
+  exits: { 0: 'each gateway rejects the token in time', 1: 'a stage failed' },
+  run: async (given, terminal) => (await import('./run-canary.ts')).runCanary(given, terminal),
+}
