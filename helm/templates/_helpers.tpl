@@ -353,6 +353,21 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- end }}
 
 {{/*
+A checksum of the Secrets that the chart creates, without the Secrets that the pod does not name. Takes the parameters of
+scopegate.deployment.
+*/}}
+{{- define "scopegate.secretsChecksum" -}}
+{{- $pod := toJson (list .env .volumes) -}}
+{{- $data := list -}}
+{{- range splitList "\n---\n" (include (print .root.Template.BasePath "/secrets.yaml") .root) -}}
+{{- with fromYaml . -}}
+{{- if contains (printf "\"name\":%q" .metadata.name) $pod }}{{ $data = append $data .data }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $data | sha256sum -}}
+{{- end }}
+
+{{/*
 The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text
 "replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list).
 Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
@@ -379,7 +394,7 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
       annotations:
-        {{- merge (dict) .checksums .own.podAnnotations .root.Values.podAnnotations | toYaml | nindent 8 }}
+        {{- merge (dict "checksum/secrets" (include "scopegate.secretsChecksum" .)) .checksums .own.podAnnotations .root.Values.podAnnotations | toYaml | nindent 8 }}
     spec:
       {{- include "scopegate.podSpec" . | nindent 6 }}
 {{- end }}

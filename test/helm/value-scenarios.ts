@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -52,6 +53,17 @@ const MANAGEMENT = { name: 'management', targetPort: 'management', protocol: 'TC
 const names = (service: string, namespace: string): readonly string[] =>
   ['', `.${namespace}`, `.${namespace}.svc`, `.${namespace}.svc.cluster.local`].map((end) => service + end)
 const decode = (text: string | undefined) => Buffer.from(text ?? '', 'base64').toString()
+const USED_SECRETS = {
+  gateway: ['gateway-client'],
+  'authorization-server': ['gateway-client', 'cookie-keys'],
+}
+/** The checksum of the data of generated Secrets. */
+const sumOfSecrets = (chart: ChartView, names: readonly string[]) => {
+  const data = names.map(
+    (name) => chart.objects.find(({ metadata }) => metadata.name === `gw-scopegate-${name}`)?.data,
+  )
+  return createHash('sha256').update(JSON.stringify(data)).digest('hex')
+}
 const podMeta = (chart: ChartView, component: Component) =>
   chart.object('Deployment', component).spec?.template?.metadata
 const rules = (chart: ChartView, component: Component) => chart.object('Deployment', component).spec
@@ -1137,8 +1149,11 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       [
         'authorizationServer.gatewayClient.existingSecret, authorizationServer.cookieSecret.existingSecret',
-        (c) => new Set(BOTH.map((one) => podMeta(c, one)?.annotations?.['checksum/secrets'])).size,
-        1,
+        both(
+          (c, one) =>
+            podMeta(c, one)?.annotations?.['checksum/secrets'] === sumOfSecrets(c, USED_SECRETS[one]),
+        ),
+        twice(true),
       ],
       ['serviceAccount.name', both((c, one) => c.pod(one).serviceAccountName), twice('gw-scopegate')],
       [
@@ -1616,6 +1631,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
         dashboards: { enabled: true, annotations: { of: '4' }, labels: { of: '4' } },
       },
+      alerts: { runbookUrlBase: 'https://runbooks.example.org/' },
     },
     checks: [
       [
@@ -1637,9 +1653,16 @@ export const SCENARIOS: readonly Scenario[] = [
         ['1', '2', '3'].map((of) => [{ of }, of]).concat([[{ of: '4' }, '4']]),
       ],
       [
-        'metrics.prometheusRule',
+        'metrics.prometheusRule, alerts.runbookUrlBase',
         (c) => c.object('PrometheusRule', 'gateway').spec,
-        { groups: [{ name: 'own', rules: [] }, ...filesOf('alerts').flatMap((text) => parse(text).groups)] },
+        {
+          groups: [
+            { name: 'own', rules: [] },
+            ...filesOf('alerts').flatMap(
+              (text) => parse(text.replaceAll('docs/runbooks/', 'https://runbooks.example.org/')).groups,
+            ),
+          ],
+        },
       ],
       [
         'metrics.dashboards.enabled',
