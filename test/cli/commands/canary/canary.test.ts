@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,6 +8,8 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { main } from '../../../../cli/main.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
+import { COMMAND } from '../../../fixtures/run-command.ts'
+import { spawnPlainly } from '../../../fixtures/spawn-plainly.ts'
 
 const SECRET = 'a-secret-of-the-canary-test'
 const TOKEN = 'a-token-of-the-canary-test'
@@ -51,27 +54,27 @@ async function start(t: Test) {
   const startGateway = (status: (request: IncomingMessage) => number) =>
     listen(t, (request, response) => response.writeHead(status(request)).end())
   const obeys = (request: IncomingMessage) => (hasToken(request) && !issuer.state.isRevoked ? 200 : 401)
-  const run = async (gateways: readonly string[], given: Readonly<Record<string, string>> = {}) => {
-    const terminal = aTerminal({ folder })
+  const argumentsFor = (gateways: readonly string[], given: Readonly<Record<string, string>> = {}) => {
     const options = {
       issuer: issuer.url,
       'client-id': 'canary',
-      'secret-file': 'secret',
+      'secret-file': join(folder, 'secret'),
       scope: 'canary',
       path: '/protected',
       deadline: '1',
       ...given,
     }
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
-    const code = await main(
-      ['canary', ...args, ...gateways.flatMap((gateway) => ['--gateway', gateway])],
-      terminal,
-    )
+    return ['canary', ...args, ...gateways.flatMap((gateway) => ['--gateway', gateway])]
+  }
+  const run = async (gateways: readonly string[], given: Readonly<Record<string, string>> = {}) => {
+    const terminal = aTerminal({ folder })
+    const code = await main(argumentsFor(gateways, given), terminal)
     t.notMatch(terminal.said.out + terminal.said.err, TOKEN, 'the output contains no token')
     t.notMatch(terminal.said.out + terminal.said.err, SECRET, 'the output contains no secret')
     return { code, ...terminal.said }
   }
-  return { issuer, startGateway, obeys, run }
+  return { issuer, startGateway, obeys, argumentsFor, run }
 }
 
 t.test('canary measures each gateway that rejects the revoked token', async (t) => {
@@ -123,10 +126,75 @@ t.test('canary reports the stage, the place and the remedy of each failure', asy
   })
 })
 
+t.test(
+  'canary reports a gateway that closes its connections after the revocation as unreachable',
+  async (t) => {
+    const { issuer, startGateway, obeys, run } = await start(t)
+    const gone = await listen(t, (request, response) =>
+      issuer.state.isRevoked ? request.socket.destroy() : response.writeHead(obeys(request)).end(),
+    )
+    const result = await run([gone])
+    t.equal(result.code, 1)
+    t.match(result.out, new RegExp(`${gone} +- +does not respond`))
+    t.ok(result.err.includes(`stage gateway: no response after the revocation from ${gone}`), result.err)
+    issuer.state.isRevoked = false
+    const failing = await startGateway((request) => (issuer.state.isRevoked ? 503 : obeys(request)))
+    t.match((await run([failing])).out, new RegExp(`${failing} +- +responds with 503`))
+  },
+)
+
+t.test('canary ends a request without a response at the deadline', async (t) => {
+  const { issuer, obeys, run } = await start(t)
+  let closed: () => void = () => undefined
+  const aborted = new Promise<'aborted'>((resolve) => {
+    closed = () => resolve('aborted')
+  })
+  const answerLate = new AbortController()
+  t.teardown(() => answerLate.abort())
+  const silent = await listen(t, (request, response) => {
+    if (!issuer.state.isRevoked) return response.writeHead(obeys(request)).end()
+    // The response arrives after the deadline of 1 s and before the timeout of a request, 5 s.
+    const late = setTimeout(() => response.writeHead(401).end(), 2_500)
+    answerLate.signal.addEventListener('abort', () => clearTimeout(late))
+    return response.on('close', closed)
+  })
+  const result = await run([silent])
+  t.match(result, { code: 1, out: /does not respond/ })
+  t.equal(await aborted, 'aborted')
+})
+
+t.test('canary revokes the token when SIGTERM stops a run', async (t) => {
+  const { issuer, obeys, argumentsFor } = await start(t)
+  let received: () => void = () => undefined
+  const receivesToken = new Promise<void>((resolve) => {
+    received = resolve
+  })
+  const silent = await listen(t, (request, response) =>
+    hasToken(request) ? received() : response.writeHead(obeys(request)).end(),
+  )
+  const child = spawnPlainly(process.execPath, [COMMAND, ...argumentsFor([silent])])
+  t.teardown(() => child.kill('SIGKILL'))
+  const output = text(child.stderr)
+  const exited = once(child, 'exit')
+  await receivesToken
+  child.kill('SIGTERM')
+  t.same(await exited, [1, null])
+  t.match(await output, 'a signal stopped the run')
+  t.equal(issuer.state.revocations, 1)
+  t.equal(issuer.state.isRevoked, true)
+})
+
 t.test('canary rejects wrong arguments with exit code 2', async (t) => {
   const { run } = await start(t)
   t.match(await run([]), { code: 2, err: /name a gateway/ })
-  t.match(await run(['nowhere']), { code: 2, err: /--gateway must be a URL/ })
+  for (const gateway of ['nowhere', 'ftp://127.0.0.1', 'unix:/socket'])
+    t.match(await run([gateway]), { code: 2, err: /--gateway must be a URL that starts with http/ }, gateway)
+  for (const gateway of ['/api', '/?a=b', '/#a'].map((rest) => `http://127.0.0.1:9${rest}`))
+    t.match(await run([gateway]), { code: 2, err: /only a scheme.* like http:\/\/127.0.0.1:9\. Set --path/ })
+  const withPassword = await run(['http://user:a-password@127.0.0.1:9'])
+  t.equal(withPassword.code, 2)
+  t.notMatch(withPassword.err, 'a-password')
+  t.match(await run(['http://127.0.0.1:9'], { issuer: 'file:///x' }), { code: 2, err: /--issuer must be/ })
   for (const [name, value] of Object.entries({ path: 'x', deadline: '0', status: 'ok', issuer: 'x' }))
     t.match(await run(['http://127.0.0.1:9'], { [name]: value }), { code: 2, err: new RegExp(`--${name}`) })
 })

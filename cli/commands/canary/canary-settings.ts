@@ -1,0 +1,68 @@
+import { resolve } from 'node:path'
+import type { ParsedArguments } from '../../command.ts'
+import { usageError } from '../../failures.ts'
+import type { Terminal } from '../../terminal.ts'
+
+/** The validated arguments of `scopegate canary`. */
+export type CanarySettings = {
+  readonly issuer: string
+  readonly clientId: string
+  readonly secretFile: string
+  readonly scope: string | undefined
+  /** Origins, without a path. */
+  readonly gateways: readonly string[]
+  readonly path: string
+  readonly validStatus: number
+  readonly deadlineMs: number
+}
+
+/** @throws {BootError} with exit code 2 for an invalid argument. */
+export function readSettings(given: ParsedArguments, terminal: Terminal): CanarySettings {
+  const issuer = required(given, 'issuer')
+  readHttpUrl('issuer', issuer)
+  const path = required(given, 'path')
+  if (!path.startsWith('/')) throw usageError('canary', '--path must start with /')
+  const gateways = given.texts('gateway').map(readGateway)
+  if (gateways.length === 0) throw usageError('canary', 'name a gateway: --gateway http://127.0.0.1:8080')
+  return {
+    issuer,
+    clientId: given.text('client-id') ?? 'canary',
+    secretFile: resolve(terminal.folder, required(given, 'secret-file')),
+    scope: given.text('scope'),
+    gateways,
+    path,
+    validStatus: readNumber(given, 'status', 200),
+    deadlineMs: readNumber(given, 'deadline', 30) * 1000,
+  }
+}
+
+function readGateway(text: string): string {
+  const url = readHttpUrl('gateway', text)
+  // The normalized URL of an origin is the origin with a slash. The message must not contain a password of the URL.
+  if (url.href !== `${url.origin}/`)
+    throw usageError(
+      'canary',
+      `--gateway must contain only a scheme, a host and a port, like ${url.origin}. Set --path to the protected path`,
+    )
+  return url.origin
+}
+
+function readHttpUrl(name: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol))
+    throw usageError('canary', `--${name} must be a URL that starts with http:// or https://`)
+  return url
+}
+
+function required(given: ParsedArguments, name: string): string {
+  const text = given.text(name)
+  if (text === undefined || text === '') throw usageError('canary', `--${name} is required`)
+  return text
+}
+
+function readNumber(given: ParsedArguments, name: string, fallback: number): number {
+  const text = given.text(name)
+  if (text === undefined) return fallback
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw usageError('canary', `--${name} must be a number from 1 to 9999`)
+  return Number(text)
+}
