@@ -27,6 +27,7 @@ const SYSTEM_PARTS = [
   { commands: ['redis-server'], debianPackage: 'redis-server' },
   { commands: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
   { commands: ['postgres'], folders: postgresFolders(), debianPackage: 'postgresql' },
+  { commands: ['buildah'], debianPackage: 'buildah' },
 ]
 
 /** While this file exists, the package `postgresql` creates no database. The tests create their own databases. */

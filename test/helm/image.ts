@@ -4,6 +4,8 @@ import { ROOT } from './render-chart.ts'
 
 /** The image of one target of the Dockerfile. */
 export type Image = {
+  /** The folder of a built image. Default: the shared libraries and the Node.js of this machine. */
+  readonly root?: string
   readonly entrypoint: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string

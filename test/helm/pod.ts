@@ -25,6 +25,8 @@ export type Cluster = {
   readonly claims?: Readonly<Record<string, string>>
   /** Names that resolve to this machine, for example names of Services. */
   readonly hosts: readonly string[]
+  /** Images by the name of their container. Default: the files of this checkout. */
+  readonly images?: Readonly<Record<string, Image>>
 }
 
 /** The container of the pod runs as a process of this machine. */
@@ -80,7 +82,7 @@ export function startPod(deployment: KubeObject, cluster: Cluster): Pod {
   const [container] = pod?.containers ?? []
   if (pod === undefined || container === undefined)
     throw new Error(`${deployment.metadata.name} has no container`)
-  const image = readImage(container.name)
+  const image = cluster.images?.[container.name] ?? readImage(container.name)
   const owner = {
     uid: pod.securityContext?.runAsUser ?? image.user.uid,
     gid: pod.securityContext?.runAsGroup ?? image.user.gid,
@@ -115,7 +117,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const root = mkdtempSync(join(tmpdir(), `${name}-`))
   makeRoot(root, image, options.hosts)
   for (const { path } of mounts) mkdirSync(join(root, path), { recursive: true })
-  if (options.readOnlyRoot) run('mount', '-o', 'remount,ro', root)
+  if (options.readOnlyRoot) run('mount', '-o', 'remount,bind,ro', root)
   for (const { folder, path, readOnly } of mounts) {
     run('mount', '--bind', folder, join(root, path))
     if (readOnly) run('mount', '-o', 'remount,bind,ro', join(root, path))
@@ -187,8 +189,19 @@ function watch(child: ChildProcess, pod: PodSpec, container: Container): Omit<Po
   }
 }
 
-/** Creates a root folder with the files of the image and the shared libraries of Node.js, without a shell. */
+/** Mounts the built image or the shared libraries of this machine at a root folder, and adds devices and hosts. */
 function makeRoot(root: string, image: Image, hosts: readonly string[]): void {
+  if (image.root === undefined) mountLibraries(root)
+  else run('mount', '--bind', image.root, root)
+  for (const device of DEVICES) bind(device, join(root, device))
+  mkdirSync(join(root, 'proc'), { recursive: true })
+  run('mount', '-t', 'proc', 'proc', join(root, 'proc'))
+  writeFileSync(join(root, 'etc/hosts'), `127.0.0.1 localhost ${hosts.join(' ')}\n`)
+  for (const { from, to } of image.copies) bindReadOnly(from, join(root, to))
+}
+
+/** Creates a root folder with the shared libraries and the Node.js of this machine, without a shell. */
+function mountLibraries(root: string): void {
   run('mount', '-t', 'tmpfs', '-o', 'mode=0755', 'root', root)
   for (const folder of LIBRARIES) {
     if (!existsSync(folder)) continue
@@ -197,13 +210,8 @@ function makeRoot(root: string, image: Image, hosts: readonly string[]): void {
     else bindReadOnly(folder, join(root, folder))
   }
   bindReadOnly(process.execPath, join(root, 'usr/local/bin/node'))
-  for (const device of DEVICES) bind(device, join(root, device))
-  mkdirSync(join(root, 'proc'))
-  run('mount', '-t', 'proc', 'proc', join(root, 'proc'))
   mkdirSync(join(root, 'etc'))
   writeFileSync(join(root, 'etc/nsswitch.conf'), 'hosts: files\n')
-  writeFileSync(join(root, 'etc/hosts'), `127.0.0.1 localhost ${hosts.join(' ')}\n`)
-  for (const { from, to } of image.copies) bindReadOnly(from, join(root, to))
 }
 
 function makeEnvironment(container: Container, cluster: Cluster): Record<string, string> {
