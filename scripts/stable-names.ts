@@ -54,7 +54,7 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
     'Log events and their fields': logEvents([...services, ...commands]),
     'Fields of the audit log': auditFields(),
     'Actions and reasons of the audit log': auditActions(),
-    Metrics: services.flatMap(({ text }) => metricsIn(text)),
+    Metrics: [...services, ...commands].flatMap(({ text }) => metricsIn(text)),
     'Fields of JSON output': jsonOutput(),
     'Checks of `scopegate doctor`': Object.keys(CHECKS),
     'Commands, options and exit codes': COMMANDS.flatMap((command) => [

@@ -34,6 +34,8 @@ export function optionalCheck(name: string, problem: string | undefined): Readin
 export type OpsServerOptions = {
   readonly host: string
   readonly port: number
+  /** The setting of `port`, for error messages. Default: `management.port`. */
+  readonly portSetting?: string
   /** Accepted host names, in addition to IP addresses, `localhost` and `host`. */
   readonly names?: readonly string[] | undefined
   readonly service: string
@@ -122,7 +124,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
       service: `${options.service} (management)`,
       host: options.host,
       port: options.port,
-      setting: 'management.port',
+      setting: options.portSetting ?? 'management.port',
     })
   }
 }

@@ -7,9 +7,9 @@ import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-
  */
 const DEFINED = /(?:name: |\(\s*)'(scopegate_[a-z_]+)'/g
 
-t.test('docs/metrics.md lists exactly the series of both services', async (t) => {
+t.test('docs/metrics.md lists exactly the series of both services and of the canary', async (t) => {
   const sources = listRepositoryFiles().filter((path) =>
-    /^(?:gateway|authorization-server|platform)\/.*\.ts$/.test(path),
+    /^(?:gateway|authorization-server|platform|cli\/commands\/canary)\/.*\.ts$/.test(path),
   )
   const defined = sources.flatMap((path) =>
     [...readRepositoryFile(path).matchAll(DEFINED)].map(([, name]) => name),

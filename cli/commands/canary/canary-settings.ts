@@ -16,6 +16,9 @@ export type CanarySettings = {
   readonly deadlineMs: number
 }
 
+/** The management port, and the time between the starts of two runs. */
+export type ServiceSettings = { readonly host: string; readonly port: number; readonly intervalMs: number }
+
 /** @throws {BootError} with exit code 2 for an invalid argument. */
 export function readSettings(given: ParsedArguments, terminal: Terminal): CanarySettings {
   const issuer = required(given, 'issuer')
@@ -33,6 +36,15 @@ export function readSettings(given: ParsedArguments, terminal: Terminal): Canary
     path,
     validStatus: readNumber(given, 'status', 200),
     deadlineMs: readNumber(given, 'deadline', 30) * 1000,
+  }
+}
+
+/** @throws {BootError} with exit code 2 for an invalid argument. */
+export function readServiceSettings(given: ParsedArguments): ServiceSettings {
+  return {
+    host: given.text('management-host') ?? '127.0.0.1',
+    port: readNumber(given, 'management-port', 9092, { min: 0, max: 65_535 }),
+    intervalMs: readNumber(given, 'interval', 60) * 1000,
   }
 }
 
@@ -60,9 +72,15 @@ function required(given: ParsedArguments, name: string): string {
   return text
 }
 
-function readNumber(given: ParsedArguments, name: string, fallback: number): number {
+function readNumber(
+  given: ParsedArguments,
+  name: string,
+  fallback: number,
+  { min, max } = { min: 1, max: 9_999 },
+): number {
   const text = given.text(name)
   if (text === undefined) return fallback
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw usageError('canary', `--${name} must be a number from 1 to 9999`)
-  return Number(text)
+  const value = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  throw usageError('canary', `--${name} must be a number from ${min} to ${max}`)
 }

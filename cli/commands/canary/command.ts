@@ -6,6 +6,7 @@ export const CANARY: Command = {
   summary: 'measures the time until every gateway rejects a revoked token',
   about: [
     'The command gets an access token with client credentials, calls each gateway, revokes the token, and polls each gateway until it responds with 401.',
+    'The command repeats this until SIGTERM and exports metrics on a management port. With --once, it prints one result for each gateway and exits.',
     'The bundled authorization server does not support client credentials. Use an issuer that supports them and token revocation (RFC 7009).',
   ],
   options: [
@@ -29,15 +30,27 @@ export const CANARY: Command = {
       value: 'SECONDS',
       description: 'The longest time from the revocation to the last 401. Default: 30.',
     },
+    { name: 'once', description: 'Run once, print the result and exit.' },
+    {
+      name: 'interval',
+      value: 'SECONDS',
+      description: 'The time between the starts of two runs. Default: 60.',
+    },
+    {
+      name: 'management-host',
+      value: 'HOST',
+      description: 'The address of the management port. Default: 127.0.0.1.',
+    },
+    { name: 'management-port', value: 'PORT', description: 'The management port. Default: 9092.' },
   ],
   examples: [
     {
       commandLine:
-        'scopegate canary --issuer http://127.0.0.1:9 --secret-file s --path /api --gateway http://127.0.0.1:8080',
+        'scopegate canary --once --issuer http://127.0.0.1:9 --secret-file s --path /api --gateway http://127.0.0.1',
       description: 'Measures one gateway. Here the secret file is missing.',
       exits: 1,
     },
   ],
-  exits: { 0: 'each gateway rejects the token in time', 1: 'a stage failed' },
+  exits: { 0: 'each gateway rejects the token in time, or SIGTERM ended the service', 1: 'a stage failed' },
   run: async (given, terminal) => (await import('./run-canary.ts')).runCanary(given, terminal),
 }

@@ -133,7 +133,7 @@ async function discover(issuer: string, stop: AbortSignal) {
 
 async function revoke(url: string, fields: Readonly<Record<string, string>>): Promise<void> {
   const response = await postForm('revoke', url, fields)
-  await response.body?.cancel()
+  await discardBody(response)
   if (response.status !== 200)
     throw new CanaryError('revoke', `${url} responds with ${response.status}. Check the client credentials`)
 }
@@ -141,7 +141,7 @@ async function revoke(url: string, fields: Readonly<Record<string, string>>): Pr
 async function statusOf(url: string, token: string | undefined, options: RequestOptions): Promise<number> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const response = await send('gateway', url, { headers }, options)
-  await response.body?.cancel()
+  await discardBody(response)
   return response.status
 }
 
@@ -171,6 +171,11 @@ async function send(
       error,
     )
   }
+}
+
+/** Ignores an error of the connection, because the caller needs only the status. */
+async function discardBody({ body }: Response): Promise<void> {
+  await body?.cancel().catch(() => undefined)
 }
 
 function isTimeout(error: unknown): boolean {

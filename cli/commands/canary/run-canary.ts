@@ -2,12 +2,21 @@ import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { formatTable } from '../../format-table.ts'
 import type { Terminal } from '../../terminal.ts'
-import { type CanarySettings, readSettings } from './canary-settings.ts'
+import { type CanarySettings, readServiceSettings, readSettings } from './canary-settings.ts'
 import { findFailure, type GatewayResult, measureRevocation } from './measure-revocation.ts'
 
-/** Runs the canary once and prints the result of each gateway. @returns the exit code. */
-export async function runCanary(given: ParsedArguments, terminal: Terminal): Promise<number> {
+/** Runs the canary once with `--once`, else as a service. @returns the exit code, or undefined for the service. */
+export async function runCanary(given: ParsedArguments, terminal: Terminal): Promise<number | undefined> {
   const settings = readSettings(given, terminal)
+  if (given.has('once')) return runOnce(settings, terminal)
+  const service = readServiceSettings(given)
+  const { startCanaryService } = await import('./canary-service.ts')
+  await startCanaryService(settings, service)
+  return undefined
+}
+
+/** Prints the result of each gateway. */
+async function runOnce(settings: CanarySettings, terminal: Terminal): Promise<number> {
   const results = await untilSignal((stop) => measureRevocation(settings, stop))
   terminal.out.write(
     formatTable([

@@ -9,7 +9,9 @@ import t, { type Test } from 'tap'
 import { main } from '../../../../cli/main.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
 import { COMMAND } from '../../../fixtures/run-command.ts'
+import { scrape } from '../../../fixtures/scrape.ts'
 import { spawnPlainly } from '../../../fixtures/spawn-plainly.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const SECRET = 'a-secret-of-the-canary-test'
 const TOKEN = 'a-token-of-the-canary-test'
@@ -26,7 +28,7 @@ async function listen(t: Test, listener: RequestListener): Promise<string> {
 
 /** An issuer with client credentials, which the bundled server does not support. */
 async function startIssuer(t: Test) {
-  const state = { isRevoked: false, revocations: 0, revocationStatus: 200 }
+  const state = { isRevoked: false, revocations: 0, revocationStatus: 200, isGatewayClosed: false }
   const url = await listen(t, async (request, response) => {
     const fields = new URLSearchParams(await text(request))
     const send = (status: number, body: object) =>
@@ -34,7 +36,10 @@ async function startIssuer(t: Test) {
     if (request.method === 'GET')
       return send(200, { issuer: url, token_endpoint: `${url}/token`, revocation_endpoint: `${url}/revoke` })
     if (fields.get('client_secret') !== SECRET) return send(401, { error: 'invalid_client' })
-    if (request.url === '/token') return send(200, { access_token: TOKEN })
+    if (request.url === '/token') {
+      state.isRevoked = false
+      return send(200, { access_token: TOKEN })
+    }
     state.revocations++
     state.isRevoked = fields.get('token') === TOKEN && state.revocationStatus === 200
     return send(state.revocationStatus, {})
@@ -54,7 +59,11 @@ async function start(t: Test) {
   const startGateway = (status: (request: IncomingMessage) => number) =>
     listen(t, (request, response) => response.writeHead(status(request)).end())
   const obeys = (request: IncomingMessage) => (hasToken(request) && !issuer.state.isRevoked ? 200 : 401)
-  const argumentsFor = (gateways: readonly string[], given: Readonly<Record<string, string>> = {}) => {
+  const argumentsFor = (
+    gateways: readonly string[],
+    given: Readonly<Record<string, string>> = {},
+    mode: readonly string[] = ['--once'],
+  ) => {
     const options = {
       issuer: issuer.url,
       'client-id': 'canary',
@@ -65,7 +74,7 @@ async function start(t: Test) {
       ...given,
     }
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])
-    return ['canary', ...args, ...gateways.flatMap((gateway) => ['--gateway', gateway])]
+    return ['canary', ...mode, ...args, ...gateways.flatMap((gateway) => ['--gateway', gateway])]
   }
   const run = async (gateways: readonly string[], given: Readonly<Record<string, string>> = {}) => {
     const terminal = aTerminal({ folder })
@@ -197,4 +206,65 @@ t.test('canary rejects wrong arguments with exit code 2', async (t) => {
   t.match(await run(['http://127.0.0.1:9'], { issuer: 'file:///x' }), { code: 2, err: /--issuer must be/ })
   for (const [name, value] of Object.entries({ path: 'x', deadline: '0', status: 'ok', issuer: 'x' }))
     t.match(await run(['http://127.0.0.1:9'], { [name]: value }), { code: 2, err: new RegExp(`--${name}`) })
+})
+
+t.test('canary repeats its runs as a service and exports metrics until SIGTERM', async (t) => {
+  const { issuer, startGateway, obeys, argumentsFor } = await start(t)
+  const gateway = await startGateway((request) => (issuer.state.isGatewayClosed ? 401 : obeys(request)))
+  const args = argumentsFor([gateway], { interval: '1', 'management-port': '0' }, [])
+  const child = spawnPlainly(process.execPath, [COMMAND, ...args])
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  let log = ''
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    log += part
+  })
+  const url = await until('it listens', async () => /"management_url":"([^"]+)"/.exec(log)?.[1])
+  const hasSeries = (series: string) =>
+    until(series, async () => {
+      const { text } = await scrape(url)
+      return text.includes(series) ? text : undefined
+    })
+  await hasSeries('scopegate_canary_runs_total{result="ok",stage="-"} 2')
+  const metrics = await hasSeries('scopegate_canary_revocation_seconds_count 2')
+  const [, lastSuccess] = /^scopegate_canary_last_success_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
+  t.ok(Number(lastSuccess) > 1.6e9, 'the time of the last success')
+  t.match(await (await fetch(`${url}/livez`)).text(), 'ok')
+  t.equal((await fetch(`${url}/readyz`)).status, 200)
+  issuer.state.isGatewayClosed = true
+  await hasSeries('scopegate_canary_runs_total{result="failed",stage="accept"} 1')
+  t.match(await (await fetch(`${url}/readyz?verbose`)).text(), '[!] last_run: scopegate canary: stage accept')
+  child.kill('SIGTERM')
+  t.same(await exited, [0, null])
+  const lines = log
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.ok(lines.some((line) => line['event'] === 'canary_revocation' && line['gateway'] === gateway))
+  t.ok(lines.some((line) => line['event'] === 'canary_failed' && line['stage'] === 'accept'))
+  t.equal(lines.at(-1)?.['event'], 'stopped')
+  t.notMatch(log, TOKEN)
+  t.notMatch(log, SECRET)
+})
+
+t.test('canary as a service revokes the token of the current run on SIGTERM', async (t) => {
+  const { issuer, obeys, argumentsFor } = await start(t)
+  let received: () => void = () => undefined
+  const receivesToken = new Promise<void>((resolve) => {
+    received = resolve
+  })
+  const silent = await listen(t, (request, response) =>
+    hasToken(request) ? received() : response.writeHead(obeys(request)).end(),
+  )
+  const child = spawnPlainly(process.execPath, [
+    COMMAND,
+    ...argumentsFor([silent], { 'management-port': '0' }, []),
+  ])
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  await receivesToken
+  child.kill('SIGTERM')
+  t.same(await exited, [0, null])
+  t.equal(issuer.state.revocations, 1)
+  t.equal(issuer.state.isRevoked, true)
 })
