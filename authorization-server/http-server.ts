@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../platform/logging/logger.ts'
+import { createRequestIds, readRequestId } from '../platform/logging/request-id.ts'
 import { NO_SCHEMA_COMPILERS } from '../platform/net/no-schema-compilers.ts'
 import { registerAccountPages } from './account-pages/account-pages.ts'
 import { registerLogoutPages } from './account-pages/logout-pages.ts'
@@ -21,6 +21,7 @@ import { mountUserinfo } from './endpoints/userinfo.ts'
 import type { Engine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
 import type { LiveSecrets } from './keys/live-secrets.ts'
+import { logRequests } from './observe/access-log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { observeDurations } from './observe/observe-durations.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
@@ -57,10 +58,11 @@ export type HttpServerOptions = {
 /** Creates the HTTP server with every route: endpoints, userinfo, revocation stream, pages. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { config, engine, metrics, logger } = options
+  const newRequestId = createRequestIds(Date.now)
   const app = Fastify({
     return503OnClosing: false, // requests on open connections still get a response while the server drains
-    logger: false, // the gateway writes the access log; this service writes audit lines
-    genReqId: (request) => requestId(request.headers['x-request-id']),
+    logger: false,
+    genReqId: (request) => readRequestId(request) ?? newRequestId(),
     trustProxy: ['loopback', 'linklocal', 'uniquelocal'], // only the gateway sends requests to this service
     requestTimeout: REQUEST_TIMEOUT_MS,
     clientErrorHandler: replyToBrokenConnection,
@@ -70,6 +72,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     routerOptions: { caseSensitive: true, ignoreTrailingSlash: false },
   })
   const authorizationLimit = createAuthorizationLimit(config.authorization.rateLimit, () => Date.now())
+  logRequests(app, logger)
   observeDurations(app, metrics)
   registerFallbackHandlers(app, { logger })
   app.register(async (scope) =>
@@ -179,8 +182,4 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     }),
   )
   return app
-}
-
-function requestId(given: string | string[] | undefined): string {
-  return typeof given === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(given) ? given : randomUUID()
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
+import { recordOutcome } from '../observe/access-log.ts'
 import type { Look } from '../pages/look.ts'
 import { localeOf, pageHeaders, sendPage } from '../pages/page-reply.ts'
 import { renderErrorPage } from '../pages/render-error-page.ts'
@@ -37,6 +38,7 @@ export function sendAuthorizationError(
 ): FastifyReply {
   if (!(reply.request.headers.accept ?? '').includes('text/html'))
     return sendErrorResponse(reply, errorResponse)
+  recordOutcome(reply.request, { error: errorResponse.error })
   const { status, headers = {} } = errorResponse
   const locale = localeOf(reply.request)
   const markup = renderErrorPage({ ...errorResponse, locale, look, serviceName, requestId: reply.request.id })

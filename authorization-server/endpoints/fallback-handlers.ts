@@ -69,7 +69,10 @@ export function registerFallbackHandlers(app: FastifyInstance, options: { readon
   app.setErrorHandler<FastifyError | Error>((error, request, reply) => {
     const errorResponse = explain(error)
     if (errorResponse.status >= 500)
-      options.logger.error({ event: 'failed', request_id: request.id, err: error }, 'request failed')
+      options.logger.error(
+        { event: 'failed', request_id: request.id, 'client.address': request.ip, err: error },
+        'request failed',
+      )
     return sendErrorResponse(reply, errorResponse)
   })
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { requestSource } from '../engine/request-source.ts'
+import { recordOutcome } from '../observe/access-log.ts'
 import { parseRegistration } from '../register/client-registration.ts'
 import { checkAuthorizationHeader, checkIntrospectionCaller } from './client-authentication.ts'
 import { ENGINE_ENDPOINTS, type Endpoint } from './endpoint-table.ts'
@@ -87,12 +88,24 @@ async function forwardToEngine(
   reply.hijack()
   try {
     const origin = { requestId: request.id, clientAddress: request.ip }
-    const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, origin })
+    const onClient = (clientId: string): void => recordOutcome(request, { clientId })
+    const result = await options.engine.handle(request.raw, reply.raw, { ...admitted, origin, onClient })
+    if (result !== 'ok') recordOutcome(request, { error: result })
     options.count(endpoint.name, admitted.grantType ?? '-', result)
   } catch (cause) {
     // The engine handles its own errors. This error came from the code around the engine. Fastify no longer handles the
     // reply.
-    options.logger.error({ event: 'failed', endpoint: endpoint.name, err: cause }, 'request failed')
+    options.logger.error(
+      {
+        event: 'failed',
+        request_id: request.id,
+        'client.address': request.ip,
+        endpoint: endpoint.name,
+        err: cause,
+      },
+      'request failed',
+    )
+    recordOutcome(request, { error: 'server_error' })
     options.count(endpoint.name, admitted.grantType ?? '-', 'server_error')
     reply.raw.destroy()
   }

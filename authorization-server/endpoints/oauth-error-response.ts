@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { recordOutcome } from '../observe/access-log.ts'
 
 /** An error response to a request that does not reach the engine. Source: RFC 6749 section 5.2. */
 export type OAuthErrorResponse = {
@@ -14,6 +15,7 @@ export type OAuthErrorResponse = {
 
 /** Sends an error response as JSON with `error` and `error_description`, and with `no-store`. */
 export function sendErrorResponse(reply: FastifyReply, errorResponse: OAuthErrorResponse): FastifyReply {
+  recordOutcome(reply.request, { error: errorResponse.error })
   if (errorResponse.challenge !== undefined) reply.header('www-authenticate', errorResponse.challenge)
   return reply
     .code(errorResponse.status)

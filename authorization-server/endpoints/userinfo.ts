@@ -6,6 +6,7 @@ import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import { rejectToken } from '../../oauth/reject-token.ts'
 import { type Account, standardClaims } from '../accounts/accounts.ts'
 import type { Engine, TokenOwner } from '../engine/engine.ts'
+import { recordOutcome } from '../observe/access-log.ts'
 import { USERINFO_ENDPOINT } from './endpoint-table.ts'
 import { invalidRequest, type OAuthErrorResponse, sendErrorResponse } from './oauth-error-response.ts'
 
@@ -55,6 +56,7 @@ function userinfoHandler(options: UserinfoOptions) {
     if (token === 'twice') return reject(reply, invalidRequest('Send one Authorization header.'))
     const scheme = token === 'malformed' ? 'Bearer' : token.scheme
     const owner = token === 'malformed' ? undefined : await options.findTokenOwner(token.value)
+    if (owner !== undefined) recordOutcome(request, { clientId: owner.clientId })
     if (owner === undefined || token === 'malformed')
       return reject(reply, invalidToken({ ...challenge, scheme }))
     const possessionFault = await checkPossession(owner, token, request.raw)

@@ -46,6 +46,8 @@ export type EngineRequest = {
   readonly integrationId?: string | undefined
   /** Receives the `request_uri` of a pushed authorization request that the engine stored. */
   readonly onPushed?: (requestUri: string) => void
+  /** Receives the id of the client that the engine identified. */
+  readonly onClient?: (clientId: string) => void
   /** Path and query for the engine. Default: the URL of the request. */
   readonly url?: string
   /** The body, which the endpoint has already checked. */
@@ -242,6 +244,8 @@ export function createEngine(options: EngineOptions): Engine {
   }
   provider.use(async (ctx, next) => {
     await next()
+    const clientId = (ctx as Partial<KoaContextWithOIDC>).oidc?.client?.clientId
+    if (clientId !== undefined) requests.get(ctx.req)?.onClient?.(clientId)
     describeError(ctx as KoaContextWithOIDC)
     shapeRegistration(ctx as KoaContextWithOIDC)
     shapeRevocation(ctx as KoaContextWithOIDC)

@@ -70,7 +70,10 @@ export function createFormPages(options: FormPagesOptions): FormPages {
         pages.setErrorHandler((failure, request, reply) => {
           const explained = explainFailure(failure)
           if (explained.ours)
-            logger.error({ event: 'page_failed', err: failure, request_id: request.id }, 'a page failed')
+            logger.error(
+              { event: 'page_failed', err: failure, request_id: request.id, 'client.address': request.ip },
+              'a page failed',
+            )
           return sendError(reply, explained)
         })
         addRoutes(pages)

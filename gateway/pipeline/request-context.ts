@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readRequestId } from '../../platform/logging/request-id.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/confirmation.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
@@ -7,7 +8,6 @@ import type { CanonicalRequest } from '../../policy-engine/match/canonical-reque
 import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
 import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { Decision } from '../observability/decision.ts'
-import { readRequestId } from '../observability/request-id.ts'
 import { clientAddress, normalizeIp } from '../server/client-address.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type {

@@ -35,7 +35,7 @@ async function start(
   return { process: started, url: String(url), managementUrl: String(managementUrl) }
 }
 
-/** Registers a client, so that the server logs a line. */
+/** Registers a client, so that the server logs two lines: the audit line and the access line. */
 async function register(t: Test, url: string): Promise<void> {
   const answer = await fetch(url + ENDPOINTS.registration, {
     method: 'POST',
@@ -60,8 +60,8 @@ t.test(
     )
     await register(t, server.url)
     await until(
-      'the dropped line is counted',
-      async () => (await dropped(server.managementUrl)) === atStart + 1,
+      'both dropped lines are counted',
+      async () => (await dropped(server.managementUrl)) === atStart + 2,
     )
     server.process.child.kill('SIGTERM')
     await server.process.ended
@@ -77,6 +77,6 @@ t.test('without a log reader, the server counts the dropped lines', async (t) =>
   await until('the first lines arrived', async () => read().includes('"listening"'))
   pipe.leave()
   await register(t, server.url)
-  await until('the dropped line is counted', async () => (await dropped(server.managementUrl)) === 1)
+  await until('both dropped lines are counted', async () => (await dropped(server.managementUrl)) === 2)
   t.equal(server.process.child.exitCode, null)
 })

@@ -101,6 +101,56 @@ t.test('the account can sign in, call the API, refresh and revoke', async (t) =>
   )
 })
 
+type Line = Readonly<Record<string, unknown>>
+
+/** Returns the access line of a request in a log, as soon as the service has written the line. */
+const accessLineOf = (service: { log(): string }, requestId: string | null): Promise<Line> =>
+  until(`the access line of ${requestId}`, async () =>
+    service
+      .log()
+      .split('\n')
+      .slice(0, -1)
+      .map((line): Line => JSON.parse(line))
+      .find(({ event, request_id }) => event === 'access' && request_id === requestId),
+  )
+
+t.test('the access lines of both services have the request ID of a token request', async (t) => {
+  const client = await registerClient(product)
+  const answer = await client.refresh('x'.repeat(43))
+  t.equal(answer.status, 400)
+  const requestId = answer.headers.get('x-request-id')
+  const { time: _, duration_ms: durationMs, ...line } = await accessLineOf(server, requestId)
+  t.type(durationMs, 'number')
+  t.strictSame(line, {
+    level: 'info',
+    service: 'authorization-server',
+    event: 'access',
+    request_id: requestId,
+    'http.request.method': 'POST',
+    'url.path': ENDPOINTS.token,
+    'http.route': ENDPOINTS.token,
+    'http.response.status_code': 400,
+    'client.address': '127.0.0.1',
+    'auth.client_id': client.clientId,
+    'error.type': 'invalid_grant',
+  })
+  t.match(await accessLineOf(gateway, requestId), {
+    'http.request.method': 'POST',
+    'url.path': ENDPOINTS.token,
+    'upstream.status': 400,
+    'client.address': '127.0.0.1',
+  })
+})
+
+t.test('the access line of the authorization server has no query and no control character', async (t) => {
+  const headers = { 'x-request-id': 'sent-to-the-server' }
+  const answer = await send(`${server.url}/no%0aendpoint?code=in-the-query`, { headers })
+  t.equal(answer.status, 404)
+  const line = await accessLineOf(server, 'sent-to-the-server')
+  t.match(line, { 'url.path': '/no%0aendpoint', 'http.response.status_code': 404, 'error.type': 'not_found' })
+  t.notOk(server.log().includes('in-the-query'))
+})
+
 t.test(
   'the management listener responds; its output and the logs contain no token, code, secret, password or cookie',
   async (t) => {

@@ -135,7 +135,10 @@ t.test('each error gets its status, and a server error is logged', async (t) => 
     t.strictSame(answer.json, body)
     const retryAfter = status === 503 ? { 'retry-after': '1' } : {}
     t.strictSame(headerSet(answer.headers), { ...JSON_ERROR, ...retryAfter })
-    const line = [{ event: 'failed', request_id: 'request-1', err: failure }, 'request failed']
+    const line = [
+      { event: 'failed', request_id: 'request-1', 'client.address': '127.0.0.1', err: failure },
+      'request failed',
+    ]
     t.strictSame(logged.splice(0), status >= 500 ? [line] : [])
   }
 })

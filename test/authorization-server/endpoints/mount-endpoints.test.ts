@@ -23,7 +23,7 @@ async function startEndpoints(
   overrides: Partial<Omit<MountEndpointsOptions, 'engine'>> = {},
   engine: Partial<Pick<Engine, 'handle' | 'findGrantedResources'>> = {},
 ) {
-  const handled: Omit<EngineRequest, 'onPushed'>[] = []
+  const handled: Omit<EngineRequest, 'onPushed' | 'onClient'>[] = []
   const counted: (readonly string[])[] = []
   const logged: unknown[] = []
   const taken: unknown[] = []
@@ -36,7 +36,7 @@ async function startEndpoints(
   mountEndpoints(app, {
     engine: {
       handle: async (_request: IncomingMessage, response: ServerResponse, options: EngineRequest) => {
-        const { onPushed, body, ...rest } = options
+        const { onPushed, onClient: _, body, ...rest } = options
         onPushed?.('urn:pushed')
         handled.push({ ...rest, ...(body === undefined ? {} : { body: body.toString() as never }) })
         response.writeHead(200, { 'x-from-engine': 'yes' }).end('by the engine')
@@ -170,6 +170,7 @@ t.test('limits the body of a form to 32 KiB, and of a registration to its settin
 
 t.test('the server logs and counts an exception of the engine, and closes the connection', async (t) => {
   const failure = new Error('unexpected')
+  const origin = { request_id: 'request-1', 'client.address': '127.0.0.1' }
   const handle = async () => Promise.reject(failure)
   const counted: (readonly string[])[] = []
   const count = (...counts: readonly string[]) => void counted.push(counts)
@@ -177,8 +178,8 @@ t.test('the server logs and counts an exception of the engine, and closes the co
   await t.rejects(send(`${url}/api/oauth/jwks`))
   await t.rejects(send(`${url}/api/oauth/token`, { form: { grant_type: 'g' } }))
   t.strictSame(logged, [
-    [{ event: 'failed', endpoint: 'jwks', err: failure }, 'request failed'],
-    [{ event: 'failed', endpoint: 'token', err: failure }, 'request failed'],
+    [{ event: 'failed', ...origin, endpoint: 'jwks', err: failure }, 'request failed'],
+    [{ event: 'failed', ...origin, endpoint: 'token', err: failure }, 'request failed'],
   ])
   t.strictSame(counted, [
     ['jwks', '-', 'server_error'],

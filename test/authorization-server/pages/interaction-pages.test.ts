@@ -271,6 +271,7 @@ t.test('an internal failure shows a page without details and is logged', async (
       event: 'page_failed',
       err,
       request_id: 'request-1',
+      'client.address': '127.0.0.1',
       msg: 'a page failed',
     })),
   )

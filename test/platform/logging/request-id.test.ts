@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
-import { createRequestIds, readRequestId } from '../../../gateway/observability/request-id.ts'
+import { createRequestIds, readRequestId } from '../../../platform/logging/request-id.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 /** More IDs than one buffer of random bytes supplies. */
