@@ -3,7 +3,7 @@ import { BenchError } from './bench-error.ts'
 import type { Cleanup } from './cleanup.ts'
 
 const START_TIMEOUT_MS = 180_000 // enough for a gateway with several workers on a busy machine
-const STOP_TIMEOUT_MS = 5_000
+const STOP_TIMEOUT_MS = 25_000 // more than `drain.grace`
 const STDERR_KEPT_CHARACTERS = 4_000
 
 /** A program to start, and its processors. */
