@@ -14,6 +14,8 @@ export type Rendering = {
   readonly text?: string
   /** Kubernetes version of the cluster. Undefined: the default of helm. */
   readonly kubeVersion?: string | undefined
+  /** If true, the output is only the text of NOTES.txt. Otherwise, the output contains all other templates. */
+  readonly notes?: boolean
   /** If true, `lookup` reads from the cluster. */
   readonly cluster?: boolean
 }

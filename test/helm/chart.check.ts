@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv, type SchemaObject } from 'ajv'
 import t, { type Test } from 'tap'
@@ -485,62 +485,6 @@ t.test('the heap is three quarters of the memory limit', async (t) => {
   t.equal(heapAt('1.5Gi'), '--max-old-space-size=1152')
   t.equal(heapAt('1G'), '--max-old-space-size=715')
   t.equal(heapAt('null'), undefined)
-})
-
-t.test('the installation notes warn about settings that are not suitable for production', async (t) => {
-  // helm prints the notes only during an installation. In a copy of the chart, the test renders the notes as an object,
-  // without a cluster.
-  const copy = join(t.testdir(), 'scopegate')
-  cpSync(CHART, copy, { recursive: true })
-  writeFileSync(
-    join(copy, 'templates', 'shown.yaml'),
-    'notes: |\n{{ include (print $.Template.BasePath "/NOTES.txt") . | indent 2 }}\n',
-  )
-  const notes = (...set: readonly string[]): string => {
-    const { status, stdout, stderr } = helm(
-      'template',
-      'gw',
-      copy,
-      '--show-only',
-      'templates/shown.yaml',
-      ...set.flatMap((one) => ['--set', one]),
-    )
-    t.equal(status, 0, stderr)
-    return stdout
-  }
-  const alone = notes()
-  t.match(alone, 'WARNING: EPHEMERAL STORE')
-  t.match(alone, 'WARNING: EPHEMERAL SIGNING KEYS')
-  t.match(alone, 'WARNING: HTTP ISSUER. http://127.0.0.1:8080')
-  t.notMatch(alone, 'DEVELOPMENT SIGN-IN')
-  t.match(alone, 'port-forward service/gw-scopegate 8080:8080')
-  const careful = notes(
-    'redis.url=rediss://redis',
-    'gateway.baseUrl=https://api.example.org',
-    'authorizationServer.signingKeys.existingSecret=keys',
-  )
-  t.notMatch(careful, 'WARNING')
-  t.notMatch(notes('postgres.url=postgres://user@db/grants'), 'EPHEMERAL STORE')
-  t.match(notes('authorizationServer.config.development=true'), 'WARNING: DEVELOPMENT SIGN-IN')
-  t.match(alone, 'RECOMMENDATION: NETWORK POLICY')
-  t.notMatch(notes('networkPolicy.enabled=true'), 'NETWORK POLICY')
-  t.notMatch(alone, 'TRUSTED PROXIES', 'no proxy')
-  const proxied = ['ingress.enabled=true', 'gateway.baseUrl=https://api.example.org']
-  t.match(notes(...proxied), 'RECOMMENDATION: TRUSTED PROXIES')
-  t.notMatch(notes(...proxied, 'gateway.trustedProxies={10.0.0.0/8}'), 'TRUSTED PROXIES')
-  const serverOnly = notes('gateway.enabled=false')
-  t.notMatch(serverOnly, /deployment\/gw-scopegate\s|reloads changed policies|no policies yet/)
-  t.match(serverOnly, 'WARNING: EPHEMERAL STORE')
-  const recommended = 'RECOMMENDATION: JWT ACCESS TOKENS'
-  const replicas = [
-    'replicaCount=2',
-    'redis.url=rediss://redis',
-    'authorizationServer.signingKeys.existingSecret=keys',
-  ]
-  t.notMatch(alone, recommended, 'one replica')
-  t.match(notes(...replicas), recommended)
-  t.notMatch(notes(...replicas, 'authorizationServer.replicaCount=1'), recommended)
-  t.notMatch(notes(...replicas, 'authorizationServer.accessTokenFormat=jwt'), recommended)
 })
 
 t.test(

@@ -5,9 +5,16 @@ import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
 import { type Rendered, type Rendering, startChartRenderer } from './chart-renderer.ts'
 import type { KubeObject } from './kube-object.ts'
+import { NOTES_CASES } from './notes-cases.ts'
 import { CHART, HELM_ENVIRONMENT, parseObjects } from './render-chart.ts'
 import { startCluster } from './start-cluster.ts'
-import { type Mutant, makeTemplateMutants } from './template-mutants.ts'
+import {
+  failAtLine,
+  findLinesWithoutMutant,
+  type Mutant,
+  makeTemplateMutants,
+  PROBE,
+} from './template-mutants.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
 
@@ -31,7 +38,24 @@ type Setting = {
 }
 /** Changes no template. The text makes {@link judge} run all checks. */
 const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
+const NOTES = 'NOTES.txt'
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
+
+t.test('at least one mutant changes each line of the templates', async (t) => {
+  for (const line of findLinesWithoutMutant(CHART, makeTemplateMutants(CHART)))
+    t.fail(
+      `${line}: no mutant. Add a change for this form of line to changesOf() in test/helm/template-mutants.ts.`,
+    )
+})
+
+t.test('NOTES.txt contains the expected paragraphs', async (t) => {
+  const render = startChartRenderer(t, '/nonexistent')
+  for (const { name, set, paragraphs } of NOTES_CASES) {
+    const { output, failed } = await render({ release: 'gw', set, notes: true })
+    t.equal(failed ?? output.trim(), paragraphs.join('\n\n'), name)
+    t.equal((await render({ release: 'gw', set })).failed, undefined, `${name}: the values are valid`)
+  }
+})
 
 t.test('at least one check fails for each mutant of a template', async (t) => {
   const mutants = [...makeTemplateMutants(CHART)]
@@ -66,9 +90,31 @@ t.test('at least one check fails for each mutant of a template', async (t) => {
     (counts['caught by a check']?.length ?? 0) >= LEAST_RENDERED,
     `at least ${LEAST_RENDERED} mutants render`,
   )
-  for (const [{ file, line, before, after }, outcome] of outcomes)
-    if (outcome === 'survived') t.fail(`survived: ${file}:${line}: ${before}  ->  ${after ?? '(removed)'}`)
+  for (const [mutant, outcome] of outcomes)
+    if (outcome === 'survived') t.fail(await reportSurvivor(mutant, { scenarios, render, folder }))
 })
+
+/** Returns the place of the mutant, its change, and the values that render its line. */
+async function reportSurvivor(mutant: Mutant, { scenarios, render }: Setting): Promise<string> {
+  const { file, line, before, after } = mutant
+  const probe = { template: `templates/${file}`, text: failAtLine(CHART, mutant) }
+  const notes = file === NOTES
+  const renderings = notes
+    ? NOTES_CASES.map(({ name, set }) => ({ name, rendering: { release: 'gw', set, notes } }))
+    : scenarios.map((one) => ({ name: one.scenario.name, rendering: renderingOf(one) }))
+  const names: string[] = []
+  for (const { name, rendering } of renderings) {
+    const { failed } = await render({ ...rendering, ...probe })
+    if (failed?.includes(PROBE) === true) names.push(name)
+  }
+  const change = `${before}  ->  ${after ?? '(removed)'}`
+  const source = notes ? 'test/helm/notes-cases.ts' : 'test/helm/value-scenarios.ts'
+  const advice =
+    names.length > 0
+      ? `Add an assertion to one of these entries of ${source}: ${names.slice(0, 3).join(' | ')}`
+      : `No entry of ${source} renders the line. Add an entry, or remove the line.`
+  return `survived: helm/templates/${file}:${line}: ${change}\n${advice}`
+}
 
 /** Renders a mutant until a check fails. Starts with the check that is most likely to fail. */
 async function judge(
@@ -76,6 +122,14 @@ async function judge(
   { scenarios, render, folder }: Setting,
 ): Promise<Outcome> {
   const template = { template: `templates/${file}`, text }
+  if (file === NOTES) {
+    for (const { set, paragraphs } of NOTES_CASES) {
+      const { output, failed } = await render({ ...template, release: 'gw', set, notes: true })
+      if (failed !== undefined) return 'does not render'
+      if (output.trim() !== paragraphs.join('\n\n')) return 'caught by a check'
+    }
+    return 'survived'
+  }
   const losesError = async (errors: typeof VALUE_ERRORS): Promise<boolean> => {
     for (const { set, kubeVersion, says } of errors) {
       const { failed } = await render({ ...template, release: 'gw', set, kubeVersion })

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ import (
 
 const namespace = "shop"
 
+// Only an installation prints this template.
+const notes = "templates/NOTES.txt"
+
 type request struct {
 	Release    string
 	ValueFiles []string
@@ -33,6 +37,8 @@ type request struct {
 	Text     string
 	// Kubernetes version of the cluster. Empty: the default of helm.
 	KubeVersion string
+	// True: only NOTES.txt is rendered. False: all other templates are rendered.
+	Notes bool
 	// True: lookup reads from the cluster of KUBECONFIG, like --dry-run=server.
 	Cluster bool
 }
@@ -73,7 +79,7 @@ func serve(folder string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// Renders all templates, with hooks and without NOTES.txt. The objects are in the order of their files.
+// Renders all templates with hooks, or NOTES.txt. The objects are in the order of their files.
 func render(loaded *chart.Chart, next request) (string, error) {
 	// A copy, because helm changes the values of the chart.
 	copied := *loaded
@@ -106,6 +112,9 @@ func render(loaded *chart.Chart, next request) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if next.Notes {
+		return rendered[path.Join(loaded.Name(), notes)], nil
+	}
 	var output strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
 		if content := strings.TrimPrefix(strings.TrimSpace(rendered[name]), "---"); content != "" {
@@ -126,15 +135,17 @@ func renderTemplates(loaded *chart.Chart, input chartutil.Values, cluster bool) 
 	return engine.RenderWithClient(loaded, input, config)
 }
 
-// Returns the templates without NOTES.txt, which only an installation prints.
+// Returns NOTES.txt and the named templates, or all templates without NOTES.txt.
 func replaceTemplate(files []*chart.File, next request) []*chart.File {
 	var replaced []*chart.File
 	for _, file := range files {
-		if file.Name == next.Template {
-			replaced = append(replaced, &chart.File{Name: file.Name, Data: []byte(next.Text)})
-		} else if !strings.HasSuffix(file.Name, ".txt") {
-			replaced = append(replaced, file)
+		if next.Notes != (file.Name == notes) && !strings.HasSuffix(file.Name, ".tpl") {
+			continue
 		}
+		if file.Name == next.Template {
+			file = &chart.File{Name: file.Name, Data: []byte(next.Text)}
+		}
+		replaced = append(replaced, file)
 	}
 	return replaced
 }

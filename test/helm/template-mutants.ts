@@ -17,17 +17,61 @@ export type Mutant = {
 }
 
 const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
+/** A YAML field with a literal scalar. */
+const LITERAL_FIELD = /^(\s*(?:- )?[\w./-]+: )[^\s{[|>&*][^{}]*$/
 const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
-/** Matches a line that assigns a new variable. Without this line, the template does not compile. */
-const NO_OUTPUT = /:=/
+/** An assignment. Its action can end in a later line. */
+const ASSIGNMENT = /(\{\{-? *\$\w+ :?= ).+?(?= *-?\}\}|$)/g
+/** A line that assigns a new variable. Without this line, the template does not compile. */
+const NEW_VARIABLE = /:=/
 
 /**
- * Creates the mutants of all templates that render objects. A mutant removes a line (including literal lines),
- * replaces a value, makes a condition constant, or empties a loop.
+ * Creates the mutants of all templates. A mutant has one of these changes:
+ * - It removes a line, for example a literal line or `else`.
+ * - It replaces a value, the value of a literal field, or an assigned expression.
+ * - It makes a condition constant.
+ * - It empties a loop or a named template.
  */
 export function makeTemplateMutants(chart: string): readonly Mutant[] {
-  const files = readdirSync(join(chart, 'templates')).filter((name) => !name.endsWith('.txt'))
-  return files.flatMap((file) => mutate(file, readFileSync(join(chart, 'templates', file), 'utf8')))
+  return readTemplates(chart).flatMap(({ file, template }) => mutate(file, template))
+}
+
+/** Returns one line for each template line that no mutant changes. Comments, blank lines and `end` need no mutant. */
+export function findLinesWithoutMutant(chart: string, mutants: readonly Mutant[]): readonly string[] {
+  const changed = new Set(mutants.map(({ file, line }) => `${file}:${line}`))
+  return readTemplates(chart).flatMap(({ file, template }) => {
+    const comments = new Set(commentLines(template))
+    return template.split('\n').flatMap((text, index) => {
+      const place = `${file}:${index + 1}`
+      const needsNone = comments.has(index + 1) || /^\s*(#.*|\{\{-? *end *-?\}\})?$/.test(text)
+      return needsNone || changed.has(place) ? [] : [`helm/templates/${place}: ${text.trim()}`]
+    })
+  })
+}
+
+/** The error message of a template that {@link failAtLine} returns. */
+export const PROBE = 'the values render the line of the mutant'
+
+/** Returns the template with an error at the line of the mutant. A rendering that fails with PROBE renders the line. */
+export function failAtLine(chart: string, { file, line }: Mutant): string {
+  const lines = readFileSync(join(chart, 'templates', file), 'utf8').split('\n')
+  const isInAction = (index: number) => {
+    const before = lines.slice(0, index).join('\n')
+    return before.lastIndexOf('{{') > before.lastIndexOf('}}')
+  }
+  let index = line - 1
+  while (isInAction(index)) index -= 1
+  const fail = `{{ fail "${PROBE}" }}`
+  const text = lines[index] ?? ''
+  const changed = /^\s*\{\{-? *(else|define)\b/.test(text)
+    ? text.replace('}}', `}}${fail}`)
+    : `${fail}${text}`
+  return lines.with(index, changed).join('\n')
+}
+
+function readTemplates(chart: string): readonly { readonly file: string; readonly template: string }[] {
+  const folder = join(chart, 'templates')
+  return readdirSync(folder).map((file) => ({ file, template: readFileSync(join(folder, file), 'utf8') }))
 }
 
 function mutate(file: string, template: string): readonly Mutant[] {
@@ -69,7 +113,20 @@ function changesOf(line: string): readonly (string | undefined)[] {
       changes.push(line.replace(/(\{\{-? *(?:else )?if) .*? *(-?\}\})/, `$1 ${constant} $2`))
   if (control === 'with') changes.push(line.replace(/(\{\{-? *with) .*? *(-?\}\})/, '$1 "" $2'))
   if (control === 'range') changes.push(line.replace(/(\{\{-? *range (?:.*:=)?).*? *(-?\}\})/, '$1 list $2'))
-  if (control === undefined && line.trim() !== '' && !NO_OUTPUT.test(line)) changes.push(undefined)
+  if (control === 'define')
+    changes.push(
+      line.replace(/\{\{-? *define "[^"]+" *-?\}\}/, (define) => `${define}{{ end }}{{ define "mutant" }}`),
+    )
+  const isNewVariable = NEW_VARIABLE.test(line)
+  if (control === 'else' || (control === undefined && line.trim() !== '' && !isNewVariable))
+    changes.push(undefined)
+  if (control !== 'range' && isNewVariable)
+    for (const { 0: assignment, 1: start, index } of line.matchAll(ASSIGNMENT)) {
+      // The next lines contain the arguments of the function.
+      const empty = line.endsWith(assignment) ? 'list' : '""'
+      changes.push(`${line.slice(0, index)}${start}${empty}${line.slice(index + assignment.length)}`)
+    }
+  if (LITERAL_FIELD.test(line)) changes.push(line.replace(LITERAL_FIELD, '$1mutant'))
   // If a condition is only a value, the constants `true` and `false` already replace the value.
   const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
   if (control !== 'range' && !(isPlain && control !== undefined))

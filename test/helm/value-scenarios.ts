@@ -220,7 +220,10 @@ export const SCENARIOS: readonly Scenario[] = [
         authorities: { existingConfigMap: 'authorities' },
         extraEnv: [{ name: 'GATEWAY_VARIABLE', value: 'one' }],
         config: {
-          resources: [{ path: '/' }, { path: '/mcp' }, { path: '/x', issuers: ['https://x'] }],
+          resources: [
+            ...[{ path: '/' }, { path: '/mcp' }, { path: '/x', issuers: ['https://x'] }],
+            { path: '/bundled', issuers: ['https://id.example.org'] },
+          ],
           workers: 2,
         },
       },
@@ -477,7 +480,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ],
       ],
       ['gateway.config', (c) => c.config('gateway')['workers'], 2],
-      ['gateway.config', (c) => c.config('authorization-server')['protectedResources'], ['/mcp']],
+      ['gateway.config', (c) => c.config('authorization-server')['protectedResources'], ['/mcp', '/bundled']],
       ['authorizationServer.config', (c) => c.config('authorization-server')['lifetimes'], { code: '30s' }],
       [
         'authorizationServer.clientDocuments.domains, authorizationServer.config',
