@@ -136,6 +136,22 @@ issuer-{{ . }}-client-secret
 sign-in-{{ . }}-client-secret
 {{- end }}
 
+{{/* The DNS names of the certificate, as JSON. */}}
+{{- define "scopegate.certificateNames" -}}
+{{- $names := .Values.certificate.dnsNames -}}
+{{- range ternary (include "scopegate.publicRoutes" . | fromJsonArray) list (empty $names) }}{{ $names = append $names .host }}{{ end -}}
+{{- toJson $names -}}
+{{- end }}
+
+{{- define "scopegate.certificateSecret" -}}
+{{- default (printf "%s-certificate" (include "scopegate.fullname" .)) .Values.certificate.secretName }}
+{{- end }}
+
+{{/* Name of the Secret with the certificate of the gateway; empty: plain HTTP. */}}
+{{- define "scopegate.tlsSecret" -}}
+{{- if and .Values.certificate.enabled (eq .Values.certificate.usedBy "gateway") }}{{ include "scopegate.certificateSecret" . }}{{ else }}{{ .Values.gateway.tls.existingSecret }}{{ end }}
+{{- end }}
+
 {{/* The Secrets that the gateway reads, as a list of projected sources; empty if the gateway needs no Secret. */}}
 {{- define "scopegate.gatewaySecrets" -}}
 {{- if .Values.authorizationServer.enabled }}
@@ -152,7 +168,7 @@ sign-in-{{ . }}-client-secret
       - { key: {{ default "client-secret" .existingSecretKey }}, path: {{ include "scopegate.issuerSecretFile" $index }} }
 {{- end }}
 {{- end }}
-{{- with .Values.gateway.tls.existingSecret }}
+{{- with include "scopegate.tlsSecret" . }}
 - secret:
     name: {{ . }}
     items:

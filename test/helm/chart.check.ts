@@ -176,7 +176,12 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
     for (const { configMap, secret } of volume.projected?.sources ?? [{ configMap: volume.configMap }]) {
       if (configMap?.name?.startsWith('gw-') === true) find(objects, 'ConfigMap', configMap.name)
       if (secret?.name?.startsWith('gw-') === true) {
-        const keys = Object.keys(find(objects, 'Secret', secret.name).data ?? {})
+        const issued = objects.some(
+          ({ kind, spec }) => kind === 'Certificate' && spec?.secretName === secret.name,
+        )
+        const keys = issued
+          ? ['tls.crt', 'tls.key']
+          : Object.keys(find(objects, 'Secret', secret.name).data ?? {})
         for (const item of secret.items ?? [])
           t.ok(keys.includes(item.key), `${what}: ${secret.name} has ${item.key}`)
       }

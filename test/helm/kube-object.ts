@@ -25,6 +25,8 @@ export type KubeObject = {
     readonly ports?: readonly ServicePort[]
     readonly rules?: unknown
     readonly groups?: readonly object[]
+    readonly tls?: readonly object[]
+    readonly secretName?: string
     readonly ingress?: readonly NetworkRule[]
     readonly egress?: readonly NetworkRule[]
     readonly template?: {

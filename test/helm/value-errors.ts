@@ -1,5 +1,10 @@
 const NO_SERVER = ['authorizationServer.enabled=false']
 const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
+const CERTIFICATE = [
+  'certificate.enabled=true',
+  'certificate.issuerRef.name=own',
+  'gateway.baseUrl=https://api.example.org',
+]
 
 /** Invalid values of the chart, and the error messages of helm. */
 export const VALUE_ERRORS: readonly {
@@ -107,6 +112,30 @@ export const VALUE_ERRORS: readonly {
     set: ['ingress.enabled=true', 'gateway.baseUrl=http://api.example.org', 'ingress.certManager.issuer=own'],
     says: 'ingress.tls or ingress.certManager.issuer is set, so clients use https, but gateway.baseUrl is http://api.example.org. Set gateway.baseUrl to the https URL that clients use.',
   },
+  {
+    set: ['certificate.enabled=true', 'gateway.baseUrl=https://api.example.org'],
+    says: 'certificate.issuerRef.name is empty, so cert-manager would issue no certificate. Set it to the name of an Issuer or ClusterIssuer.',
+  },
+  {
+    set: [
+      'certificate.enabled=true',
+      'certificate.issuerRef.name=own',
+      'gateway.baseUrl=http://api.example.org',
+    ],
+    says: 'certificate.enabled is true, so clients use https, but gateway.baseUrl is http://api.example.org. Set gateway.baseUrl to the https URL that clients use.',
+  },
+  {
+    set: [...CERTIFICATE, 'gateway.tls.existingSecret=own'],
+    says: 'certificate.usedBy is gateway, but gateway.tls.existingSecret names another certificate. Remove gateway.tls.existingSecret.',
+  },
+  {
+    set: [...CERTIFICATE, 'certificate.usedBy=ingress'],
+    says: 'certificate.usedBy is ingress, but ingress.enabled is false. Set ingress.enabled to true, or certificate.usedBy to gateway.',
+  },
+  ...['ingress.tls[0].secretName=own', 'ingress.certManager.issuer=own'].map((other) => ({
+    set: [...CERTIFICATE, 'certificate.usedBy=ingress', 'ingress.enabled=true', other],
+    says: 'certificate.usedBy is ingress, but ingress.tls or ingress.certManager.issuer selects another certificate. Remove both.',
+  })),
   {
     set: ['httpRoute.enabled=true', 'gateway.baseUrl=https://api.example.org'],
     says: 'httpRoute.parentRefs is empty, so no Gateway accepts the HTTPRoute. List at least one Gateway in httpRoute.parentRefs: [{name: public, namespace: ingress}].',

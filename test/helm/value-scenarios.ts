@@ -1414,6 +1414,78 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'an Ingress with a Certificate of cert-manager',
+    values: {
+      gateway: { baseUrl: 'https://api.example.org' },
+      ingress: { enabled: true },
+      certificate: {
+        enabled: true,
+        issuerRef: { name: 'own', kind: 'Issuer', group: 'issuers.example.org' },
+        dnsNames: ['a.example.org'],
+        secretName: 'api',
+        usedBy: 'ingress',
+      },
+    },
+    checks: [
+      [
+        'certificate',
+        (c) => [
+          c.object('Certificate', 'gateway').spec,
+          c.object('Ingress', 'gateway').spec?.tls,
+          c.object('Service', 'gateway').spec?.ports?.[0]?.appProtocol,
+        ],
+        [
+          {
+            ...{ secretName: 'api', dnsNames: ['a.example.org'] },
+            issuerRef: { name: 'own', kind: 'Issuer', group: 'issuers.example.org' },
+          },
+          [{ secretName: 'api', hosts: ['a.example.org'] }],
+          'http',
+        ],
+      ],
+    ],
+  },
+  {
+    name: 'a gateway that serves HTTPS with a Certificate of cert-manager',
+    values: {
+      gateway: { baseUrl: 'https://api.example.org' },
+      authorizationServer: { issuer: 'https://login.example.org' },
+      ingress: { enabled: true },
+      certificate: { enabled: true, issuerRef: { name: 'own' } },
+    },
+    checks: [
+      [
+        'certificate',
+        (c) => [
+          c.object('Certificate', 'gateway').spec,
+          c.object('Ingress', 'gateway').spec?.tls,
+          c.object('Service', 'gateway').spec?.ports?.[0]?.appProtocol,
+          c.config('gateway')['tls'],
+          projected(c, 'gateway')?.at(-1),
+        ],
+        [
+          {
+            secretName: 'gw-scopegate-certificate',
+            issuerRef: { name: 'own', kind: 'ClusterIssuer', group: 'cert-manager.io' },
+            dnsNames: ['api.example.org', 'login.example.org'],
+          },
+          undefined,
+          'https',
+          {
+            certFile: '/etc/scopegate/secrets/tls.crt',
+            keyFile: '/etc/scopegate/secrets/tls.key',
+            minVersion: 'TLSv1.2',
+          },
+          [
+            'gw-scopegate-certificate',
+            { key: 'tls.crt', path: 'tls.crt' },
+            { key: 'tls.key', path: 'tls.key' },
+          ],
+        ],
+      ],
+    ],
+  },
+  {
     name: 'an Ingress without TLS',
     values: { gateway: { baseUrl: 'http://api.example.org' }, ingress: { enabled: true } },
     checks: [
