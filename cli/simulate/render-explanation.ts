@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { abbreviateAudience } from '../../gateway/observability/abbreviate-audience.ts'
+import { abbreviateList } from '../../gateway/observability/abbreviate-list.ts'
 import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
@@ -126,7 +126,7 @@ function tokenRow(
     ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
     ...(typeof claims['sub'] === 'string' ? [`subject ${claims['sub']}`] : []),
     ...(caller === undefined ? [] : [describeExpiry(caller.expiresAtSeconds - nowSeconds)]),
-    `audience ${abbreviateAudience([claims['aud']].flat().map(String)).join(' ')}`,
+    `audience ${abbreviateList([claims['aud']].flat().map(String)).join(' ')}`,
     ...(found?.reason === 'wrong_audience' ? [`expected ${found.expected}`] : []),
   ]
   return [

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
-import { abbreviateAudience } from './abbreviate-audience.ts'
+import { abbreviateList } from './abbreviate-list.ts'
 import type { Decision } from './decision.ts'
 
 /** Data of one access log line, without query, token and cookies. */
@@ -63,6 +63,8 @@ export type AccessLog = {
 const FLUSH_AFTER_MS = 50
 /** Buffer size that triggers a write. Few writes are better, because each write passes through another thread. */
 const FLUSH_AT_CHARACTERS = 64 * 1024
+/** Largest number of scopes of a route or a token in one line. */
+const MAX_SCOPES = 20
 /** Length of the truncated SHA-256 in base64url. This length is enough to distinguish subjects. */
 const SUBJECT_HASH_CHARACTERS = 16
 
@@ -92,7 +94,10 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       caller.subject === undefined || options.subject === 'plain'
         ? caller.subject
         : hash('sha256', caller.subject, 'base64url').slice(0, SUBJECT_HASH_CHARACTERS)
-    const fields = field('auth.client_id', caller.clientId) + field('auth.subject', subject)
+    const fields =
+      field('auth.client_id', caller.clientId) +
+      field('auth.subject', subject) +
+      field('auth.scopes_granted', scopesOf(caller.scopes))
     callers.set(caller, fields)
     return fields
   }
@@ -118,7 +123,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       if (entry.scopesMissing.length > 0)
         held += `,"auth.scopes_missing":${JSON.stringify(entry.scopesMissing)}`
       if (entry.audience !== undefined)
-        held += `${field('auth.audience_expected', entry.audience.expected)},"auth.audience":${JSON.stringify(abbreviateAudience(entry.audience.actual))}`
+        held += `${field('auth.audience_expected', entry.audience.expected)},"auth.audience":${JSON.stringify(abbreviateList(entry.audience.actual))}`
       if (entry.condition !== undefined) held += field('auth.condition', entry.condition)
       if (entry.rateLimitRemaining !== undefined)
         held += `,"rate_limit.remaining":${entry.rateLimitRemaining}`
@@ -132,14 +137,22 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
   }
 }
 
+/** Returns scopes for a log line. Returns undefined without scopes. */
+export function scopesOf(scopes: Iterable<string>): readonly string[] | undefined {
+  const all = [...scopes]
+  return all.length === 0 ? undefined : abbreviateList(all, MAX_SCOPES)
+}
+
 /** Returns the constant log fields of a route. Call this function once per route. */
-export function accessLogFields(fields: Readonly<Record<string, string | undefined>>): string {
+export function accessLogFields(
+  fields: Readonly<Record<string, string | readonly string[] | undefined>>,
+): string {
   return Object.entries(fields)
     .map(([name, value]) => field(name, value))
     .join('')
 }
 
-function field(name: string, value: string | undefined): string {
+function field(name: string, value: string | readonly string[] | undefined): string {
   return value === undefined ? '' : `,"${name}":${JSON.stringify(value)}`
 }
 

@@ -16,7 +16,7 @@ import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
 import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
 import type { GatewayDocument } from '../discovery/discovery-document.ts'
 import { API_CATALOG_PATH } from '../discovery/static-documents.ts'
-import { accessLogFields } from '../observability/access-log.ts'
+import { accessLogFields, scopesOf } from '../observability/access-log.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { CreateAssertion } from '../upstream-identity/assertions.ts'
@@ -155,10 +155,11 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
   for (const policy of options.policyRoutes) {
     if (routes.length % STEP_ROUTES === 0) yield
     const upstream = upstreamOf(options, policy.upstream)
+    const compiled = compileRoute(policy, { ...options, names })
     routes.push({
       kind: 'api',
-      ...common(options, policy.name, policy.methods, policy.path, upstream),
-      ...compileRoute(policy, { ...options, names }),
+      ...common(options, policy.name, policy.methods, policy.path, upstream, compiled.access.scopes?.needed),
+      ...compiled,
       upstream,
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
       timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
@@ -183,6 +184,7 @@ function common(
   methods: readonly string[],
   path: string,
   upstream?: Upstream,
+  scopesRequired: readonly string[] = [],
 ) {
   return {
     name,
@@ -194,6 +196,7 @@ function common(
       route: name,
       upstream: upstream?.name,
       'policy.hash': shortHash(options),
+      'auth.scopes_required': scopesOf(scopesRequired),
     }),
   }
 }

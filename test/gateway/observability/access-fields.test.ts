@@ -32,10 +32,12 @@ const STATUS = ['http.response.status_code', 'duration_ms']
 const UPSTREAM = ['upstream.status', 'upstream.duration_ms']
 const CLIENT = ['client.address', 'user_agent.original']
 const DECISION = ['auth.decision', 'auth.reason']
-const CALLER = ['auth.client_id', 'auth.subject']
+const CALLER = ['auth.client_id', 'auth.subject', 'auth.scopes_granted']
 
 /** The fields of the access line if the gateway forwarded the request and the upstream responded. */
 const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CLIENT, ...DECISION]
+/** The same fields on a route that requires scopes. */
+const SCOPED = FORWARDED.toSpliced(FORWARDED.indexOf('policy.hash') + 1, 0, 'auth.scopes_required')
 /** The fields of the access line if the request matched an API route and the gateway did not forward the request. */
 const REJECTED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
 
@@ -84,12 +86,13 @@ t.test('each kind of access line has exactly its fields', async (t) => {
     'auth.reason': 'anonymous',
   })
   const person = await call('/scoped', { token: 'person' })
-  hasFields(t, person, [...FORWARDED, ...CALLER], 'a request of a person')
+  hasFields(t, person, [...SCOPED, ...CALLER], 'a request of a person')
+  t.match(person, { 'auth.scopes_required': ['courses:read'], 'auth.scopes_granted': ['courses:read'] })
   t.match(person, { 'auth.reason': 'ok', 'auth.client_id': 'app', 'auth.subject': /^[\w-]{16}$/ })
   hasFields(
     t,
     await call('/scoped', { token: 'machine' }),
-    [...FORWARDED, 'auth.client_id'],
+    [...SCOPED, 'auth.client_id', 'auth.scopes_granted'],
     'of a client alone',
   )
 
@@ -97,7 +100,7 @@ t.test('each kind of access line has exactly its fields', async (t) => {
   hasFields(
     t,
     lacking,
-    [...FORWARDED, 'auth.would', 'auth.would_reason', ...CALLER, 'auth.scopes_missing'],
+    [...SCOPED, 'auth.would', 'auth.would_reason', ...CALLER, 'auth.scopes_missing'],
     'a denial that is only logged',
   )
   t.match(lacking, {
@@ -106,7 +109,7 @@ t.test('each kind of access line has exactly its fields', async (t) => {
     'auth.scopes_missing': ['courses:write'],
   })
   const scoped = await call('/scoped')
-  hasFields(t, scoped, FORWARDED, 'an anonymous request on a route with scopes')
+  hasFields(t, scoped, SCOPED, 'an anonymous request on a route with scopes')
 
   const condition = await call('/when', { token: 'person' })
   hasFields(t, condition, [...REJECTED, ...CALLER, 'auth.condition', 'error.type'], 'a condition that fails')
@@ -213,7 +216,7 @@ t.test('the access line of a WebSocket session has exactly its fields', async (t
       ),
     }),
   })
-  under.issuer.store('person', { client_id: 'app', aud: BASE_URL })
+  under.issuer.store('person', { scope: 'courses:read', client_id: 'app', aud: BASE_URL })
   const line = await accessLines(under)(async () => {
     const client = await openWebsocket(`${under.gateway.url}/live`, 'person')
     client.socket.send('hello')

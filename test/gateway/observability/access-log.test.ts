@@ -73,7 +73,7 @@ const WHOLE: AccessEntry = {
   userAgent: 'agent',
   decision: { decision: 'allow', reason: 'ok' },
   would: { decision: 'deny', reason: 'condition' },
-  caller: aCaller({ subject: 'user-1', clientId: 'client-1' }),
+  caller: aCaller({ subject: 'user-1', clientId: 'client-1', scopes: new Set(['c:read', 'd\u001b']) }),
   session: { code: 1000, fromClient: 1, fromUpstream: 2 },
   scopesMissing: ['a:read', 'b:read'],
   audience: { expected: 'https://api.test', actual: ['a', 'b', 'c', 'd', 'e', 'f'] },
@@ -98,7 +98,7 @@ t.test('add() writes one JSON line with the fields in a fixed order', async (t) 
       '"http.request.method":"GET","url.path":"/a\\"b","route":"p/one","http.response.status_code":200,"duration_ms":1.5,' +
       '"upstream.status":201,"upstream.duration_ms":0.25,"client.address":"192.0.2.1","user_agent.original":"agent",' +
       '"auth.decision":"allow","auth.reason":"ok","auth.would":"deny","auth.would_reason":"condition",' +
-      '"auth.client_id":"client-1","auth.subject":"user-1",' +
+      '"auth.client_id":"client-1","auth.subject":"user-1","auth.scopes_granted":["c:read","d\\\\u{1b}"],' +
       '"websocket.close_code":1000,"websocket.bytes_from_client":1,"websocket.bytes_from_upstream":2,' +
       '"auth.scopes_missing":["a:read","b:read"],' +
       '"auth.audience_expected":"https://api.test","auth.audience":["a","b","c","d","e","(1 more)"],' +
@@ -113,6 +113,12 @@ t.test('add() omits missing values', async (t) => {
     '{"level":"info","time":"2027-01-15T08:00:00.000Z","service":"gate\\"way","event":"access","request_id":"request-1",' +
       '"http.response.status_code":400,"duration_ms":0,"client.address":"127.0.0.1"}\n',
   )
+})
+
+t.test('add() logs at most 20 granted scopes of a token', async (t) => {
+  const scopes = new Set(Array.from({ length: 25 }, (_, index) => `s${index}`))
+  const granted = JSON.parse(lineOf({ ...WHOLE, caller: aCaller({ scopes }) }))['auth.scopes_granted']
+  t.strictSame(granted, [...[...scopes].slice(0, 20), '(5 more)'])
 })
 
 t.test('add() hashes the subject unless the configuration allows plain subjects', async (t) => {
