@@ -1,15 +1,18 @@
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 
 /** The stages of a run, in their order. `gateway`: a gateway does not respond. */
-export type CanaryStage =
-  | 'secret'
-  | 'discovery'
-  | 'gateway'
-  | 'anonymous'
-  | 'token'
-  | 'accept'
-  | 'revoke'
-  | 'reject'
+export const CANARY_STAGES = [
+  'secret',
+  'discovery',
+  'gateway',
+  'anonymous',
+  'token',
+  'accept',
+  'revoke',
+  'reject',
+] as const
+
+export type CanaryStage = (typeof CANARY_STAGES)[number]
 
 /** A failed stage of a run. */
 export class CanaryError extends BootError {

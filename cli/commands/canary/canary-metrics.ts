@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
-import type { CanaryStage } from './canary-error.ts'
+import { CANARY_STAGES, type CanaryStage } from './canary-error.ts'
 
 /** Metrics of the canary. Labels contain only stages and results, so the number of series is bounded. */
 export type CanaryMetrics = {
@@ -21,6 +21,8 @@ export function createCanaryMetrics(logger: Logger): CanaryMetrics {
     labelNames: ['result', 'stage'],
     registers,
   })
+  // increase() ignores the first value of a series, so each series must exist before the first failure.
+  for (const stage of CANARY_STAGES) runs.inc({ result: 'failed', stage }, 0)
   const lastSuccess = new Gauge({
     name: 'scopegate_canary_last_success_timestamp_seconds',
     help: 'Unix time of the last successful run. 0 before the first successful run.',

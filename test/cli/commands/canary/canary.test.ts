@@ -225,6 +225,7 @@ t.test('canary repeats its runs as a service and exports metrics until SIGTERM',
       const { text } = await scrape(url)
       return text.includes(series) ? text : undefined
     })
+  await hasSeries('scopegate_canary_runs_total{result="failed",stage="reject"} 0')
   await hasSeries('scopegate_canary_runs_total{result="ok",stage="-"} 2')
   const metrics = await hasSeries('scopegate_canary_revocation_seconds_count 2')
   const [, lastSuccess] = /^scopegate_canary_last_success_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
