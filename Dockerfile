@@ -1,4 +1,5 @@
 # Builds three images. Select one with --target gateway, authorization-server or learning-platform (the demo API).
+# docs/container-image.md describes the images and reproducible builds.
 # The images contain no configuration and no policies. Mount both, and set SCOPEGATE_CONFIG_DIR to the folder of the
 # configuration.
 # BASE builds the images, and is any Debian-like image with npm and Node.js 24.7 or later.
@@ -33,8 +34,14 @@ RUN npm run build
 
 # The system files of all images: the pinned Node.js, its shared libraries, CA certificates and the user.
 FROM build AS system
+ARG SOURCE_DATE_EPOCH
 RUN node scripts/image/make-root.js /image "$(node_modules/.bin/node -p process.execPath)" \
-  && install -d -o 65532 -g 65532 -m 0750 /image/var/lib/scopegate
+  && install -d -o 65532 -g 65532 -m 0750 /image/var/lib/scopegate \
+  && node scripts/image/write-sbom.ts /image > /sbom.cdx.json
+
+# The components of all images (docs/container-image.md).
+FROM scratch AS sbom
+COPY --from=system /sbom.cdx.json /
 
 # The common layers of all images. They contain no shell and no package manager.
 FROM scratch AS base
@@ -53,11 +60,13 @@ USER 65532:65532
 FROM base AS learning-platform
 ARG VERSION=0.1.0
 ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
 LABEL org.opencontainers.image.title="Scopegate demo API" \
   org.opencontainers.image.description="A learning platform with 20 resource families, for trying a Scopegate gateway." \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="${VERSION}" \
-  org.opencontainers.image.revision="${REVISION}"
+  org.opencontainers.image.revision="${REVISION}" \
+  org.opencontainers.image.created="${CREATED}"
 COPY --from=build /app/dist/examples/learning-platform ./dist/examples/learning-platform
 EXPOSE 8082
 ENTRYPOINT ["node", "dist/examples/learning-platform/main.js"]
@@ -71,21 +80,25 @@ COPY --from=build /app/dist/authorization-server ./dist/authorization-server
 FROM services AS authorization-server
 ARG VERSION=0.1.0
 ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
 LABEL org.opencontainers.image.title="Scopegate authorization server" \
   org.opencontainers.image.description="Issues the tokens that a Scopegate gateway accepts." \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="${VERSION}" \
-  org.opencontainers.image.revision="${REVISION}"
+  org.opencontainers.image.revision="${REVISION}" \
+  org.opencontainers.image.created="${CREATED}"
 EXPOSE 8081 9091
 ENTRYPOINT ["node", "bin/scopegate.js", "authorization-server"]
 
 FROM services AS gateway
 ARG VERSION=0.1.0
 ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
 LABEL org.opencontainers.image.title="Scopegate gateway" \
   org.opencontainers.image.description="One address in front of many APIs: validates every access token and enforces the scopes that policies declare." \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="${VERSION}" \
-  org.opencontainers.image.revision="${REVISION}"
+  org.opencontainers.image.revision="${REVISION}" \
+  org.opencontainers.image.created="${CREATED}"
 EXPOSE 8080 9090
 ENTRYPOINT ["node", "bin/scopegate.js", "gateway"]

@@ -43,6 +43,10 @@ inNamespaces(import.meta.filename, () => {
     t.match(first.digest, /^sha256:[0-9a-f]{64}$/)
     t.equal(second.digest, first.digest)
     t.equal(first.config.User, '65532:65532')
+    t.match(first.config.Labels, {
+      'org.opencontainers.image.revision': '0123abc',
+      'org.opencontainers.image.created': '2026-01-01T00:00:00Z',
+    })
 
     const root = buildah(storage, 'mount', buildah(storage, 'from', 'first'))
     checkContents(t, root)
@@ -74,6 +78,7 @@ type Built = {
     readonly Entrypoint: readonly string[]
     readonly Env: readonly string[]
     readonly WorkingDir: string
+    readonly Labels: Readonly<Record<string, string>>
   }
 }
 
@@ -103,6 +108,7 @@ function buildImage(storage: string, name: string): Built {
     storage,
     ...['build', '--quiet', '--tag', name, '--target', 'gateway', '--file', join(ROOT, 'Dockerfile')],
     ...['--timestamp', EPOCH_SECONDS, '--identity-label=false'],
+    ...['--build-arg', 'REVISION=0123abc', '--build-arg', 'CREATED=2026-01-01T00:00:00Z'],
     ...['build', 'packages', 'system'].map((stage) => `--build-context=${stage}=${join(folder, stage)}`),
     ...[`--ignorefile=${join(ROOT, '.dockerignore')}`, app],
   )
