@@ -35,6 +35,23 @@ const responses = (fast: number, all: number, minutes = 40, second = '1.0'): Ser
   'scopegate_upstream_request_duration_seconds_count{upstream="u",code_class="2xx"}': `0+${all}x${minutes}`,
 })
 
+/** Requests to the authorization server. Each failed request is fast, and each slow request succeeds. */
+const oauthRequests = (
+  { failed = 0, slow = 0 }: { readonly failed?: number; readonly slow?: number },
+  minutes = 80,
+  second = '1.0',
+): Series => {
+  const series = (codeClass: string, fast: number, all: number): Series => {
+    const labels = `endpoint="token",code_class="${codeClass}"`
+    return {
+      [`scopegate_oauth_request_duration_seconds_bucket{${labels},le="${second}"}`]: `0+${fast}x${minutes}`,
+      [`scopegate_oauth_request_duration_seconds_bucket{${labels},le="+Inf"}`]: `0+${all}x${minutes}`,
+      [`scopegate_oauth_request_duration_seconds_count{${labels}}`]: `0+${all}x${minutes}`,
+    }
+  }
+  return { ...series('2xx', 1000 - failed - slow, 1000 - failed), ...series('5xx', failed, failed) }
+}
+
 const decisions = (invalid: number, allowed: number): Series => ({
   'scopegate_auth_decisions_total{route="r",decision="deny",reason="invalid_token"}': `0+${invalid}x40`,
   'scopegate_auth_decisions_total{route="r",decision="allow",reason="ok"}': `0+${allowed}x40`,
@@ -213,6 +230,32 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   ScopegateLatencyBurnSlow: {
     firing: responses(980, 1000, 160, '1'),
     quiet: responses(995, 1000, 160),
+    at: '3d',
+    interval: '30m',
+    value: '2%',
+  },
+  ScopegateAuthorizationServerAvailabilityBurnFast: {
+    firing: oauthRequests({ failed: 20 }),
+    quiet: oauthRequests({ failed: 5, slow: 900 }),
+    at: '70m',
+    value: '2%',
+  },
+  ScopegateAuthorizationServerAvailabilityBurnSlow: {
+    firing: oauthRequests({ failed: 2 }, 160),
+    quiet: oauthRequests({ failed: 0, slow: 900 }, 160),
+    at: '3d',
+    interval: '30m',
+    value: '0.2%',
+  },
+  ScopegateAuthorizationServerLatencyBurnFast: {
+    firing: oauthRequests({ slow: 200 }),
+    quiet: oauthRequests({ slow: 50, failed: 900 }),
+    at: '70m',
+    value: '20%',
+  },
+  ScopegateAuthorizationServerLatencyBurnSlow: {
+    firing: oauthRequests({ slow: 20 }, 160, '1'),
+    quiet: oauthRequests({ slow: 5, failed: 900 }, 160),
     at: '3d',
     interval: '30m',
     value: '2%',

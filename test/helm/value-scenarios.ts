@@ -154,6 +154,17 @@ const MONITORED = {
 /** Returns the texts of the files in a folder of the chart. */
 const filesOf = (folder: string): readonly string[] =>
   readdirSync(join(CHART, folder)).map((file) => readFileSync(join(CHART, folder, file), 'utf8'))
+/** Replaces the objectives and the addresses of the runbooks, as the scenario with rules does. */
+function withObjectives(rules: string): string {
+  const [availability, latency] = rules.includes('name: scopegate-authorization-server-objectives')
+    ? [98.5, 96]
+    : [99, 97]
+  return rules
+    .replaceAll('* 0.001', `* (1 - ${availability} / 100)`)
+    .replaceAll('* 0.01', `* (1 - ${latency} / 100)`)
+    .replaceAll(': docs/runbooks/', ': https://runbooks.example.org/')
+}
+
 const marks = ({ annotations, labels }: KubeObject['metadata']) => [annotations, labels?.['of']]
 
 const testSpec = (chart: ChartView) =>
@@ -1703,6 +1714,10 @@ export const SCENARIOS: readonly Scenario[] = [
         prometheusRule: {
           ...{ enabled: true, annotations: { of: '3' }, labels: { of: '3' } },
           groups: [{ name: 'own', rules: [] }],
+          objectives: {
+            gateway: { availability: 99, latency: 97 },
+            authorizationServer: { availability: 98.5, latency: 96 },
+          },
         },
         dashboards: { enabled: true, annotations: { of: '4' }, labels: { of: '4' } },
       },
@@ -1733,9 +1748,7 @@ export const SCENARIOS: readonly Scenario[] = [
         {
           groups: [
             { name: 'own', rules: [] },
-            ...filesOf('alerts').flatMap(
-              (text) => parse(text.replaceAll('docs/runbooks/', 'https://runbooks.example.org/')).groups,
-            ),
+            ...filesOf('alerts').flatMap((text) => parse(withObjectives(text)).groups),
           ],
         },
       ],
