@@ -46,6 +46,15 @@ t.test('each dashboard selects the data source and the targets with variables', 
   }
 })
 
+t.test('each panel of a dashboard has a title, a description and a unit', async (t) => {
+  for (const { path, dashboard } of DASHBOARDS)
+    for (const { title, description, fieldConfig } of dashboard.panels) {
+      t.match(title, /\S/, path)
+      t.match(description, /^\S.*\.$/, `${path}: description of ${title}`)
+      t.match(fieldConfig.defaults.unit, /^\w+$/, `${path}: unit of ${title}`)
+    }
+})
+
 t.test('each alert has a runbook, and each runbook has an alert', async (t) => {
   const wanted = ALERTS.map(({ alert }) => `docs/runbooks/${alert}.md`)
   t.same(RUNBOOKS.toSorted(), wanted.toSorted())
