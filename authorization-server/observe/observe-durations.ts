@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
-import { sampledTraceId } from '../../platform/sampled-trace-id.ts'
+import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
 import { ENGINE_ENDPOINTS, USERINFO_ENDPOINT } from '../endpoints/endpoint-table.ts'
 import type { Metrics } from './metrics.ts'
 

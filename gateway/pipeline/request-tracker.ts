@@ -1,4 +1,4 @@
-import { sampledTraceId } from '../../platform/sampled-trace-id.ts'
+import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
 import type { AccessEntry } from '../observability/access-log.ts'
 import { decisionOf } from '../observability/decision.ts'
 import type { PipelineOptions } from './pipeline-options.ts'

@@ -12,6 +12,7 @@ type SchemaBuilder = Pick<
   | 'Enum'
   | 'Integer'
   | 'Literal'
+  | 'Number'
   | 'Object'
   | 'Optional'
   | 'Record'
@@ -35,6 +36,7 @@ const builder = {
     const: value,
     ...options,
   }),
+  Number: (options?: Schema) => ({ type: 'number', ...options }),
   Object(properties: Readonly<Record<string, Schema>>, options?: Schema) {
     const required = Object.keys(properties).filter((name) => !optional.has(properties[name] ?? {}))
     return { type: 'object', ...(required.length === 0 ? {} : { required }), properties, ...options }

@@ -1,0 +1,128 @@
+// Loads the OpenTelemetry SDK. Only `open-tracing.ts` imports this module, and only if tracing is configured.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import {
+  type Context,
+  createTraceState,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  ParentBasedSampler,
+  type Sampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { Logger } from '../logging/logger.ts'
+import { SpanQueue } from './span-queue.ts'
+import { parseTraceparent } from './traceparent.ts'
+import type { Tracing } from './tracing.ts'
+import type { TracingMeter } from './tracing-metrics.ts'
+import type { TracingSettings } from './tracing-settings.ts'
+
+/** Starts the SDK. The spans of a process go to one receiver. */
+export function startTracing(options: {
+  readonly settings: TracingSettings
+  readonly serviceName: string
+  readonly version: string
+  readonly meter: TracingMeter
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+}): Tracing {
+  const { settings, logger, meter } = options
+  const { url } = settings
+  const agent = url.startsWith('https:') ? new HttpsAgent(AGENT_OPTIONS) : new HttpAgent(AGENT_OPTIONS)
+  const queue = new SpanQueue({
+    exporter: new OTLPTraceExporter({ url, httpAgentOptions: () => agent }),
+    meter,
+    logger,
+    endpoint: new URL(url).origin,
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': options.serviceName,
+      'service.version': options.version,
+      'process.pid': process.pid,
+    }).merge(detectResources({ detectors: [envDetector] })),
+    sampler: createSampler(settings),
+    spanProcessors: [queue],
+  })
+  const tracer = provider.getTracer('scopegate', options.version)
+  const storage = new AsyncLocalStorage<Span>()
+
+  function current(): Span | undefined {
+    const span = storage.getStore()
+    // A connection or a timer keeps the context of the request that created it, also after the end of the span.
+    return span?.isRecording() === true ? span : undefined
+  }
+
+  return {
+    startServerSpan: (name, headers) =>
+      tracer.startSpan(name, SERVER, headers === undefined ? ROOT_CONTEXT : remoteContext(headers)),
+    startClientSpan: (name, parent, attributes) =>
+      tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent)),
+    run: (span, call) => storage.run(span, call),
+    current,
+    async observe(name, attributes, call, { mayBeRoot } = { mayBeRoot: false }) {
+      const parent = current()
+      if (parent === undefined && !mayBeRoot) return call()
+      const span = tracer.startSpan(
+        name,
+        { kind: SpanKind.CLIENT, attributes },
+        parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent),
+      )
+      try {
+        return await storage.run(span, call)
+      } catch (error) {
+        span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', errorType(error))
+        throw error
+      } finally {
+        span.end()
+      }
+    },
+    async close() {
+      await provider.shutdown()
+      agent.destroy()
+    },
+  }
+}
+
+const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
+const SERVER = { kind: SpanKind.SERVER }
+
+function createSampler({ sampler, sampleRatio }: TracingSettings): Sampler {
+  const root = sampler.endsWith('traceidratio')
+    ? new TraceIdRatioBasedSampler(sampleRatio)
+    : sampler.endsWith('always_on')
+      ? new AlwaysOnSampler()
+      : new AlwaysOffSampler()
+  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+}
+
+/** Returns the context of the sender. An invalid `traceparent` gives an empty context, which starts a new trace. */
+function remoteContext(headers: Readonly<Record<string, string | string[] | undefined>>): Context {
+  const parent = parseTraceparent(headers['traceparent'])
+  if (parent === undefined) return ROOT_CONTEXT
+  const { tracestate } = headers
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: parent.traceId,
+    spanId: parent.spanId,
+    traceFlags: parent.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+    ...(typeof tracestate === 'string' ? { traceState: createTraceState(tracestate) } : {}),
+  })
+}
+
+/** Returns the code or the class of an error. The message can contain data of a request. */
+function errorType(error: unknown): string {
+  if (error instanceof Error && 'code' in error) return String(error.code)
+  return error instanceof Error ? error.name : 'unknown'
+}

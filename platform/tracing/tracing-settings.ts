@@ -1,0 +1,94 @@
+import { BootError } from '../diagnostics/boot-error.ts'
+import type { TracingConfig } from './tracing-schema.ts'
+
+/** Samplers that OTEL_TRACES_SAMPLER names. */
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+
+export type TracingSettings = {
+  /** Full address of the receiver of spans. */
+  readonly url: string
+  readonly sampler: (typeof SAMPLERS)[number]
+  /** Used by samplers whose name contains `traceidratio`. */
+  readonly sampleRatio: number
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const EXIT_INVALID = 3
+const TRACES_PATH = '/v1/traces'
+
+/**
+ * Combines the configuration with the standard variables of OpenTelemetry. Variables override the configuration. Empty
+ * variables count as absent. The exporter reads further variables, such as OTEL_EXPORTER_OTLP_HEADERS.
+ * @returns undefined if neither names a receiver, or if a variable disables tracing.
+ * @throws {BootError} ERR_TRACING_VARIABLE, with the name of the invalid variable.
+ */
+export function readTracingSettings(
+  config: TracingConfig | undefined,
+  env: Environment,
+): TracingSettings | undefined {
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined
+  const url = addressOf(config, env)
+  if (url === undefined) return undefined
+  const exporter = readVariable(env, 'OTEL_TRACES_EXPORTER')
+  if (exporter === 'none') return undefined
+  if (exporter !== undefined && exporter !== 'otlp')
+    throw invalid('OTEL_TRACES_EXPORTER', exporter, 'otlp or none')
+  for (const name of ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']) {
+    const protocol = readVariable(env, name)
+    if (protocol === undefined) continue
+    if (protocol !== 'http/protobuf')
+      throw invalid(name, protocol, 'http/protobuf, and the endpoint an OTLP port for HTTP such as 4318')
+    break
+  }
+  const sampler = readVariable(env, 'OTEL_TRACES_SAMPLER')
+  if (sampler === undefined)
+    return { url, sampler: 'parentbased_traceidratio', sampleRatio: config?.sampleRatio ?? 1 }
+  const known = SAMPLERS.find((name) => name === sampler)
+  if (known === undefined) throw invalid('OTEL_TRACES_SAMPLER', sampler, `one of ${SAMPLERS.join(', ')}`)
+  return { url, sampler: known, sampleRatio: ratioOf(env) }
+}
+
+function addressOf(config: TracingConfig | undefined, env: Environment): string | undefined {
+  const [full, base] = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const
+  for (const name of [full, base]) {
+    const given = readVariable(env, name)
+    if (given === undefined) continue
+    if (!/^https?:\/\//i.test(given) || !URL.canParse(given))
+      throw invalid(name, undefined, 'an http or https URL such as http://otel-collector:4318')
+    return name === full ? given : withTracesPath(given)
+  }
+  return config?.endpoint === undefined ? undefined : withTracesPath(config.endpoint)
+}
+
+function withTracesPath(base: string): string {
+  return base.replace(/\/*$/, TRACES_PATH)
+}
+
+function ratioOf(env: Environment): number {
+  const given = readVariable(env, 'OTEL_TRACES_SAMPLER_ARG')
+  if (given === undefined) return 1
+  const ratio = Number(given)
+  if (!(ratio >= 0 && ratio <= 1)) throw invalid('OTEL_TRACES_SAMPLER_ARG', given, 'a number from 0 to 1')
+  return ratio
+}
+
+function readVariable(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim()
+  return value === '' ? undefined : value
+}
+
+/** @param given undefined: the message does not show the value, because a URL can contain a password. */
+function invalid(name: string, given: string | undefined, expected: string): BootError {
+  const shown = given === undefined ? '' : ` (got ${JSON.stringify(given)})`
+  return new BootError('ERR_TRACING_VARIABLE', `The variable ${name} must be ${expected}${shown}.`, {
+    exitCode: EXIT_INVALID,
+  })
+}

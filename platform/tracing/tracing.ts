@@ -1,0 +1,46 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Attributes, Span } from '@opentelemetry/api'
+
+/** Creates and exports the spans of one process. Undefined wherever tracing is not configured. */
+export type Tracing = {
+  /**
+   * Starts the server span of a request.
+   * @param headers headers with the trace context of the sender. Undefined: the sender is not trusted, and the span
+   * starts a new trace.
+   */
+  startServerSpan(name: string, headers: IncomingHttpHeaders | undefined): Span
+  startClientSpan(name: string, parent: Span, attributes: Attributes): Span
+  /** Runs `call` so that `current()` returns `span` in `call` and in the promises that `call` starts. */
+  run<T>(span: Span, call: () => T): T
+  /** Returns the recorded span of the current asynchronous context, until the span ends. */
+  current(): Span | undefined
+  /**
+   * Runs `call` in a client span below the current span. Without a current span, only runs `call`.
+   * @param options.mayBeRoot true: without a current span, starts a new trace.
+   */
+  observe<T>(
+    name: string,
+    attributes: Attributes,
+    call: () => Promise<T>,
+    options?: { readonly mayBeRoot: boolean },
+  ): Promise<T>
+  /** Exports the queued spans, for at most `CLOSE_TIMEOUT_MS`. */
+  close(): Promise<void>
+}
+
+/** Trace IDs of a request, as log fields. */
+export function traceFields(span: Span | undefined): { trace_id: string; span_id: string } | undefined {
+  if (span === undefined) return undefined
+  const { traceId, spanId } = span.spanContext()
+  return { trace_id: traceId, span_id: spanId }
+}
+
+/** Headers that carry the context of `span` to the next service: name, value, name, value. */
+export function traceHeaders(span: Span): readonly string[] {
+  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
+  const traceparent = `00-${traceId}-${spanId}-0${traceFlags & 1}`
+  const tracestate = traceState?.serialize() ?? ''
+  return tracestate === ''
+    ? ['traceparent', traceparent]
+    : ['traceparent', traceparent, 'tracestate', tracestate]
+}
