@@ -11,6 +11,8 @@ import { optionalCheck, type ReadinessCheck } from '../platform/ops/ops-server.t
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { openSharedRedis, type SharedRedis } from '../platform/redis/shared-redis.ts'
+import { openTracing } from '../platform/tracing/open-tracing.ts'
+import type { Tracing } from '../platform/tracing/tracing.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { toResources } from './config/to-resources.ts'
@@ -50,6 +52,7 @@ export type GatewayRuntime = {
   close(options?: ShutdownOptions): Promise<void>
 }
 
+const SERVICE_NAME = 'scopegate-gateway'
 const UPSTREAM_FAILED = { event: 'upstream_failed', message: 'an upstream did not send a complete response' }
 const ACCEPT_FAILED = {
   event: 'accept_failed',
@@ -83,6 +86,14 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     readPressure: options.readPressure,
   })
   const metrics = createMetrics({ version, logger, overload: overload.monitor })
+  const tracing = await openTracing({
+    config: config.tracing,
+    env: process.env,
+    serviceName: SERVICE_NAME,
+    version,
+    registry: metrics.registry,
+    logger,
+  })
   const tls =
     config.tls === undefined
       ? undefined
@@ -122,6 +133,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     redis: sharedRedis,
     revocationRedis,
     tickMs,
+    tracing,
     logger,
     failures,
   })
@@ -176,6 +188,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       tickMs,
     },
     tls,
+    tracing,
     secretFiles,
     logger,
     failures,
@@ -205,6 +218,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     upstreams.close,
     () => failures.close(),
     () => channels.close(),
+    () => tracing?.close(),
   ]
   const close = async (how: ShutdownOptions = { how: 'graceful' }): Promise<void> => {
     drain.abort()
@@ -269,12 +283,13 @@ function openRequestPath(
     readonly redis: SharedRedis | undefined
     readonly policies: PolicyHolder
     readonly tls: TlsOptions | undefined
+    readonly tracing: Tracing | undefined
     readonly secretFiles: SecretFiles
     readonly logger: Logger
     readonly failures: FailureLog
   },
 ) {
-  const { metrics, redis, policies, logger, failures } = parts
+  const { metrics, redis, policies, tracing, logger, failures } = parts
   const newRequestId = createRequestIds(Date.now)
   const accessLog = createAccessLog({
     write: logger.isLevelEnabled('info') ? writeLines(logger) : () => undefined,
@@ -309,6 +324,7 @@ function openRequestPath(
     tokenMeter: metrics.tokens,
     unmatchedMeter,
     accessLog,
+    tracing: tracing && { ...tracing, trustIncoming: config.tracing?.trustIncoming ?? 'trusted-proxies' },
     report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
     upstreamFailed: (upstream, requestId, error) =>
       failures.failed({ ...UPSTREAM_FAILED, fields: { upstream } }, error, requestId),

@@ -2,6 +2,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { DrainConfig } from '../../platform/config/drain-schema.ts'
 import type { ManagementAddress } from '../../platform/config/listen-address.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
+import type { TracingConfig } from '../../platform/tracing/tracing-schema.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { PolicySource } from '../../policy-engine/load/source-permissions.ts'
 import type { ResourceSettings } from '../../policy-engine/match/resources.ts'
@@ -123,4 +124,6 @@ export type GatewayConfig = {
     readonly policyHeader: boolean
   }
   readonly log: { readonly level: string; readonly subject: 'hashed' | 'plain' }
+  /** Undefined: only the environment configures tracing. */
+  readonly tracing: TracingConfig | undefined
 }

@@ -10,6 +10,7 @@ import {
   HttpOrigin,
 } from '../../platform/diagnostics/schema/value-schemas.ts'
 import { RedisConnectionSchema } from '../../platform/redis/redis-connection.ts'
+import { TracingSchema } from '../../platform/tracing/tracing-schema.ts'
 import { IssuerSchema } from './issuer-schema.ts'
 import { OverloadFile } from './overload-file.ts'
 import { PolicySourceSchema } from './policy-source-schema.ts'
@@ -288,6 +289,12 @@ export const GatewayFile = Type.Object(
           ),
         },
         { description: 'the log on standard output' },
+      ),
+    ),
+    tracing: Type.Optional(
+      TracingSchema(
+        ['trusted-proxies', 'always', 'never'],
+        'peers whose trace the gateway continues: trusted-proxies (default), always or never',
       ),
     ),
   },

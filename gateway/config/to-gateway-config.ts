@@ -83,6 +83,7 @@ export function toGatewayConfig(
     },
     debug: { policyHeader: file.debug?.policyHeader ?? false },
     log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
+    tracing: file.tracing,
   })
 }
 

@@ -7,6 +7,8 @@ import type { Decision } from './decision.ts'
 export type AccessEntry = {
   readonly timeMs: number
   readonly requestId: string
+  /** IDs of the server span. Undefined without tracing. */
+  readonly trace: { readonly trace_id: string; readonly span_id: string } | undefined
   /** `undefined` if the request is malformed. */
   readonly method: string | undefined
   /** Canonical path; `undefined` if the target has no canonical form. */
@@ -106,7 +108,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
     add(entry) {
       held += `{"level":"info","time":"${isoTime(entry.timeMs)}","service":${service},"event":"access","request_id":"${
         entry.requestId
-      }"${field('http.request.method', entry.method)}${field('url.path', entry.path)}${
+      }"${entry.trace === undefined ? '' : traceIds(entry.trace)}${field('http.request.method', entry.method)}${field('url.path', entry.path)}${
         entry.routeFields
       },"http.response.status_code":${entry.status},"duration_ms":${milliseconds(entry.durationMs)}`
       if (entry.upstreamStatus !== 0)
@@ -169,6 +171,11 @@ const CONTROLS = /[\x7f-\x9f]/g
 
 function toEscape(character: string): string {
   return `\\u00${character.charCodeAt(0).toString(16)}`
+}
+
+/** Both IDs are hexadecimal, so JSON needs no escapes. */
+function traceIds({ trace_id, span_id }: NonNullable<AccessEntry['trace']>): string {
+  return `,"trace_id":"${trace_id}","span_id":"${span_id}"`
 }
 
 function milliseconds(value: number): number {

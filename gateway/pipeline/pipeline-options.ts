@@ -2,6 +2,7 @@ import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observability/access-log.ts'
+import type { GatewayTracing } from '../observability/gateway-tracing.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { TokenMeter } from '../observability/token-meter.ts'
 import type { ForwardedHeader, TrustedProxies } from '../server/client-address.ts'
@@ -27,6 +28,8 @@ export type PipelineOptions = {
   readonly tokenMeter: TokenMeter
   readonly unmatchedMeter: RouteMeter
   readonly accessLog: AccessLog
+  /** Undefined: the gateway records no spans. */
+  readonly tracing: GatewayTracing | undefined
   /** Logs the exception that caused a response. The response does not contain the exception. */
   readonly report: (event: string, requestId: string, error: unknown) => void
   /** Logs the reason why an upstream did not send a complete response. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Span } from '@opentelemetry/api'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'
@@ -69,6 +70,11 @@ function run(context: RequestContext, first: number): void {
   }
 }
 
+/** Runs the stages so that calls to an issuer get a span below the server span of the request. */
+function runTraced(context: RequestContext, span: Span): void {
+  context.services.tracing?.run(span, () => run(context, 0))
+}
+
 /** Continues after the promise of a stage, unless the client has closed the connection. */
 function resumeAfter(pending: Promise<StageResult>, context: RequestContext, next: number): void {
   const { responder } = context.services
@@ -97,7 +103,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       try {
         context = createContext(services, request, response, upgraded)
         tracker.start(context)
-        run(context, 0)
+        const { span } = context
+        if (span === undefined) run(context, 0)
+        else runTraced(context, span)
       } catch (error) {
         if (context === undefined) responder.fail500Early(response, error)
         else responder.fail500(context, error)

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Span } from '@opentelemetry/api'
 import { readRequestId } from '../../platform/logging/request-id.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/confirmation.ts'
@@ -8,6 +9,7 @@ import type { CanonicalRequest } from '../../policy-engine/match/canonical-reque
 import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
 import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { Decision } from '../observability/decision.ts'
+import { startRequestSpan } from '../observability/gateway-tracing.ts'
 import { clientAddress, normalizeIp } from '../server/client-address.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type {
@@ -37,6 +39,10 @@ export type RequestContext = {
   readonly clientAddress: string
   /** The connection of the request, if the client requests a WebSocket. */
   readonly upgraded: UpgradedConnection | undefined
+  /** Server span of the request. Undefined without tracing. */
+  readonly span: Span | undefined
+  /** Client span of the forwarded request. */
+  upstreamSpan: Span | undefined
   token: string | undefined
   /** Scheme of the token. A challenge uses the same scheme. */
   credential: 'bearer' | 'dpop'
@@ -152,7 +158,7 @@ export function createContext(
   response: ServerResponse,
   upgraded: UpgradedConnection | undefined,
 ): RequestContext {
-  const { rootResource, trustedProxies, newRequestId } = services
+  const { rootResource, trustedProxies, newRequestId, tracing } = services
   const peer = normalizeIp(request.socket.remoteAddress)
   const isProxied = trustedProxies?.has(peer) === true
   return {
@@ -165,6 +171,8 @@ export function createContext(
     startedMs: services.tickMs(),
     clientAddress: isProxied ? addressBehind(peer, request, services) : peer,
     upgraded,
+    span: tracing === undefined ? undefined : startRequestSpan(tracing, request, isProxied),
+    upstreamSpan: undefined,
     token: undefined,
     credential: 'bearer',
     possessionProof: NO_POSSESSION_PROOF,

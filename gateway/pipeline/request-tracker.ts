@@ -1,8 +1,10 @@
 import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
+import { traceFields } from '../../platform/tracing/tracing.ts'
 import type { AccessEntry } from '../observability/access-log.ts'
 import { decisionOf } from '../observability/decision.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, RequestTracker } from './request-context.ts'
+import { endRequestSpans } from './request-spans.ts'
 
 /**
  * Status in logs and metrics for a client that closed the connection before the response. The gateway never sends this
@@ -17,14 +19,14 @@ export function createRequestTracker(
   const { accessLog, unmatchedMeter, tickMs, onBroken, report } = options
   let inFlight = 0
 
-  function count(
-    { method, route, decision, auditOnlyDenial, startedMs, canonical }: RequestContext,
-    status: number,
-  ): void {
+  function count(context: RequestContext, status: number): void {
+    const { method, route, decision, auditOnlyDenial, startedMs, span } = context
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
-    const traceId = sampledTraceId(canonical?.headers.header('traceparent'))
-    meter.finished(method, status, (tickMs() - startedMs) / 1_000, traceId)
+    const seconds = (tickMs() - startedMs) / 1_000
+    meter.finished(method, status, seconds, exemplarTraceId(context))
+    if (span !== undefined)
+      endRequestSpans(context, span, { status, errorType: spanErrorType(context, status) })
     if (decision !== undefined) meter.decided(decision)
     const would = auditOnlyDenial && decisionOf(auditOnlyDenial)
     if (would !== undefined) meter.reported(would)
@@ -60,6 +62,17 @@ export function createRequestTracker(
   }
 }
 
+/** Returns the trace ID of the request if the trace is recorded. Without tracing, the client decides about the trace. */
+function exemplarTraceId({ span, canonical }: RequestContext): string | undefined {
+  if (span === undefined) return sampledTraceId(canonical?.headers.header('traceparent'))
+  return span.isRecording() ? span.spanContext().traceId : undefined
+}
+
+/** Returns the error type of a span. A request that became a WebSocket session has no error. */
+function spanErrorType(context: RequestContext, status: number): string | undefined {
+  return status === 101 ? undefined : errorType(context)
+}
+
 /**
  * Returns the access log entry of a finished request or WebSocket session.
  * @param nowMs from the same clock as `startedMs`.
@@ -70,6 +83,7 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
   return {
     timeMs: context.timeMs,
     requestId: context.requestId,
+    trace: traceFields(context.span),
     method: context.method,
     path: context.canonical?.path,
     routeFields: route?.logFields ?? '',

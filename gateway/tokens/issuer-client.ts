@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FailureKind, FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { Tracing } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
@@ -37,6 +38,8 @@ export type IssuerClientOptions = {
    */
   readonly completeUntilMs: (issuer: string, issuedAtSeconds: number | undefined) => number
   readonly meter: IssuerMeter
+  /** Records each introspection in a span. Default: no spans. */
+  readonly tracing?: Tracing | undefined
   readonly logger: Logger
   readonly failures: FailureLog
 }
@@ -86,6 +89,7 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
       : createIntrospector({
           ...introspection,
           followedSecret: options.followedSecret,
+          tracing: options.tracing,
           issuer,
           ca: config.ca,
           readSigned:

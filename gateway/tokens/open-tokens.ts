@@ -3,6 +3,7 @@ import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { optionalCheck, type ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
+import type { Tracing } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -46,6 +47,8 @@ export async function openTokens(
     readonly revocationRedis: SharedRedis | undefined
     readonly secretFiles: Pick<SecretFiles, 'follow'>
     readonly tickMs: () => number
+    /** Undefined: no spans. */
+    readonly tracing: Tracing | undefined
     readonly logger: Logger
     readonly failures: FailureLog
   },
@@ -117,6 +120,7 @@ function openIssuers(
     readonly followedSecrets: ReadonlyMap<string, ClientSecret>
     readonly shared: IssuerClientOptions['shared']
     readonly completeUntilMs: IssuerClientOptions['completeUntilMs']
+    readonly tracing: Tracing | undefined
     readonly logger: Logger
     readonly failures: FailureLog
   },

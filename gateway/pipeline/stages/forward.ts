@@ -3,6 +3,7 @@ import { forward as forwardToUpstream } from '../../upstreams/forward.ts'
 import type { ForwardRequest } from '../../upstreams/forward-request.ts'
 import { openWebsocket, reserveSession } from '../open-websocket.ts'
 import type { ShapedContext } from '../request-context.ts'
+import { startUpstreamSpan } from '../request-spans.ts'
 import { endBeforeBody, sendContinue } from '../send-reply.ts'
 import { shapeResponse } from '../shape-response.ts'
 
@@ -14,9 +15,9 @@ import { shapeResponse } from '../shape-response.ts'
  *   Rejections that the upstream causes go to the responder later.
  */
 export function forward(context: ShapedContext): Rejection | undefined {
-  const { request, response, route, canonical, upgraded, services } = context
+  const { request, response, route, canonical, upgraded, services, span } = context
   const { upstream } = route
-  const { responder } = services
+  const { responder, tracing } = services
   let onUpgrade: ForwardRequest['onUpgrade']
   if (route.kind === 'api' && route.websocket && upgraded !== undefined) {
     const slot = reserveSession(context, upgraded)
@@ -30,7 +31,10 @@ export function forward(context: ShapedContext): Rejection | undefined {
     upstream,
     method: context.method,
     target: upstream.basePath + context.upstreamPath + canonical.query,
-    headers: context.upstreamHeaders,
+    headers:
+      span === undefined || tracing === undefined
+        ? context.upstreamHeaders
+        : startUpstreamSpan(context, { tracing, span, upstream: upstream.name }, context.upstreamHeaders),
     body,
     bodyLimitBytes: route.bodyLimitBytes,
     timeoutMs: route.timeoutMs,

@@ -1,6 +1,7 @@
 import { errors, Pool } from 'undici'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { readLimited } from '../../../platform/net/read-limited.ts'
+import { type Tracing, traceHeaders } from '../../../platform/tracing/tracing.ts'
 import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { IntrospectionError } from './introspection-error.ts'
@@ -20,6 +21,8 @@ export type IntrospectionTransportOptions = {
   readonly accept: 'application/json' | 'application/token-introspection+jwt'
   /** Maximum number of connections. Each connection carries one request at a time. */
   readonly connections: number
+  /** Records each call in a span. Default: no spans. */
+  readonly tracing?: Tracing | undefined
 }
 
 export type IntrospectionTransport = {
@@ -33,6 +36,7 @@ export type IntrospectionTransport = {
   close(): Promise<void>
 }
 
+const NO_HEADERS: readonly string[] = []
 /** Maximum size of a response. A typical response has a few hundred bytes. */
 const RESPONSE_LIMIT_BYTES = 64 * 1024
 
@@ -42,7 +46,12 @@ const RESPONSE_LIMIT_BYTES = 64 * 1024
  */
 export function openIntrospectionTransport(options: IntrospectionTransportOptions): IntrospectionTransport {
   const endpoint = new URL(options.endpoint)
-  const { accept } = options
+  const { accept, tracing } = options
+  const attributes = {
+    'http.request.method': 'POST',
+    'server.address': endpoint.hostname,
+    'url.path': endpoint.pathname,
+  }
   const pool = new Pool(endpoint.origin, {
     connections: options.connections,
     pipelining: 1,
@@ -72,11 +81,20 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     return await sendForm(`token=${encodeURIComponent(token)}&${credentials.form}`, signal)
   }
 
-  async function sendForm(form: string, signal: AbortSignal): Promise<string> {
+  /** Sends the form in a span below the request of the client. The span does not contain the form. */
+  function sendForm(form: string, signal: AbortSignal): Promise<string> {
+    if (tracing === undefined) return sendBody(form, signal, NO_HEADERS)
+    return tracing.observe('POST introspection', attributes, () => {
+      const span = tracing.current()
+      return sendBody(form, signal, span === undefined ? NO_HEADERS : traceHeaders(span))
+    })
+  }
+
+  async function sendBody(form: string, signal: AbortSignal, trace: readonly string[]): Promise<string> {
     const { statusCode, headers, body } = await pool.request({
       method: 'POST',
       path: endpoint.pathname + endpoint.search,
-      headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept],
+      headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept, ...trace],
       body: form,
       signal,
     })

@@ -6,6 +6,7 @@ t.test('unparsedEntry() returns an entry that contains no value from the receive
   t.strictSame(unparsedEntry(unparsed, 1_800_000_000_000), {
     timeMs: 1_800_000_000_000,
     requestId: 'request-1',
+    trace: undefined,
     method: undefined,
     path: undefined,
     routeFields: '',

@@ -1,0 +1,89 @@
+import type { Span } from '@opentelemetry/api'
+import { type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
+import { tokenKind } from '../tokens/cache/token-kind.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** `SpanStatusCode.ERROR`. An import of this value would load OpenTelemetry also without tracing. */
+const ERROR_STATUS = { code: 2 }
+/** Methods of span names. Clients can send any other method, so other methods are `_OTHER` in the attributes. */
+const METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'CONNECT',
+  'TRACE',
+])
+
+/**
+ * Starts the client span of a forwarded request. One span covers all attempts.
+ * @returns `upstreamHeaders` with the trace context of the client span instead of the trace context of the client.
+ */
+export function startUpstreamSpan(
+  context: RequestContext,
+  { tracing, span, upstream }: { readonly tracing: Tracing; readonly span: Span; readonly upstream: string },
+  upstreamHeaders: readonly string[],
+): string[] {
+  const method = methodOf(context)
+  context.upstreamSpan = tracing.startClientSpan(`${spanMethod(method)} ${upstream}`, span, {
+    'http.request.method': method,
+    'scopegate.upstream': upstream,
+  })
+  const headers: string[] = []
+  for (let at = 0; at + 1 < upstreamHeaders.length; at += 2) {
+    const [name = '', value = ''] = [upstreamHeaders[at], upstreamHeaders[at + 1]]
+    if (!TRACE_HEADERS.has(name.toLowerCase())) headers.push(name, value)
+  }
+  headers.push(...traceHeaders(context.upstreamSpan))
+  return headers
+}
+
+const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
+
+/** Sets the final attributes of both spans of a request, and ends the spans. */
+export function endRequestSpans(
+  context: RequestContext,
+  span: Span,
+  { status, errorType }: { readonly status: number; readonly errorType: string | undefined },
+): void {
+  endUpstreamSpan(context)
+  const { route, decision, token, canonical, requestId } = context
+  const method = methodOf(context)
+  span.updateName(route === undefined ? spanMethod(method) : `${spanMethod(method)} ${route.path}`)
+  span.setAttributes({
+    'http.request.method': method,
+    'http.response.status_code': status,
+    'scopegate.request_id': requestId,
+    ...(canonical === undefined ? {} : { 'url.path': canonical.path }),
+    ...(route === undefined ? {} : { 'http.route': route.path, 'scopegate.route': route.name }),
+    ...(route?.kind === 'api' ? { 'scopegate.policy': route.policy.policy } : {}),
+    ...(decision === undefined
+      ? {}
+      : { 'scopegate.decision': decision.decision, 'scopegate.reason': decision.reason }),
+    ...(token === undefined ? {} : { 'scopegate.token.kind': tokenKind(token) }),
+    ...(errorType === undefined ? {} : { 'error.type': errorType }),
+  })
+  if (status >= 500) span.setStatus(ERROR_STATUS)
+  span.end()
+}
+
+function endUpstreamSpan({ upstreamSpan, forwarded }: RequestContext): void {
+  if (upstreamSpan === undefined) return
+  const { status = 0, failure } = forwarded ?? {}
+  if (status !== 0) upstreamSpan.setAttribute('http.response.status_code', status)
+  if (failure !== undefined) upstreamSpan.setAttribute('error.type', failure)
+  if (failure !== undefined || status >= 400) upstreamSpan.setStatus(ERROR_STATUS)
+  upstreamSpan.end()
+}
+
+function methodOf({ method }: RequestContext): string {
+  return METHODS.has(method) ? method : '_OTHER'
+}
+
+/** OpenTelemetry semantic conventions for HTTP spans: an unknown method is `HTTP` in the name of a span. */
+function spanMethod(method: string): string {
+  return method === '_OTHER' ? 'HTTP' : method
+}

@@ -1,0 +1,111 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { send } from '../../fixtures/send.ts'
+import { startTraceReceiver, type TraceReceiver } from '../../fixtures/trace-receiver.ts'
+import { until } from '../../fixtures/until.ts'
+
+const TOKEN = 'token-that-no-span-contains'
+const CLIENT_TRACE = '0af7651916cd43dd8448eb211c80319c'
+const CLIENT_SPAN = 'b7ad6b7169203331'
+const TRACEPARENT = `00-${CLIENT_TRACE}-${CLIENT_SPAN}-01`
+
+function spanNamed(receiver: TraceReceiver, name: string) {
+  return until(`the span ${name}`, async () => receiver.spans().find((span) => span.name === name))
+}
+
+t.test('a forwarded request has a server span, an introspection span and an upstream span', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const { gateway, issuer, upstream, log } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, tracing: { endpoint: receiver.url } }),
+  })
+  issuer.store(TOKEN, { scope: 'courses:read', client_id: 'app', sub: 'user-1' })
+  const { status } = await send(`${gateway.url}/api/courses/7?secret=in-the-query`, {
+    headers: {
+      authorization: `Bearer ${TOKEN}`,
+      traceparent: TRACEPARENT,
+      tracestate: 'vendor=of-the-client',
+    },
+  })
+  t.equal(status, 200)
+
+  const server = await spanNamed(receiver, 'GET /api/courses/{id}')
+  t.equal(server.kind, 2)
+  t.equal(server.parentSpanId, '', 'the peer is not a trusted proxy')
+  t.not(server.traceId, CLIENT_TRACE, 'the gateway starts a new trace')
+  t.match(server.attributes, {
+    'http.request.method': 'GET',
+    'http.response.status_code': 200,
+    'http.route': '/api/courses/{id}',
+    'url.path': '/api/courses/7',
+    'scopegate.route': 'test/read-course',
+    'scopegate.policy': 'test',
+    'scopegate.decision': 'allow',
+    'scopegate.reason': 'ok',
+    'scopegate.token.kind': 'opaque',
+  })
+  const introspection = await spanNamed(receiver, 'POST introspection')
+  const client = await spanNamed(receiver, 'GET api')
+  for (const span of [introspection, client])
+    t.match(span, { kind: 3, traceId: server.traceId, parentSpanId: server.spanId })
+  t.match(client.attributes, { 'scopegate.upstream': 'api', 'http.response.status_code': 200 })
+  t.strictSame(upstream.seen('traceparent'), [`00-${server.traceId}-${client.spanId}-01`])
+  t.strictSame(upstream.seen('tracestate'), [], 'the gateway drops the state of an untrusted trace')
+
+  const line = await until('the access line', async () => log().find(({ event }) => event === 'access'))
+  t.match(line, { trace_id: server.traceId, span_id: server.spanId })
+  t.equal(server.attributes['scopegate.request_id'], line['request_id'])
+
+  const bytes = receiver.bytes()
+  t.notOk(bytes.includes(TOKEN), 'no span contains the token')
+  t.notOk(bytes.includes('in-the-query'), 'no span contains the query')
+  t.ok(bytes.includes('scopegate-gateway'), 'the resource contains the name of the service')
+})
+
+t.test('a gateway that trusts its peers continues their trace', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const { gateway, upstream } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, tracing: { endpoint: receiver.url, trustIncoming: 'always' } }),
+  })
+  await send(`${gateway.url}/pub/x`, { headers: { traceparent: TRACEPARENT, tracestate: 'vendor=kept' } })
+  const server = await spanNamed(receiver, 'GET /pub/**')
+  t.match(server, { traceId: CLIENT_TRACE, parentSpanId: CLIENT_SPAN })
+  t.match(upstream.seen('traceparent'), [new RegExp(`^00-${CLIENT_TRACE}-[0-9a-f]{16}-01$`)])
+  t.notMatch(upstream.seen('traceparent'), [TRACEPARENT])
+  t.strictSame(upstream.seen('tracestate'), ['vendor=kept'])
+})
+
+t.test('a denied request has a server span without an upstream span', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const { gateway } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, tracing: { endpoint: receiver.url } }),
+  })
+  const { status } = await send(`${gateway.url}/api/denied`)
+  const server = await spanNamed(receiver, 'GET /api/denied')
+  t.match(server.attributes, {
+    'http.response.status_code': status,
+    'scopegate.decision': 'deny',
+    'scopegate.reason': 'anonymous',
+    'error.type': 'token_missing',
+  })
+  t.equal(receiver.spans().length, 1)
+})
+
+t.test('without a receiver, the gateway forwards the trace context of the client unchanged', async (t) => {
+  const { gateway, upstream, log } = await startGatewayUnderTest(t)
+  await send(`${gateway.url}/pub/x`, { headers: { traceparent: TRACEPARENT } })
+  t.strictSame(upstream.seen('traceparent'), [TRACEPARENT])
+  const line = await until('the access line', async () => log().find(({ event }) => event === 'access'))
+  t.notOk('trace_id' in line)
+})
+
+for (const status of ['never', 503] as const)
+  t.test(`requests succeed and the shutdown ends while the receiver responds ${status}`, async (t) => {
+    const receiver = await startTraceReceiver(t, { status })
+    const { gateway } = await startGatewayUnderTest(t, {
+      change: (config) => ({ ...config, tracing: { endpoint: receiver.url } }),
+    })
+    for (let sent = 0; sent < 3; sent += 1) t.equal((await send(`${gateway.url}/pub/x`)).status, 200)
+    await until('an export', async () => receiver.bytes().length > 0)
+    await gateway.close()
+    t.pass('the gateway closed')
+  })
