@@ -12,6 +12,7 @@ import { startOpsServer } from '../platform/ops/ops-server.ts'
 import type { ShutdownMode } from '../platform/process/drain.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
+import { openTracing } from '../platform/tracing/open-tracing.ts'
 import { type Accounts, createAccounts } from './accounts/accounts.ts'
 import { createSecondFactors, type SecondFactors } from './accounts/second-factors.ts'
 import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
@@ -103,6 +104,15 @@ export async function startAuthorizationServer(options: {
       listeners: () => revocations.listeners(),
       logger,
     })
+    const tracing = await openTracing({
+      config: config.tracing,
+      env: process.env,
+      serviceName: `scopegate-${SERVICE}`,
+      version: readPackageVersion(),
+      registry: metrics.registry,
+      logger,
+    })
+    closing.push(() => tracing?.close())
     const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
     closing.push(secretFiles.close)
     const secrets = followSecrets(config, { secrets: initialSecrets, files: secretFiles, logger })
@@ -137,7 +147,7 @@ export async function startAuthorizationServer(options: {
     secrets.onChange((changed) => {
       if (changed === 'cookieSecrets') void reencrypt(secondFactors, logger)
     })
-    const onEvent = observeEngine({ logger, metrics })
+    const onEvent = observeEngine({ logger, metrics, tracing })
     const clientDocuments = openClientDocuments(
       config,
       observeDocuments({ logger, metrics }),
@@ -158,6 +168,7 @@ export async function startAuthorizationServer(options: {
       store,
       metrics,
       logger,
+      tracing,
       onEvent,
       revocations,
       secrets,

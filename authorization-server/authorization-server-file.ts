@@ -12,6 +12,7 @@ import {
   TimeoutText,
 } from '../platform/diagnostics/schema/value-schemas.ts'
 import { RedisConnectionSchema } from '../platform/redis/redis-connection.ts'
+import { TracingSchema } from '../platform/tracing/tracing-schema.ts'
 
 const RegisteredIntegration = Type.Object(
   {
@@ -488,6 +489,12 @@ export const AuthorizationServerFile = Type.Object(
           }),
         },
         { description: 'the log on standard output' },
+      ),
+    ),
+    tracing: Type.Optional(
+      TracingSchema(
+        ['always', 'never'],
+        'whether the server continues the trace of its caller, which is the gateway: always (default) or never',
       ),
     ),
   },

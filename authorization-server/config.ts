@@ -17,6 +17,7 @@ import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/value-formats.ts'
 import { findConnectionFaults } from '../platform/redis/check-connection.ts'
 import type { RedisConnection } from '../platform/redis/redis-connection.ts'
+import type { TracingConfig } from '../platform/tracing/tracing-schema.ts'
 import { AuthorizationServerFile } from './authorization-server-file.ts'
 import type { LookConfig } from './pages/load-look.ts'
 import { findLowContrast } from './pages/look.ts'
@@ -164,6 +165,8 @@ export type AuthorizationServerConfig = {
   }
   readonly integrations: readonly Integration[]
   readonly log: { readonly level: string }
+  /** Undefined: only the environment configures tracing. */
+  readonly tracing?: TracingConfig | undefined
 }
 
 const DEFAULTS = {
@@ -291,6 +294,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       trusted: integration.trusted ?? false,
     })),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
+    tracing: file.tracing,
   })
 }
 

@@ -3,6 +3,7 @@ import { REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { createRequestIds, readRequestId } from '../platform/logging/request-id.ts'
 import { NO_SCHEMA_COMPILERS } from '../platform/net/no-schema-compilers.ts'
+import type { Tracing } from '../platform/tracing/tracing.ts'
 import { registerAccountPages } from './account-pages/account-pages.ts'
 import { registerLogoutPages } from './account-pages/logout-pages.ts'
 import type { Accounts } from './accounts/accounts.ts'
@@ -24,6 +25,7 @@ import type { LiveSecrets } from './keys/live-secrets.ts'
 import { logRequests } from './observe/access-log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { observeDurations } from './observe/observe-durations.ts'
+import { traceRequests } from './observe/trace-requests.ts'
 import { registerInteractionPages } from './pages/interaction-pages.ts'
 import type { Look } from './pages/look.ts'
 import type { ProviderSignIn } from './pages/provider-pages.ts'
@@ -44,6 +46,8 @@ export type HttpServerOptions = {
   readonly store: Pick<Store, 'artifacts'>
   readonly metrics: Metrics
   readonly logger: Logger
+  /** Default: no spans. */
+  readonly tracing?: Tracing | undefined
   readonly onEvent: (event: EngineEvent) => void
   readonly revocations: RevocationStream
   readonly secrets: LiveSecrets
@@ -73,7 +77,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   })
   const authorizationLimit = createAuthorizationLimit(config.authorization.rateLimit, () => Date.now())
   logRequests(app, logger)
-  observeDurations(app, metrics)
+  const spanOf = traceRequests(app, options.tracing, config.tracing?.trustIncoming ?? 'always')
+  observeDurations(app, metrics, spanOf)
   registerFallbackHandlers(app, { logger })
   app.register(async (scope) =>
     mountEndpoints(scope, {

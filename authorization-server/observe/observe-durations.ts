@@ -1,26 +1,34 @@
-import type { FastifyInstance } from 'fastify'
+import type { Span } from '@opentelemetry/api'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
 import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
-import { ENGINE_ENDPOINTS, USERINFO_ENDPOINT } from '../endpoints/endpoint-table.ts'
 import type { Metrics } from './metrics.ts'
-
-const NAMES: ReadonlyMap<string, string> = new Map(
-  [...ENGINE_ENDPOINTS, USERINFO_ENDPOINT].map(({ path, name }) => [path, name]),
-)
+import { endpointName } from './trace-requests.ts'
 
 /**
- * Observes the duration of each request on the routes that `app` gets after this call. The endpoint of a page is the
- * path of its route. The revocation stream has no duration, because the stream stays open.
+ * Observes the duration of each request on the routes that `app` gets after this call. The revocation stream has no
+ * duration, because the stream stays open.
+ * @param spanOf returns the span of a request. Undefined without tracing.
  */
-export function observeDurations(app: FastifyInstance, metrics: Pick<Metrics, 'observeRequest'>): void {
+export function observeDurations(
+  app: FastifyInstance,
+  metrics: Pick<Metrics, 'observeRequest'>,
+  spanOf: (request: FastifyRequest) => Span | undefined,
+): void {
   app.addHook('onResponse', (request, reply, done) => {
-    const path = request.routeOptions.url ?? '-'
-    if (path !== REVOCATION_STREAM_PATH)
-      metrics.observeRequest(NAMES.get(path) ?? path, {
+    if (request.routeOptions.url !== REVOCATION_STREAM_PATH)
+      metrics.observeRequest(endpointName(request), {
         status: reply.statusCode,
         seconds: reply.elapsedTime / 1_000,
-        traceId: sampledTraceId(request.headers['traceparent']),
+        traceId: exemplarTraceId(request, spanOf(request)),
       })
     done()
   })
+}
+
+/** Returns the trace ID of a sampled trace. Without tracing, the sender decides about the trace. */
+function exemplarTraceId(request: FastifyRequest, span: Span | undefined): string | undefined {
+  if (span === undefined) return sampledTraceId(request.headers['traceparent'])
+  const { traceFlags, traceId } = span.spanContext()
+  return (traceFlags & 1) === 1 ? traceId : undefined
 }

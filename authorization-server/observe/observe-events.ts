@@ -1,4 +1,5 @@
 import type { Logger } from '../../platform/logging/logger.ts'
+import { type Tracing, traceFields } from '../../platform/tracing/tracing.ts'
 import type { Account } from '../accounts/accounts.ts'
 import type { AdministrationEvent } from '../administration/administration.ts'
 import type { DocumentFetch } from '../client-documents/client-documents.ts'
@@ -18,11 +19,17 @@ const LOCAL_PROVIDER = 'local'
 export function observeEngine(options: {
   readonly logger: Logger
   readonly metrics: Metrics
+  /** Default: audit lines have no trace IDs. */
+  readonly tracing?: Pick<Tracing, 'current'> | undefined
 }): (event: EngineEvent) => void {
-  const { logger, metrics } = options
+  const { logger, metrics, tracing } = options
 
   return (event) => {
-    const origin = { request_id: event.origin?.requestId, 'client.address': event.origin?.clientAddress }
+    const origin = {
+      request_id: event.origin?.requestId,
+      ...(tracing && traceFields(tracing.current())),
+      'client.address': event.origin?.clientAddress,
+    }
     const audit = (action: string, fields: Record<string, unknown>) =>
       logger.info({ event: 'audit', action, ...origin, ...fields }, action.replaceAll('_', ' '))
 

@@ -65,7 +65,8 @@ export function createRequestTracker(
 /** Returns the trace ID of the request if the trace is recorded. Without tracing, the client decides about the trace. */
 function exemplarTraceId({ span, canonical }: RequestContext): string | undefined {
   if (span === undefined) return sampledTraceId(canonical?.headers.header('traceparent'))
-  return span.isRecording() ? span.spanContext().traceId : undefined
+  const { traceFlags, traceId } = span.spanContext()
+  return (traceFlags & 1) === 1 ? traceId : undefined
 }
 
 /** Returns the error type of a span. A request that became a WebSocket session has no error. */

@@ -165,6 +165,10 @@ integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":409
 integrations?[].trusted? {"type":"boolean"}: true: a client of the operator; its authorizations show no consent page
 log?: the log on standard output
 log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
+tracing?: OpenTelemetry traces
+tracing?.endpoint? {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$","format":"url","x-is":"a URL such as https://api.example.com, without user name, query or fragment"}: base URL of an OTLP receiver such as http://otel-collector:4318; spans go to /v1/traces
+tracing?.sampleRatio? {"type":"number","minimum":0,"maximum":1}: share of the new traces that are recorded, from 0 to 1; default: 1
+tracing?.trustIncoming? {"enum":["always","never"]}: whether the server continues the trace of its caller, which is the gateway: always (default) or never
 `
 
 t.test('the configuration file has exactly these keys, constraints and descriptions', async (t) => {

@@ -241,6 +241,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
     signIn: { local: true, providers: [] },
     integrations: [],
     log: { level: 'info' },
+    tracing: undefined,
   })
 })
 
@@ -301,6 +302,7 @@ integrations:
   - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one, trusted: true }
   - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b], postLogoutRedirectUris: [https://two.test/] }
 log: { level: silent }
+tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncoming: never }
 `,
   )
   const { catalogue: _catalogue, ...settings } = readAuthorizationServerConfig({ configDir, env: {} }).config
@@ -409,6 +411,7 @@ log: { level: silent }
       },
     ],
     log: { level: 'silent' },
+    tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncoming: 'never' },
   })
 })
 

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { send } from '../../fixtures/send.ts'
+import { startScopegate } from '../../fixtures/start-scopegate.ts'
 import { startTraceReceiver, type TraceReceiver } from '../../fixtures/trace-receiver.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -109,3 +110,18 @@ for (const status of ['never', 503] as const)
     await gateway.close()
     t.pass('the gateway closed')
   })
+
+t.test('both processes record one trace, with the receiver from the environment', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const { baseUrl } = await startScopegate(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url } })
+  await send(`${baseUrl}/.well-known/oauth-authorization-server`)
+  const inner = await spanNamed(receiver, 'GET discovery')
+  const client = await until('the upstream span', async () =>
+    receiver.spans().find(({ spanId }) => spanId === inner.parentSpanId),
+  )
+  const outer = await until('the span of the gateway', async () =>
+    receiver.spans().find(({ spanId }) => spanId === client.parentSpanId),
+  )
+  t.match([inner, client, outer], [{ kind: 2 }, { kind: 3 }, { kind: 2, parentSpanId: '' }])
+  t.equal(inner.traceId, outer.traceId)
+})
