@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { BenchError } from '../bench-error.ts'
 import { type Cleanup, createCleanup } from '../cleanup.ts'
 import { formatMeasurements, type Measurement } from './measurement.ts'
 
@@ -31,6 +32,34 @@ export async function runSoak(measure: (soak: Soak) => Promise<readonly Measurem
   } finally {
     await cleanup.run()
   }
+}
+
+/** The parts of a soak test, by name. */
+export type SoakParts = Readonly<Record<string, (soak: Soak) => Promise<readonly Measurement[]>>>
+
+/**
+ * Runs the parts that the arguments of the program name, or all parts. Each part has its own folder and processes,
+ * because the memory of other parts would also count. Prints the numbers of each part.
+ * @throws {BenchError} ERR_BENCH_USAGE for an unknown name.
+ */
+export async function measureParts(soak: Soak, parts: SoakParts): Promise<readonly Measurement[]> {
+  const chosen = process.argv.slice(2)
+  const unknown = chosen.find((name) => !Object.hasOwn(parts, name))
+  if (unknown !== undefined)
+    throw new BenchError('ERR_BENCH_USAGE', `name ${Object.keys(parts).join(', ')} (got "${unknown}").`)
+  const rows: Measurement[] = []
+  for (const [name, measure] of Object.entries(parts)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue
+    const cleanup = createCleanup()
+    soak.cleanup.add(cleanup.run)
+    const folder = join(soak.folder, name)
+    mkdirSync(folder)
+    const measured = await measure({ folder, cleanup })
+    for (const row of measured) console.log(`${row.what}: ${row.measured}`)
+    rows.push(...measured)
+    await cleanup.run()
+  }
+  return rows
 }
 
 function loadAverage(): string {

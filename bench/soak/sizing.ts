@@ -10,12 +10,11 @@ import { Redis } from 'ioredis'
 import { aCertificate } from '../../test/fixtures/a-certificate.ts'
 import { startPostgres } from '../../test/fixtures/postgres.ts'
 import { startRedis } from '../../test/fixtures/start-redis.ts'
-import { createCleanup } from '../cleanup.ts'
 import { measureCachedTokens } from '../tokens/measure-cached-tokens.ts'
 import type { Measurement } from './measurement.ts'
 import { readMemory, readStableMemory } from './memory-use.ts'
 import { startRevocationCluster } from './revocation-cluster.ts'
-import { runSoak, type Soak } from './run-soak.ts'
+import { measureParts, runSoak, type Soak, type SoakParts } from './run-soak.ts'
 import { startBodyUpstream } from './start-body-upstream.ts'
 import { type SoakGateway, startSoakGateway } from './start-soak-gateway.ts'
 import { startStreamUpstream } from './start-stream-upstream.ts'
@@ -34,7 +33,7 @@ const WARM_UP_GRANTS = 100
 const CONCURRENCY = 50
 const ONE_SERVER = { gateways: 0, servers: 1, redis: undefined, eventStream: false }
 
-const PARTS: Readonly<Record<string, (soak: Soak) => Promise<readonly Measurement[]>>> = {
+const PARTS: SoakParts = {
   start: measureProcesses,
   routes: measureRoutes,
   connections: async (soak) => {
@@ -63,21 +62,7 @@ const PARTS: Readonly<Record<string, (soak: Soak) => Promise<readonly Measuremen
   grants: measureGrants,
 }
 
-await runSoak(async ({ folder, cleanup }) => {
-  const chosen = process.argv.slice(2)
-  const rows: Measurement[] = []
-  for (const [name, measure] of Object.entries(PARTS)) {
-    if (chosen.length > 0 && !chosen.includes(name)) continue
-    const own = createCleanup() // a new process for each part, because the memory of other parts would also count
-    cleanup.add(own.run)
-    mkdirSync(join(folder, name))
-    const measured = await measure({ folder: join(folder, name), cleanup: own })
-    for (const row of measured) console.log(`${row.what}: ${row.measured}`)
-    rows.push(...measured)
-    await own.run()
-  }
-  return rows
-})
+await runSoak((soak) => measureParts(soak, PARTS))
 
 async function measureProcesses(soak: Soak): Promise<readonly Measurement[]> {
   const upstream = await startBodyUpstream(soak.cleanup)

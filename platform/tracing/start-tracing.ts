@@ -71,13 +71,13 @@ export function startTracing(options: {
       tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent)),
     run: (span, call) => storage.run(span, call),
     current,
-    async observe(name, attributes, call, { mayBeRoot } = { mayBeRoot: false }) {
+    async observe(name, attributes, call) {
       const parent = current()
-      if (parent === undefined && !mayBeRoot) return call()
+      if (parent === undefined) return call()
       const span = tracer.startSpan(
         name,
         { kind: SpanKind.CLIENT, attributes },
-        parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent),
+        trace.setSpan(ROOT_CONTEXT, parent),
       )
       try {
         return await storage.run(span, call)

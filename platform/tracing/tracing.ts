@@ -14,16 +14,8 @@ export type Tracing = {
   run<T>(span: Span, call: () => T): T
   /** Returns the recorded span of the current asynchronous context, until the span ends. */
   current(): Span | undefined
-  /**
-   * Runs `call` in a client span below the current span. Without a current span, only runs `call`.
-   * @param options.mayBeRoot true: without a current span, starts a new trace.
-   */
-  observe<T>(
-    name: string,
-    attributes: Attributes,
-    call: () => Promise<T>,
-    options?: { readonly mayBeRoot: boolean },
-  ): Promise<T>
+  /** Runs `call` in a client span below the current span. Without a current span, only runs `call`. */
+  observe<T>(name: string, attributes: Attributes, call: () => Promise<T>): Promise<T>
   /** Exports the queued spans, for at most `CLOSE_TIMEOUT_MS`. */
   close(): Promise<void>
 }

@@ -58,6 +58,8 @@ t.test('helm rejects a value of the wrong type', async (t) => {
     'postgres.url=postgres://user@db',
     'policies.inline.notes=x',
     'scopes=null',
+    'metrics.prometheusRule.objectives.gateway.latency=94',
+    'metrics.prometheusRule.objectives.authorizationServer.availability=100',
   ]) {
     t.match(rejectionOf(t, value), /values don't meet the specifications of the schema/, value)
   }
