@@ -1,3 +1,8 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { CHART } from './render-chart.ts'
+
 const NO_POLICIES = `There are no policies yet, so the gateway serves only its own paths. Set upstreams, and policies.inline, policies.configMaps or
 policies.existingClaim.`
 const HOT_RELOAD = `The gateway reloads changed policies without a restart, at most one minute after their ConfigMap. If a policy is invalid, the gateway keeps
@@ -16,7 +21,10 @@ const TRUSTED_PROXIES = `RECOMMENDATION: TRUSTED PROXIES. The gateway sees the a
 const NETWORK_POLICY = `RECOMMENDATION: NETWORK POLICY. Every pod of the cluster can connect to both services. To limit connections, set
   networkPolicy.enabled.`
 
-const installedIn = (namespace: string) => `scopegate 0.1.0 is installed as gw in ${namespace}.`
+const { version: VERSION }: { readonly version: string } = parse(
+  readFileSync(join(CHART, 'Chart.yaml'), 'utf8'),
+)
+const installedIn = (namespace: string) => `scopegate ${VERSION} is installed as gw in ${namespace}.`
 const tryIt = (namespace: string, port: number, command: string) => `Try it:
 
   kubectl --namespace ${namespace} rollout status deployment/gw-scopegate

@@ -1,5 +1,16 @@
 const NO_SERVER = ['authorizationServer.enabled=false']
 const OTHER_ISSUER = 'gateway.issuers[0].issuer=https://x'
+const GATEWAY_ONLY = [
+  ...NO_SERVER,
+  OTHER_ISSUER,
+  ...['gateway.issuers[0].jwt.type=JWT', 'policies.configMaps={a}'],
+]
+const PROVIDER = [
+  ...['name=company', 'title=Company', 'issuer=https://login.example.com', 'clientId=scopegate'],
+  'clientSecret.existingSecret=own',
+]
+  .map((field) => `authorizationServer.signIn.providers[0].${field}`)
+  .join(',')
 const CERTIFICATE = [
   'certificate.enabled=true',
   'certificate.issuerRef.name=own',
@@ -186,10 +197,10 @@ export const VALUE_ERRORS: readonly {
     set: ['networkPolicy.enabled=true', 'gateway.existingConfigMap=own'],
     says: 'networkPolicy.enabled is true, but the chart cannot read the addresses in gateway.existingConfigMap. List the ports of all upstreams, issuers and stores in networkPolicy.gateway.extraEgress.',
   },
-  {
-    set: ['metrics.serviceMonitor.enabled=true', 'service.type=NodePort'],
-    says: 'metrics.serviceMonitor cannot scrape the gateway, because a Service of the type NodePort has no management port. Use metrics.podMonitor, or set service.type to ClusterIP.',
-  },
+  ...['service', 'authorizationServer.service'].map((service) => ({
+    set: ['metrics.serviceMonitor.enabled=true', `${service}.type=NodePort`],
+    says: `metrics.serviceMonitor is enabled, but ${service}.type is NodePort, and only a Service of the type ClusterIP has a management port. Use metrics.podMonitor, or set ${service}.type to ClusterIP.`,
+  })),
   {
     set: [
       'gateway.enabled=false',
@@ -200,6 +211,81 @@ export const VALUE_ERRORS: readonly {
     ],
     says: 'gateway.enabled and authorizationServer.enabled are false, so the chart would install no service. Set one of them to true.',
   },
+  ...Object.entries({
+    'autoscaling.enabled': 'autoscaling.enabled=true',
+    'gateway.issuers': `${OTHER_ISSUER},gateway.issuers[0].jwt.type=JWT`,
+    'gateway.tls.existingSecret': 'gateway.tls.existingSecret=own',
+    gatewayRedis: 'gatewayRedis.url=redis://redis',
+    'podDisruptionBudget.enabled': 'podDisruptionBudget.enabled=true',
+    policies: 'policies.configMaps={team}',
+    upstreams: 'upstreams.books.url=http://books',
+  }).map(([path, set]) => ({
+    set: ['gateway.enabled=false', set],
+    says: `${path} is set, but only gateway uses it, and gateway.enabled is false. Remove ${path}, or set gateway.enabled to true.`,
+  })),
+  ...Object.entries({
+    'authorizationServer.autoscaling.enabled': 'authorizationServer.autoscaling.enabled=true',
+    'authorizationServer.clientDocuments.domains': 'authorizationServer.clientDocuments.domains={claude.ai}',
+    'authorizationServer.database.existingClaim': 'authorizationServer.database.existingClaim=data',
+    'authorizationServer.podDisruptionBudget.enabled': 'authorizationServer.podDisruptionBudget.enabled=true',
+    'authorizationServer.signIn.providers': PROVIDER,
+    'gateway.bundledIssuer': 'gateway.bundledIssuer.introspection.timeout=1s',
+    'postgres.url': 'postgres.url=postgres://u@db/grants',
+  }).map(([path, set]) => ({
+    set: [...GATEWAY_ONLY, set],
+    says: `${path} is set, but only authorizationServer uses it, and authorizationServer.enabled is false. Remove ${path}, or set authorizationServer.enabled to true.`,
+  })),
+  {
+    set: ['gateway.enabled=false', ...CERTIFICATE],
+    says: 'certificate.usedBy is gateway, but gateway.enabled is false, so no pod would use the certificate. Set certificate.usedBy to ingress, or certificate.enabled to false.',
+  },
+  {
+    set: [
+      ...['gateway.enabled=false', 'authorizationServer.issuer=http://login.example.org'],
+      ...['ingress.enabled=true', 'ingress.certManager.issuer=own'],
+    ],
+    says: 'ingress.tls or ingress.certManager.issuer is set, so clients use https, but authorizationServer.issuer is http://login.example.org. Set authorizationServer.issuer to the https URL that clients use.',
+  },
+  {
+    set: [
+      ...['gateway.enabled=false', 'authorizationServer.issuer=http://login.example.org'],
+      ...[...CERTIFICATE, 'certificate.usedBy=ingress', 'ingress.enabled=true'],
+    ],
+    says: 'certificate.enabled is true, so clients use https, but authorizationServer.issuer is http://login.example.org. Set authorizationServer.issuer to the https URL that clients use.',
+  },
+  {
+    set: ['authorizationServer.signIn.local=false'],
+    says: 'authorizationServer.signIn.local is false, but authorizationServer.signIn.providers is empty, so no person could sign in. Add a provider, or set authorizationServer.signIn.local to true.',
+  },
+  {
+    set: [
+      'authorizationServer.signIn.local=false',
+      PROVIDER,
+      'authorizationServer.signIn.secondFactor.mode=required',
+    ],
+    says: 'authorizationServer.signIn.secondFactor.mode is required, but authorizationServer.signIn.local is false, and only local accounts have a second factor. Set the mode to "off", or authorizationServer.signIn.local to true.',
+  },
+  {
+    set: ['autoscaling.enabled=true', 'resources.requests.cpu=null'],
+    says: 'autoscaling measures cpu in percent of the request, but the pods have no such request. Set resources.requests.cpu, or set autoscaling.targetCPUUtilizationPercentage to null.',
+  },
+  {
+    set: [
+      ...['authorizationServer.autoscaling.enabled=true', 'authorizationServer.autoscaling.maxReplicas=1'],
+      ...['authorizationServer.autoscaling.minReplicas=1', 'authorizationServer.resources.limits.cpu=1'],
+      'authorizationServer.autoscaling.targetMemoryUtilizationPercentage=80',
+    ],
+    says: 'authorizationServer.autoscaling measures memory in percent of the request, but the pods have no such request. Set authorizationServer.resources.requests.memory, or set authorizationServer.autoscaling.targetMemoryUtilizationPercentage to null.',
+  },
+  ...[
+    ['redis', 'passwordSecret'],
+    ['redis', 'caSecret'],
+    ['gatewayRedis', 'clientCertificateSecret'],
+    ['postgres', 'existingSecret'],
+  ].map(([name, key]) => ({
+    set: [`${name}.${key}=own`],
+    says: `${name}.${key} is set, but ${name} has no address, so no service uses the Secret. Set ${name}.url, or remove ${key}.`,
+  })),
   {
     set: ['gateway.enabled=false', 'ingress.enabled=true'],
     says: 'ingress.hosts is empty, and the host of authorizationServer.issuer (127.0.0.1) is not a DNS name. Set authorizationServer.issuer to the URL that clients use.',

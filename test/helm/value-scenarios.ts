@@ -1769,7 +1769,6 @@ export const SCENARIOS: readonly Scenario[] = [
       httpRoute: { enabled: true, parentRefs: [PARENT] },
       ingress: { enabled: true },
       networkPolicy: { enabled: true },
-      podDisruptionBudget: { enabled: true },
     },
     checks: [
       [
@@ -1948,16 +1947,6 @@ export const SCENARIOS: readonly Scenario[] = [
         [[DNS, { ports: tcp(443, 6443, 8081) }], [DNS]],
       ],
     ],
-  },
-  {
-    name: 'policy sources without a gateway',
-    values: {
-      gateway: { enabled: false },
-      policies: {
-        sources: [{ name: 'a', selector: { label: 'policies' }, permissions: { pathPrefixes: ['/a'] } }],
-      },
-    },
-    checks: [['gateway.enabled', (c) => c.objects.filter(({ kind }) => kind.startsWith('Role')), []]],
   },
   {
     name: 'a policy source of a sidecar with a digest',
