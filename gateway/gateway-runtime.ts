@@ -325,7 +325,8 @@ function openRequestPath(
     unmatchedMeter,
     accessLog,
     tracing: tracing && { ...tracing, trustIncoming: config.tracing?.trustIncoming ?? 'trusted-proxies' },
-    report: (event, requestId, error) => logger.warn({ event, request_id: requestId, err: error }, event),
+    report: (event, requestId, clientAddress, error) =>
+      logger.warn({ event, request_id: requestId, 'client.address': clientAddress, err: error }, event),
     upstreamFailed: (upstream, requestId, error) =>
       failures.failed({ ...UPSTREAM_FAILED, fields: { upstream } }, error, requestId),
     newRequestId,

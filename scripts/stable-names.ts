@@ -187,7 +187,8 @@ function logEvents(sources: readonly Source[]): readonly string[] {
       const keys = keysOf(object, (name) => spreadObjects(name).flatMap((one) => keysOf(one)))
       add(event, keys.includes('message') ? failureFields(keys) : keys.filter((key) => key !== 'event'))
     }
-    for (const event of matches(text, /\breport\('([a-z_]+)', /g)) add(event, ['err', 'request_id'])
+    for (const event of matches(text, /\breport\('([a-z_]+)', /g))
+      add(event, ['client.address', 'err', 'request_id'])
   }
   return [...events].map(([event, fields]) => `${event}: ${[...fields].toSorted().join(', ')}`)
 }

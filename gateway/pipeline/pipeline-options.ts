@@ -31,7 +31,12 @@ export type PipelineOptions = {
   /** Undefined: the gateway records no spans. */
   readonly tracing: GatewayTracing | undefined
   /** Logs the exception that caused a response. The response does not contain the exception. */
-  readonly report: (event: string, requestId: string, error: unknown) => void
+  readonly report: (
+    event: string,
+    requestId: string,
+    clientAddress: string | undefined,
+    error: unknown,
+  ) => void
   /** Logs the reason why an upstream did not send a complete response. */
   readonly upstreamFailed: (upstream: string, requestId: string, error: unknown) => void
   readonly onBroken: () => void

@@ -50,7 +50,7 @@ export function createRequestTracker(
           finished(context)
         } catch (error) {
           onBroken()
-          report('request_failed', context.requestId, error)
+          report('request_failed', context.requestId, context.clientAddress, error)
         }
       })
     },

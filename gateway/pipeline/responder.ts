@@ -28,10 +28,10 @@ export function createResponder(
   }
 
   /** Counts and logs an exception. A failure in this function must not prevent the response. */
-  function reportFailure(requestId: string, error: unknown): void {
+  function reportFailure(requestId: string, clientAddress: string | undefined, error: unknown): void {
     try {
       options.onBroken()
-      options.report('request_failed', requestId, error)
+      options.report('request_failed', requestId, clientAddress, error)
     } catch {
       // Counting or logging failed, so the gateway cannot report this failure.
     }
@@ -44,13 +44,13 @@ export function createResponder(
     },
     reject,
     fail500(context, error) {
-      reportFailure(context.requestId, error)
+      reportFailure(context.requestId, context.clientAddress, error)
       const { response } = context
       if (!response.headersSent) reject(context, { rejected: 'internal_error' })
       else if (!response.writableEnded) response.destroy()
     },
     fail500Early(response, error) {
-      reportFailure('-', error)
+      reportFailure('-', response.socket?.remoteAddress, error)
       response.writeHead(500, {
         'content-type': 'application/json',
         connection: 'close',

@@ -5,6 +5,7 @@ import type { Tracing } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
+import type { TokenStatus } from './cache/token-status.ts'
 import type { ClientSecret } from './client-secret.ts'
 import { createIntrospector, type Introspector, type SharedLevel } from './introspection/introspect.ts'
 import { readSignedIntrospection } from './introspection/read-signed-introspection.ts'
@@ -14,6 +15,7 @@ import type { IssuerMeter } from './issuer-meter.ts'
 import { createDocumentFetcher } from './jwt/fetch-document.ts'
 import { type Clock, createIssuerKeys, type IssuerKeys } from './jwt/issuer-keys.ts'
 import { createJwksFileCache } from './jwt/jwks-file-cache.ts'
+import type { JwtRules } from './jwt/jwt-rules.ts'
 import { createKeySource } from './jwt/key-source.ts'
 import type { CompactJwt } from './jwt/read-compact-jwt.ts'
 import { verifyJwt } from './jwt/verify-jwt.ts'
@@ -92,6 +94,7 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
           tracing: options.tracing,
           issuer,
           ca: config.ca,
+          sendsRequestId: issuer === options.baseUrl || config.revocations !== undefined,
           readSigned:
             introspection.signed && opened !== undefined && jwt !== undefined
               ? (text) =>
@@ -122,19 +125,30 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
   const scopes = createScopeSets()
 
   /** Logs why a token cannot be validated. The response to the client does not contain the reason. */
-  function report<A extends readonly unknown[], R>(
+  async function report<R>(
     kind: Pick<FailureKind, 'event' | 'message'>,
-    validate: (...about: A) => Promise<R>,
-  ): (...about: A) => Promise<R> {
-    return async (...about) => {
-      try {
-        return await validate(...about)
-      } catch (error) {
-        if (error instanceof UnverifiableError)
-          options.failures.failed({ ...kind, fields: { issuer } }, error)
-        throw error
-      }
+    requestId: string | undefined,
+    validation: Promise<R>,
+  ): Promise<R> {
+    try {
+      return await validation
+    } catch (error) {
+      if (error instanceof UnverifiableError)
+        options.failures.failed({ ...kind, fields: { issuer } }, error, requestId)
+      throw error
     }
+  }
+
+  async function verifyAndCheckAge(
+    rules: JwtRules,
+    keys: IssuerKeys,
+    token: CompactJwt,
+    names: ClaimNames,
+  ): Promise<TokenStatus> {
+    const status = await verifyJwt(token, { rules, keys, scopes, nowSeconds }, names)
+    const isUsable = !status.active || usableMs === undefined || usableMs(status.caller) > 0
+    if (!isUsable && introspector === undefined) throw new RevocationsMissingError(issuer)
+    return status
   }
 
   const rules = jwt === undefined ? undefined : toRules(jwt, options)
@@ -150,14 +164,17 @@ export async function openIssuerClient(options: IssuerClientOptions): Promise<Is
     verify:
       opened === undefined || rules === undefined
         ? undefined
-        : report(JWT_UNVERIFIABLE, async (token: CompactJwt, names: ClaimNames) => {
-            const status = await verifyJwt(token, { rules, keys: opened.keys, scopes, nowSeconds }, names)
-            const isUsable = !status.active || usableMs === undefined || usableMs(status.caller) > 0
-            if (!isUsable && introspector === undefined) throw new RevocationsMissingError(issuer)
-            return status
-          }),
+        : (token, names, requestId) =>
+            report(JWT_UNVERIFIABLE, requestId, verifyAndCheckAge(rules, opened.keys, token, names)),
     usableMs,
-    introspect: introspector && report(INTROSPECTION_FAILED, introspector.introspect),
+    introspect:
+      introspector &&
+      ((token, sinceGapMs, names, earlier, requestId) =>
+        report(
+          INTROSPECTION_FAILED,
+          requestId,
+          introspector.introspect(token, sinceGapMs, names, earlier, requestId),
+        )),
     stale:
       introspection === undefined || staleIfErrorMs === 0
         ? undefined

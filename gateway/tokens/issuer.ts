@@ -18,13 +18,16 @@ export type Issuer = {
    */
   readonly id: string
   /**
-   * Validates a JWT of this issuer. `names` lists the claims that policies use. Undefined: all tokens of this issuer
-   * are introspected.
+   * Validates a JWT of this issuer. `names` lists the claims that policies use. `requestId` is for the log. Undefined:
+   * all tokens of this issuer are introspected.
    */
-  readonly verify: ((jwt: CompactJwt, names: ClaimNames) => Promise<TokenStatus>) | undefined
+  readonly verify:
+    | ((jwt: CompactJwt, names: ClaimNames, requestId: string | undefined) => Promise<TokenStatus>)
+    | undefined
   /**
    * Introspects a token, or returns a result from the shared cache. `sinceGapMs` is the time since the last revocation
-   * gap. While the issuer cannot respond, returns the earlier status. Undefined: the issuer has no introspection.
+   * gap. While the issuer cannot respond, returns the earlier status. `requestId` identifies the request at the issuer
+   * and in the log. Undefined: the issuer has no introspection.
    */
   readonly introspect:
     | ((
@@ -32,6 +35,7 @@ export type Issuer = {
         sinceGapMs: number,
         names: ClaimNames,
         earlier: EarlierStatus,
+        requestId: string | undefined,
       ) => Promise<IntrospectionResult>)
     | undefined
   /** The use of earlier statuses while the issuer cannot respond. Undefined: earlier statuses are not used. */

@@ -9,7 +9,12 @@ import type { Issuer } from './issuer.ts'
 import { readCompactJwt } from './jwt/read-compact-jwt.ts'
 
 /** The parameters of `Issuer.introspect` other than the token. */
-type Inquiry = readonly [sinceGapMs: number, names: ClaimNames, earlier: EarlierStatus]
+type Inquiry = readonly [
+  sinceGapMs: number,
+  names: ClaimNames,
+  earlier: EarlierStatus,
+  requestId: string | undefined,
+]
 
 /** How to validate a token. `known`: the status is clear without a validation. */
 export type TokenCheck =
@@ -48,12 +53,12 @@ export function resolveIssuer(token: string, issuers: readonly Issuer[]): TokenC
   if (verify !== undefined)
     return {
       kind: 'jwt',
-      validate: async (sinceGapMs, names) => {
-        const status = await verify(jwt, names)
+      validate: async (sinceGapMs, names, _earlier, requestId) => {
+        const status = await verify(jwt, names, requestId)
         const ttlMs = status.active ? (issuer.usableMs?.(status.caller) ?? Infinity) : Infinity
         if (ttlMs > 0 || introspect === undefined) return { status, ageMs: 0, ttlMs }
         // `jwt.maxRevocationDelay` has passed, so an earlier status must not be used.
-        const result = await introspect(token, sinceGapMs, names, CURRENT_STATUS_ONLY)
+        const result = await introspect(token, sinceGapMs, names, CURRENT_STATUS_ONLY, requestId)
         return { ...result, staleIfErrorMs: 0 }
       },
     }

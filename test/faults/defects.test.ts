@@ -77,6 +77,6 @@ t.test(
     )
     const told = log().filter(({ event }) => event === 'request_failed')
     t.equal(told.length, thrown)
-    t.match(told[0], { err: { message: 'made up', stack: /at / } })
+    t.match(told[0], { 'client.address': '127.0.0.1', err: { message: 'made up', stack: /at / } })
   },
 )

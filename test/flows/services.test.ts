@@ -142,6 +142,24 @@ t.test('the access lines of both services have the request ID of a token request
   })
 })
 
+t.test(
+  'an introspection has the request ID of the API request in the access lines of both services',
+  async (t) => {
+    const token = 'an-unknown-token'
+    const answer = await send(`${baseUrl}/api/courses`, { token })
+    t.equal(answer.status, 401)
+    const requestId = answer.headers.get('x-request-id')
+    t.match(await accessLineOf(server, requestId), {
+      'url.path': ENDPOINTS.introspection,
+      'http.response.status_code': 200,
+    })
+    t.match(await accessLineOf(gateway, requestId), {
+      'url.path': '/api/courses',
+      'error.type': 'token_invalid',
+    })
+  },
+)
+
 t.test('the access line of the authorization server has no query and no control character', async (t) => {
   const headers = { 'x-request-id': 'sent-to-the-server' }
   const answer = await send(`${server.url}/no%0aendpoint?code=in-the-query`, { headers })

@@ -298,6 +298,11 @@ t.test('RFC 8935 §2.2: an event revokes the tokens of its subject up to its tim
     t.equal(await statusOf(token), 200, name)
     const answer = await post(event)
     t.match(answer, { status: 202, text: '' }, name)
+    t.match(
+      log().findLast(({ event }) => String(event).startsWith('security_event_')),
+      { request_id: answer.headers.get('x-request-id'), 'client.address': '127.0.0.1' },
+      name,
+    )
     t.equal(await statusOf(token), status, name)
     t.equal(await statusOf(ofB), 200, `${name}: tokens of another issuer stay valid`)
   }

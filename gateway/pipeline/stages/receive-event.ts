@@ -12,7 +12,7 @@ const RETRY_AFTER_SECONDS = '5'
 /**
  * Reads a Security Event Token and replies with its outcome.
  * Source: RFC 8935 sections 2.1 to 2.4. Client input never makes the promise reject.
- * Reads `route` and `request`. Sets nothing.
+ * Reads `route`, `request`, `requestId` and `clientAddress`. Sets nothing.
  * @returns a promise of the local reply, or of the rejection `body_too_large` (413) or `body_timed_out` (408).
  */
 export function receiveEvent(context: MatchedContext): Promise<LocalReply | Rejection> | undefined {
@@ -35,7 +35,7 @@ async function receiveSecurityEvent(
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
   if (body === 'too_large') return { rejected: 'body_too_large', limitBytes: route.bodyLimitBytes }
   if (body === 'too_slow') return { rejected: 'body_timed_out' }
-  return toReply(context, await route.receive(body.text))
+  return toReply(context, await route.receive(body.text, context))
 }
 
 function toReply(

@@ -9,16 +9,16 @@ const RETRY_AFTER_SECONDS = 2
 
 /**
  * Validates the token, from the cache or at the issuer. Only an issuer of the resource can validate the token.
- * Reads `token`, `resource` and `route`. Sets `caller`, or `failureCode` when no issuer can validate the token.
+ * Reads `token`, `resource`, `route` and `requestId`. Sets `caller`, or `failureCode` when no issuer can validate the token.
  * @returns a promise unless the status is in the cache. The rejections are `token_invalid` (401) and
  * `token_unverifiable` (503).
  */
 export function validateToken(
   context: MatchedContext,
 ): Rejection | undefined | Promise<Rejection | undefined> {
-  const { token, route, resource, services } = context
+  const { token, route, resource, requestId, services } = context
   if (token === undefined || route.kind !== 'api') return undefined
-  const status = services.tokenValidator.validate(token, resource.issuers, route.claims)
+  const status = services.tokenValidator.validate(token, resource.issuers, route.claims, undefined, requestId)
   if (status instanceof Promise) return awaitStatus(context, token, status)
   countValidation(context, token, 'hit')
   return applyStatus(context, status)

@@ -38,6 +38,7 @@ export type TokenValidator = {
    * @param issuer the issuer that reported the token as active before. Without a cached status, the gateway queries
    * this issuer first. If this issuer reports the token as inactive, failures of other issuers have no effect. Default:
    * not known.
+   * @param requestId ID of the request, for the issuer and the log. A shared lookup has the ID of its first call.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   validate(
@@ -45,6 +46,7 @@ export type TokenValidator = {
     issuers: readonly string[],
     wanted?: ClaimSelection,
     issuer?: string,
+    requestId?: string,
   ): TokenStatus | Promise<TokenStatus>
   /**
    * Rejects revoked tokens from now on, including tokens whose validation is in progress.
@@ -129,10 +131,12 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     check: UncachedCheck,
     names: ClaimNames,
     known: string | undefined,
+    requestId: string | undefined,
   ): Promise<TokenStatus> {
     const startedAt = starts
     const at = { tickMs: tickMs(), nowMs: nowMs(), kind }
-    const result = await check.validate(at.tickMs - startedOverAtMs, names, earlierStatus(key, names, known))
+    const earlier = earlierStatus(key, names, known)
+    const result = await check.validate(at.tickMs - startedOverAtMs, names, earlier, requestId)
     const { status } = result
     // A revocation may have arrived during the validation. The signature of a revoked token is still valid.
     if (status.active && revoked.has(status.caller)) return INACTIVE
@@ -221,7 +225,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
   }
 
   return {
-    validate(token, of, { needed, names } = EMPTY_CLAIM_SELECTION, issuer) {
+    validate(token, of, { needed, names } = EMPTY_CLAIM_SELECTION, issuer, requestId) {
       const { issuers, id } = issuerSet(of)
       const key = tokenKey(id, token)
       const cached = cache.get(key, tickMs())
@@ -242,7 +246,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       if (flight === undefined) {
         const check = resolveIssuer(token, issuers)
         if (check.kind === 'known') return check.status
-        flight = startFlight(flightKey, runCheck(key, kind, check, names, known))
+        flight = startFlight(flightKey, runCheck(key, kind, check, names, known, requestId))
       }
       const patienceMs = earlier && staleUseOf(earlier.status)?.patienceMs
       if (earlier === undefined || patienceMs === undefined) return wait(flight)

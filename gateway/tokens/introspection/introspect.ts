@@ -61,6 +61,7 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
    * @param sinceGapMs time since the last revocation gap. Default: there was no gap.
    * @param names claims that policies use. Default: none.
    * @param earlier the earlier status of the token. Default: none.
+   * @param requestId ID of the request that needs the status.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
   introspect(
@@ -68,6 +69,7 @@ export type Introspector = Pick<IntrospectionClient, 'load' | 'unavailableReason
     sinceGapMs?: number,
     names?: ClaimNames,
     earlier?: EarlierStatus,
+    requestId?: string,
   ): Promise<IntrospectionResult>
 }
 
@@ -113,6 +115,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
       sinceGapMs = Number.POSITIVE_INFINITY,
       names = NO_NAMES,
       earlier = NO_EARLIER_STATUS,
+      requestId,
     ) {
       const found = sharedCache === undefined ? undefined : await sharedCache.find(token, sinceGapMs, names)
       if (found === 'revoked') earlier.discard(issuer)
@@ -121,7 +124,7 @@ export function createIntrospector(options: IntrospectionOptions): Introspector 
       const startedMs = tickMs()
       let response: unknown
       try {
-        response = await client.introspect(token, earlier.find(issuer) !== undefined)
+        response = await client.introspect(token, earlier.find(issuer) !== undefined, requestId)
       } catch (error) {
         if (!isOutage(error)) earlier.responded(issuer)
         const last = isOutage(error) ? await findEarlier(earlier, result) : undefined

@@ -33,9 +33,10 @@ export type IntrospectionClient = {
    * Returns the issuer's response. The content of the response is not validated.
    * @param isKnown whether the token has an earlier status. Tokens with an earlier status take at most half of the
    * queue. A recheck of all cached tokens therefore leaves room for other tokens.
+   * @param requestId ID of the request that needs the status.
    * @throws {UnverifiableError} by rejection: any `IntrospectionError`, or no keys to verify a signed response.
    */
-  introspect(token: string, isKnown: boolean): Promise<unknown>
+  introspect(token: string, isKnown: boolean, requestId?: string): Promise<unknown>
   /** The numbers of requests in progress and of queued requests. */
   readonly load: { readonly working: number; readonly waiting: number }
   /** The reason why introspection fails: a rejection or the last failure. Undefined after a response. */
@@ -100,10 +101,10 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   })
 
   /** Sends one request. If the issuer rejects the request because of the token, the result is an inactive token. */
-  async function send(token: string, signal: AbortSignal): Promise<unknown> {
+  async function send(token: string, signal: AbortSignal, requestId?: string): Promise<unknown> {
     let response: unknown = INACTIVE_RESPONSE
     try {
-      const text = await transport.send(token, signal)
+      const text = await transport.send(token, signal, requestId)
       response = readSigned === undefined ? parse(text) : await readSigned(text)
     } catch (error) {
       if (!(error instanceof IntrospectionError && TOKEN_ERRORS.has(error.oauthError))) throw error
@@ -123,11 +124,11 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
     },
   })
 
-  async function sendToken(token: string, signal: AbortSignal): Promise<unknown> {
+  async function sendToken(token: string, signal: AbortSignal, requestId?: string): Promise<unknown> {
     const startedMs = tickMs()
     const trial = circuit.started(startedMs)
     try {
-      const response = await send(token, signal)
+      const response = await send(token, signal, requestId)
       if (isActive(response)) probe.active(token)
       circuit.succeeded(tickMs())
       return response
@@ -157,16 +158,16 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
    * Introspects a token. If the issuer rejects the token but accepts a probe, sends the token again, because an outage
    * can end between the two requests. A second rejection means that the token is inactive.
    */
-  async function introspectNow(token: string, signal: AbortSignal): Promise<unknown> {
+  async function introspectNow(token: string, signal: AbortSignal, requestId?: string): Promise<unknown> {
     let rejection: unknown
     try {
-      return await sendToken(token, signal)
+      return await sendToken(token, signal, requestId)
     } catch (error) {
       rejection = error
     }
     if (!mayConcernToken(rejection) || !(await probe.isAccepted(signal))) throw rejection
     try {
-      return await sendToken(token, signal)
+      return await sendToken(token, signal, requestId)
     } catch (error) {
       if (!isSameRejection(error, rejection)) throw error
       return INACTIVE_RESPONSE
@@ -183,7 +184,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       )
   }
 
-  async function callWithinLimits(token: string, isKnown: boolean): Promise<unknown> {
+  async function callWithinLimits(token: string, isKnown: boolean, requestId?: string): Promise<unknown> {
     rejectWhileSuspended()
     const signal = AbortSignal.timeout(timeoutMs)
     const isFull = isKnown && semaphore.waiting > 0 && semaphore.waiting >= options.maxQueue / 2
@@ -192,7 +193,7 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
       : semaphore.run(async () => {
           // The circuit may have opened while this call was queued.
           rejectWhileSuspended()
-          return await introspectNow(token, signal)
+          return await introspectNow(token, signal, requestId)
         }, signal)
     if (response === undefined)
       throw new IntrospectionError(
@@ -208,9 +209,9 @@ export function createIntrospectionClient(options: IntrospectionClientOptions): 
   }
 
   return {
-    async introspect(token, isKnown) {
+    async introspect(token, isKnown, requestId) {
       try {
-        const response = await callWithinLimits(token, isKnown)
+        const response = await callWithinLimits(token, isKnown, requestId)
         options.onResult('answered')
         return response
       } catch (error) {

@@ -21,6 +21,11 @@ export type IntrospectionTransportOptions = {
   readonly accept: 'application/json' | 'application/token-introspection+jwt'
   /** Maximum number of connections. Each connection carries one request at a time. */
   readonly connections: number
+  /**
+   * Whether the issuer gets the ID of the request that needs the token status. Default: no, because only the logs of a
+   * Scopegate authorization server contain the ID.
+   */
+  readonly sendsRequestId?: boolean
   /** Records each call in a span. Default: no spans. */
   readonly tracing?: Tracing | undefined
 }
@@ -32,7 +37,7 @@ export type IntrospectionTransport = {
    * @throws {IntrospectionError} ERR_INTROSPECTION_CONNECTION, _CREDENTIALS, _STATUS, _RESPONSE. If the
    * signal aborts, throws the reason of the signal.
    */
-  send(token: string, signal: AbortSignal): Promise<string>
+  send(token: string, signal: AbortSignal, requestId?: string): Promise<string>
   close(): Promise<void>
 }
 
@@ -46,7 +51,7 @@ const RESPONSE_LIMIT_BYTES = 64 * 1024
  */
 export function openIntrospectionTransport(options: IntrospectionTransportOptions): IntrospectionTransport {
   const endpoint = new URL(options.endpoint)
-  const { accept, tracing } = options
+  const { accept, tracing, sendsRequestId = false } = options
   const attributes = {
     'http.request.method': 'POST',
     'server.address': endpoint.hostname,
@@ -67,34 +72,35 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     return { secret, form: new URLSearchParams(form).toString() }
   }
 
-  async function sendOnce(token: string, signal: AbortSignal): Promise<string> {
+  async function sendOnce(token: string, signal: AbortSignal, requestId?: string): Promise<string> {
+    const headers = sendsRequestId && requestId !== undefined ? ['x-request-id', requestId] : NO_HEADERS
     const secret = currentSecret()
     if (credentials.secret !== secret) credentials = toCredentials(secret)
     const { form } = credentials
     try {
-      return await sendForm(`token=${encodeURIComponent(token)}&${form}`, signal)
+      return await sendForm(`token=${encodeURIComponent(token)}&${form}`, signal, headers)
     } catch (error) {
       // The file of the secret may have changed just before the request.
       if (!isCredentialsError(error) || !(await options.followedSecret?.refresh(secret))) throw error
     }
     credentials = toCredentials(currentSecret())
-    return await sendForm(`token=${encodeURIComponent(token)}&${credentials.form}`, signal)
+    return await sendForm(`token=${encodeURIComponent(token)}&${credentials.form}`, signal, headers)
   }
 
   /** Sends the form in a span below the request of the client. The span does not contain the form. */
-  function sendForm(form: string, signal: AbortSignal): Promise<string> {
-    if (tracing === undefined) return sendBody(form, signal, NO_HEADERS)
+  function sendForm(form: string, signal: AbortSignal, headers: readonly string[]): Promise<string> {
+    if (tracing === undefined) return sendBody(form, signal, headers)
     return tracing.observe('POST introspection', attributes, () => {
       const span = tracing.current()
-      return sendBody(form, signal, span === undefined ? NO_HEADERS : traceHeaders(span))
+      return sendBody(form, signal, span === undefined ? headers : [...headers, ...traceHeaders(span)])
     })
   }
 
-  async function sendBody(form: string, signal: AbortSignal, trace: readonly string[]): Promise<string> {
+  async function sendBody(form: string, signal: AbortSignal, added: readonly string[]): Promise<string> {
     const { statusCode, headers, body } = await pool.request({
       method: 'POST',
       path: endpoint.pathname + endpoint.search,
-      headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept, ...trace],
+      headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept, ...added],
       body: form,
       signal,
     })
@@ -116,16 +122,16 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
   }
 
   return {
-    async send(token, signal) {
+    async send(token, signal, requestId) {
       try {
-        return await sendOnce(token, signal)
+        return await sendOnce(token, signal, requestId)
       } catch (error) {
         if (!isConnectionError(error, signal)) throw explain(error, signal)
       }
       // Introspection changes no data, so a second request is safe. The issuer may have closed an idle connection just
       // before the first request.
       try {
-        return await sendOnce(token, signal)
+        return await sendOnce(token, signal, requestId)
       } catch (error) {
         throw explain(error, signal)
       }

@@ -19,8 +19,11 @@ const NOT_STORED = {
   message: 'a security event cannot be processed now: the issuer must send the event again',
 }
 
+/** The request that contained a Security Event Token, for the log. */
+export type EventOrigin = { readonly requestId: string; readonly clientAddress: string }
+
 /** Processes a Security Event Token. Never rejects, for any text. */
-export type ReceiveSecurityEvent = (text: string) => Promise<EventOutcome>
+export type ReceiveSecurityEvent = (text: string, origin: EventOrigin) => Promise<EventOutcome>
 
 /**
  * Creates a receiver of Security Event Tokens. An event is taken when its revocations apply in this process. With a
@@ -39,18 +42,25 @@ export function createEventReceiver(options: {
   const { logger } = options
   const issuers = new Map(options.issuers.map((one) => [one.issuer, one]))
 
-  return async (text) => {
+  return async (text, origin) => {
+    const { requestId, clientAddress } = origin
     try {
       const event = await verifySecurityEvent(text, issuers, options.nowSeconds())
-      if ('err' in event) return rejected(event)
+      if ('err' in event) return rejected(event, origin)
       const { issuer, id } = event
       const meaning = toRevocations(event)
       if (meaning === undefined)
-        return rejected({ err: 'invalid_request', description: 'An event has no subject.' }, issuer)
+        return rejected({ err: 'invalid_request', description: 'An event has no subject.' }, origin, issuer)
       const { revocations, ignored } = meaning
       if (revocations.length > 0) options.revoke(revocations)
       for (const revocation of revocations) await options.publish(revocation)
-      const about = { issuer, jti: id, revocations: revocations.length }
+      const about = {
+        request_id: requestId,
+        'client.address': clientAddress,
+        issuer,
+        jti: id,
+        revocations: revocations.length,
+      }
       if (ignored.length === 0)
         logger.info({ event: 'security_event_taken', ...about }, 'an issuer revoked tokens')
       else
@@ -61,13 +71,26 @@ export function createEventReceiver(options: {
       return 'taken'
     } catch (error) {
       // The issuer's keys or Redis are unavailable. The transmitter did not cause this error.
-      options.failures.failed(NOT_STORED, error)
+      options.failures.failed(NOT_STORED, error, requestId)
       return 'try_again'
     }
   }
 
-  function rejected(fault: EventFault, issuer?: string): EventFault {
-    logger.warn({ event: 'security_event_refused', issuer, reason: fault.err }, fault.description)
+  function rejected(
+    fault: EventFault,
+    { requestId, clientAddress }: EventOrigin,
+    issuer?: string,
+  ): EventFault {
+    logger.warn(
+      {
+        event: 'security_event_refused',
+        request_id: requestId,
+        'client.address': clientAddress,
+        issuer,
+        reason: fault.err,
+      },
+      fault.description,
+    )
     return fault
   }
 }

@@ -77,7 +77,7 @@ async function open(
   const ask = (token: string) => {
     const check = resolveIssuer(token, [client])
     if (check.kind === 'known') throw new Error('the token needs a check')
-    return check.validate(Number.POSITIVE_INFINITY, [], NEVER_USED)
+    return check.validate(Number.POSITIVE_INFINITY, [], NEVER_USED, undefined)
   }
   return { clock, introspected, sign, ask, state, codes }
 }

@@ -40,7 +40,7 @@ async function ask(token: string, issuers: readonly Issuer[]): Promise<TokenStat
   const check = resolveIssuer(token, issuers)
   return check.kind === 'known'
     ? check.status
-    : (await check.validate(Infinity, [], NO_EARLIER_STATUS)).status
+    : (await check.validate(Infinity, [], NO_EARLIER_STATUS, undefined)).status
 }
 
 t.test('only the issuer in iss validates a JWT', async (t) => {
