@@ -227,6 +227,8 @@ function auditFields(): readonly string[] {
     ...objectsIn(declarationOf(source, 'keyFields')),
     ...objectsIn(declarationOf(source, 'changeFields')),
   ]
+  const reload = declarationOf(parseSource(read('gateway/snapshot/reload/reload-report.ts')), 'reloadFields')
+  objects.push(...objectsIn(reload))
   return ['action', 'event', ...objects.flatMap((object) => keysOf(object))]
 }
 
@@ -247,6 +249,7 @@ function auditActions(): readonly string[] {
     ...matches(read('authorization-server/administration/administration.ts'), /^ {4}\| '(\w+)'$/gm),
     ...matches(observed, /\? '(\w+)' : event\.reason/g),
     ...matches(observed, /'((?:account|signing_key)_\w+)'/g),
+    ...matches(read('gateway/snapshot/reload/reload-report.ts'), /action: '(\w+)'/g),
   ].filter((action) => action !== 'rejected' && action !== 'failed' && action !== 'revoked')
 }
 

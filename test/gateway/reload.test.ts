@@ -118,6 +118,18 @@ t.test('new policies and documents become active at the same time', async (t) =>
     under.log().find(({ event }) => event === 'policy_reloaded'),
     { asked_by: 'endpoint', policy_hash: answer.json['hash'], previous_policy_hash: old, routes: 12 },
   )
+  t.match(
+    under.log().filter(({ event }) => event === 'audit'),
+    [
+      {
+        level: 'info',
+        action: 'policies_changed',
+        asked_by: 'endpoint',
+        policy_hash: answer.json['hash'],
+        previous_policy_hash: old,
+      },
+    ],
+  )
 })
 
 t.test(

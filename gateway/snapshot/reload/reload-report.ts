@@ -43,7 +43,7 @@ type Circumstances = {
 
 /**
  * Logs the outcome of a reload:
- * - an audit line for new active policies
+ * - a line and an audit line for new active policies
  * - a line if the policies on the disk equal the active policies, after a reload on request or after invalid policies
  * - the errors of invalid policies; source excerpts only the first time for the same files
  * - nothing for a check of the disk that found no change
@@ -64,6 +64,7 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
         },
         'policies reloaded',
       )
+      auditReload(logger, report, trigger)
       return
     case 'unchanged':
       if (restored)
@@ -98,4 +99,9 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
       )
     }
   }
+}
+
+function auditReload(logger: Logger, { hash, previousHash }: ReloadReport, trigger: ReloadTrigger): void {
+  const reloadFields = { asked_by: trigger, policy_hash: hash, previous_policy_hash: previousHash }
+  logger.info({ event: 'audit', action: 'policies_changed', ...reloadFields }, 'policies changed')
 }
