@@ -25,7 +25,7 @@ import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-re
 import { createPipeline } from './pipeline/pipeline.ts'
 import type { PipelineOptions } from './pipeline/pipeline-options.ts'
 import { compileTrustedProxies } from './server/client-address.ts'
-import { createServer } from './server/server.ts'
+import { createServer, type ServerOptions } from './server/server.ts'
 import { type ShutdownOptions, shutdown } from './server/shutdown.ts'
 import { openTls } from './server/tls/open-tls.ts'
 import type { TlsOptions } from './server/tls/tls-server.ts'
@@ -175,7 +175,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     },
   })
 
-  const { pipeline, rateLimiter, accessLog, server } = openRequestPath(config, {
+  const { pipeline, rateLimiter, accessLog, server, decisions } = openRequestPath(config, {
     metrics,
     redis: sharedRedis,
     policies,
@@ -194,7 +194,11 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     failures,
   })
   metrics.register({
-    pipeline,
+    pipeline: {
+      get inFlight() {
+        return pipeline.inFlight + (decisions?.pipeline.inFlight ?? 0)
+      },
+    },
     cache,
     upstreams,
     issuers,
@@ -203,6 +207,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     sessions,
   })
   const connections = gracefulClose(server.server)
+  const decisionConnections = decisions && gracefulClose(decisions.server.server)
 
   // Closers of the opened resources, in the order of shutdown.
   const closers: (() => Promise<void> | void)[] = [
@@ -222,14 +227,18 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   ]
   const close = async (how: ShutdownOptions = { how: 'graceful' }): Promise<void> => {
     drain.abort()
-    await shutdown(how, {
-      drain: config.drain,
-      connections,
-      endStreams: pipeline.endStreams,
-      sessions,
-      server,
-      logger,
-    })
+    const shared = { drain: config.drain, sessions, logger }
+    await Promise.all([
+      shutdown(how, { ...shared, connections, endStreams: pipeline.endStreams, server }),
+      decisions &&
+        decisionConnections &&
+        shutdown(how, {
+          ...shared,
+          connections: decisionConnections,
+          endStreams: decisions.pipeline.endStreams,
+          server: decisions.server,
+        }),
+    ])
     for (const end of closers) await end()
   }
 
@@ -239,7 +248,12 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
     await channels.open(revocationListener({ tokenValidator: validator, sessions, metrics }))
-    const url = await listen(server, config)
+    const url = await listen(server, config, { ...config.listen, setting: 'PORT or listen.port' })
+    if (decisions !== undefined && config.decisions !== undefined) {
+      const address = { ...config.decisions.listen, setting: 'decisions.listen.port' }
+      const decisionsUrl = await listen(decisions.server, config, address)
+      logger.info({ event: 'serving_decisions', url: decisionsUrl }, 'serving decisions')
+    }
     const { hash, routes } = policies.active()
     logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')
     return {
@@ -310,7 +324,7 @@ function openRequestPath(
     failures,
   })
   const unmatchedMeter = metrics.route('-')
-  const pipeline = createPipeline({
+  const pipelineOptions: PipelineOptions = {
     ...parts.pipeline,
     rateLimiter,
     proofs,
@@ -335,12 +349,13 @@ function openRequestPath(
     nowMs: Date.now,
     onOverloaded: metrics.overloaded,
     onBroken: metrics.requestBroke,
-  })
+  }
+  const pipeline = createPipeline(pipelineOptions)
   const onUnparsed = (unparsed: UnparsedRequest): void => {
     unmatchedMeter.finished('', unparsed.status, 0)
     accessLog.add(unparsedEntry(unparsed, Date.now()))
   }
-  const server = createServer({
+  const serverOptions: ServerOptions = {
     headersLimitBytes: config.limits.headersBytes,
     handle: pipeline.handle,
     hasWebsockets: () => policies.current().hasWebsockets,
@@ -350,18 +365,40 @@ function openRequestPath(
     onUnparsed,
     tls: parts.tls,
     onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
-  })
-  return { pipeline, rateLimiter, accessLog, server }
+  }
+  const server = createServer(serverOptions)
+  return {
+    pipeline,
+    rateLimiter,
+    accessLog,
+    server,
+    decisions: config.decisions && openDecisions(config.decisions, pipelineOptions, serverOptions),
+  }
 }
 
-async function listen(server: ReturnType<typeof createServer>, config: GatewayConfig): Promise<string> {
-  const { host, port } = config.listen
+/** Opens the decision endpoint, which shares everything except its stages and its port with the public server. */
+function openDecisions(
+  { protocol }: NonNullable<GatewayConfig['decisions']>,
+  pipelineOptions: PipelineOptions,
+  serverOptions: ServerOptions,
+) {
+  const pipeline = createPipeline({ ...pipelineOptions, decisionProtocol: protocol })
+  const server = createServer({ ...serverOptions, handle: pipeline.handle, hasWebsockets: () => false })
+  return { pipeline, server }
+}
+
+async function listen(
+  server: ReturnType<typeof createServer>,
+  config: GatewayConfig,
+  address: { readonly host: string; readonly port: number; readonly setting: string },
+): Promise<string> {
+  const { host, port, setting } = address
   try {
     const url = await server.listen({ host, port })
     // Fastify always returns an `http:` URL, because `serverFactory` creates the TLS server.
     return config.tls === undefined ? url : url.replace(/^http:/, 'https:')
   } catch (error) {
-    throw explainListenError(error, { service: 'gateway', host, port, setting: 'PORT or listen.port' })
+    throw explainListenError(error, { service: 'gateway', host, port, setting })
   }
 }
 

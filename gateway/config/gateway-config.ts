@@ -11,6 +11,12 @@ import type { CertificateHeader } from '../tokens/binding/client-certificate.ts'
 import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
 
+/**
+ * How an ingress asks for a decision. `auth-request`: the module of nginx, which accepts only 2xx, 401 and 403.
+ * `forward-auth`: Traefik and Caddy, which return any other response to the client.
+ */
+export type DecisionProtocol = 'auth-request' | 'forward-auth'
+
 export type TlsConfig = {
   /** Certificate chain in PEM, leaf first. The gateway reloads the file when the file changes. */
   readonly certFile: string
@@ -32,6 +38,13 @@ export type GatewayConfig = {
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
   readonly management: ManagementAddress
+  /** The decision endpoint for another ingress. Undefined: off. */
+  readonly decisions?:
+    | {
+        readonly listen: { readonly host: string; readonly port: number }
+        readonly protocol: DecisionProtocol
+      }
+    | undefined
   /** TLS on the public port; `undefined`: plain HTTP behind a proxy that terminates TLS. */
   readonly tls: TlsConfig | undefined
   /** Address blocks of the trusted proxies. The gateway uses the client address header of these proxies only. */

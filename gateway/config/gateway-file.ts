@@ -24,6 +24,17 @@ export const GatewayFile = Type.Object(
     name: Type.String({ description: 'name of the API', minLength: 1, maxLength: 100 }),
     listen: ListenAddress('address of the listener for clients'),
     management: ManagementAddress,
+    decisions: Type.Optional(
+      Type.Object(
+        {
+          listen: ListenAddress('address of the listener for decisions'),
+          protocol: Type.Enum(['auth-request', 'forward-auth'], {
+            description: 'how the ingress asks: auth-request (nginx) or forward-auth (Traefik, Caddy)',
+          }),
+        },
+        { description: 'decisions for requests that another ingress forwards' },
+      ),
+    ),
     tls: Type.Optional(
       Type.Object(
         {

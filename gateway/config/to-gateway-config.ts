@@ -40,6 +40,7 @@ export function toGatewayConfig(
     drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
     policiesDir: file.policies ?? '',
     policySources: toPolicySources(file),
+    decisions: file.decisions,
     onInvalidPolicy: file.onInvalidPolicy ?? (file.policySources === undefined ? 'fail' : 'keep'),
     policyReload: file.policyReload ?? DEFAULTS.policyReload,
     scopesFile: file.scopes,

@@ -40,6 +40,7 @@ export function validateConfig(
     findDrainOrder,
     findOverloadOrder,
     findUntrustedCertificates,
+    findUntrustedDecisions,
   ])
     problems.push(...find(gateway.value, shownAs))
   return problems
@@ -182,6 +183,16 @@ export function findUntrustedCertificates(file: GatewayFile, shownAs: string): r
   return [
     diagnostic('C351', 'clientCertificateHeader: has no effect without trustedProxies', wholeFile(shownAs), {
       hint: 'add the proxies that set the header to trustedProxies',
+    }),
+  ]
+}
+
+/** Reports C352 for `decisions` without `trustedProxies`: the gateway would reject each request for a decision. */
+export function findUntrustedDecisions(file: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  if (file.decisions === undefined || (file.trustedProxies ?? []).length > 0) return []
+  return [
+    diagnostic('C352', 'decisions: has no effect without trustedProxies', wholeFile(shownAs), {
+      hint: 'add the addresses of the ingress to trustedProxies',
     }),
   ]
 }

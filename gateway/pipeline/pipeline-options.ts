@@ -1,4 +1,5 @@
 import type { Resource } from '../../policy-engine/match/resources.ts'
+import type { DecisionProtocol } from '../config/gateway-config.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observability/access-log.ts'
@@ -52,4 +53,6 @@ export type PipelineOptions = {
   readonly onOverloaded: (reason: OverloadReason) => void
   /** While true, each connection closes after its current response. */
   readonly draining: () => boolean
+  /** Set for the decision endpoint. Undefined: the pipeline forwards requests. */
+  readonly decisionProtocol?: DecisionProtocol | undefined
 }

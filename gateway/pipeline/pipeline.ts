@@ -1,13 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Span } from '@opentelemetry/api'
-import type { Rejection } from '../../policy-engine/decide/rejection.ts'
+import type { DecisionProtocol } from '../config/gateway-config.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'
+import { createCanonicalizeOriginal, decidableOnly, replyAllowed } from './decision-endpoint.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import { createContext, type PipelineServices, type RequestContext } from './request-context.ts'
+import {
+  createContext,
+  type PipelineServices,
+  type RequestContext,
+  type Stage,
+  type StageResult,
+} from './request-context.ts'
 import { createRequestTracker } from './request-tracker.ts'
 import { createResponder } from './responder.ts'
-import type { LocalReply } from './send-reply.ts'
 import { canonicalize } from './stages/canonicalize.ts'
 import { decide } from './stages/decide.ts'
 import { enforceLimits } from './stages/enforce-limits.ts'
@@ -31,10 +37,6 @@ export type Pipeline = {
   endStreams(): void
 }
 
-/** The response to the client. A response ends the pipeline; undefined: the next stage runs. */
-type StageResult = Rejection | LocalReply | undefined
-type Stage = (context: RequestContext) => StageResult | Promise<StageResult>
-
 /**
  * The stages of a request, in order. Each stage is one file, which states the fields of the context that the stage
  * reads and sets. The parameter type of a stage requires the fields that earlier stages have set. Only the order of
@@ -56,13 +58,29 @@ const STAGES = [
   forward,
 ] as readonly Stage[]
 
+/** The stages of the decision endpoint: the same decision, for a request that another proxy forwards. */
+function decisionStages(protocol: DecisionProtocol): readonly Stage[] {
+  return [
+    createCanonicalizeOriginal(protocol),
+    rejectOverload,
+    decidableOnly(matchRoute),
+    readToken,
+    validateToken,
+    verifyPossession,
+    decide,
+    enforceLimits,
+    replyAllowed,
+  ] as readonly Stage[]
+}
+
 /**
  * Runs the stages until one stage returns a response. The function is synchronous until a stage returns a promise, so a
  * request with a cached token needs no promise.
  */
 function run(context: RequestContext, first: number): void {
-  for (let index = first; index < STAGES.length; index += 1) {
-    const result = STAGES[index]?.(context)
+  const { stages } = context.services
+  for (let index = first; index < stages.length; index += 1) {
+    const result = stages[index]?.(context)
     if (result === undefined) continue
     if (result instanceof Promise) resumeAfter(result, context, index + 1)
     else context.services.responder.respond(context, result)
@@ -124,6 +142,7 @@ function createServices(options: PipelineOptions): PipelineServices {
   const { origin, host, protocol } = new URL(options.baseUrl)
   return {
     ...options,
+    stages: options.decisionProtocol === undefined ? STAGES : decisionStages(options.decisionProtocol),
     responder: createResponder(options),
     tracker: createRequestTracker(options),
     targetRules: { origin, limitBytes: options.limits.targetBytes },

@@ -32,7 +32,8 @@ export type RequestContext = {
   readonly services: PipelineServices
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  readonly method: string
+  /** Changed only by the decision endpoint, to the method of the original request. */
+  method: string
   readonly requestId: string
   readonly timeMs: number
   readonly startedMs: number
@@ -95,8 +96,14 @@ export type ShapedContext = ForwardableContext & {
   readonly upstreamHeaders: string[]
 }
 
+/** The response to the client. A response ends the pipeline; undefined: the next stage runs. */
+export type StageResult = Rejection | LocalReply | undefined
+export type Stage = (context: RequestContext) => StageResult | Promise<StageResult>
+
 /** Data that all stages share: the options, and values that the pipeline creates once from the options. */
 export type PipelineServices = PipelineOptions & {
+  /** The stages of each request, in order. */
+  readonly stages: readonly Stage[]
   readonly responder: Responder
   readonly tracker: RequestTracker
   /** Rules for the request target, and for addresses in DPoP proofs. */

@@ -3,15 +3,16 @@ import type { Socket } from 'node:net'
 import { formatErrorBody } from '../../oauth/error-body.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { decisionOf } from '../observability/decision.ts'
+import { adaptDenial } from './decision-endpoint.ts'
 import { rejectionReply } from './local-replies.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, Responder } from './request-context.ts'
 import { type LocalReply, sendReply } from './send-reply.ts'
 
 export function createResponder(
-  options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken'>,
+  options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken' | 'decisionProtocol'>,
 ): Responder {
-  const { draining } = options
+  const { draining, decisionProtocol } = options
   const ending = new WeakSet<Socket>()
 
   function send({ request, response, canonical }: RequestContext, reply: LocalReply, closes: boolean): void {
@@ -24,7 +25,9 @@ export function createResponder(
     context.rejection = rejection
     // A failure of the upstream does not change an earlier decision to allow the request.
     context.decision ??= decisionOf(rejection)
-    send(context, rejectionReply(context, rejection), isSuspicious(rejection))
+    const reply = rejectionReply(context, rejection)
+    const sent = decisionProtocol === undefined ? reply : adaptDenial(reply, decisionProtocol)
+    send(context, sent, isSuspicious(rejection))
   }
 
   /** Counts and logs an exception. A failure in this function must not prevent the response. */
