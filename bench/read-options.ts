@@ -7,18 +7,19 @@ export type Options = {
   readonly rounds: number
   readonly roundSeconds: number
   readonly warmUpSeconds: number
+  readonly previous: string | undefined
 }
 
 const DEFAULTS = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
 
 /**
- * Reads the command line `--row NAME --rounds N --seconds N`. N is an integer of 1 or more. `--row` can occur several
+ * Reads the command line `--row NAME --rounds N --seconds N --previous REVISION`. N is an integer of 1 or more. `--row` can occur several
  * times.
  * @param names the names of all rows.
  * @throws {BenchError} ERR_BENCH_USAGE for other arguments.
  */
 export function readOptions(args: readonly string[], names: readonly string[] = []): Options {
-  const { row = [], rounds, seconds } = parse(args)
+  const { row = [], rounds, seconds, previous } = parse(args)
   const unknown = row.find((name) => !names.includes(name))
   if (unknown !== undefined) throw usage(`--row must be one of ${names.join(', ')} (got "${unknown}").`)
   return {
@@ -26,6 +27,7 @@ export function readOptions(args: readonly string[], names: readonly string[] = 
     rounds: wholeNumber('--rounds', rounds) ?? DEFAULTS.rounds,
     roundSeconds: wholeNumber('--seconds', seconds) ?? DEFAULTS.roundSeconds,
     warmUpSeconds: DEFAULTS.warmUpSeconds,
+    previous,
   }
 }
 
@@ -33,6 +35,7 @@ function parse(args: readonly string[]): {
   readonly row?: readonly string[] | undefined
   readonly rounds?: string | undefined
   readonly seconds?: string | undefined
+  readonly previous?: string | undefined
 } {
   try {
     return parseArgs({
@@ -41,6 +44,7 @@ function parse(args: readonly string[]): {
         row: { type: 'string', multiple: true },
         rounds: { type: 'string' },
         seconds: { type: 'string' },
+        previous: { type: 'string' },
       },
     }).values
   } catch (cause) {
@@ -56,6 +60,6 @@ function wholeNumber(option: string, text: string | undefined): number | undefin
 function usage(problem: string): BenchError {
   return new BenchError(
     'ERR_BENCH_USAGE',
-    `${problem}\nUsage: npm run bench -- [--row NAME] [--rounds N] [--seconds N]`,
+    `${problem}\nUsage: npm run bench -- [--row NAME] [--rounds N] [--seconds N] [--previous REVISION]`,
   )
 }

@@ -13,6 +13,8 @@ export type Bench = {
   readonly rounds: number
   readonly roundSeconds: number
   readonly warmUpSeconds: number
+  /** A revision to compare with (`--previous`). Only the row `tracing` uses it. */
+  readonly previous?: string | undefined
   readonly printProgress: (text: string) => void
 }
 

@@ -18,6 +18,7 @@ import { opaqueTokens } from './rows/opaque-tokens.ts'
 import { reload } from './rows/reload.ts'
 import { routeMatch } from './rows/route-match.ts'
 import { start } from './rows/start.ts'
+import { tracing } from './rows/tracing.ts'
 import { twoWorkers } from './rows/two-workers.ts'
 import { runProgram } from './run-program.ts'
 import { writeResults } from './write-results.ts'
@@ -29,6 +30,7 @@ const ROWS: readonly Row[] = [
   authorizationServer,
   opaqueTokens,
   twoWorkers,
+  tracing,
   addedLatency,
   routeMatch,
   reload,

@@ -32,6 +32,8 @@ export type ProductOptions = {
   readonly cleanup: Cleanup
   /** Every policy uses this upstream. */
   readonly upstream: string
+  /** The checkout of another revision, whose gateway starts instead of the gateway of this checkout. */
+  readonly checkout?: string | undefined
   /** For example `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
   /** Additional settings of the gateway. A function gets the address of the authorization server. */
@@ -63,7 +65,11 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   const logFile = join(options.folder, 'access.log')
   const gateway = startProcess({
     name: 'gateway',
-    command: [process.execPath, ...(options.nodeOptions ?? []), entry('gateway/main.ts')],
+    command: [
+      process.execPath,
+      ...(options.nodeOptions ?? []),
+      options.checkout === undefined ? entry('gateway/main.ts') : join(options.checkout, 'gateway/main.ts'),
+    ],
     cores: options.cores?.server,
     cleanup: options.cleanup,
     stdout: openSync(logFile, 'a'),

@@ -4,14 +4,14 @@
 // failed requests of each step beside their limit. The exit code is 1 if a number exceeds its limit. Options:
 // --store=redis|postgres, --tokens=opaque|jwt, --previous=REVISION (a commit with the same schema of the store; without
 // this option, no replacement).
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { BenchError } from '../bench-error.ts'
+import { checkOut } from '../check-out.ts'
 import { startAvailabilityLoad } from './availability-load.ts'
 import { STORES } from './availability-stores.ts'
 import { settle } from './availability-trial.ts'
@@ -154,16 +154,6 @@ async function startTopology(options: ReturnType<typeof readOptions>, { folder, 
   })
   await awaitChannel(cluster, 'up')
   return { cluster, store }
-}
-
-/** Checks out a revision beside this checkout. The revision uses the installed packages of this checkout. */
-function checkOut(revision: string, { folder, cleanup }: Soak): string {
-  const root = findPackageRoot()
-  const path = join(folder, 'previous')
-  execFileSync('git', ['-C', root, 'worktree', 'add', '--quiet', '--detach', path, revision])
-  cleanup.add(() => void execFileSync('git', ['-C', root, 'worktree', 'remove', '--force', path]))
-  symlinkSync(join(root, 'node_modules'), join(path, 'node_modules'))
-  return path
 }
 
 function readOptions() {
