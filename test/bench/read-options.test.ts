@@ -21,5 +21,6 @@ t.test(
     t.same(readOptions([], ['start', 'check']).rows, [])
     t.same(readOptions(['--row', 'start', '--row', 'check'], ['start', 'check']).rows, ['start', 'check'])
     t.match(readOptions(['--rounds', '3', '--seconds', '1']), { rounds: 3, roundSeconds: 1 })
+    t.equal(readOptions(['--previous', 'HEAD~1']).previous, 'HEAD~1')
   },
 )
