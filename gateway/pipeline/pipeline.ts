@@ -88,7 +88,7 @@ function run(context: RequestContext, first: number): void {
   }
 }
 
-/** Runs the stages so that calls to an issuer get a span below the server span of the request. */
+/** Runs the stages so that calls to an issuer get a span below the server span of a recorded request. */
 function runTraced(context: RequestContext, span: Span): void {
   context.services.tracing?.run(span, () => run(context, 0))
 }
@@ -122,8 +122,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         context = createContext(services, request, response, upgraded)
         tracker.start(context)
         const { span } = context
-        if (span === undefined) run(context, 0)
-        else runTraced(context, span)
+        if (span?.isRecording() === true) runTraced(context, span)
+        else run(context, 0)
       } catch (error) {
         if (context === undefined) responder.fail500Early(response, error)
         else responder.fail500(context, error)

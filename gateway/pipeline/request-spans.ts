@@ -19,36 +19,41 @@ const METHODS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Starts the client span of a forwarded request. One span covers all attempts.
- * @returns `upstreamHeaders` with the trace context of the client span instead of the trace context of the client.
+ * Starts the client span of a forwarded request. One span covers all attempts. A request that is not recorded gets no
+ * client span, because the span would only cost time.
+ * @returns `upstreamHeaders` with the trace context of the client span, or of the server span of a request that is not
+ * recorded, instead of the trace context of the client.
  */
 export function startUpstreamSpan(
   context: RequestContext,
   { tracing, span, upstream }: { readonly tracing: Tracing; readonly span: Span; readonly upstream: string },
   upstreamHeaders: readonly string[],
 ): string[] {
-  const method = methodOf(context)
-  context.upstreamSpan = tracing.startClientSpan(`${spanMethod(method)} ${upstream}`, span, {
-    'http.request.method': method,
-    'scopegate.upstream': upstream,
-  })
+  if (span.isRecording()) {
+    const method = methodOf(context)
+    context.upstreamSpan = tracing.startClientSpan(`${spanMethod(method)} ${upstream}`, span, {
+      'http.request.method': method,
+      'scopegate.upstream': upstream,
+    })
+  }
   const headers: string[] = []
   for (let at = 0; at + 1 < upstreamHeaders.length; at += 2) {
     const [name = '', value = ''] = [upstreamHeaders[at], upstreamHeaders[at + 1]]
     if (!TRACE_HEADERS.has(name.toLowerCase())) headers.push(name, value)
   }
-  headers.push(...traceHeaders(context.upstreamSpan))
+  headers.push(...traceHeaders(context.upstreamSpan ?? span))
   return headers
 }
 
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 
-/** Sets the final attributes of both spans of a request, and ends the spans. */
+/** Sets the final attributes of both spans of a recorded request, and ends the spans. */
 export function endRequestSpans(
   context: RequestContext,
   span: Span,
   { status, errorType }: { readonly status: number; readonly errorType: string | undefined },
 ): void {
+  if (!span.isRecording()) return
   endUpstreamSpan(context)
   const { route, decision, token, canonical, requestId } = context
   const method = methodOf(context)

@@ -75,6 +75,22 @@ t.test('a gateway that trusts its peers continues their trace', async (t) => {
   t.strictSame(upstream.seen('tracestate'), ['vendor=kept'])
 })
 
+t.test('a request that is not sampled has no spans, and its trace context says so', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const { gateway, upstream, log } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, tracing: { endpoint: receiver.url, sampleRatio: 0 } }),
+  })
+  const headers = { traceparent: TRACEPARENT, tracestate: 'vendor=of-the-client' }
+  const { status } = await send(`${gateway.url}/pub/x`, { headers })
+  t.equal(status, 200)
+  const line = await until('the access line', async () => log().find(({ event }) => event === 'access'))
+  t.not(line['trace_id'], CLIENT_TRACE, 'the gateway starts a new trace')
+  t.strictSame(upstream.seen('traceparent'), [`00-${line['trace_id']}-${line['span_id']}-00`])
+  t.strictSame(upstream.seen('tracestate'), [])
+  await gateway.close()
+  t.strictSame(receiver.spans(), [])
+})
+
 t.test('a denied request has a server span without an upstream span', async (t) => {
   const receiver = await startTraceReceiver(t)
   const { gateway } = await startGatewayUnderTest(t, {
