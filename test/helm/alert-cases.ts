@@ -82,8 +82,11 @@ const counter = (series: string, firing = STEP, quiet = CONSTANT) => ({
 export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   ScopegateRevokedTokenAccepted: counter('scopegate_canary_runs_total{result="failed",stage="reject"}'),
   ScopegateCanaryWithoutSuccess: {
-    ...gauge('scopegate_canary_last_success_timestamp_seconds', { bad: 0, good: 600 }),
-    value: '15m 0s',
+    // The canary stops after 40 minutes.
+    firing: { scopegate_canary_last_success_timestamp_seconds: '0x40' },
+    quiet: { scopegate_canary_last_success_timestamp_seconds: '10500x40' },
+    at: '3h',
+    value: '3h 0m 0s',
   },
   ScopegateGatewayDown: {
     firing: instances('scopegate_http_requests_in_flight', '0x5 _x40'),
