@@ -25,7 +25,7 @@ function enter(file: string): void {
   t.spawn(
     'unshare',
     [...namespaces, process.execPath, ...process.execArgv, file],
-    { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 280_000 },
+    { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 600_000 },
     'in separate namespaces',
   )
 }

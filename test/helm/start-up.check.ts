@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -18,13 +18,42 @@ import { CHART, find, ROOT, render } from './render-chart.ts'
 
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
 
-inNamespaces(import.meta.filename, checkInside)
-
 /** Folders whose files contain expressions with metrics. */
 const FOLDERS = ['helm/alerts', 'helm/dashboards', 'docs/runbooks']
 
+/** Stands for a JWK Set of private signing keys. */
+const KEYS = 'signing keys'
+const CLIENT_SECRET = 'a-client-secret-of-sufficient-length-0123456789'
+
+/** Values files whose services start without another service, except Redis. */
+const STARTED: readonly {
+  readonly file: string
+  readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly configMaps?: readonly string[]
+  readonly claims?: readonly string[]
+  readonly redis?: boolean
+}[] = [
+  { file: 'authorization-server' },
+  { file: 'branding' },
+  { file: 'client-certificate-header' },
+  { file: 'external-issuer', secrets: { 'own-client': { 'client-secret': CLIENT_SECRET } } },
+  { file: 'hosted-agents' },
+  { file: 'lifetimes' },
+  { file: 'second-factor', claims: ['scopegate-data'] },
+  { file: 'jwt-tokens', secrets: { 'signing-keys': { 'jwks.json': KEYS } } },
+  { file: 'policy-sources', configMaps: ['team-books-policies', 'team-orders-policies'] },
+  {
+    file: 'redis-existing-secret',
+    secrets: { 'redis-connection': { uri: 'redis://redis:6379' } },
+    redis: true,
+  },
+  { file: 'sign-in-provider', secrets: { 'company-login': { 'client-secret': CLIENT_SECRET } } },
+]
+
 /** Names of the metrics in all scrapes. */
 const scraped = new Set<string>()
+
+inNamespaces(import.meta.filename, checkInside)
 
 function checkInside(): void {
   t.test('with default values, both services become healthy', async (t) => {
@@ -73,11 +102,7 @@ function checkInside(): void {
         `policies.inline.${file.replaceAll('.', '\\.')}=${join(ROOT, 'policies', file)}`,
       ]),
     )
-    const keys = Buffer.from(JSON.stringify(await makeSigningKeys())).toString('base64')
-    const secret: KubeObject = {
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'signing-keys' } },
-      data: { 'jwks.json': keys },
-    }
+    const secret = aSecret('signing-keys', { 'jwks.json': JSON.stringify(await makeSigningKeys()) })
     const { gateway, pods } = await startBoth(t, [...objects, secret])
     await checkDiscovery(t, gateway, 'https://api.example.org')
 
@@ -113,16 +138,10 @@ function checkInside(): void {
         ...['--values', join(CHART, 'ci', 'tls-values.yaml')],
         ...['--set', 'gateway.config.workers=2'], // adds the metrics of the supervisor
       )
-      const secret = (name: string, data: Readonly<Record<string, string>>): KubeObject => ({
-        ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
-        data: Object.fromEntries(
-          Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
-        ),
-      })
       const { gateway, pods } = await startBoth(t, [
         ...objects,
-        secret('api-tls', { 'tls.crt': certificate.cert, 'tls.key': certificate.key }),
-        secret('assertion-keys', { 'keys.pem': aCertificate().key }),
+        aSecret('api-tls', { 'tls.crt': certificate.cert, 'tls.key': certificate.key }),
+        aSecret('assertion-keys', { 'keys.pem': aCertificate().key }),
         {
           ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'internal-authorities' } },
           data: { 'internal.pem': authority.cert },
@@ -176,6 +195,34 @@ function checkInside(): void {
     await stopBoth(t, { gateway })
   })
 
+  for (const { file, secrets = {}, configMaps = [], claims = [], redis = false } of STARTED)
+    t.test(`the services of helm/ci/${file}-values.yaml become healthy`, async (t) => {
+      if (redis) await startRedis(t)
+      const keys = JSON.stringify(await makeSigningKeys())
+      const objects = [
+        ...render('--values', join(CHART, 'ci', `${file}-values.yaml`)),
+        ...Object.entries(secrets).map(([name, data]) =>
+          aSecret(
+            name,
+            Object.fromEntries(Object.entries(data).map(([key, text]) => [key, text === KEYS ? keys : text])),
+          ),
+        ),
+        ...configMaps.map(
+          (name): KubeObject => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: {} }),
+        ),
+      ]
+      const folders = Object.fromEntries(
+        claims.map((name) => {
+          const folder = mkdtempSync(join(tmpdir(), `claim-${name}-`))
+          chmodSync(folder, 0o2777)
+          return [name, folder]
+        }),
+      )
+      const pods = await startDeployments(t, objects, folders)
+      t.not(pods.size, 0, 'the chart rendered a Deployment')
+      await stopBoth(t, Object.fromEntries(pods))
+    })
+
   t.test('the scrapes contain the metrics of the rules, dashboards, runbooks and documents', async (t) => {
     const texts = FOLDERS.flatMap((folder) => listRepositoryFiles(folder)).map(readRepositoryFile)
     const isScraped = (name: string): boolean => scraped.has(name)
@@ -186,6 +233,33 @@ function checkInside(): void {
     const ours = [...scraped].filter((name) => name.startsWith('scopegate_'))
     t.same(ours.toSorted(), [...readMetricLabels().keys()].filter(isOfChart).toSorted())
   })
+}
+
+/**
+ * Starts a pod of each Deployment and checks its probes. The pods end at the end of the test.
+ * @returns the pods by the name of their Deployment.
+ */
+async function startDeployments(
+  t: Test,
+  objects: readonly KubeObject[],
+  claims: Readonly<Record<string, string>> = {},
+): Promise<ReadonlyMap<string, Pod>> {
+  const services = objects.filter((object) => object.kind === 'Service')
+  const cluster = {
+    ...{ objects, claims },
+    hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform'],
+  }
+  const deployments = objects.filter((object) => object.kind === 'Deployment')
+  const pods = new Map(deployments.map((one) => [one.metadata.name, startPod(one, cluster)]))
+  t.teardown(() => {
+    for (const pod of pods.values()) pod.kill()
+  })
+  await Promise.all(
+    [...pods.values()].map(async (pod) => {
+      for (const probe of PROBES) await pod.probe(probe)
+    }),
+  )
+  return pods
 }
 
 /** Starts the pods of both Deployments and checks their probes. The pods end at the end of the test. */
@@ -206,17 +280,7 @@ async function startPods(
   t: Test,
   objects: readonly KubeObject[],
 ): Promise<{ address: string; gateway: Pod; authorizationServer: Pod | undefined }> {
-  const services = objects.filter((object) => object.kind === 'Service')
-  const cluster = {
-    objects,
-    hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform'],
-  }
-  const deployments = objects.filter((object) => object.kind === 'Deployment')
-  const pods = new Map(deployments.map((one) => [one.metadata.name, startPod(one, cluster)]))
-  t.teardown(() => {
-    for (const pod of pods.values()) pod.kill()
-  })
-  for (const pod of pods.values()) for (const probe of PROBES) await pod.probe(probe)
+  const pods = await startDeployments(t, objects)
   const gateway = pods.get('gw-scopegate')
   if (gateway === undefined) throw new Error('the chart rendered no gateway')
   const port = find(objects, 'Service', 'gw-scopegate').spec?.ports?.find((one) => one.name === 'http')
@@ -227,8 +291,19 @@ async function startPods(
 
 /** Stops the pods with SIGTERM. Each pod must exit with code 0 before the end of its grace period. */
 async function stopBoth(t: Test, pods: Readonly<Record<string, Pod>>): Promise<void> {
-  for (const [name, pod] of Object.entries(pods)) {
-    t.equal(await pod.stop(), 0, `${name} ends with 0 after SIGTERM`, { output: pod.output() })
+  await Promise.all(
+    Object.entries(pods).map(async ([name, pod]) => {
+      t.equal(await pod.stop(), 0, `${name} ends with 0 after SIGTERM`, { output: pod.output() })
+    }),
+  )
+}
+
+function aSecret(name: string, data: Readonly<Record<string, string>>): KubeObject {
+  return {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
+    data: Object.fromEntries(
+      Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+    ),
   }
 }
 
