@@ -13,8 +13,8 @@ export type Options = {
 const DEFAULTS = { rounds: 7, roundSeconds: 2, warmUpSeconds: 3 }
 
 /**
- * Reads the command line `--row NAME --rounds N --seconds N --previous REVISION`. N is an integer of 1 or more. `--row` can occur several
- * times.
+ * Reads the command line `--row NAME --rounds N --seconds N --previous REVISION`. N is an integer of 1 or more. `--row`
+ * can occur several times.
  * @param names the names of all rows.
  * @throws {BenchError} ERR_BENCH_USAGE for other arguments.
  */

@@ -9,7 +9,8 @@ const RETRY_AFTER_SECONDS = 2
 
 /**
  * Validates the token, from the cache or at the issuer. Only an issuer of the resource can validate the token.
- * Reads `token`, `resource`, `route` and `requestId`. Sets `caller`, or `failureCode` when no issuer can validate the token.
+ * Reads `token`, `resource`, `route` and `requestId`. Sets `caller`, or `failureCode` when no issuer can validate the
+ * token.
  * @returns a promise unless the status is in the cache. The rejections are `token_invalid` (401) and
  * `token_unverifiable` (503).
  */
