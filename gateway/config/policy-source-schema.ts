@@ -12,6 +12,9 @@ export const PolicySourceSchema = Type.Object(
       'x-is': 'a name of lower-case letters, digits and -, of at most 64 characters',
     }),
     folder: FilePath('folder of the policy files, read with the direct subfolders'),
+    root: Type.Optional(
+      FilePath('folder that contains the real path of folder; default: folder can be a link to any folder'),
+    ),
     owner: Type.Optional(
       Type.String({
         description: 'the owner of the policies, for example a team',

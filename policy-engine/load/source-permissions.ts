@@ -13,6 +13,11 @@ export type PolicySource = {
   readonly name: string
   /** Absolute path. */
   readonly folder: string
+  /**
+   * Absolute path of a folder that must contain the real path of `folder`. The authors of a git repository or of an image
+   * can replace a part of `folder` by a link. Undefined: no check.
+   */
+  readonly root?: string | undefined
   readonly owner: string | undefined
   readonly permissions: SourcePermissions
 }

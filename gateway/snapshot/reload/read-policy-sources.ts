@@ -27,12 +27,15 @@ import type { PolicySource } from '../../../policy-engine/load/source-permission
 export type PolicyLocations = {
   readonly policiesDir: string
   /** Absent or empty: `policiesDir` contains all policies. */
-  readonly policySources?: readonly Pick<PolicySource, 'name' | 'folder'>[]
+  readonly policySources?: readonly SourceLocation[]
   /** The scope catalogue; undefined: reloads do not read the scope catalogue. */
   readonly scopesFile: string | undefined
   /** The presets; undefined: presets are not configured, or reloads do not read presets. */
   readonly presetsFile: string | undefined
 }
+
+/** Without `root`, the folder can be a link to any folder. */
+type SourceLocation = Pick<PolicySource, 'name' | 'folder'> & Partial<Pick<PolicySource, 'root'>>
 
 /**
  * Maximum number of volume swaps during one read. After this number of swaps, the last read is used, even if the files
@@ -64,12 +67,10 @@ const NO_FILES: PolicyFolder = { folder: { names: [] }, files: [] }
 /**
  * Reads one source after another. The limits of one source therefore also limit the memory that reads need at one time.
  */
-async function readSources(
-  sources: readonly Pick<PolicySource, 'name' | 'folder'>[],
-): Promise<readonly SourceFiles[]> {
+async function readSources(sources: readonly SourceLocation[]): Promise<readonly SourceFiles[]> {
   const read: SourceFiles[] = []
-  for (const { name, folder } of sources)
-    read.push({ name, folder, current: await readSource(folder), lastValid: undefined })
+  for (const { name, folder, root } of sources)
+    read.push({ name, folder, current: await readSource(folder, root), lastValid: undefined })
   return read
 }
 
@@ -101,13 +102,22 @@ async function readVolume(dir: string): Promise<Volume> {
 /**
  * Reads the folder of a policy source, one file after another. The read stops at the first exceeded limit, so that one
  * source cannot fill the memory. If the folder is a link that changes during the read, the function reads again.
+ * @param outer folder that must contain the real path of `dir`. Undefined: `dir` can be a link to any folder.
  */
-async function readSource(dir: string): Promise<Volume> {
+async function readSource(dir: string, outer: string | undefined): Promise<Volume> {
   for (let swaps = 0; ; swaps++) {
-    const root = await realpath(dir).catch(() => dir)
-    const volume = await readPinned(dir, (listing) => readWithinRoot(root, dir, listing))
+    const real = await realpath(dir).catch(() => undefined)
+    const root = real ?? dir
+    const volume = (await leavesOuter(real, outer))
+      ? exceeds('LINK_OUTSIDE')
+      : await readPinned(dir, (listing) => readWithinRoot(root, dir, listing))
     if (swaps === MAX_SWAPS || (await realpath(dir).catch(() => dir)) === root) return volume
   }
+}
+
+async function leavesOuter(real: string | undefined, outer: string | undefined): Promise<boolean> {
+  if (real === undefined || outer === undefined) return false
+  return !isInside(await realpath(outer).catch(() => outer), real)
 }
 
 async function readWithinRoot(root: string, dir: string, { paths, folders }: Listing): Promise<Volume> {

@@ -149,10 +149,10 @@ t.test('an unreadable nested folder is an error, because its policies would disa
   }),
 )
 
-const readSource = async (folder: string) => {
+const readSource = async (folder: string, root?: string) => {
   const { sources } = await readPolicySources({
     policiesDir: '',
-    policySources: [{ name: 'team', folder }],
+    policySources: [{ name: 'team', folder, root }],
     scopesFile: undefined,
     presetsFile: undefined,
   })
@@ -203,6 +203,44 @@ t.test(
       ])
   },
 )
+
+t.test('the folder of a policy source with a root must not lead outside of the root', async (t) => {
+  const dir = t.testdir({
+    other: { 'secret.policy.yaml': 'the secret' },
+    team: { '.worktrees': { abc: { deploy: { 'own.policy.yaml': 'a: 1\n' } } } },
+  })
+  const team = join(dir, 'team')
+  const checkout = join(team, '.worktrees', 'abc')
+  symlinkSync('.worktrees/abc', join(team, 'current'))
+  symlinkSync('deploy', join(checkout, 'inside'))
+  // The path in the repository, or a part of this path, is a link that the team has committed.
+  symlinkSync('../../../other', join(checkout, 'outside'))
+  symlinkSync('../../..', join(checkout, 'above'))
+  for (const path of ['deploy', 'inside'])
+    t.same(
+      ((await readSource(join(team, 'current', path), team)) as PolicyFolder).files,
+      [{ name: 'own.policy.yaml', source: { text: 'a: 1\n' } }],
+      path,
+    )
+  for (const path of ['outside', 'above/other'])
+    t.same(
+      await readSource(join(team, 'current', path), team),
+      { folder: { code: 'LINK_OUTSIDE' }, files: [] },
+      path,
+    )
+  symlinkSync('team', join(dir, 'mount'))
+  t.same(
+    ((await readSource(join(dir, 'mount', 'current', 'deploy'), join(dir, 'mount'))) as PolicyFolder).files
+      .length,
+    1,
+    'the root can be a symbolic link',
+  )
+  t.same(
+    ((await readSource(join(dir, 'mount', 'gone'), join(dir, 'mount'))) as PolicyFolder).folder,
+    { code: 'ENOENT' },
+    'a missing folder is reported as missing',
+  )
+})
 
 t.test('all folders of a policy source share its limits', async (t) => {
   const text = ' '.repeat(262_144)
